@@ -1,0 +1,160 @@
+"""The element types, their limits, and which of two wins.
+
+Promotion follows the Python array API standard, and mixes integers with floats as PyTorch does:
+the float wins. Python scalars are weak: they take part by kind, never by width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from gnomon.errors import DtypeError
+
+KINDS = ("bool", "uint", "int", "float")
+"""From weak to strong; mixing kinds gives the stronger one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DType:
+    """An element type; each exists once, so `is` compares.
+
+    >>> float32.bits, bfloat16.kind, int8.is_integer
+    (32, 'float', True)
+    """
+
+    name: str
+    kind: str
+    bits: int
+    numpy: np.dtype
+
+    def __repr__(self) -> str:
+        return f"gnomon.{self.name}"
+
+    def __reduce__(self) -> tuple:
+        return (dtype_of, (self.name,))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.numpy.itemsize
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether elements are floats."""
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether elements are signed or unsigned integers."""
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_storage_only(self) -> bool:
+        """Whether elements can be kept and cast, but not computed with."""
+        return self.name.startswith("float8")
+
+
+def _dtype(name: str, kind: str, bits: int, numpy: object | None = None) -> DType:
+    return DType(name, kind, bits, np.dtype(numpy or name))
+
+
+bool_ = _dtype("bool", "bool", 8)
+int8, int16, int32, int64 = (_dtype(f"int{n}", "int", n) for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (_dtype(f"uint{n}", "uint", n) for n in (8, 16, 32, 64))
+float16, float32, float64 = (_dtype(f"float{n}", "float", n) for n in (16, 32, 64))
+bfloat16 = _dtype("bfloat16", "float", 16, ml_dtypes.bfloat16)
+float8_e4m3fn = _dtype("float8_e4m3fn", "float", 8, ml_dtypes.float8_e4m3fn)
+float8_e5m2 = _dtype("float8_e5m2", "float", 8, ml_dtypes.float8_e5m2)
+
+ALL = (
+    *(bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64),
+    *(float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2),
+)
+_BY_NAME = {d.name: d for d in ALL} | {
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "long": int64,
+}
+_BY_NUMPY = {d.numpy: d for d in ALL}
+_BY_PYTHON = {bool: bool_, int: int64, float: float32}
+
+
+def dtype_of(spelling: object) -> DType:
+    """The dtype that a name, a numpy dtype or a Python type means.
+
+    >>> dtype_of("float32") is dtype_of(np.float32) is float32
+    True
+    """
+    if isinstance(spelling, DType):
+        return spelling
+    if isinstance(spelling, str) and spelling in _BY_NAME:
+        return _BY_NAME[spelling]
+    if isinstance(spelling, type) and spelling in _BY_PYTHON:
+        return _BY_PYTHON[spelling]
+    try:
+        return _BY_NUMPY[np.dtype(spelling)]
+    except (KeyError, TypeError):
+        raise DtypeError(
+            f"dtype: no such dtype: {spelling!r}. Use one of {', '.join(_BY_NAME)}."
+        ) from None
+
+
+def promote(left: DType, right: DType) -> DType:
+    """The dtype of a result of both.
+
+    >>> promote(int32, uint8), promote(bfloat16, float16), promote(int64, float32)
+    (gnomon.int32, gnomon.float32, gnomon.float32)
+    """
+    if left is right:
+        return left
+    if left.kind == right.kind:
+        return _same_kind(left, right)
+    weak, strong = sorted((left, right), key=lambda d: KINDS.index(d.kind))
+    if (weak.kind, strong.kind) == ("uint", "int"):
+        return _signed_holding(weak, strong)
+    return strong
+
+
+def _same_kind(left: DType, right: DType) -> DType:
+    if left.bits != right.bits:
+        return left if left.bits > right.bits else right
+    return float32 if {left.name, right.name} == {"float16", "bfloat16"} else float16
+
+
+def _signed_holding(unsigned: DType, signed: DType) -> DType:
+    if unsigned.bits < signed.bits:
+        return signed
+    if unsigned.bits == 64:
+        raise DtypeError(
+            f"promote: no integer dtype holds both {unsigned.name} and {signed.name}. Cast one of them first."
+        )
+    return _BY_NAME[f"int{2 * unsigned.bits}"]
+
+
+def weak(dtype: DType, scalar: bool | int | float) -> DType:
+    """The dtype of a result of a tensor and a Python scalar: the tensor's, unless the scalar's kind is stronger.
+
+    >>> weak(int32, 2), weak(int32, 2.5), weak(bfloat16, 2.5), weak(bool_, 1)
+    (gnomon.int32, gnomon.float32, gnomon.bfloat16, gnomon.int64)
+    """
+    theirs = _BY_PYTHON[type(scalar)]
+    if KINDS.index(theirs.kind) <= KINDS.index(dtype.kind) or (
+        dtype.kind == "uint" and theirs.kind == "int"
+    ):
+        return dtype
+    return theirs
+
+
+def accumulator(dtype: DType) -> DType:
+    """The dtype in which sums of `dtype` are kept.
+
+    >>> accumulator(bfloat16), accumulator(float64), accumulator(int8), accumulator(bool_)
+    (gnomon.float32, gnomon.float64, gnomon.int64, gnomon.int64)
+    """
+    if dtype.is_floating_point:
+        return dtype if dtype.bits == 64 else float32
+    return uint64 if dtype.kind == "uint" else int64

@@ -1,0 +1,221 @@
+"""The one value type: an immutable node, interned in its arena, and closed graphs of them.
+
+A node is an operation on other nodes with named parameters. Shape and dtype are derived by the
+operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fills the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from weakref import WeakValueDictionary
+
+from gnomon.dtypes import DType
+from gnomon.ir.operators import Operators
+from gnomon.ir.provenance import current_sites, union
+
+Shape = tuple[int, ...]
+_PLAIN = (str, DType, type(None))
+
+
+class Primitive:
+    """What every operation answers; one instance per name, in PRIMITIVES."""
+
+    name: str
+
+    def infer(self, inputs: tuple[Node, ...], params: dict) -> tuple[Shape, DType]:
+        """Shape and dtype of the result; raises the user's error when the inputs do not fit."""
+        raise NotImplementedError(f"{self.name} has no inference")
+
+    def signature(self, node: Node) -> Signature:
+        """How the output's axes follow the inputs' axes."""
+        raise NotImplementedError(f"{self.name} has no signature")
+
+    def value(self, node: Node, *inputs):
+        """The result by numpy: the living definition."""
+        raise NotImplementedError(f"{self.name} has no value")
+
+    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+        """The gradient of each needed input, given that of the output."""
+        return (None,) * len(node.inputs)
+
+
+class Signature:
+    """Letters: one per axis; None marks an axis that no other axis follows.
+
+    reduced maps a dropped letter to the monoid that folds it; whole letters stay on one rank.
+    """
+
+    __slots__ = ("inputs", "output", "reduced", "whole")
+
+    def __init__(
+        self,
+        inputs: Sequence[Sequence[str | None]],
+        output: Sequence[str | None],
+        reduced: dict[str, str] | None = None,
+        whole: Iterable[str] = (),
+    ) -> None:
+        self.inputs = tuple(tuple(letters) for letters in inputs)
+        self.output = tuple(output)
+        self.reduced = reduced or {}
+        self.whole = frozenset(whole)
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+def primitive(name: str):
+    """Class decorator: register the one instance of a primitive under its name."""
+
+    def register(kind: type[Primitive]) -> type[Primitive]:
+        kind.name = name
+        PRIMITIVES[name] = kind()
+        return kind
+
+    return register
+
+
+class Node(Operators):
+    """An operation, its inputs and its parameters; equal nodes of one arena are one object."""
+
+    __slots__ = ("__weakref__", "arena", "dtype", "inputs", "op", "params", "shape", "sites")
+
+    arena: Arena
+    op: str
+    inputs: tuple[Node, ...]
+    params: dict
+    shape: Shape
+    dtype: DType
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        total = 1
+        for n in self.shape:
+            total *= n
+        return total
+
+    def __repr__(self) -> str:
+        name = self.params.get("f") or self.params.get("name") or self.op
+        return f"{name}: {self.dtype.name}[{', '.join(map(str, self.shape))}]"
+
+
+class Arena:
+    """The nodes of one program: interning, and their identities."""
+
+    def __init__(self) -> None:
+        self._interned: WeakValueDictionary[tuple, Node] = WeakValueDictionary()
+        self._serial = count()
+
+    def node(self, op: str, inputs: tuple[Node, ...] = (), **params) -> Node:
+        """The node of this operation; built once."""
+        key = (op, inputs, *[typed(params[name]) for name in sorted(params)])
+        found = self._interned.get(key)
+        if found is None:
+            found = self._interned[key] = self._build(op, inputs, params)
+        else:
+            found.sites = union(found.sites, current_sites())
+        return found
+
+    def input(self, shape: Shape, dtype: DType, name: str = "") -> Node:
+        """A new leaf; never equal to another."""
+        return self.node(
+            "input", (), shape=tuple(shape), dtype=dtype, name=name, serial=next(self._serial)
+        )
+
+    def _build(self, op: str, inputs: tuple[Node, ...], params: dict) -> Node:
+        node = Node.__new__(Node)
+        node.arena, node.op, node.inputs, node.params = self, op, inputs, params
+        assert all(x.arena is self for x in inputs), f"{op}: an input belongs to another arena"
+        node.sites = current_sites()
+        node.shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
+        return node
+
+
+def typed(value: object) -> object:
+    """A parameter as a key: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, tuple):
+        return tuple(map(typed, value))
+    return (type(value), value)
+
+
+def topological(roots: Iterable[Node]) -> list[Node]:
+    """Every node that the roots depend on, inputs first, each once."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(tuple(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((x, False) for x in reversed(node.inputs) if x not in seen)
+    return order
+
+
+class Graph:
+    """A closed piece of program: input leaves and outputs in an arena of its own.
+
+    Equal structure means equal key, whatever the sites; `intern` makes it the same object.
+    """
+
+    __slots__ = ("inputs", "key", "nodes", "outputs")
+
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node]) -> None:
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        self.nodes = topological(self.outputs)
+        self.key = digest(structure(self.inputs, self.outputs, self.nodes))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Graph) and self.key == other.key
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __repr__(self) -> str:
+        return f"Graph({len(self.inputs)} -> {len(self.outputs)}, {len(self.nodes)} nodes)"
+
+
+def structure(inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]) -> tuple:
+    """The graph as nested tuples in which inputs and nodes are numbers."""
+    place = {leaf: -1 - k for k, leaf in enumerate(inputs)}
+    rows = []
+    for node in nodes:
+        if node in place:
+            continue
+        place[node] = len(rows)
+        names = sorted(name for name in node.params if name != "serial")
+        rows.append(
+            (node.op, tuple(place[x] for x in node.inputs), *[typed(node.params[n]) for n in names])
+        )
+    leaves = tuple((leaf.shape, leaf.dtype.name) for leaf in inputs)
+    return (leaves, tuple(rows), tuple(place[x] for x in outputs))
+
+
+def digest(value: object) -> str:
+    """A short content hash of nested tuples; graphs inside count by their own keys."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:32]
+
+
+def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> list[Node]:
+    """Rebuild the roots in another arena; known maps leaves (and more, as it goes) to their images."""
+    roots = list(roots)
+    for node in topological(roots):
+        if node not in known:
+            known[node] = arena.node(node.op, tuple(known[x] for x in node.inputs), **node.params)
+    return [known[root] for root in roots]

@@ -1,0 +1,106 @@
+"""Which user line asked for a node.
+
+A site is the innermost frame outside this package. Nodes inherit the sites of what they replace:
+rewriting runs inside `inherit(sites)`, so no rule ever mentions them (docs/decisions/0003).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+class Site(NamedTuple):
+    """A line of user code, the operation it called, and the part of the model and of the step it served."""
+
+    file: str
+    line: int
+    function: str
+    module: str = ""
+    phase: str = "forward"
+    op: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" + (f" in {self.module}" if self.module else "")
+
+
+class _Scope(threading.local):
+    """What holds for nodes that this thread builds now."""
+
+    def __init__(self) -> None:
+        self.sites: tuple[Site, ...] | None = None
+        self.modules: tuple[str, ...] = ()
+        self.phase = "forward"
+
+
+_scope = _Scope()
+_ours: dict[CodeType, bool] = {}
+
+
+def current_sites() -> tuple[Site, ...]:
+    """The sites that a node built now gets."""
+    return _scope.sites if _scope.sites is not None else (user_site(),)
+
+
+def user_site() -> Site:
+    """The innermost frame outside this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_ours(frame.f_code):
+        frame = frame.f_back
+    module = ".".join(_scope.modules)
+    if frame is None:
+        return Site("<gnomon>", 0, "", module, _scope.phase)
+    code = frame.f_code
+    return Site(code.co_filename, frame.f_lineno, code.co_name, module, _scope.phase)
+
+
+def is_ours(code: CodeType) -> bool:
+    """Whether a function belongs to this package."""
+    known = _ours.get(code)
+    if known is None:
+        known = _ours[code] = code.co_filename.startswith(PACKAGE)
+    return known
+
+
+@contextmanager
+def inherit(sites: tuple[Site, ...] | None) -> Iterator[None]:
+    """Nodes built inside carry these sites; None looks at the frames again."""
+    before, _scope.sites = _scope.sites, sites
+    try:
+        yield
+    finally:
+        _scope.sites = before
+
+
+@contextmanager
+def module_path(name: str) -> Iterator[None]:
+    """Nodes built inside belong to the named part of the model."""
+    before, _scope.modules = _scope.modules, (*_scope.modules, name)
+    try:
+        yield
+    finally:
+        _scope.modules = before
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Nodes built inside belong to this part of a step: forward, backward, optimizer, communication."""
+    before, _scope.phase = _scope.phase, name
+    try:
+        yield
+    finally:
+        _scope.phase = before
+
+
+def union(first: tuple[Site, ...], second: tuple[Site, ...]) -> tuple[Site, ...]:
+    """Both, without repetition, the first ones first."""
+    if first == second or not second:
+        return first
+    return tuple(dict.fromkeys((*first, *second)))

@@ -1,0 +1,1 @@
+"""What can be computed: scalar functions, primitives, and the operations composed of them."""

@@ -1,0 +1,36 @@
+"""The living definition: run a graph with numpy, node by node. Slow, and therefore trusted.
+
+Agrees with compiled code to rounding; the oracle of exact bits is gnomon/codegen/python.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gnomon.ir.node import PRIMITIVES, Graph, Node, topological
+
+
+def interpret(roots: Sequence[Node], feeds: Mapping[Node, np.ndarray]) -> list[np.ndarray]:
+    """The roots' values, given those of the inputs."""
+    values: dict[Node, np.ndarray] = dict(feeds)
+    for node in topological(roots):
+        if node not in values:
+            values[node] = evaluate(node, [values[x] for x in node.inputs])
+    return [values[root] for root in roots]
+
+
+def interpret_graph(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a closed graph."""
+    return interpret(graph.outputs, dict(zip(graph.inputs, inputs, strict=True)))
+
+
+def evaluate(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    """One node's value."""
+    if node.op == "region":
+        return interpret_graph(node.params["body"], inputs)[node.params["index"]]
+    value = np.asarray(PRIMITIVES[node.op].value(node, *inputs))
+    assert value.shape == node.shape, f"{node!r}: the interpreter gave shape {value.shape}"
+    assert value.dtype == node.dtype.numpy, f"{node!r}: the interpreter gave dtype {value.dtype}"
+    return value

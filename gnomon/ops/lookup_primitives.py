@@ -1,0 +1,163 @@
+"""Lookups: gather and scatter, each other's transposes, and sort, which gives positions.
+
+gather "vd,bt->btd" reads row x[index[b, t]]; its transpose scatter "btd,bt->vd" folds rows into place.
+The letter that x has and the result lacks is the one looked up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gnomon.dtypes import DType, int64
+from gnomon.errors import DtypeError, IndexOutOfBounds, ShapeError
+from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
+from gnomon.ops.canonical import leaves, role_in_contract
+from gnomon.ops.primitives import identity_of, letters, split_spec
+
+
+def sizes_of(op: str, spec: str, left: Node, right: Node) -> dict[str, int]:
+    """Letter -> size, checked between both operands."""
+    a, b, _ = split_spec(spec)
+    size: dict[str, int] = {}
+    for letter, n in zip(a + b, left.shape + right.shape, strict=True):
+        if size.setdefault(letter, n) != n:
+            raise ShapeError(
+                f"{op}: axis {letter} of {spec} differs: {left.shape} and {right.shape}."
+            )
+    return size
+
+
+def grid(out: str, size: dict[str, int], letter: str) -> np.ndarray:
+    """0..n-1 along one of the axes named by `out`."""
+    return np.arange(size[letter]).reshape([-1 if c == letter else 1 for c in out])
+
+
+def spread(values: np.ndarray, own: str, out: str) -> np.ndarray:
+    """values, whose axes are `own`, with axes in the order of `out` and size 1 for the missing ones."""
+    present = [c for c in out if c in own]
+    moved = values.transpose([own.index(c) for c in present])
+    return moved.reshape([moved.shape[present.index(c)] if c in own else 1 for c in out])
+
+
+@primitive("gather")
+class Gather(Primitive):
+    """Elements of x at positions."""
+
+    def infer(self, inputs, params) -> tuple[Shape, DType]:
+        x, index = inputs
+        if not index.dtype.is_integer:
+            raise DtypeError(
+                f"gather: positions must be integers: got {index.dtype.name}. Cast them to int64."
+            )
+        size = sizes_of("gather", params["spec"], x, index)
+        return tuple(size[c] for c in split_spec(params["spec"])[2]), x.dtype
+
+    def signature(self, node: Node) -> Signature:
+        table, index, out = split_spec(node.params["spec"])
+        return Signature([table, index], out, whole=[c for c in table if c not in out])
+
+    def value(self, node: Node, x, index):
+        table, own, out = split_spec(node.params["spec"])
+        size = dict(zip(out, node.shape, strict=True))
+        looked_up = next(c for c in table if c not in out)
+        bound = x.shape[table.index(looked_up)]
+        if index.size and (index.min() < 0 or index.max() >= bound):
+            bad = index.min() if index.min() < 0 else index.max()
+            raise IndexOutOfBounds(f"gather: position {bad} is outside an axis of size {bound}.")
+        places = [spread(index, own, out) if c == looked_up else grid(out, size, c) for c in table]
+        return np.broadcast_to(x[tuple(places)], node.shape)
+
+    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+        table, own, out = split_spec(node.params["spec"])
+        looked_up = next(c for c in table if c not in out)
+        size = node.inputs[0].shape[table.index(looked_up)]
+        return scatter("add", f"{out},{own}->{table}", g, node.inputs[1], size), None
+
+
+@primitive("scatter")
+class Scatter(Primitive):
+    """Values folded into positions of an axis of a given size; untouched places hold the identity."""
+
+    def infer(self, inputs, params) -> tuple[Shape, DType]:
+        values, index = inputs
+        if not index.dtype.is_integer:
+            raise DtypeError(
+                f"scatter: positions must be integers: got {index.dtype.name}. Cast them to int64."
+            )
+        size = sizes_of("scatter", params["spec"], values, index)
+        out = split_spec(params["spec"])[2]
+        return tuple(size.get(c, params["size"]) for c in out), values.dtype
+
+    def signature(self, node: Node) -> Signature:
+        values, index, out = split_spec(node.params["spec"])
+        folded = {c: node.params["monoid"] for c in values if c not in out}
+        return Signature([values, index], [c if c in values else None for c in out], folded)
+
+    def value(self, node: Node, values, index):
+        p = node.params
+        own, names, out = split_spec(p["spec"])
+        size = dict(zip(own, values.shape, strict=True))
+        y = np.full(node.shape, identity_of(p["monoid"], node.dtype), node.dtype.numpy)
+        places = [spread(index, names, own) if c not in own else grid(own, size, c) for c in out]
+        fold = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}[
+            p["monoid"]
+        ]
+        if index.size and (index.min() < 0 or index.max() >= p["size"]):
+            bad = index.min() if index.min() < 0 else index.max()
+            raise IndexOutOfBounds(
+                f"scatter: position {bad} is outside an axis of size {p['size']}."
+            )
+        fold.at(y, tuple(np.broadcast_arrays(*places)) if len(places) > 1 else places[0], values)
+        return y
+
+    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+        assert node.params["monoid"] == "add", (
+            f"scatter[{node.params['monoid']}] has no gradient: use positions"
+        )
+        own, names, out = split_spec(node.params["spec"])
+        return gather(f"{out},{names}->{own}", g, node.inputs[1]), None
+
+
+@primitive("sort")
+class Sort(Primitive):
+    """Positions that put an axis in order; equals keep theirs, NaN counts as largest."""
+
+    def infer(self, inputs, params) -> tuple[Shape, DType]:
+        return inputs[0].shape, int64
+
+    def signature(self, node: Node) -> Signature:
+        names = letters(node.rank)
+        return Signature([names], names, whole=[names[node.params["axis"]]])
+
+    def value(self, node: Node, x):
+        axis = node.params["axis"]
+        if not node.params["descending"]:
+            return np.argsort(x, axis=axis, kind="stable")
+        backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+        return np.flip(x.shape[axis] - 1 - backwards, axis)
+
+
+def gather(spec: str, x: Node, index: Node) -> Node:
+    """Elements of x at the positions in index; see the module for the spec."""
+    return x.arena.node("gather", (x, index), spec=spec)
+
+
+def scatter(monoid: str, spec: str, values: Node, index: Node, size: int) -> Node:
+    """Fold values into an axis of this size, at the positions in index."""
+    own, names, out = split_spec(spec)
+    counts = tuple(
+        leaves(
+            values.shape[k],
+            role_in_contract(k, names.index(c) if c in names else -1, len(own), len(own) + 1),
+        )
+        for k, c in enumerate(own)
+        if c not in out
+    )
+    return values.arena.node(
+        "scatter", (values, index), monoid=monoid, spec=spec, size=size, leaves=counts
+    )
+
+
+def sort_positions(x: Node, axis: int, descending: bool = False) -> Node:
+    """Positions that put an axis in order."""
+    return x.arena.node("sort", (x,), axis=axis, descending=descending)

@@ -1,0 +1,119 @@
+"""Reverse-mode differentiation of a graph.
+
+Walks from the root to what is asked for, once, and asks each primitive for the gradients of the
+inputs that lie on the way. A region's gradient is a region too, "name.grad", whose body is derived
+once per call; it recomputes what it needs, and sharing the forward's nodes makes that free.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from gnomon.errors import GradientError
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
+from gnomon.ir.operators import constant
+from gnomon.ir.provenance import inherit
+from gnomon.ops.primitives import expand
+from gnomon.ops.registry import OPS, Call, emit, fill
+
+
+def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
+    """The gradient of <seed, root> with respect to each wanted node; None where root does not depend on it."""
+    nodes = topological([root])
+    on_the_way = depends_on(nodes, wanted)
+    total: dict[Node, Node] = {root: seed}
+    for node in reversed(nodes):
+        g = total.get(node)
+        if g is None or node not in on_the_way or not node.inputs:
+            continue
+        needed = tuple(x in on_the_way for x in node.inputs)
+        with inherit(node.sites):
+            for x, part in zip(node.inputs, gradient_of(node, g, needed), strict=True):
+                if part is not None and x in on_the_way:
+                    total[x] = total[x] + part if x in total else part
+    return [total.get(w) for w in wanted]
+
+
+def depends_on(nodes: Sequence[Node], wanted: Sequence[Node]) -> set[Node]:
+    """The nodes through which gradients reach the wanted ones."""
+    marked = set(wanted)
+    for node in nodes:
+        if (
+            node.op != "detach"
+            and node.dtype.is_floating_point
+            and any(x in marked for x in node.inputs)
+        ):
+            marked.add(node)
+    return marked
+
+
+def gradient_of(node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+    """The gradients of one node's needed inputs."""
+    if node.op != "region":
+        return PRIMITIVES[node.op].gradient(node, g, needed)
+    body, wanted = backward_body(node.params["body"], node.params["index"], needed, node.params)
+    name = f"{node.params['name']}.grad"
+    parts = (
+        iter(emit(name, body, node.params["call"], (*node.inputs, g), True)) if wanted else iter(())
+    )
+    return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
+
+
+_bodies: dict[tuple, tuple[Graph, tuple[int, ...]]] = {}
+_lock = threading.RLock()
+
+
+def backward_body(
+    body: Graph, index: int, needed: tuple[bool, ...], params: dict
+) -> tuple[Graph, tuple[int, ...]]:
+    """The graph from (inputs, gradient of a result) to the gradients of inputs, and which inputs these are."""
+    key = (body, index, needed, params["name"], params["call"])
+    found = _bodies.get(key)
+    if found is None:
+        with _lock, inherit(()):
+            found = _bodies[key] = derive(body, index, needed, params)
+    return found
+
+
+def derive(
+    body: Graph, index: int, needed: tuple[bool, ...], params: dict
+) -> tuple[Graph, tuple[int, ...]]:
+    """Differentiate a body, by its operation's own rule where it has one."""
+    arena = Arena()
+    leaves = [arena.input(x.shape, x.dtype) for x in body.inputs]
+    out = body.outputs[index]
+    g = arena.input(out.shape, out.dtype)
+    own = OPS[params["name"]].gradient if params["name"] in OPS else None
+    if own is not None:
+        parts = list(own_gradients(own, params["call"], body, index, leaves, g))
+    else:
+        (image,) = copy_into(arena, [out], dict(zip(body.inputs, leaves, strict=True)))
+        asked = [leaf for leaf, need in zip(leaves, needed, strict=True) if need]
+        found = iter(gradients(image, g, asked))
+        parts = [next(found) if need else None for need in needed]
+    wanted = tuple(k for k, part in enumerate(parts) if part is not None and needed[k])
+    return Graph([*leaves, g], [parts[k] for k in wanted]), wanted
+
+
+def own_gradients(
+    rule, call: Call, body: Graph, index: int, leaves: list[Node], g: Node
+) -> Sequence[Node | None]:
+    """What an operation's own gradient rule gives; results are rebuilt for it to read."""
+    results = copy_into(g.arena, body.outputs, dict(zip(body.inputs, leaves, strict=True)))
+    incoming = tuple(g if k == index else None for k in range(len(results)))
+    single = len(results) == 1
+    args, kwargs = fill(call.args, leaves), {k: fill(v, leaves) for k, v in call.kwargs}
+    parts = rule(
+        g if single else incoming, results[0] if single else tuple(results), *args, **kwargs
+    )
+    return parts if isinstance(parts, tuple) else (parts,)
+
+
+def seed_of(root: Node) -> Node:
+    """The gradient that `backward()` starts from: one, for a scalar."""
+    if root.size != 1:
+        raise GradientError(
+            f"backward: the root must have one element: it has shape {root.shape}. Reduce it, or pass its gradient."
+        )
+    return expand(constant(root.arena, 1.0, root.dtype), root.shape)

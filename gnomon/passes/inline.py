@@ -1,0 +1,56 @@
+"""Open regions into their bodies, except those that a hand-written kernel claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ir.provenance import Site, inherit
+
+Claim = Callable[[Node], bool]
+
+
+def inline(graph: Graph, claimed: Claim) -> Graph:
+    """The graph in an arena of its own, regions opened unless claimed."""
+    arena = Arena()
+    known: dict[Node, Node] = {}
+    for leaf in graph.inputs:
+        with inherit(leaf.sites):
+            known[leaf] = arena.input(leaf.shape, leaf.dtype, leaf.params["name"])
+    outputs = expand_into(arena, graph.outputs, known, claimed, None)
+    return Graph([known[leaf] for leaf in graph.inputs], outputs)
+
+
+def expand_into(
+    arena: Arena,
+    roots: Sequence[Node],
+    known: dict[Node, Node],
+    claimed: Claim,
+    sites: tuple[Site, ...] | None,
+) -> list[Node]:
+    """Rebuild roots in the arena; inside a region, nodes carry the region's sites."""
+    for node in topological(roots):
+        if node in known:
+            continue
+        inputs = tuple(known[x] for x in node.inputs)
+        with inherit(sites if sites is not None else node.sites):
+            if node.op == "region" and not claimed(node):
+                known[node] = opened(arena, node, inputs, claimed, sites)
+            else:
+                known[node] = arena.node(node.op, inputs, **node.params)
+    return [known[root] for root in roots]
+
+
+def opened(
+    arena: Arena,
+    node: Node,
+    inputs: tuple[Node, ...],
+    claimed: Claim,
+    sites: tuple[Site, ...] | None,
+) -> Node:
+    """A region's result as nodes of the arena."""
+    body: Graph = node.params["body"]
+    named = sites or tuple(site._replace(op=node.params["name"]) for site in node.sites)
+    inner = dict(zip(body.inputs, inputs, strict=True))
+    (image,) = expand_into(arena, [body.outputs[node.params["index"]]], inner, claimed, named)
+    return image

@@ -1,0 +1,96 @@
+"""The debug dial and the few knobs, each read once from the environment and scoped with `with`.
+
+Not a place for user configuration of a run: that is a recipe (gnomon/train/config.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from gnomon.errors import ConfigError
+
+__all__ = ["Settings", "current", "override"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every knob, with its default; the environment variable is GNOMON_ and the name in capitals."""
+
+    debug: int = 0
+    """0 is silent; each level of the dial prints one layer more (docs/debugging.md)."""
+    debug_only: str = ""
+    """Print only what belongs to regions or passes whose name holds this text."""
+    numerics: str = "invariant"
+    """"invariant" keeps canonical order; "fast" drops it."""
+    cache: bool = True
+    """Keep compiled objects on disk."""
+    cache_dir: str = ""
+    """Where compiled objects are kept; empty means the user's cache folder."""
+    cpu_features: str = "auto"
+    """"auto", "avx2", "avx512" or "neon": an upper bound on the instructions used."""
+    num_threads: int = 0
+    """Threads of one process; 0 means one per usable core."""
+    compile_workers: int = 0
+    """Processes that compile kernels; 0 means one per usable core."""
+    verify: bool = False
+    """Check every graph after every pass."""
+    fuse: bool = True
+    """Join operations into common kernels; off, every operation is a kernel of its own."""
+    claim: bool = True
+    """Let hand-written kernels take named regions; off, their bodies are compiled instead."""
+    pending_limit: int = 20_000
+    """Operations that may wait before they are evaluated."""
+
+    def path_of_cache(self) -> Path:
+        """The folder of compiled objects."""
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return Path(self.cache_dir) if self.cache_dir else Path(base) / "gnomon"
+
+
+def from_environment() -> Settings:
+    """Settings as the environment asks for them."""
+    found = {}
+    for field in fields(Settings):
+        text = os.environ.get(f"GNOMON_{field.name.upper()}")
+        if text is not None:
+            found[field.name] = parse(field.name, field.type, text)
+    return Settings(**found)
+
+
+def parse(name: str, kind: str, text: str) -> object:
+    """One setting's value from its text."""
+    words = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
+    try:
+        return {"bool": lambda: words[text.lower()], "int": lambda: int(text), "str": lambda: text}[
+            kind
+        ]()
+    except (KeyError, ValueError):
+        raise ConfigError(f"GNOMON_{name.upper()}: expected {kind}: got {text!r}.") from None
+
+
+_active: ContextVar[Settings] = ContextVar("gnomon_settings", default=from_environment())
+
+
+def current() -> Settings:
+    """The settings in force here."""
+    return _active.get()
+
+
+@contextmanager
+def override(**changes: object) -> Iterator[Settings]:
+    """Change settings inside a `with`.
+
+    >>> with override(debug=2) as settings:
+    ...     settings.debug
+    2
+    """
+    token = _active.set(replace(current(), **changes))
+    try:
+        yield current()
+    finally:
+        _active.reset(token)
