@@ -1,0 +1,124 @@
+"""What every test gets: golden files, seeds by name, tiers that skip by name.
+
+Nothing about Gnomon itself is here; what several tests share about graphs or shapes is beside them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import random
+import re
+import shutil
+import zlib
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+TESTS = Path(__file__).parent
+GOLDEN = TESTS / "golden"
+
+# the same examples on every run, and no clock: a slow machine must not fail a property
+hypothesis.settings.register_profile(
+    "house", derandomize=True, deadline=None, database=None, print_blob=False
+)
+hypothesis.settings.load_profile("house")
+
+
+class Golden:
+    """The text that a test made last time; equal to what it makes now, or the test fails.
+
+    `pytest --update-golden` writes the new text instead, to be reviewed as a diff.
+    """
+
+    def __init__(self, path: Path, update: bool) -> None:
+        self.path, self.update = path, update
+        self.made: str | None = None
+
+    def __eq__(self, made: object) -> bool:
+        assert isinstance(made, str), f"golden: text is compared, got {type(made).__name__}."
+        self.made = made if made.endswith("\n") else made + "\n"
+        if self.update:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(self.made, encoding="utf-8")
+        return self.made == self.kept()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"tests/golden/{self.path.name}"
+
+    def kept(self) -> str:
+        """The stored text; empty before the first update."""
+        return self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+
+    def explain(self) -> list[str]:
+        """The difference, line by line, and how to accept it."""
+        kept, made = self.kept().splitlines(), (self.made or "").splitlines()
+        lines = difflib.unified_diff(kept, made, repr(self), "now", lineterm="")
+        return ["differs from its golden file (accept: pytest --update-golden)", *lines]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One flag of our own."""
+    parser.addoption(
+        "--update-golden", action="store_true", help="write golden files instead of comparing"
+    )
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Show a golden file's difference as a diff."""
+    golden = left if isinstance(left, Golden) else right
+    return golden.explain() if op == "==" and isinstance(golden, Golden) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Name the tier of each test, and skip the tiers that this machine or this run has not."""
+    absent = absent_tiers(config)
+    for item in items:
+        if (TESTS / "parity") in item.path.parents:
+            item.add_marker(pytest.mark.parity)
+        for tier, reason in absent.items():
+            if item.get_closest_marker(tier):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def absent_tiers(config: pytest.Config) -> dict[str, str]:
+    """Tiers that do not run here, with the reason that the report shows."""
+    absent = {}
+    if importlib.util.find_spec("torch") is None:
+        absent["parity"] = "needs torch: pip install -e '.[parity]'"
+    if "proof" not in config.option.markexpr:
+        absent["proof"] = "heavy bit tests run on request: pytest -m proof"
+    if shutil.which("nvidia-smi") is None:
+        absent["gpu"] = "needs an NVIDIA GPU"
+    return absent
+
+
+def seed_of(item: pytest.Item) -> int:
+    """A number that depends on the test's name alone."""
+    return zlib.crc32(item.nodeid.encode())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Seed the global generators by the test's name."""
+    random.seed(seed_of(item))
+    np.random.seed(seed_of(item))
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A generator whose numbers depend on the test's name alone."""
+    return np.random.default_rng(seed_of(request.node))
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """The golden text of this test: `assert show(program) == golden`."""
+    folder = request.path.relative_to(TESTS).with_suffix("")
+    words = [*folder.parts, request.node.name]
+    name = re.sub(r"[^A-Za-z0-9_.]+", "-", ".".join(words)).strip("-")
+    return Golden(GOLDEN / f"{name}.txt", request.config.getoption("--update-golden"))

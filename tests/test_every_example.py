@@ -1,0 +1,103 @@
+"""Whatever is shown runs: doctests of the package, code in README and docs, examples, the tour.
+
+Code blocks of a page are one program, in order. A block of somebody else's code is fenced ```py.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.house import ROOT, module, python_blocks, short, sources
+
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+EXAMPLES = tuple(sorted((ROOT / "examples").glob("*.py")))
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+LONGEST_EXAMPLE = 60
+
+
+def with_examples() -> list[Path]:
+    """Source files that show something."""
+    return [path for path in sources() if ">>> " in path.read_text(encoding="utf-8")]
+
+
+@cache
+def everybodys_names() -> dict[str, object]:
+    """What a user has after `from gnomon import *` and `import gnomon as gn`."""
+    gnomon = importlib.import_module("gnomon")
+    return {
+        "gn": gnomon,
+        **{name: getattr(gnomon, name) for name in getattr(gnomon, "__all__", ())},
+    }
+
+
+def names_in(path: Path) -> dict[str, object]:
+    """What a file's doctests see: an op is shown as its user calls it, the rest as it is."""
+    own = vars(importlib.import_module(module(path)))
+    return {**own, **everybodys_names()} if short(path).startswith("gnomon/ops") else dict(own)
+
+
+@pytest.mark.parametrize("path", with_examples(), ids=short)
+def test_what_a_docstring_shows_is_what_happens(path):
+    found = importlib.import_module(module(path))
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    said: list[str] = []
+
+    for case in doctest.DocTestFinder(exclude_empty=True).find(found, globs=names_in(path)):
+        runner.run(case, out=said.append)
+
+    assert not runner.failures, "".join(said)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if list(python_blocks(p))], ids=short)
+def test_what_a_page_shows_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+
+    for line, text in python_blocks(page):
+        program = "\n" * (line - 1) + text
+        exec(compile(program, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=short)
+def test_an_example_runs_and_fits_on_a_screen(example, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-W", "error", str(example)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert len(example.read_text(encoding="utf-8").splitlines()) <= LONGEST_EXAMPLE
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("page", PAGES, ids=short)
+def test_a_page_links_only_to_what_is_there(page):
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+@pytest.mark.unit
+def test_the_tour_names_files_that_exist_and_hold_what_it_says():
+    text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    stops = re.findall(r"^\d+\. .*?`(gnomon/[\w/]+\.py)`(.*?)(?=^\d+\. |^#|\Z)", text, re.M | re.S)
+
+    assert len(stops) == 9
+    for file, told in stops:
+        source = (ROOT / file).read_text(encoding="utf-8")
+        called = re.findall(r"`(\w+)\(\)`|`class (\w+)`", told)
+        for name in filter(None, (x for pair in called for x in pair)):
+            assert re.search(rf"^\s*(def|class) {name}\b", source, re.M), f"{file}: {name}"

@@ -1,0 +1,62 @@
+"""What a module offers is what it says it offers: `__all__` is sorted and true, and documented."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+from tests.house import module, sources
+
+pytestmark = pytest.mark.unit
+
+# packages that some machines do not have; a module that needs one is looked at where it is
+OPTIONAL = frozenset({"cuda", "mpi4py", "nccl", "triton"})
+
+
+def modules() -> Iterator[ModuleType]:
+    """Every module of the package that this machine can load."""
+    for path in sources():
+        try:
+            yield importlib.import_module(module(path))
+        except ModuleNotFoundError as missing:
+            if (missing.name or "").partition(".")[0] not in OPTIONAL:
+                raise
+
+
+def offered(found: ModuleType) -> dict[str, object]:
+    """The public functions and classes of a module that are its own, or that it lists."""
+    return {
+        name: value
+        for name, value in vars(found).items()
+        if not name.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and (value.__module__ == found.__name__ or name in getattr(found, "__all__", ()))
+    }
+
+
+def test_the_list_of_public_names_is_sorted_and_true():
+    for found in modules():
+        listed = list(getattr(found, "__all__", ()))
+
+        assert listed == sorted(set(listed)), found.__name__
+        assert not [name for name in listed if not hasattr(found, name)], found.__name__
+        assert not [x for x in listed if x.startswith("_") and x != "__version__"], found.__name__
+
+
+def test_every_public_function_and_class_says_what_it_is():
+    silent = [
+        f"{found.__name__}.{name}"
+        for found in modules()
+        for name, value in offered(found).items()
+        if not inspect.getdoc(value)
+    ]
+
+    assert not silent
+
+
+def test_every_file_opens_by_saying_what_it_is():
+    assert not [x.__name__ for x in modules() if not (x.__doc__ or "").strip()]

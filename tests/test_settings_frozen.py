@@ -1,0 +1,68 @@
+"""The knobs may not grow unnoticed: a new one changes this list and the page that explains it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import fields
+from itertools import pairwise
+
+import pytest
+
+from gnomon.settings import Settings
+from tests.house import PACKAGE, ROOT, short, sources, tree
+
+pytestmark = pytest.mark.unit
+
+KNOBS = {
+    "debug": 0,
+    "debug_only": "",
+    "numerics": "invariant",
+    "cache": True,
+    "cache_dir": "",
+    "cpu_features": "auto",
+    "num_threads": 0,
+    "compile_workers": 0,
+    "verify": False,
+    "fuse": True,
+    "claim": True,
+    "pending_limit": 20_000,
+}
+
+# files that read the environment, and why
+READERS = {
+    "gnomon/settings.py": "the knobs",
+}
+
+
+def test_the_knobs_are_these_and_no_more():
+    assert {field.name: field.default for field in fields(Settings)} == KNOBS
+    assert len(KNOBS) <= 15
+
+
+def test_every_knob_is_explained_beside_its_name():
+    body = next(x for x in tree(PACKAGE / "settings.py").body if isinstance(x, ast.ClassDef)).body
+    explained = [
+        before.target.id
+        for before, after in pairwise(body)
+        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr)
+    ]
+
+    assert explained == list(KNOBS)
+
+
+def test_every_knob_is_on_the_page_of_the_dial():
+    page = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
+
+    assert not [name for name in KNOBS if f"`GNOMON_{name.upper()}`" not in page]
+
+
+def test_only_listed_files_read_the_environment():
+    reads = {
+        short(path)
+        for path in sources()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute | ast.Name)
+        and ast.unparse(node) in ("os.environ", "os.getenv", "environ", "getenv")
+    }
+
+    assert reads <= set(READERS)

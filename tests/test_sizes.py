@@ -1,0 +1,138 @@
+"""Small files of small functions, plain names, nothing left for later, a test beside each source.
+
+The limits are ceilings; what to aim at is in CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house import PACKAGE, ROOT, functions, short, sources, tree
+
+pytestmark = pytest.mark.unit
+
+LONGEST_FUNCTION = 60
+LONGEST_FILE = 400
+MOST_PARAMETERS = 7
+DEEPEST_NESTING = 4
+LONGEST_PACKAGE = 20_000
+
+LATER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+EMPTY_WORDS = frozenset(
+    {"arg", "ctx", "data", "helper", "helpers", "impl", "info", "manager", "src", "tmp"}
+    | {"util", "utils"}
+)
+# parameters and modules whose names PyTorch and the array API standard have already chosen
+THEIR_WORDS = frozenset({"data", "src", "utils"})
+# constructors and functions that take what PyTorch's take
+THEIR_PARAMETERS = ("gnomon/nn/", "gnomon/optim/")
+
+BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+# source files (or folders) without a test file of their own name, and where they are tested
+TESTED_ELSEWHERE: dict[str, str] = {}
+
+
+def lines(path: Path) -> int:
+    """The length of a file."""
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def functions_where(broken: Callable[[ast.FunctionDef], bool], but: tuple = ()) -> list[str]:
+    """The functions of the package that break a rule, as file:line name."""
+    return [
+        f"{short(path)}:{node.lineno} {node.name}"
+        for path in sources()
+        if not short(path).startswith(but or ("-",))
+        for node in functions(path)
+        if broken(node)
+    ]
+
+
+def parameters(node: ast.FunctionDef) -> int:
+    """How many things a caller may say; the object of a method is not one."""
+    listed = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return len([x for x in listed if x.arg not in ("self", "cls")])
+
+
+def nesting(node: ast.AST) -> int:
+    """The depth of blocks inside a piece of syntax; elif is no deeper than its if."""
+    deepest = 0
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, FUNCTIONS):
+            continue
+        chained = isinstance(node, ast.If) and isinstance(child, ast.If) and [child] == node.orelse
+        deepest = max(deepest, nesting(child) + (isinstance(child, BLOCKS) and not chained))
+    return deepest
+
+
+def given(path: Path) -> Iterator[str]:
+    """Names that a file gives: to functions, classes and variables."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name.lower()
+
+
+def chosen(path: Path) -> Iterator[str]:
+    """Names that others may have chosen for us: the file's, and those of parameters."""
+    yield path.stem
+    yield from (node.arg for node in ast.walk(tree(path)) if isinstance(node, ast.arg))
+
+
+def has_test(path: Path) -> bool:
+    """Whether a source file has a test file of its name, or a listed reason to have none."""
+    folder = ROOT / "tests" / path.parent.relative_to(PACKAGE)
+    listed = any(short(path).startswith(name) for name in TESTED_ELSEWHERE)
+    return listed or any(folder.glob(f"test_{path.stem.strip('_')}*.py"))
+
+
+def test_a_file_fits_in_the_head():
+    assert not [f"{short(p)}: {lines(p)} lines" for p in sources() if lines(p) > LONGEST_FILE]
+
+
+def test_the_package_is_small_enough_to_read():
+    assert sum(map(lines, sources())) <= LONGEST_PACKAGE, "a larger one needs a decision note"
+
+
+def test_a_function_fits_on_a_screen():
+    assert not functions_where(lambda f: f.end_lineno - f.lineno + 1 > LONGEST_FUNCTION)
+
+
+def test_a_function_takes_few_parameters():
+    assert not functions_where(lambda f: parameters(f) > MOST_PARAMETERS, but=THEIR_PARAMETERS)
+
+
+def test_blocks_nest_at_most_four_deep():
+    assert not functions_where(lambda f: nesting(f) > DEEPEST_NESTING)
+
+
+def test_nothing_is_left_for_later():
+    assert not [short(p) for p in sources() if LATER.search(p.read_text(encoding="utf-8"))]
+
+
+def test_names_say_something():
+    empty = {
+        f"{short(path)}: {name}"
+        for path in sources()
+        for name in (EMPTY_WORDS & {*given(path)}) | ((EMPTY_WORDS - THEIR_WORDS) & {*chosen(path)})
+    }
+
+    assert not empty
+
+
+def test_a_source_file_has_its_test_file():
+    mine = [path for path in sources() if path.name != "__init__.py"]
+
+    assert not [short(path) for path in mine if not has_test(path)]
+
+
+def test_every_exception_is_still_needed():
+    assert not [name for name in TESTED_ELSEWHERE if not (ROOT / name).exists()]
