@@ -28,12 +28,13 @@ def modules() -> Iterator[ModuleType]:
 
 
 def offered(found: ModuleType) -> dict[str, object]:
-    """The public functions and classes of a module that are its own, or that it lists."""
+    """The functions and classes that a module defines for others, or that it lists."""
     return {
         name: value
         for name, value in vars(found).items()
         if not name.startswith("_")
         and (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__name__ == name
         and (value.__module__ == found.__name__ or name in getattr(found, "__all__", ()))
     }
 
