@@ -30,6 +30,7 @@ KNOBS = {
 
 # files that read the environment, and why
 READERS = {
+    "gnomon/runtime/workers.py": "a process that compiles gets its parent's environment",
     "gnomon/settings.py": "the knobs",
 }
 
