@@ -1,0 +1,55 @@
+"""Settings come from the environment, are checked, and change inside a `with` only."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from gnomon.errors import ConfigError
+from gnomon.settings import Settings, current, from_environment, override
+
+pytestmark = pytest.mark.unit
+
+
+def test_each_kind_of_setting_is_read_from_the_environment(monkeypatch):
+    monkeypatch.setenv("GNOMON_DEBUG", "3")
+    monkeypatch.setenv("GNOMON_FUSE", "off")
+    monkeypatch.setenv("GNOMON_DEBUG_ONLY", "rms_norm")
+
+    assert from_environment() == Settings(debug=3, fuse=False, debug_only="rms_norm")
+
+
+@pytest.mark.parametrize(("name", "text"), [("GNOMON_DEBUG", "loud"), ("GNOMON_FUSE", "maybe")])
+def test_a_value_that_does_not_fit_names_its_variable(monkeypatch, name, text):
+    monkeypatch.setenv(name, text)
+
+    with pytest.raises(ConfigError, match=f"{name}: expected .*: got '{text}'"):
+        from_environment()
+
+
+def test_an_override_ends_with_its_block_even_after_an_error():
+    before = current()
+
+    try:
+        with override(debug=before.debug + 1) as inside:
+            raise RuntimeError
+    except RuntimeError:
+        assert inside.debug == before.debug + 1
+
+    assert current() == before
+
+
+def test_an_override_is_not_seen_by_other_threads():
+    seen = []
+    with override(debug=4):
+        other = threading.Thread(target=lambda: seen.append(current().debug))
+        other.start()
+        other.join()
+
+    assert seen == [from_environment().debug]
+
+
+def test_settings_can_not_be_changed_in_place():
+    with pytest.raises(AttributeError):
+        current().debug = 1  # type: ignore[misc]
