@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from gnomon.ops.registry import OPS
 from tests.house import module, sources
 
 pytestmark = pytest.mark.unit
@@ -57,6 +58,12 @@ def test_every_public_function_and_class_says_what_it_is():
     ]
 
     assert not silent
+
+
+def test_every_operation_says_what_it_is():
+    list(modules())
+
+    assert not [name for name, op in OPS.items() if not (op.__doc__ or "").strip()]
 
 
 def test_every_file_opens_by_saying_what_it_is():
