@@ -25,7 +25,7 @@ OUTSIDE = {
     "einops": {"tensor"},
     "llvmlite": {"runtime"},
     "ml_dtypes": {"dtypes", "tensor", "export", "quant"},
-    "msgspec": {"distributed", "export", "profiler", "runtime", "train"},
+    "msgspec": {"distributed", "export", "models", "profiler", "runtime", "train"},
     "numpy": set(ORDER),
     "rich": {"__main__", "profiler", "train"},
     "safetensors": {"distributed", "export", "nn", "models", "train"},

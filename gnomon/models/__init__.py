@@ -1,0 +1,1 @@
+"""Language models under Hugging Face's names: Qwen3-style dense decoders."""

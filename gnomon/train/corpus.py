@@ -1,0 +1,116 @@
+"""The text to learn from: Python files of the standard library, or of a folder, and those held out.
+
+The list is sorted and a file is held out by the hash of its path alone, so the same interpreter
+gives the same corpus everywhere. How text becomes tokens is in tokenizer.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from gnomon.errors import ConfigError
+
+__all__ = ["Corpus", "File", "read_corpus"]
+
+# tests, tables and texts in the shape of code, what pip installed, what old versions bring along
+SKIPPED_FOLDERS = frozenset(
+    {"__pycache__", "dist-packages", "encodings", "idle_test", "lib2to3", "pydoc_data"}
+    | {"site-packages", "test", "tests"}
+)
+# written by the build of the interpreter, with the paths of the machine that built it
+SKIPPED_PREFIX = "_sysconfigdata"
+FEWEST_FILES = 20
+
+
+@dataclass(frozen=True)
+class File:
+    """One file, by its path from the corpus folder."""
+
+    path: str
+    text: str
+
+    @property
+    def bytes(self) -> bytes:
+        """What is on the disk."""
+        return self.text.encode("utf-8")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Files to learn from, files to be measured on, and what identifies both."""
+
+    folder: Path
+    training: tuple[File, ...]
+    held_out: tuple[File, ...]
+    hash: str
+    """SHA-256 over every file's path, contents and part."""
+
+    @property
+    def held_out_bytes(self) -> bytes:
+        """The held-out files one after the other."""
+        return b"".join(file.bytes for file in self.held_out)
+
+    def listing(self) -> dict[str, object]:
+        """What a run records about it."""
+        return {
+            "folder": str(self.folder),
+            "hash": self.hash,
+            "training": [file.path for file in self.training],
+            "held_out": [file.path for file in self.held_out],
+        }
+
+
+def read_corpus(folder: str | None, held_out_percent: int) -> Corpus:
+    """Every Python file below the folder, split; with no folder, the standard library's."""
+    root = Path(folder) if folder else Path(sysconfig.get_path("stdlib"))
+    if not root.is_dir():
+        raise ConfigError(f"corpus.folder: expected a folder: got {root}.")
+    files = [file for path in python_files(root) if (file := read_file(root, path))]
+    held_out = tuple(file for file in files if is_held_out(file.path, held_out_percent))
+    training = tuple(file for file in files if not is_held_out(file.path, held_out_percent))
+    if len(files) < FEWEST_FILES or not held_out:
+        raise ConfigError(
+            f"corpus: expected at least {FEWEST_FILES} Python files in {root}, some held out: "
+            f"got {len(files)} and {len(held_out)}. Name another folder: --set corpus.folder=PATH."
+        )
+    return Corpus(root, training, held_out, hash_of(training, held_out))
+
+
+def python_files(root: Path) -> list[Path]:
+    """Python files below the folder, sorted by path, without what is skipped."""
+    found = (path.relative_to(root) for path in root.rglob("*.py"))
+    kept = [
+        path
+        for path in found
+        if not SKIPPED_FOLDERS.intersection(path.parts) and not path.name.startswith(SKIPPED_PREFIX)
+    ]
+    return sorted(kept, key=Path.as_posix)
+
+
+def read_file(root: Path, path: Path) -> File | None:
+    """A file's text; None when it is empty or no UTF-8."""
+    try:
+        text = (root / path).read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return File(path.as_posix(), text) if text else None
+
+
+def is_held_out(path: str, percent: int) -> bool:
+    """Whether a path is among the percent that are not learned from."""
+    digest = hashlib.sha256(path.encode("utf-8")).digest()
+    return int.from_bytes(digest[:8], "big") % 100 < percent
+
+
+def hash_of(training: tuple[File, ...], held_out: tuple[File, ...]) -> str:
+    """SHA-256 over both parts; lengths are in it, so that no two corpora read alike."""
+    digest = hashlib.sha256()
+    for part, files in (("training", training), ("held out", held_out)):
+        for file in files:
+            content = file.bytes
+            digest.update(f"{part}\0{file.path}\0{len(content)}\0".encode())
+            digest.update(content)
+    return digest.hexdigest()

@@ -1,0 +1,18 @@
+"""The learning rate at a step: up along a line, flat, down along a line."""
+
+from __future__ import annotations
+
+from gnomon.train.config import Config
+
+__all__ = ["factor_at"]
+
+
+def factor_at(step: int, config: Config) -> float:
+    """The part of the full rate that step (counted from 0) uses."""
+    schedule = config.schedule
+    steps = max(schedule.steps, config.train.steps)
+    falling = schedule.decay_fraction * steps
+    rise = (step + 1) / max(1, schedule.warmup_steps)
+    left = (steps - step) / falling if falling else 1.0
+    fall = schedule.final_factor + (1 - schedule.final_factor) * min(1.0, left)
+    return min(1.0, rise, fall)

@@ -1,0 +1,54 @@
+"""Which piece of text is read when: a pure function of (seed, step, place in the batch).
+
+Nothing is remembered between steps, so resuming needs no state, and any number of readers agree.
+Shuffling is by sorting hashes: no library's generator, whose stream may change between versions.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+__all__ = ["batch_at", "mix", "windows"]
+
+ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mix(words: np.ndarray) -> np.ndarray:
+    """A hash of 64-bit integers, one to one (SplitMix64's finishing steps).
+
+    >>> int(mix(np.array([0], np.uint64))[0]), int(mix(np.array([1], np.uint64))[0]) >> 60
+    (0, 5)
+    """
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def windows(tokens: int, length: int) -> int:
+    """How many windows of the length, each with the token after it, fit without overlapping."""
+    return (tokens - 1) // length
+
+
+@lru_cache(maxsize=2)
+def shuffled(seed: int, epoch: int, count: int) -> np.ndarray:
+    """The windows in the order of one pass over the text."""
+    start = mix(np.array([seed], np.uint64) * ODD + np.uint64(epoch))
+    keys = mix(start + np.arange(1, count + 1, dtype=np.uint64) * ODD)
+    return np.argsort(keys, kind="stable")
+
+
+def batch_at(tokens: np.ndarray, shape: tuple[int, int], seed: int, step: int) -> np.ndarray:
+    """The windows of one step, (batch, length + 1): each token and, shifted by one, its target.
+
+    A pass reads every window once, in an order of its own.
+    """
+    batch, length = shape
+    count = windows(len(tokens), length)
+    rows = []
+    for place in range(step * batch, (step + 1) * batch):
+        epoch, position = divmod(place, count)
+        start = int(shuffled(seed, epoch, count)[position]) * length
+        rows.append(tokens[start : start + length + 1])
+    return np.stack(rows)

@@ -1,0 +1,116 @@
+"""Whole configurations by name. A recipe is a function; `gnomon train NAME` runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from gnomon.errors import ConfigError
+from gnomon.models.config import Qwen3Config
+from gnomon.train.config import (
+    Config,
+    CorpusConfig,
+    EvaluationConfig,
+    OptimizerConfig,
+    RunConfig,
+    SampleConfig,
+    ScheduleConfig,
+    TrainConfig,
+    build,
+    near,
+    overridden,
+    read_toml,
+    to_dict,
+)
+
+__all__ = ["RECIPES", "configure", "python", "tiny"]
+
+
+def python() -> Config:
+    """Learn Python in under five minutes on two slow cores (docs/log.md: how it was found)."""
+    return Config(
+        run=RunConfig(name="python"),
+        corpus=CorpusConfig(),
+        model=Qwen3Config(
+            vocab_size=2048,
+            hidden_size=128,
+            intermediate_size=352,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=32,
+            max_position_embeddings=512,
+        ),
+        optimizer=OptimizerConfig(learning_rate=4e-3, embedding_factor=8.0),
+        schedule=ScheduleConfig(steps=1500, warmup_steps=20, decay_fraction=0.5),
+        train=TrainConfig(
+            steps=1500,
+            batch_size=4,
+            sequence_length=256,
+            evaluate_every=150,
+            checkpoint_every=500,
+        ),
+        evaluation=EvaluationConfig(batch_size=8, stride=128, quick_windows=64),
+        sample=SampleConfig(),
+    )
+
+
+def tiny() -> Config:
+    """See everything work in seconds; it learns little."""
+    return Config(
+        run=RunConfig(name="tiny"),
+        corpus=CorpusConfig(held_out_percent=2),
+        model=Qwen3Config(
+            vocab_size=512,
+            hidden_size=64,
+            intermediate_size=128,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            head_dim=32,
+            max_position_embeddings=128,
+        ),
+        optimizer=OptimizerConfig(learning_rate=4e-3, embedding_factor=8.0),
+        schedule=ScheduleConfig(steps=40, warmup_steps=5),
+        train=TrainConfig(
+            steps=40, batch_size=4, sequence_length=64, evaluate_every=20, checkpoint_every=20
+        ),
+        evaluation=EvaluationConfig(batch_size=16, stride=64, quick_windows=16),
+        sample=SampleConfig(max_new_tokens=40),
+    )
+
+
+RECIPES: dict[str, Callable[[], Config]] = {"python": python, "tiny": tiny}
+
+
+def configure(recipe: str, changes: list[str]) -> Config:
+    """The configuration of a recipe's name or a TOML file, with `a.b=c` changes.
+
+    A file may say `recipe = "python"` and change parts of it.
+    """
+    path = Path(recipe)
+    if path.suffix == ".toml":
+        return build(overridden(from_file(path), changes))
+    return build(overridden(to_dict(named(recipe)), changes))
+
+
+def named(recipe: str) -> Config:
+    """A recipe's configuration."""
+    if recipe not in RECIPES:
+        raise ConfigError(
+            f"train: {recipe} is neither a recipe nor a .toml file: {near(recipe, RECIPES)}"
+        )
+    return RECIPES[recipe]()
+
+
+def from_file(path: Path) -> dict[str, object]:
+    """The dictionaries of a file, over the recipe that it names."""
+    found = read_toml(path)
+    base = found.pop("recipe", None)
+    if base is None:
+        return found
+    merged: dict = to_dict(named(str(base)))
+    for group, values in found.items():
+        known = isinstance(values, dict) and group in merged
+        merged[group] = {**merged[group], **values} if known else values
+    return merged
