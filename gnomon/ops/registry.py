@@ -19,17 +19,25 @@ from gnomon.ir.node import Arena, Graph, Node, Primitive, Shape, Signature, prim
 from gnomon.ir.provenance import inherit
 
 SPELLINGS = {
-    "dim": "axis",
-    "dims": "axis",
-    "keepdim": "keepdims",
-    "input": "x",
-    "other": "y",
-    "tensor": "x",
-    "tensors": "xs",
-    "arrays": "xs",
-    "self": "x",
+    "dim": ("axis",),
+    "dims": ("axis", "axes", "repetitions"),
+    "dim0": ("axis1",),
+    "dim1": ("axis2",),
+    "keepdim": ("keepdims",),
+    "input": ("x",),
+    "other": ("y",),
+    "exponent": ("y",),
+    "tensor": ("x",),
+    "tensors": ("xs",),
+    "arrays": ("xs",),
+    "self": ("x",),
+    "a": ("x",),
+    "size": ("shape",),
+    "src": ("values",),
+    "source": ("values",),
+    "indices": ("index",),
 }
-"""PyTorch's word -> the array API's, for every operation that has the latter."""
+"""PyTorch's word -> the array API's, for every operation that has one of the latter."""
 
 
 class Leaf(NamedTuple):
@@ -106,8 +114,8 @@ class Op:
         known = self.signature.parameters
         renamed = {}
         for word, value in kwargs.items():
-            name = word if word in known else SPELLINGS.get(word, word)
-            if name not in known:
+            name = next((n for n in (word, *SPELLINGS.get(word, ())) if n in known), None)
+            if name is None:
                 allowed = ", ".join(known)
                 raise ArgumentError(f"{self.__name__}: no argument {word!r}. It takes {allowed}.")
             renamed[name] = value

@@ -1,0 +1,176 @@
+"""Reading of arguments that many operations share: axes, shapes, pairs, and dtypes to compute in.
+
+No operation is here; what a message says first is the name of the operation that asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from gnomon.dtypes import DType, accumulator, float32
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.ir.node import Node, Shape
+from gnomon.ir.operators import SCALAR_TYPES, cast, together
+from gnomon.ops.primitives import expand, reshape, sum_to
+
+Axes = int | Sequence[int] | None
+
+
+def one_axis(name: str, axis: int, rank: int) -> int:
+    """An axis counted from the front; a scalar is let pass as if it had one.
+
+    >>> one_axis("sum", -1, 3)
+    2
+    """
+    if not isinstance(axis, int):
+        raise ArgumentError(f"{name}: an axis is an integer: got {axis!r}.")
+    if not -max(rank, 1) <= axis < max(rank, 1):
+        raise ArgumentError(f"{name}: no axis {axis} in a tensor of {rank} axes.")
+    return axis % max(rank, 1)
+
+
+def many_axes(name: str, axis: Axes, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, ascending; None is all of them.
+
+    >>> many_axes("sum", (-1, 0), 3), many_axes("sum", None, 2)
+    ((0, 2), (0, 1))
+    """
+    if axis is None or (isinstance(axis, Sequence) and not axis):
+        return tuple(range(rank))
+    asked = (axis,) if isinstance(axis, int) else tuple(axis)
+    found = [one_axis(name, k, rank) for k in asked]
+    if len(set(found)) != len(found):
+        raise ArgumentError(f"{name}: an axis is named twice: {asked}.")
+    return tuple(sorted(found)) if rank else ()
+
+
+def sizes(shape: int | Sequence[int], more: Sequence[int]) -> Shape:
+    """A shape written as one sequence or as several numbers.
+
+    >>> sizes(2, (3,)), sizes((2, 3), ())
+    ((2, 3), (2, 3))
+    """
+    return (shape, *more) if isinstance(shape, int) else (*shape, *more)
+
+
+def completed(name: str, shape: Shape, count: int) -> Shape:
+    """The shape with its one -1 replaced by the size that holds `count` elements.
+
+    >>> completed("reshape", (2, -1), 6)
+    (2, 3)
+    """
+    known = prod(n for n in shape if n != -1)
+    if shape.count(-1) > 1 or any(n < -1 for n in shape):
+        raise ShapeError(f"{name}: sizes are not negative, and at most one is -1: got {shape}.")
+    if -1 in shape and known and count % known == 0:
+        return tuple(count // known if n == -1 else n for n in shape)
+    if -1 in shape or known != count:
+        raise ShapeError(f"{name}: {count} elements do not fill {shape}.")
+    return shape
+
+
+def repeated(name: str, value: int | Sequence[int], count: int) -> tuple[int, ...]:
+    """One number per axis, from one number for all or from one each.
+
+    >>> repeated("conv2d", 3, 2), repeated("conv2d", (1, 2), 2)
+    ((3, 3), (1, 2))
+    """
+    found = (value,) * count if isinstance(value, int) else tuple(value)
+    found = found * count if len(found) == 1 else found
+    if len(found) != count:
+        raise ArgumentError(f"{name}: expected one number or {count}: got {value!r}.")
+    return found
+
+
+def choice(name: str, what: str, value: str, allowed: Sequence[str]) -> str:
+    """A word out of a few."""
+    if value not in allowed:
+        raise ArgumentError(f"{name}: {what} must be one of {', '.join(allowed)}: got {value!r}.")
+    return value
+
+
+def floating(x: Node) -> Node:
+    """x as floats; integers and truth values become float32."""
+    return x if x.dtype.is_floating_point else cast(x, float32)
+
+
+def wide(x: Node) -> Node:
+    """x in the dtype in which sums of it are kept, at least float32."""
+    return cast(x, accumulator(floating(x).dtype))
+
+
+def floats_only(name: str, *xs: Node | None) -> None:
+    """Refuse what is not a float."""
+    for x in xs:
+        if x is not None and not x.dtype.is_floating_point:
+            raise DtypeError(f"{name}: needs floats: got {x.dtype.name}. Use x.astype(float32).")
+
+
+def positions_only(name: str, index: Node) -> None:
+    """Refuse positions that are not integers."""
+    if not index.dtype.is_integer:
+        raise DtypeError(
+            f"{name}: positions must be integers: got {index.dtype.name}. Cast them to int64."
+        )
+
+
+def same_rank(name: str, *xs: Node) -> None:
+    """Refuse tensors of different ranks."""
+    if len({x.rank for x in xs}) > 1:
+        raise ShapeError(
+            f"{name}: numbers of axes differ: {' and '.join(str(x.shape) for x in xs)}."
+        )
+
+
+def promoted(name: str, *xs: Node | float) -> list[Node]:
+    """The operands in one dtype and one rank, none broadcast yet."""
+    return together(name, xs)
+
+
+def broadcast(name: str, *xs: Node | float) -> list[Node]:
+    """The operands in one dtype and one shape."""
+    nodes = together(name, xs)
+    shape = broadcast_shapes(name, [x.shape for x in nodes])
+    return [expand(x, shape) for x in nodes]
+
+
+def broadcast_shapes(name: str, shapes: Sequence[Shape]) -> Shape:
+    """The shape that all of these grow to.
+
+    >>> broadcast_shapes("add", [(2, 1), (3,)])
+    (2, 3)
+    """
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    found = []
+    for column in zip(*padded, strict=True):
+        distinct = set(column) - {1}
+        if len(distinct) > 1:
+            raise ShapeError(f"{name}: shapes do not broadcast: {' and '.join(map(str, shapes))}.")
+        found.append(distinct.pop() if distinct else 1)
+    return tuple(found)
+
+
+def sum_like(g: Node, x: Node) -> Node:
+    """A gradient summed over the axes along which x was broadcast."""
+    extra = g.rank - x.rank
+    lifted = (1,) * extra + x.shape if x.rank else ()
+    return cast(reshape(sum_to(g, lifted), x.shape), x.dtype)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a Python number."""
+    return isinstance(value, SCALAR_TYPES)
+
+
+def kept_sizes(shape: Shape, axes: Sequence[int]) -> Shape:
+    """The shape with these axes of size 1."""
+    return tuple(1 if k in axes else n for k, n in enumerate(shape))
+
+
+def result_of_sum(x: Node, dtype: DType | None) -> DType:
+    """The dtype of a sum: floats keep theirs, integers and truth values widen."""
+    if dtype is not None:
+        return dtype
+    return x.dtype if x.dtype.is_floating_point else accumulator(x.dtype)

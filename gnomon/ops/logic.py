@@ -1,0 +1,236 @@
+"""Questions about single elements, and what their answers do: comparisons, logic, bits, choices.
+
+Answers are truth values. Whole tensors are asked by `any` and `all` in reductions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+
+from gnomon.dtypes import bool_, dtype_of
+from gnomon.errors import ArgumentError, DtypeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ops import scalars
+from gnomon.ops.arguments import broadcast_shapes, promoted, sum_like
+from gnomon.ops.elementwise import Operand, as_floats, binary, whole
+from gnomon.ops.primitives import expand
+from gnomon.ops.registry import Op, op
+
+
+def as_truth(name: str, *xs: Operand) -> list[Operand]:
+    """The operands as truth values."""
+    return [truth(x) if isinstance(x, Node) else bool(x) for x in xs]
+
+
+def no_floats(name: str, *xs: Operand) -> list[Node]:
+    """The operands promoted; floats are refused."""
+    nodes = promoted(name, *xs)
+    if nodes[0].dtype.is_floating_point:
+        raise DtypeError(f"{name}: needs integers or truth values: got {nodes[0].dtype.name}.")
+    return nodes
+
+
+def truth(x: Node) -> Node:
+    """Whether each element differs from zero."""
+    return x if x.dtype is bool_ else elementwise("ne", x, 0)
+
+
+# comparisons
+
+equal = binary("equal", "Whether x = y.", np.equal, row="eq", aliases=("eq",))
+not_equal = binary("not_equal", "Whether x ≠ y.", np.not_equal, row="ne", aliases=("ne",))
+less = binary("less", "Whether x < y.", np.less, row="lt", aliases=("lt",))
+less_equal = binary("less_equal", "Whether x ≤ y.", np.less_equal, row="le", aliases=("le",))
+greater = binary("greater", "Whether x > y.", np.greater, row="gt", aliases=("gt",))
+greater_equal = binary(
+    "greater_equal", "Whether x ≥ y.", np.greater_equal, row="ge", aliases=("ge",)
+)
+
+
+def test_of_floats(name: str, sentence: str, reference: Callable, of_integer: bool) -> Op:
+    """An operation that asks what kind of float this is; integers answer at once."""
+
+    def function(x: Node) -> Node:
+        if whole(x):
+            return expand(constant(x.arena, of_integer, bool_), x.shape)
+        return elementwise(name, x)
+
+    function.__name__ = name
+    function.__doc__ = f"{sentence}\n\nShapes: x (...) -> (...)"
+    function.__module__ = __name__
+    return op(function, inline=True, reference=reference)
+
+
+isnan = test_of_floats("isnan", "Whether x is not a number.", np.isnan, False)
+isinf = test_of_floats("isinf", "Whether x is infinite.", np.isinf, False)
+isfinite = test_of_floats("isfinite", "Whether x is finite.", np.isfinite, True)
+
+
+@op(inline=True, reference=np.signbit)
+def signbit(x: Node) -> Node:
+    """Whether the sign is minus, −0 included.
+
+    Shapes: x (...) -> (...)
+    """
+    return elementwise("signbit", x) if x.dtype.is_floating_point else elementwise("lt", x, 0)
+
+
+@op(
+    reference=lambda x, y, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(
+        x, y, rtol, atol, equal_nan
+    )
+)
+def isclose(
+    x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Node:
+    """Whether |x − y| ≤ atol + rtol · |y|.
+
+    Shapes: x (...), y (...) -> (...)
+    """
+    x, y = as_floats("isclose", x, y)
+    near = elementwise("le", elementwise("abs", x - y), atol + rtol * elementwise("abs", y))
+    near = elementwise("and", near, elementwise("isfinite", y))
+    close = elementwise("or", elementwise("eq", x, y), near)
+    if not equal_nan:
+        return close
+    both = elementwise("and", elementwise("isnan", x), elementwise("isnan", y))
+    return elementwise("or", close, both)
+
+
+# logic and bits
+
+logical_and = binary(
+    "logical_and", "Whether both hold.", np.logical_and, row="and", prepare=as_truth
+)
+logical_or = binary("logical_or", "Whether one holds.", np.logical_or, row="or", prepare=as_truth)
+logical_xor = binary(
+    "logical_xor", "Whether exactly one holds.", np.logical_xor, row="xor", prepare=as_truth
+)
+bitwise_and = binary(
+    "bitwise_and", "The bits set in both.", np.bitwise_and, row="and", prepare=no_floats
+)
+bitwise_or = binary(
+    "bitwise_or", "The bits set in one.", np.bitwise_or, row="or", prepare=no_floats
+)
+bitwise_xor = binary(
+    "bitwise_xor", "The bits set in exactly one.", np.bitwise_xor, row="xor", prepare=no_floats
+)
+bitwise_left_shift = binary(
+    "bitwise_left_shift",
+    "x · 2^y, wrapping.",
+    np.left_shift,
+    row="shift_left",
+    prepare=no_floats,
+)
+bitwise_right_shift = binary(
+    "bitwise_right_shift",
+    "x / 2^y rounded down.",
+    np.right_shift,
+    row="shift_right",
+    prepare=no_floats,
+)
+
+
+@op(inline=True, reference=np.logical_not)
+def logical_not(x: Node) -> Node:
+    """Whether x is zero.
+
+    Shapes: x (...) -> (...)
+    """
+    return elementwise("not", truth(x))
+
+
+@op(inline=True, reference=np.bitwise_not, aliases=("bitwise_invert",))
+def bitwise_not(x: Node) -> Node:
+    """The other bits.
+
+    Shapes: x (...) -> (...)
+    """
+    return elementwise("not", *no_floats("bitwise_not", x))
+
+
+# choices
+
+
+@op(inline=True, reference=np.where)
+def where(condition: Node, x: Operand, y: Operand) -> Node:
+    """x where the condition holds, else y.
+
+    Shapes: condition (...), x (...), y (...) -> (...)
+    """
+    if not isinstance(x, Node) and not isinstance(y, Node):
+        x = constant(condition.arena, x, dtype_of(type(x)))
+    yes, no = promoted("where", x, y)
+    return chosen("where", condition, yes, no)
+
+
+def chosen(name: str, condition: Node, yes: Node, no: Node) -> Node:
+    """yes where the condition holds, else no, once dtypes agree."""
+    if condition.dtype is not bool_:
+        raise DtypeError(f"{name}: the condition must be bool: got {condition.dtype.name}.")
+    broadcast_shapes(name, [condition.shape, yes.shape, no.shape])
+    return scalars.where(condition, yes, no)
+
+
+@op(inline=True, reference=lambda x, mask, value: np.where(mask, np.asarray(value, x.dtype), x))
+def masked_fill(x: Node, mask: Node, value: Operand) -> Node:
+    """x with a value where the mask holds, in x's dtype.
+
+    Shapes: x (...), mask (...) -> (...)
+    """
+    filling = cast(value, x.dtype) if isinstance(value, Node) else constant(x.arena, value, x.dtype)
+    return chosen("masked_fill", mask, filling, x)
+
+
+def clip_gradient(
+    g: Node, y: Node, x: Node, min: Operand | None = None, max: Operand | None = None
+):
+    """Inside and on the bounds x has the gradient; outside, a bound that is a tensor has it."""
+    low = None if min is None else elementwise("lt", x, min)
+    high = None if max is None else elementwise("gt", x, max)
+    outside = low if high is None else high if low is None else elementwise("or", low, high)
+    parts = [sum_like(scalars.where(outside, 0.0, g), x)]
+    if isinstance(min, Node):
+        below = low if high is None else elementwise("and", low, elementwise("not", high))
+        parts.append(sum_like(scalars.where(below, g, 0.0), min))
+    if isinstance(max, Node):
+        parts.append(sum_like(scalars.where(high, g, 0.0), max))
+    return tuple(parts)
+
+
+@op(reference=np.clip, gradient=clip_gradient, aliases=("clamp",))
+def clip(x: Node, min: Operand | None = None, max: Operand | None = None) -> Node:
+    """x, but at least min and at most max.
+
+    Shapes: x (...) -> (...)
+    """
+    if min is None and max is None:
+        raise ArgumentError("clip: needs min, max or both.")
+    x = x if min is None else elementwise("maximum", x, min)
+    return x if max is None else elementwise("minimum", x, max)
+
+
+@op(
+    reference=lambda x, nan=0.0, posinf=None, neginf=None: np.nan_to_num(
+        x, True, nan, posinf, neginf
+    )
+)
+def nan_to_num(
+    x: Node, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Node:
+    """x with finite numbers for NaN and the infinities; the largest ones by default.
+
+    Shapes: x (...) -> (...)
+    """
+    if whole(x):
+        return x
+    limits = ml_dtypes.finfo(x.dtype.numpy)
+    high = float(limits.max) if posinf is None else posinf
+    low = float(limits.min) if neginf is None else neginf
+    y = scalars.where(elementwise("eq", x, float("inf")), high, x)
+    y = scalars.where(elementwise("eq", x, float("-inf")), low, y)
+    return scalars.where(elementwise("isnan", x), nan, y)

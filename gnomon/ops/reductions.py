@@ -1,0 +1,288 @@
+"""Folds over axes: sums, means, extremes and where they stand, variances, norms, counts.
+
+Sums run in canonical order (gnomon/ops/canonical.py) and are rounded once. Extremes that also say
+where they stand find positions first and then fetch values, so equals never share a gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from gnomon.dtypes import DType, accumulator, bool_, dtype_of, int64
+from gnomon.errors import ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import (
+    Axes,
+    floats_only,
+    kept_sizes,
+    many_axes,
+    one_axis,
+    result_of_sum,
+)
+from gnomon.ops.logic import truth
+from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.primitives import expand, flip, reduce, reshape, unsqueeze
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.scans import LETTERS, cumprod
+from gnomon.ops.view_primitives import pad, permute, slice_
+
+
+def fold(monoid: str, x: Node, axes: Sequence[int], keepdims: bool, dtype: DType | None = None):
+    """Fold axes away, or to size 1."""
+    folded = cast(reduce(monoid, x, tuple(axes), dtype), dtype or x.dtype)
+    return reshape(folded, kept_sizes(x.shape, axes)) if keepdims else folded
+
+
+def np_axis(axis: Axes) -> int | tuple[int, ...] | None:
+    """An axis as numpy wants it."""
+    return axis if axis is None or isinstance(axis, int) else tuple(axis)
+
+
+@op(
+    inline=True,
+    reference=lambda x, axis=None, keepdims=False: np.sum(x, np_axis(axis), keepdims=keepdims),
+)
+def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
+    """The sum over axes; integers and truth values are summed in 64 bits.
+
+    Shapes: x (...) -> (?)
+    """
+    kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))
+    if kind.is_floating_point != x.dtype.is_floating_point or kind.bits > x.dtype.bits:
+        x = cast(x, kind)
+    return fold("add", x, many_axes("sum", axis, x.rank), keepdims, kind)
+
+
+@op(
+    inline=True,
+    reference=lambda x, axis=None, keepdims=False: np.mean(x, np_axis(axis), keepdims=keepdims),
+)
+def mean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
+    """The sum over axes divided by how many elements it has.
+
+    Shapes: x (...) -> (?)
+    """
+    x = x if dtype is None else cast(x, dtype_of(dtype))
+    floats_only("mean", x)
+    return cast(mean_of(x, many_axes("mean", axis, x.rank), keepdims), x.dtype)
+
+
+def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
+    """The mean, still in the accumulator's dtype."""
+    count = math.prod(x.shape[k] for k in axes)
+    total = fold("add", x, axes, keepdims, accumulator(x.dtype))
+    return total / float(count) if count else total * float("nan")
+
+
+def prod_gradient(g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = False, **_):
+    """The product of the others: those before times those after, so that zeros do no harm."""
+    axes = many_axes("prod", axis, x.rank)
+    if not axes:
+        return g
+    order = (*(k for k in range(x.rank) if k not in axes), *axes)
+    kept = tuple(x.shape[k] for k in order[: x.rank - len(axes)])
+    flat = reshape(permute(x, order), (*kept, math.prod(x.shape[k] for k in axes)))
+    others = before(flat) * flip(before(flip(flat, flat.rank - 1)), flat.rank - 1)
+    spread = reshape(others * unsqueeze(reshape(g, kept), len(kept)), [x.shape[k] for k in order])
+    return cast(permute(spread, tuple(order.index(k) for k in range(x.rank))), x.dtype)
+
+
+def before(x: Node) -> Node:
+    """Along the last axis, the product of all elements that stand before each."""
+    none = (0,) * x.rank
+    shifted = pad(x, (*none[:-1], 1), none, 1.0)
+    kept = tuple((0, n, 1) for n in x.shape)
+    return cumprod(slice_(shifted, kept), -1)
+
+
+@op(
+    reference=lambda x, axis=None, keepdims=False: np.prod(x, np_axis(axis), keepdims=keepdims),
+    gradient=prod_gradient,
+)
+def prod(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
+    """The product over axes; integers and truth values are multiplied in 64 bits.
+
+    Shapes: x (...) -> (?)
+    """
+    kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))
+    return fold("mul", cast(x, kind), many_axes("prod", axis, x.rank), keepdims, kind)
+
+
+def extreme(name: str, x: Node, axis: Axes, keepdims: bool) -> Node:
+    """The largest or smallest over axes."""
+    axes = many_axes(name, axis, x.rank)
+    if 0 in [x.shape[k] for k in axes]:
+        raise ShapeError(f"{name}: nothing to choose from: x {x.shape} is empty along {axes}.")
+    if x.dtype is bool_:
+        return fold("or" if name == "max" else "and", x, axes, keepdims)
+    return fold(name, x, axes, keepdims)
+
+
+@op(
+    inline=True,
+    reference=lambda x, axis=None, keepdims=False: np.max(x, np_axis(axis), keepdims=keepdims),
+    aliases=("amax",),
+)
+def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+    """The largest over axes; NaN wins. Equals share the gradient.
+
+    Shapes: x (...) -> (?)
+    """
+    return extreme("max", x, axis, keepdims)
+
+
+@op(
+    inline=True,
+    reference=lambda x, axis=None, keepdims=False: np.min(x, np_axis(axis), keepdims=keepdims),
+    aliases=("amin",),
+)
+def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+    """The smallest over axes; NaN wins. Equals share the gradient.
+
+    Shapes: x (...) -> (?)
+    """
+    return extreme("min", x, axis, keepdims)
+
+
+@op(
+    inline=True,
+    reference=lambda x, axis=None, keepdims=False: np.any(x, np_axis(axis), keepdims=keepdims),
+)
+def any(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+    """Whether an element over axes differs from 0.
+
+    Shapes: x (...) -> (?)
+    """
+    return fold("or", truth(x), many_axes("any", axis, x.rank), keepdims)
+
+
+@op(
+    inline=True,
+    reference=lambda x, axis=None, keepdims=False: np.all(x, np_axis(axis), keepdims=keepdims),
+)
+def all(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+    """Whether every element over axes differs from 0.
+
+    Shapes: x (...) -> (?)
+    """
+    return fold("and", truth(x), many_axes("all", axis, x.rank), keepdims)
+
+
+@op(reference=lambda x, axis=None, keepdims=False: np.asarray(np.count_nonzero(x, np_axis(axis))))
+def count_nonzero(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+    """How many elements over axes differ from 0.
+
+    Shapes: x (...) -> (?)
+    """
+    return fold("add", cast(truth(x), int64), many_axes("any", axis, x.rank), keepdims)
+
+
+# positions
+
+
+@op(
+    reference=lambda x, axis=None, keepdims=False: np.argmax(x, axis, keepdims=keepdims),
+)
+def argmax(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
+    """Where the largest stands, the first of equals; NaN is largest. No axis: in x laid flat.
+
+    Shapes: x (...) -> (?)
+    """
+    return position("max", x, axis, keepdims)
+
+
+@op(
+    reference=lambda x, axis=None, keepdims=False: np.argmin(x, axis, keepdims=keepdims),
+)
+def argmin(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
+    """Where the smallest stands, the first of equals; NaN is smallest. No axis: in x laid flat.
+
+    Shapes: x (...) -> (?)
+    """
+    return position("min", x, axis, keepdims)
+
+
+def position(name: str, x: Node, axis: int | None, keepdims: bool) -> Node:
+    """Where an extreme stands first."""
+    if axis is None:
+        found = position(name, reshape(x, (x.size,)), 0, False)
+        return reshape(found, (1,) * x.rank) if keepdims else found
+    axis = one_axis(f"arg{name}", axis, x.rank)
+    if not x.rank:
+        return zero_of(x)
+    x = cast(x, int64) if x.dtype is bool_ else x
+    won = elementwise("eq", x, extreme(name, x, axis, True))
+    if x.dtype.is_floating_point:
+        won = elementwise("or", won, elementwise("isnan", x))
+    here = where(won, along(x, axis), x.shape[axis])
+    return fold("min", here, (axis,), keepdims)
+
+
+def zero_of(x: Node) -> Node:
+    """Position 0, for a scalar."""
+    return elementwise("mul", cast(truth(x), int64), 0)
+
+
+def along(x: Node, axis: int, dtype: DType = int64) -> Node:
+    """0, 1, 2, ... along one axis of x, with size 1 along the others."""
+    count = x.arena.node("iota", (), size=x.shape[axis], dtype=dtype)
+    return reshape(count, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
+
+
+def pick_gradient(g: Node, y: Node, x: Node, index: Node, axis: int):
+    """The gradient stands where the value was picked: a choice, not a scatter."""
+    axis = one_axis("pick", axis, x.rank)
+    here = elementwise("eq", along(x, axis, index.dtype), unsqueeze(index, axis))
+    return where(here, expand(unsqueeze(g, axis), x.shape), 0.0), None
+
+
+@op(
+    reference=lambda x, index, axis: np.take_along_axis(
+        x, np.expand_dims(index, axis), axis
+    ).squeeze(axis),
+    gradient=pick_gradient,
+)
+def pick(x: Node, index: Node, axis: int) -> Node:
+    """One element of every row along an axis.
+
+    Shapes: x (...), index (?) -> (?)
+    """
+    axis = one_axis("pick", axis, x.rank)
+    names = LETTERS[: x.rank]
+    kept = names[:axis] + names[axis + 1 :]
+    return gather(f"{names},{kept}->{kept}", x, index)
+
+
+def extreme_with_positions(name: str, x: Node, axis: int, keepdims: bool) -> tuple[Node, Node]:
+    """The extreme of every row, and where it stands first."""
+    if not x.rank:
+        return x, zero_of(x)
+    found = position(name, x, axis, False)
+    values = pick(x, found, axis)
+    if not keepdims:
+        return values, found
+    axis = one_axis(name, axis, x.rank)
+    return unsqueeze(values, axis), unsqueeze(found, axis)
+
+
+@op(reference=lambda x, axis: (np.max(x, axis), np.argmax(x, axis)))
+def max_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node, Node]:
+    """The largest of every row along an axis, and where it stands first; that has the gradient.
+
+    Shapes: x (...) -> (?), (?)
+    """
+    return extreme_with_positions("max", x, axis, keepdims)
+
+
+@op(reference=lambda x, axis: (np.min(x, axis), np.argmin(x, axis)))
+def min_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node, Node]:
+    """The smallest of every row along an axis, and where it stands first; that has the gradient.
+
+    Shapes: x (...) -> (?), (?)
+    """
+    return extreme_with_positions("min", x, axis, keepdims)

@@ -1,0 +1,132 @@
+"""Running folds along an axis: sums, products, extremes with their positions.
+
+What has no scan of its own (products' gradients, logcumsumexp) doubles its reach log2(n) times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gnomon.dtypes import bool_, dtype_of, int64
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.activations import logaddexp
+from gnomon.ops.arguments import floating, one_axis, result_of_sum, wide
+from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.primitives import scan
+from gnomon.ops.registry import op
+from gnomon.ops.view_primitives import pad, slice_
+
+LETTERS = "abcdefghijklmnopqrstuvwxy"
+"""Names of axes; z is kept for one that is looked up."""
+
+
+@op(inline=True, reference=lambda x, axis: np.cumsum(x, axis), aliases=("cumulative_sum",))
+def cumsum(x: Node, axis: int, *, dtype: object = None) -> Node:
+    """The sum of everything up to each element.
+
+    Shapes: x (...) -> (...)
+    """
+    axis = one_axis("cumsum", axis, x.rank)
+    kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))
+    x = x if x.dtype.is_floating_point else cast(x, kind)
+    return scan("add", x, axis, kind) if x.rank else cast(x, kind)
+
+
+def cumprod_gradient(g: Node, y: Node, x: Node, axis: int, **_) -> Node:
+    """dx[k] = (product before k) · Σ over j ≥ k of g[j] · (product between): zeros do no harm.
+
+    The sum obeys s[k] = g[k] + x[k + 1] · s[k + 1]; pairs (factor, sum) are joined at distances
+    1, 2, 4, ...
+    """
+    axis = one_axis("cumprod", axis, x.rank)
+    size, kind, x = x.shape[axis], x.dtype, cast(x, y.dtype)
+    total, factor, reach = g, shifted(x, axis, -1, 0.0), 1
+    while reach < size:
+        total = total + factor * shifted(total, axis, -reach, 0.0)
+        factor = factor * shifted(factor, axis, -reach, 0.0)
+        reach *= 2
+    return cast(shifted(y, axis, 1, 1.0) * total, kind)
+
+
+def shifted(x: Node, axis: int, by: int, fill: float) -> Node:
+    """x moved along an axis, a constant moving in."""
+    low = tuple(max(by, 0) if k == axis else 0 for k in range(x.rank))
+    high = tuple(max(-by, 0) if k == axis else 0 for k in range(x.rank))
+    start = max(-by, 0)
+    bounds = tuple((start, start + n, 1) if k == axis else (0, n, 1) for k, n in enumerate(x.shape))
+    return slice_(pad(x, low, high, fill), bounds)
+
+
+@op(
+    reference=lambda x, axis: np.cumprod(x, axis),
+    gradient=cumprod_gradient,
+    aliases=("cumulative_prod",),
+)
+def cumprod(x: Node, axis: int, *, dtype: object = None) -> Node:
+    """The product of everything up to each element.
+
+    Shapes: x (...) -> (...)
+    """
+    axis = one_axis("cumprod", axis, x.rank)
+    kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))
+    x = x if x.dtype.is_floating_point else cast(x, kind)
+    return scan("mul", x, axis, kind) if x.rank else cast(x, kind)
+
+
+def running(name: str, monoid: str, x: Node, axis: int) -> tuple[Node, Node]:
+    """The best so far and where it stands, the latest of equals."""
+    axis = one_axis(name, axis, x.rank)
+    if not x.rank:
+        return x, cast(elementwise("ne", x, x), int64)
+    found = scan(monoid, cast(x, int64) if x.dtype is bool_ else x, axis)
+    names = LETTERS[: x.rank]
+    table = f"{names[:axis]}z{names[axis + 1 :]}"
+    return gather(f"{table},{names}->{names}", x, found), found
+
+
+@op(reference=lambda x, axis: (np.maximum.accumulate(x, axis),))
+def cummax(x: Node, axis: int) -> tuple[Node, Node]:
+    """The largest so far, and where it stands: the latest of equals.
+
+    Shapes: x (...) -> (...), (...)
+    """
+    return running("cummax", "argmax", x, axis)
+
+
+@op(reference=lambda x, axis: (np.minimum.accumulate(x, axis),))
+def cummin(x: Node, axis: int) -> tuple[Node, Node]:
+    """The smallest so far, and where it stands: the latest of equals.
+
+    Shapes: x (...) -> (...), (...)
+    """
+    return running("cummin", "argmin", x, axis)
+
+
+@op(reference=lambda x, axis: np.logaddexp.accumulate(x, axis))
+def logcumsumexp(x: Node, axis: int) -> Node:
+    """log of the running sum of exp(x), without overflow.
+
+    Shapes: x (...) -> (...)
+    """
+    axis, kind = one_axis("logcumsumexp", axis, x.rank), floating(x).dtype
+    total, reach = wide(x), 1
+    while x.rank and reach < x.shape[axis]:
+        total = logaddexp(total, shifted(total, axis, reach, float("-inf")))
+        reach *= 2
+    return cast(total, kind)
+
+
+@op(inline=True, reference=lambda x, n=1, axis=-1: np.diff(x, n, axis))
+def diff(x: Node, n: int = 1, axis: int = -1) -> Node:
+    """Each element minus the one before it, n times.
+
+    Shapes: x (...) -> (?)
+    """
+    axis = one_axis("diff", axis, x.rank)
+    for _ in range(n):
+        ends = [(0, m, 1) for m in x.shape]
+        later, earlier = list(ends), list(ends)
+        later[axis], earlier[axis] = (1, x.shape[axis], 1), (0, x.shape[axis] - 1, 1)
+        x = elementwise("sub", slice_(x, tuple(later)), slice_(x, tuple(earlier)))
+    return x

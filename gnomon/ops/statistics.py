@@ -1,0 +1,210 @@
+"""Variances, deviations, norms and logsumexp: folds of two passes, or with a safe gradient.
+
+Variances take two passes: the mean first, then the squares of what is left.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gnomon.dtypes import dtype_of
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import Axes, floating, floats_only, kept_sizes, many_axes, wide
+from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.reductions import fold, mean_of, np_axis
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+
+Correction = int | float
+
+
+def moments(x: Node, axes: tuple[int, ...], correction: Correction, keepdims: bool):
+    """Mean and variance over axes, in the accumulator's dtype."""
+    x = wide(x)
+    middle = mean_of(x, axes, True)
+    away = x - middle
+    count = math.prod(x.shape[k] for k in axes) - correction
+    squares = fold("add", away * away, axes, keepdims)
+    variance = squares / (float(count) if count > 0 else 0.0)
+    shape = variance.shape
+    return reshape(middle, shape), variance
+
+
+def asked(
+    axis: Axes | bool, unbiased: bool | None, correction: Correction | None
+) -> tuple[Axes, Correction]:
+    """Axes and correction, from PyTorch's spellings: `var(False)`, `unbiased`, `correction`."""
+    if isinstance(axis, bool):
+        axis, unbiased = None, axis
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return axis, correction
+
+
+def np_var(x, axis=None, unbiased=None, keepdims=False, *, correction=None):
+    """The variance by numpy."""
+    axis, ddof = asked(axis, unbiased, correction)
+    return np.var(x, np_axis(axis), ddof=ddof, keepdims=keepdims)
+
+
+@op(reference=np_var)
+def var(
+    x: Node,
+    axis: Axes | bool = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: Correction | None = None,
+) -> Node:
+    """The mean square distance from the mean; the count is lowered by the correction, 1 by default.
+
+    Shapes: x (...) -> (?)
+    """
+    floats_only("var", x)
+    axis, correction = asked(axis, unbiased, correction)
+    axes = many_axes("var", axis, x.rank)
+    return cast(moments(x, axes, correction, keepdims)[1], x.dtype)
+
+
+@op(reference=lambda x, *rest, **named: np.sqrt(np_var(x, *rest, **named)))
+def std(
+    x: Node,
+    axis: Axes | bool = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: Correction | None = None,
+) -> Node:
+    """The square root of the variance.
+
+    Shapes: x (...) -> (?)
+    """
+    floats_only("std", x)
+    axis, correction = asked(axis, unbiased, correction)
+    variance = moments(x, many_axes("std", axis, x.rank), correction, keepdims)[1]
+    return cast(elementwise("sqrt", variance), x.dtype)
+
+
+@op(
+    reference=lambda x, *rest, **named: (
+        np_var(x, *rest, **named),
+        np.mean(x, *map(np_axis, rest[:1])),
+    )
+)
+def var_mean(
+    x: Node,
+    axis: Axes | bool = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: Correction | None = None,
+) -> tuple[Node, Node]:
+    """The variance and the mean.
+
+    Shapes: x (...) -> (?), (?)
+    """
+    floats_only("var_mean", x)
+    axis, correction = asked(axis, unbiased, correction)
+    axes = many_axes("var_mean", axis, x.rank)
+    middle, variance = moments(x, axes, correction, keepdims)
+    return cast(variance, x.dtype), cast(middle, x.dtype)
+
+
+# norms
+
+
+def norm_gradient(g: Node, y: Node, x: Node, ord: float = 2, axis: Axes = None, keepdims=False):
+    """The gradient of a p-norm, 0 where the norm is 0."""
+    axes = many_axes("norm", axis, x.rank)
+    g, y = (reshape(v, kept_sizes(x.shape, axes)) for v in (g, y))
+    if ord == 0:
+        return (None,)
+    flat = elementwise("eq", y, 0.0)
+    if math.isinf(ord):
+        won = elementwise("eq", elementwise("abs", x), y)
+        ties = fold("add", cast(won, x.dtype), axes, True)
+        return where(won, elementwise("sign", x) * (g / ties), 0.0)
+    safe = where(flat, 1.0, y)
+    if ord == 1:
+        return elementwise("sign", x) * expand(g, x.shape)
+    if ord == 2:
+        return x * where(flat, 0.0, g / safe)
+    size = elementwise("abs", x)
+    empty = elementwise("eq", size, 0.0)
+    power = elementwise("pow", where(empty, 1.0, size) / safe, ord - 1.0)
+    return where(empty, 0.0, elementwise("sign", x) * power * where(flat, 0.0, g))
+
+
+def np_norm(x, ord=2, axis=None, keepdims=False):
+    """A p-norm over any axes, by numpy."""
+    axis, x = np_axis(axis), np.abs(x)
+    if ord == 0:
+        return np.sum(x != 0, axis, keepdims=keepdims).astype(x.dtype)
+    if np.isinf(ord):
+        return (np.max if ord > 0 else np.min)(x, axis, keepdims=keepdims)
+    return np.sum(x**ord, axis, keepdims=keepdims) ** (1 / ord)
+
+
+@op(reference=np_norm, gradient=norm_gradient)
+def vector_norm(x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = False) -> Node:
+    """The length of x over axes: the ord-th root of the sum of |x|^ord.
+
+    Shapes: x (...) -> (?)
+
+    ord 0 counts what is not 0; infinities give the largest and smallest |x|.
+    """
+    floats_only("norm", x)
+    axes, kind = many_axes("norm", axis, x.rank), x.dtype
+    if ord == 0:
+        return fold("add", cast(elementwise("ne", x, 0), kind), axes, keepdims)
+    size = wide(x) if ord == 2 else elementwise("abs", wide(x))
+    if math.isinf(ord):
+        return cast(fold("max" if ord > 0 else "min", size, axes, keepdims), kind)
+    if ord == 1:
+        return cast(fold("add", size, axes, keepdims), kind)
+    if ord == 2:
+        return cast(elementwise("sqrt", fold("add", size * size, axes, keepdims)), kind)
+    total = fold("add", elementwise("pow", size, float(ord)), axes, keepdims)
+    return cast(elementwise("pow", total, 1.0 / ord), kind)
+
+
+@op(inline=True, reference=lambda x, p=2, axis=None, keepdims=False: np_norm(x, p, axis, keepdims))
+def norm(
+    x: Node, p: float | str = 2, axis: Axes = None, keepdims: bool = False, *, dtype: object = None
+) -> Node:
+    """The p-norm of x over axes; p="fro" is 2.
+
+    Shapes: x (...) -> (?)
+    """
+    x = x if dtype is None else cast(x, dtype_of(dtype))
+    return vector_norm(x, 2 if p == "fro" else float(p), axis, keepdims)
+
+
+# exponentials
+
+
+def top(x: Node, axes: tuple[int, ...]) -> Node:
+    """The largest over axes, kept as size 1, finite, and no part of any gradient."""
+    found = fold("max", x, axes, True)
+    finite = where(elementwise("isfinite", found), found, 0.0)
+    return finite.arena.node("detach", (finite,))
+
+
+@op(
+    reference=lambda x, axis, keepdims=False: np.logaddexp.reduce(
+        x, np_axis(axis), keepdims=keepdims
+    )
+)
+def logsumexp(x: Node, axis: Axes, keepdims: bool = False) -> Node:
+    """log of the sum of exp(x) over axes, without overflow.
+
+    Shapes: x (...) -> (?)
+    """
+    kind, axes = floating(x).dtype, many_axes("logsumexp", axis, x.rank)
+    x = wide(x)
+    highest = top(x, axes)
+    total = fold("add", elementwise("exp", x - highest), axes, keepdims)
+    return cast(elementwise("log", total) + reshape(highest, total.shape), kind)
