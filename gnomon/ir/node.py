@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from weakref import WeakValueDictionary
+from typing import Any
+from weakref import KeyedRef
 
 from gnomon.dtypes import DType
 from gnomon.ir.operators import Operators
@@ -79,14 +80,25 @@ def primitive(name: str):
 class Node(Operators):
     """An operation, its inputs and its parameters; equal nodes of one arena are one object."""
 
-    __slots__ = ("__weakref__", "arena", "dtype", "inputs", "op", "params", "shape", "sites")
+    __slots__ = (
+        *("__weakref__", "arena", "dtype", "inputs", "kind", "op", "params"),
+        *("serial", "shape", "sites", "value", "watch"),
+    )
 
     arena: Arena
     op: str
     inputs: tuple[Node, ...]
     params: dict
+    serial: int
+    """Order of creation in the arena."""
     shape: Shape
     dtype: DType
+    kind: int
+    """A number shared by all nodes of this operation with these parameters (serial aside)."""
+    value: Any
+    """Eager nodes: the buffer that holds the result once it is computed; such a node is a leaf."""
+    watch: list | None
+    """Eager nodes: who is told the gradient of this node in a backward pass."""
 
     @property
     def rank(self) -> int:
@@ -106,41 +118,74 @@ class Node(Operators):
         return f"{name}: {self.dtype.name}[{', '.join(map(str, self.shape))}]"
 
 
+_KINDS: dict[tuple, int] = {}
+_next_kind = count()
+
+
+def kind_of(op: str, params: dict) -> int:
+    """The number of an operation with its parameters; a serial makes no difference."""
+    names = params if len(params) < 2 else sorted(params)
+    key = (op, *[(name, typed(params[name])) for name in names if name != "serial"])
+    found = _KINDS.get(key)
+    return _KINDS.setdefault(key, next(_next_kind)) if found is None else found
+
+
 class Arena:
     """The nodes of one program: interning, and their identities."""
 
     def __init__(self) -> None:
-        self._interned: WeakValueDictionary[tuple, Node] = WeakValueDictionary()
+        self._interned: dict[tuple, KeyedRef] = {}
         self._serial = count()
+        interned = self._interned
+
+        def forget(reference: KeyedRef) -> None:
+            if interned.get(reference.key) is reference:
+                del interned[reference.key]
+
+        self._forget = forget
 
     def node(self, op: str, inputs: tuple[Node, ...] = (), **params) -> Node:
-        """The node of this operation; built once."""
-        key = (op, inputs, *[typed(params[name]) for name in sorted(params)])
-        found = self._interned.get(key)
+        """The node of this operation; built once. One with a serial is never equal to another."""
+        kind = kind_of(op, params)
+        if "serial" in params:
+            return self._build(kind, op, inputs, params)
+        return self.intern(kind, op, inputs, params)
+
+    def intern(self, kind: int, op: str, inputs: tuple[Node, ...], params: dict) -> Node:
+        """The node of an operation whose kind is known."""
+        key = (kind, *inputs)
+        reference = self._interned.get(key)
+        found = None if reference is None else reference()
         if found is None:
-            found = self._interned[key] = self._build(op, inputs, params)
+            found = self._build(kind, op, inputs, params)
+            self._interned[key] = KeyedRef(found, self._forget, key)
         else:
             found.sites = union(found.sites, current_sites())
         return found
 
     def input(self, shape: Shape, dtype: DType, name: str = "") -> Node:
         """A new leaf; never equal to another."""
-        return self.node(
-            "input", (), shape=tuple(shape), dtype=dtype, name=name, serial=next(self._serial)
-        )
+        serial = next(self._serial)
+        return self.node("input", (), shape=tuple(shape), dtype=dtype, name=name, serial=serial)
 
-    def _build(self, op: str, inputs: tuple[Node, ...], params: dict) -> Node:
+    def unique(self, op: str, x: Node) -> Node:
+        """An identity of x (detach, barrier) that equals no other one."""
+        return self.node(op, (x,), serial=next(self._serial))
+
+    def _build(self, kind: int, op: str, inputs: tuple[Node, ...], params: dict) -> Node:
         node = Node.__new__(Node)
-        node.arena, node.op, node.inputs, node.params = self, op, inputs, params
+        node.arena, node.op, node.inputs, node.params, node.kind = self, op, inputs, params, kind
         assert all(x.arena is self for x in inputs), f"{op}: an input belongs to another arena"
+        node.serial = next(self._serial)
         node.sites = current_sites()
         node.shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
+        node.value = node.watch = None
         return node
 
 
 def typed(value: object) -> object:
     """A parameter as a key: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, _PLAIN) or type(value) is int:
         return value
     if isinstance(value, float):
         return ("float", value.hex())

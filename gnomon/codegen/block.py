@@ -1,0 +1,319 @@
+"""Values of a loop kernel as LLVM vectors: a few positions along the row at a time.
+
+A block holds one to four vectors of sixteen elements. Scopes nest: the row's scalars, the block's
+values, and the values inside a chain's loop; a name lives where what it depends on is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gnomon.codegen import scalar
+from gnomon.codegen.emitter import LANES, Emitter, splat, vector
+from gnomon.codegen.plan_loops import LoopPlan
+from gnomon.dtypes import DType, accumulator
+from gnomon.ir.node import Node
+from gnomon.ir.symbolic import bounds, is_division, split
+from gnomon.ops.primitives import identity_of
+
+I64 = vector("i64")
+STEPS = f"<{', '.join(f'i64 {k}' for k in range(LANES))}>"
+
+
+@dataclass(frozen=True)
+class Position:
+    """Sixteen elements: the first one's index, and which of them exist (None: all)."""
+
+    index: str
+    mask: str | None
+
+
+class Values:
+    """Emits scalars of a plan; names are remembered per scope."""
+
+    def __init__(self, e: Emitter, plan: LoopPlan, pointers: Sequence[str]) -> None:
+        self.e, self.plan, self.pointers = e, plan, pointers
+        self.inner = plan.kernel.inner
+        self.rows: dict[Node, str] = {}
+        """Ranges of rows and chains -> i64."""
+        self.scopes: list[dict[Node, list[str]]] = [{}]
+        self.scalars: list[dict[Node, str]] = [{}]
+        self.bases: list[dict[tuple, str]] = [{}]
+        self.positions: Sequence[Position] = (Position("0", None),)
+        self.scratch: dict[Node, str] = {}
+        """Kept scalars -> the address of their row."""
+        self.chains: Callable[[Node], None] = unopened
+        """Emits a chain, and its siblings, at the present positions."""
+
+    # scopes
+
+    def enter(self, positions: Sequence[Position] | None = None) -> None:
+        """Start a scope, at other positions if given."""
+        for layers in (self.scopes, self.scalars, self.bases):
+            layers.append({})
+        self.positions = positions or self.positions
+
+    def leave(self) -> None:
+        """Forget the scope's values."""
+        for layers in (self.scopes, self.scalars, self.bases):
+            layers.pop()
+
+    def _known(self, key: object, layers: list[dict]):
+        for layer in reversed(layers):
+            if key in layer:
+                return layer[key]
+        return None
+
+    # values
+
+    def vectors(self, node: Node) -> list[str]:
+        """A scalar's value at every position; what does not vary is one splat, repeated."""
+        found = self._known(node, self.scopes)
+        if found is None:
+            found = self._emit(node)
+            self.scopes[-1][node] = found
+        return found if len(found) == len(self.positions) else [found[0]] * len(self.positions)
+
+    def remember(self, node: Node, values: list[str]) -> None:
+        """Record a value that was computed elsewhere."""
+        self.scopes[-1][node] = values
+
+    def _emit(self, node: Node) -> list[str]:
+        if node in self.scratch:
+            return [self._reload(node, p) for p in self.positions]
+        if node.op == "const":
+            return [scalar.constant(node.params["value"], node.dtype)]
+        if node.op in ("range", "affine") or is_index(node):
+            return self._index_vectors(node)
+        if node.op == "load":
+            return self._load(node)
+        if node.op == "fold":
+            self.chains(node)
+            return self.scopes[-1][node]
+        assert node.op == "map", f"{node.op} is emitted by its loop, not by value"
+        columns = zip(*(self.vectors(x) for x in node.inputs), strict=True)
+        if not self.plan.varies(node):
+            columns = [next(iter(columns))]
+        return [self._map(node, list(column)) for column in columns]
+
+    def _map(self, node: Node, operands: list[str]) -> str:
+        if node.params["f"] == "where":
+            return scalar.select(self.e, *operands, node.dtype)
+        return scalar.apply(self.e, node.params["f"], operands, node.inputs[0].dtype, node.dtype)
+
+    def _reload(self, node: Node, at: Position) -> str:
+        kind = scalar.register(node.dtype)
+        place = self.e.offset(self.scratch[node], self.e.mul(at.index, width_of(node.dtype)))
+        if kind == "i1":
+            byte = self.e.load(place, vector("i8"), 1)
+            return scalar.widen(self.e, byte, node.dtype)
+        return self.e.load(place, vector(kind), width_of(node.dtype))
+
+    def keep(self, node: Node, address: str) -> None:
+        """Write a scalar's values to its row of scratch memory, whole vectors."""
+        for value, at in zip(self.vectors(node), self.positions, strict=True):
+            kind = scalar.register(node.dtype)
+            if kind == "i1":
+                value, kind = scalar.narrow(self.e, value, node.dtype), "i8"
+            place = self.e.offset(address, self.e.mul(at.index, width_of(node.dtype)))
+            self.e.store(value, place, vector(kind), width_of(node.dtype))
+
+    # indices
+
+    def scalar_index(self, node: Node) -> str:
+        """An index that does not vary along the row, as i64."""
+        found = self._known(node, self.scalars)
+        if found is None:
+            found = self._scalar_index(node)
+            self.scalars[-1][node] = found
+        return found
+
+    def _scalar_index(self, node: Node) -> str:
+        e = self.e
+        if node.op == "range":
+            return self.rows[node]
+        if node.op == "affine":
+            total = str(node.params["offset"])
+            for atom, coef in zip(node.inputs, node.params["coefs"], strict=True):
+                total = e.add(total, e.mul(self.scalar_index(atom), coef))
+            return total
+        if is_index(node):
+            return self._scalar_division(node)
+        return e.value(f"extractelement {I64} {self.vectors(node)[0]}, i32 0")
+
+    def _scalar_division(self, node: Node) -> str:
+        e, (x, divisor) = self.e, node.inputs
+        k, f = divisor.params["offset"], node.params["f"]
+        value, shift = self.scalar_index(x), floor_shift(x, k)
+        value = e.add(value, shift * k)
+        if f == "remainder":
+            return e.value(f"urem i64 {value}, {k}")
+        quotient = e.value(f"udiv i64 {value}, {k}")
+        return e.add(quotient, -shift)
+
+    def _index_vectors(self, node: Node) -> list[str]:
+        if not self.plan.varies(node):
+            return [self.e.broadcast(self.scalar_index(node), "i64")]
+        return [self._index_vector(node, p) for p in self.positions]
+
+    def _index_vector(self, node: Node, at: Position) -> str:
+        e = self.e
+        if node is self.inner:
+            return e.value(f"add {I64} {e.broadcast(at.index, 'i64')}, {STEPS}")
+        if not self.plan.varies(node):
+            return e.broadcast(self.scalar_index(node), "i64")
+        if node.op == "affine":
+            total = splat(node.params["offset"], "i64")
+            for atom, coef in zip(node.inputs, node.params["coefs"], strict=True):
+                part = self._index_vector(atom, at)
+                part = part if coef == 1 else e.value(f"mul {I64} {part}, {splat(coef, 'i64')}")
+                total = e.value(f"add {I64} {total}, {part}")
+            return total
+        if is_index(node):
+            return self._vector_division(node, at)
+        return self.vectors(node)[self.positions.index(at)]
+
+    def _vector_division(self, node: Node, at: Position) -> str:
+        e, (x, divisor) = self.e, node.inputs
+        k, f = divisor.params["offset"], node.params["f"]
+        shift = floor_shift(x, k)
+        value = e.value(f"add {I64} {self._index_vector(x, at)}, {splat(shift * k, 'i64')}")
+        kind, wide = ("i32", vector("i32")) if bounds(x)[1] + shift * k < 1 << 31 else ("i64", I64)
+        if kind == "i32":
+            value = e.value(f"trunc {I64} {value} to {wide}")
+        name = "urem" if f == "remainder" else "udiv"
+        value = e.value(f"{name} {wide} {value}, {splat(k, kind)}")
+        if kind == "i32":
+            value = e.value(f"zext {wide} {value} to {I64}")
+        return value if f == "remainder" else e.value(f"sub {I64} {value}, {splat(shift, 'i64')}")
+
+    # memory
+
+    def address(
+        self, buffer: int, place: Node, dtype: DType, at: Position
+    ) -> tuple[str, int] | None:
+        """The address of a place at a position and its step along the row; None if it has no fixed step."""
+        terms, _ = split(place)
+        step = terms.pop(self.inner, 0)
+        if any(self.plan.varies(atom) for atom in terms):
+            return None
+        base = self.base(buffer, place, dtype)
+        return self.e.offset(base, self.e.mul(at.index, step * width_of(dtype))), step
+
+    def base(self, buffer: int, place: Node, dtype: DType) -> str:
+        """The address of a place at the row's beginning."""
+        key = (buffer, place, dtype)
+        found = self._known(key, self.bases)
+        if found is None:
+            terms, offset = split(place)
+            terms.pop(self.inner, 0)
+            total = str(offset)
+            for atom, coef in terms.items():
+                total = self.e.add(total, self.e.mul(self.scalar_index(atom), coef))
+            found = self.e.offset(self.pointers[buffer], self.e.mul(total, width_of(dtype)))
+            self.bases[-1][key] = found
+        return found
+
+    def _load(self, node: Node) -> list[str]:
+        place, dtype = node.inputs[0], node.dtype
+        guards = self.vectors(node.inputs[1]) if len(node.inputs) > 1 else None
+        positions = self.positions if self.plan.varies(node) else self.positions[:1]
+        found = []
+        for k, at in enumerate(positions):
+            guard = guards[k] if guards else None
+            raw = self._read(node, place, at, guard)
+            found.append(scalar.widen(self.e, raw, dtype))
+        return found
+
+    def _read(self, node: Node, place: Node, at: Position, guard: str | None) -> str:
+        kind, size = scalar.memory(node.dtype), width_of(node.dtype)
+        mask = self._both(guard, at.mask) if self.plan.varies(node) else guard
+        reach = self.address(node.params["buffer"], place, node.dtype, at)
+        if reach is not None and reach[1] == 1:
+            return self._read_row(reach[0], kind, size, mask, self._fill(node))
+        if reach is not None and reach[1] == 0 and guard is None:
+            return self.e.broadcast(self.e.load(reach[0], kind, size), kind)
+        return self._collect(node, place, at, mask)
+
+    def _read_row(self, address: str, kind: str, size: int, mask: str | None, fill: str) -> str:
+        if mask is None:
+            return self.e.load(address, vector(kind), size)
+        return self.e.load_masked(address, mask, kind, fill)
+
+    def _collect(self, node: Node, place: Node, at: Position, mask: str | None) -> str:
+        """Elements from anywhere, one by one where the machine has nothing better."""
+        e, kind, size = self.e, scalar.memory(node.dtype), width_of(node.dtype)
+        index = self._index_vector(place, at)
+        base = self.pointers[node.params["buffer"]]
+        pointers = e.value(f"getelementptr {kind}, ptr {base}, {I64} {index}")
+        name = f"llvm.masked.gather.v{LANES}{short(kind)}.v{LANES}p0"
+        on = mask or splat(1, "i1")
+        arguments = ((f"<{LANES} x ptr>", pointers), ("i32", str(size)), (vector("i1"), on))
+        return e.call(vector(kind), name, *arguments, (vector(kind), self._fill(node)))
+
+    def _fill(self, node: Node) -> str:
+        """What a masked load gives where its mask is off, as stored."""
+        value, kind = node.params["fill"], scalar.memory(node.dtype)
+        if value is None or value == 0:
+            return "zeroinitializer"
+        assert kind in ("float", "double", "i8", "i16", "i32", "i64", "half"), f"no fill of {kind}"
+        return splat(value, kind) if kind != "half" else "zeroinitializer"
+
+    def _both(self, a: str | None, b: str | None) -> str | None:
+        if a is None or b is None:
+            return a or b
+        return self.e.value(f"and {vector('i1')} {a}, {b}")
+
+    def store(self, buffer: int, place: Node, value: str, dtype: DType, at: Position) -> None:
+        """Write a vector along the row."""
+        reach = self.address(buffer, place, dtype, at)
+        assert reach is not None and reach[1] == 1, "stores are contiguous along the row"
+        stored, kind = scalar.narrow(self.e, value, dtype), scalar.memory(dtype)
+        if at.mask is None:
+            self.e.store(stored, reach[0], vector(kind), width_of(dtype))
+        else:
+            self.e.store_masked(stored, reach[0], at.mask, kind)
+
+    def store_row(self, buffer: int, place: Node, value: str, dtype: DType) -> None:
+        """Write the one element of a row."""
+        reach = self.address(buffer, place, dtype, Position("0", None))
+        assert reach is not None, "a row's place does not vary"
+        kind = scalar.memory(dtype)
+        stored = scalar.narrow(self.e, value, dtype)
+        element = self.e.value(f"extractelement {vector(kind)} {stored}, i32 0")
+        self.e.store(element, reach[0], kind, width_of(dtype))
+
+
+def unopened(node: Node) -> None:
+    """Stands where no loop emitter has been set."""
+    raise AssertionError("no chains here")
+
+
+def is_index(node: Node) -> bool:
+    """Whether a node is index arithmetic: a quotient or remainder by a constant of indices."""
+    return is_division(node, "floor_divide") or is_division(node, "remainder")
+
+
+def floor_shift(x: Node, k: int) -> int:
+    """How many times k must be added so that x is never negative."""
+    low = bounds(x)[0]
+    return 0 if low >= 0 else -(low // k)
+
+
+def width_of(dtype: DType) -> int:
+    """Bytes of an element."""
+    return dtype.itemsize
+
+
+def short(kind: str) -> str:
+    """A memory type as intrinsic names spell it."""
+    return {"float": "f32", "double": "f64", "half": "f16"}.get(kind, kind)
+
+
+def neutral(fold: Node) -> tuple[DType, str]:
+    """The dtype that a fold runs in, and the value that it starts from, in every lane."""
+    body, monoid = fold.inputs[1].dtype, fold.params["monoid"]
+    dtype = accumulator(body) if monoid in ("add", "mul") else body
+    start = -0.0 if monoid == "add" and dtype.is_floating_point else identity_of(monoid, dtype)
+    return dtype, scalar.constant(start, dtype)

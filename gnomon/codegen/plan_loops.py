@@ -1,0 +1,111 @@
+"""Which scalar of a loop kernel is computed where: once per row, in which pass along the row, or kept.
+
+A row is passed over as often as folds along it depend on each other: softmax reads its row for the
+maximum, again for the sum of exponentials, and again to divide. What was costly in an earlier pass
+and is needed in a later one is kept in a row of scratch memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gnomon.ir.node import Node
+from gnomon.ops.scalars import SCALARS
+from gnomon.schedule.kernel import LoopKernel, Store
+
+CHEAP = frozenset({"range", "affine", "const", "load"})
+
+
+@dataclass
+class Pass:
+    """One run along the inner range: what it folds, what it stores, what it keeps for later passes."""
+
+    folds: list[Node] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    kept: list[Node] = field(default_factory=list)
+
+    def targets(self) -> list[Node]:
+        """The scalars that the pass must compute."""
+        bodies = [fold.inputs[1] for fold in self.folds]
+        return [*bodies, *self.kept, *(x for s in self.stores for x in (s.value, s.place))]
+
+
+class LoopPlan:
+    """Levels and dependences of a kernel's scalars, and its passes in order."""
+
+    def __init__(self, kernel: LoopKernel) -> None:
+        self.kernel = kernel
+        self.nodes = kernel.nodes()
+        self.depends: dict[Node, frozenset[Node]] = {}
+        self.level: dict[Node, int] = {}
+        self.costly: dict[Node, bool] = {}
+        for node in self.nodes:
+            self._study(node)
+        self.passes = self._passes()
+        self.row_stores = [
+            s for s in kernel.stores if not self.varies(s.value) and not self.varies(s.place)
+        ]
+        self._keep()
+
+    def varies(self, node: Node) -> bool:
+        """Whether a scalar changes along the inner range."""
+        return self.kernel.inner in self.depends[node]
+
+    def is_lane_fold(self, node: Node) -> bool:
+        """Whether a node folds the inner range."""
+        return node.op == "fold" and node.inputs[0] is self.kernel.inner
+
+    def _study(self, node: Node) -> None:
+        inner = frozenset().union(*(self.depends[x] for x in node.inputs))
+        level = max((self.level[x] for x in node.inputs), default=0)
+        if node.op == "range":
+            inner = frozenset({node})
+        if node.op == "fold":
+            inner -= {node.inputs[0]}
+            level += self.is_lane_fold(node)
+        self.depends[node], self.level[node] = inner, level
+        heavy = node.op == "fold" or (node.op == "map" and SCALARS[node.params["f"]].costly)
+        self.costly[node] = not self.is_lane_fold(node) and (
+            heavy or any(self.costly[x] for x in node.inputs)
+        )
+
+    def _passes(self) -> list[Pass]:
+        """Folds and stores by level; sums of different leaves take passes of their own."""
+        found: dict[tuple[int, int], Pass] = {}
+        for node in self.nodes:
+            if self.is_lane_fold(node):
+                key = (self.level[node] - 1, node.params["leaves"])
+                found.setdefault(key, Pass()).folds.append(node)
+        for store in self.kernel.stores:
+            if self.varies(store.value) or self.varies(store.place):
+                level = max(self.level[store.value], self.level[store.place])
+                same = [key for key in found if key[0] == level]
+                found.setdefault(min(same, default=(level, 1)), Pass()).stores.append(store)
+        self.levels = sorted(found)
+        return [found[key] for key in self.levels]
+
+    def _keep(self) -> None:
+        """Decide what later passes find in scratch memory, from the last pass back."""
+        first = {}
+        for (level, _), run in zip(self.levels, self.passes, strict=True):
+            first.setdefault(level, run)
+        self.kept: dict[Node, int] = {}
+        for (level, _), run in reversed(list(zip(self.levels, self.passes, strict=True))):
+            for node in self._needed_from_before(run, level):
+                if node not in self.kept and self.level[node] in first:
+                    self.kept[node] = len(self.kept)
+                    first[self.level[node]].kept.append(node)
+
+    def _needed_from_before(self, run: Pass, level: int) -> list[Node]:
+        """The costly scalars of earlier levels that a pass reads, the outermost of each expression."""
+        found, stack, seen = [], list(run.targets()), set()
+        while stack:
+            node = stack.pop()
+            if node in seen or not self.varies(node):
+                continue
+            seen.add(node)
+            if self.level[node] < level and self.costly[node] and node.op not in CHEAP:
+                found.append(node)
+            else:
+                stack.extend(node.inputs)
+        return found

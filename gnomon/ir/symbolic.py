@@ -1,0 +1,193 @@
+"""Index arithmetic inside kernels: affine sums of rank-0 integer nodes, with exact floor and modulo.
+
+An index is an `affine` node: offset + sum of coefficient * atom. Atoms are ranges, quotients,
+remainders, and integers read from memory. Simplification is exact over all integers in bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gnomon.dtypes import DType, int64
+from gnomon.ir.node import Arena, Node, Primitive, Shape, primitive
+
+FAR = 1 << 62
+"""A bound for integers of which nothing is known."""
+
+Bounds = tuple[int, int]
+Terms = dict[Node, int]
+
+
+class Scalar(Primitive):
+    """Base of the kernel's primitives: rank 0."""
+
+    def infer(self, inputs, params) -> tuple[Shape, DType]:
+        return (), params.get("dtype", int64)
+
+
+@primitive("range")
+class Range(Scalar):
+    """A loop index, 0 to size - 1."""
+
+
+@primitive("affine")
+class Affine(Scalar):
+    """offset + sum of coefs[k] * inputs[k]."""
+
+
+def loop_range(arena: Arena, size: int, name: str) -> Node:
+    """A loop index; the name tells ranges of one kernel apart."""
+    return arena.node("range", (), size=size, name=name)
+
+
+def number(arena: Arena, value: int) -> Node:
+    """An integer."""
+    return arena.node("affine", (), coefs=(), offset=value)
+
+
+def split(index: Node) -> tuple[Terms, int]:
+    """The terms and the offset of an index."""
+    if index.op == "affine":
+        return dict(zip(index.inputs, index.params["coefs"], strict=True)), index.params["offset"]
+    return {index: 1}, 0
+
+
+def join(arena: Arena, terms: Terms, offset: int) -> Node:
+    """The index with these terms, in order of creation; a lone atom is itself."""
+    terms, offset = recombine({atom: k for atom, k in terms.items() if k}, offset)
+    if not offset and len(terms) == 1 and next(iter(terms.values())) == 1:
+        return next(iter(terms))
+    atoms = sorted(terms, key=lambda atom: atom.serial)
+    return arena.node(
+        "affine", tuple(atoms), coefs=tuple(terms[atom] for atom in atoms), offset=offset
+    )
+
+
+def recombine(terms: Terms, offset: int) -> tuple[Terms, int]:
+    """(x // k) * (c k) + (x % k) * c is x * c."""
+    for atom, coef in terms.items():
+        if not is_division(atom, "floor_divide"):
+            continue
+        x, k = atom.inputs[0], divisor_of(atom)
+        rest = x.arena.node("map", atom.inputs, f="remainder")
+        if coef % k == 0 and terms.get(rest) == coef // k:
+            inner, shift = split(x)
+            merged = {a: c for a, c in terms.items() if a not in (atom, rest)}
+            for part, c in inner.items():
+                merged[part] = merged.get(part, 0) + c * (coef // k)
+            return recombine({a: c for a, c in merged.items() if c}, offset + shift * (coef // k))
+    return terms, offset
+
+
+def is_division(atom: Node, f: str) -> bool:
+    """Whether the atom is a quotient (or remainder) by a constant."""
+    return atom.op == "map" and atom.params["f"] == f and atom.inputs[1].op == "affine"
+
+
+def divisor_of(atom: Node) -> int:
+    """The constant that a quotient or remainder divides by."""
+    return atom.inputs[1].params["offset"]
+
+
+def plus(a: Node, b: Node | int) -> Node:
+    """a + b."""
+    if isinstance(b, int):
+        b = number(a.arena, b)
+    terms, offset = split(a)
+    more, shift = split(b)
+    for atom, k in more.items():
+        terms[atom] = terms.get(atom, 0) + k
+    return join(a.arena, terms, offset + shift)
+
+
+def times(a: Node, k: int) -> Node:
+    """a * k."""
+    terms, offset = split(a)
+    return join(a.arena, {atom: c * k for atom, c in terms.items()}, offset * k)
+
+
+def bounds(index: Node) -> Bounds:
+    """The least and greatest value that an index can take."""
+    if index.op == "range":
+        return 0, max(index.params["size"] - 1, 0)
+    if index.op == "affine":
+        return affine_bounds(*split(index))
+    if is_division(index, "floor_divide"):
+        low, high = bounds(index.inputs[0])
+        return low // divisor_of(index), high // divisor_of(index)
+    if is_division(index, "remainder"):
+        return 0, divisor_of(index) - 1
+    return -FAR, FAR
+
+
+def affine_bounds(terms: Terms, offset: int) -> Bounds:
+    """The least and greatest value of a sum."""
+    low = high = offset
+    for atom, k in terms.items():
+        ends = [k * end for end in bounds(atom)]
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def divide(a: Node, k: int) -> Node:
+    """a // k for k > 0."""
+    whole, rest, offset = by_divisibility(a, k)
+    quotient, left = divmod(offset, k)
+    low, high = affine_bounds(rest, left)
+    if low // k == high // k:
+        return join(a.arena, whole, quotient + low // k)
+    over = join(a.arena, rest, left)
+    atom = over.arena.node("map", (over, number(a.arena, k)), f="floor_divide")
+    return join(a.arena, {**whole, atom: whole.get(atom, 0) + 1}, quotient)
+
+
+def modulo(a: Node, k: int) -> Node:
+    """a % k for k > 0."""
+    _, rest, offset = by_divisibility(a, k)
+    left = offset % k
+    low, high = affine_bounds(rest, left)
+    if low // k == high // k:
+        return join(a.arena, rest, left - low // k * k)
+    over = join(a.arena, rest, left)
+    return over.arena.node("map", (over, number(a.arena, k)), f="remainder")
+
+
+def by_divisibility(a: Node, k: int) -> tuple[Terms, Terms, int]:
+    """The terms that k divides (already divided), the others, and the offset."""
+    assert k > 0, f"division by {k}"
+    terms, offset = split(a)
+    whole = {atom: c // k for atom, c in terms.items() if c % k == 0}
+    rest = {atom: c for atom, c in terms.items() if c % k}
+    return whole, rest, offset
+
+
+def flatten(arena: Arena, index: Sequence[Node], shape: Sequence[int]) -> Node:
+    """The place of an index in row-major order."""
+    place = number(arena, 0)
+    for at, n in zip(index, shape, strict=True):
+        place = plus(times(place, n), at)
+    return place
+
+
+def unflatten(place: Node, shape: Sequence[int]) -> tuple[Node, ...]:
+    """The index at a place in row-major order."""
+    out: list[Node] = []
+    for n in reversed(shape):
+        out.append(modulo(place, n))
+        place = divide(place, n)
+    return tuple(reversed(out))
+
+
+def ranges_in(index: Node, found: set[Node] | None = None) -> set[Node]:
+    """The ranges that a scalar depends on."""
+    found = set() if found is None else found
+    if index.op == "range":
+        found.add(index)
+    for x in index.inputs:
+        ranges_in(x, found)
+    return found
+
+
+def has_division(nodes: Iterable[Node]) -> bool:
+    """Whether any node is a quotient or a remainder by a constant."""
+    return any(is_division(x, f) for x in nodes for f in ("floor_divide", "remainder"))

@@ -1,0 +1,1 @@
+"""Graph to kernels: what is stored, what is fused, where buffers live, in which order all runs."""

@@ -1,0 +1,101 @@
+"""How a node reads the nodes below its views: which element, as an index in its own ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gnomon.ir.node import Arena, Node, Shape
+from gnomon.ir.symbolic import flatten, loop_range, number, split
+from gnomon.schedule.kernel import load
+from gnomon.schedule.lower import Index, Lowering
+
+VIEWS = frozenset(
+    {"permute", "reshape", "expand", "slice", "pad", "window", "gather", "detach", "barrier"}
+)
+"""What has no loops of its own: an index in, another out."""
+
+
+def domain_of(node: Node) -> Shape:
+    """The loops of a node: its own axes; a fold in lanes runs over those of its input."""
+    return node.inputs[0].shape if node.op == "reduce" and node.params["lanes"] else node.shape
+
+
+def ranges_for(arena: Arena, shape: Sequence[int], stem: str = "r") -> Index:
+    """One range per axis; an axis of size 1 is at 0."""
+    return tuple(
+        number(arena, 0) if n == 1 else loop_range(arena, n, f"{stem}{k}")
+        for k, n in enumerate(shape)
+    )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A node that another reads: at the same place, once per row, or elsewhere."""
+
+    node: Node
+    same: bool
+    row: bool
+
+
+def readings(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
+    """What a node reads, below views and transparent nodes, in terms of its own loops."""
+    arena, shape, found = Arena(), domain_of(node), []
+    index = ranges_for(arena, shape)
+    here, row = flatten(arena, index, shape), flatten(arena, index[:-1], shape[:-1])
+    size = 1
+    for n in shape:
+        size *= n
+
+    def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:
+        if x is node or transparent(x) or x.op == "const":
+            return None
+        place = flatten(arena, at, x.shape)
+        same, once = (
+            place is here and x.size == size,
+            place is row and x.size * shape[-1] == size if shape else False,
+        )
+        found.append(Reading(x, guard is None and same, guard is None and bool(once)))
+        return load(arena, len(found), x.dtype, place, guard, fill)
+
+    lower = Lowering(arena, read, turning(arena, node, index))
+    lower.at(node, index[:-1] if domain_of(node) is not node.shape else index)
+    return found
+
+
+def turning(arena: Arena, node: Node, index: Index) -> dict[Node, Node]:
+    """The range of a node's own fold."""
+    if node.op != "reduce":
+        return {}
+    axis = node.params["axis"]
+    if node.params["lanes"]:
+        return {node: index[axis]}
+    return {node: loop_range(arena, node.inputs[0].shape[axis], "fold")}
+
+
+@dataclass(frozen=True)
+class Strided:
+    """Elements of a stored node at offset + sum of stride * index, per axis of the viewer."""
+
+    node: Node
+    offset: int
+    strides: tuple[int, ...]
+
+
+def strided(view: Node) -> Strided | None:
+    """How a chain of views reads one node, when that is by strides alone."""
+    arena, found = Arena(), []
+    index = ranges_for(arena, view.shape)
+
+    def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:
+        if x.op in VIEWS and x.op != "gather":
+            return None
+        found.append((x, flatten(arena, at, x.shape), guard))
+        return load(arena, 0, x.dtype, found[-1][1], guard, fill)
+
+    Lowering(arena, read, {}).at(view, index)
+    node, place, guard = found[0]
+    terms, offset = split(place)
+    if node.op == "const" or guard is not None or any(atom not in index for atom in terms):
+        return None
+    return Strided(node, offset, tuple(terms.get(i, 0) if i.op == "range" else 0 for i in index))

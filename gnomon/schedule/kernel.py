@@ -1,0 +1,89 @@
+"""What a generated kernel is: scalars over loop ranges, stored into buffers.
+
+A body is a rank-0 graph of the same nodes as a program, with four primitives more: `range` and
+`affine` (gnomon/ir/symbolic.py), `load` from a buffer, and `fold` over a range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gnomon.dtypes import DType
+from gnomon.ir.node import Arena, Node, digest, primitive, topological, typed
+from gnomon.ir.symbolic import Scalar
+
+
+@primitive("load")
+class Load(Scalar):
+    """buffer[place], or `fill` where a condition is false; inputs are place and at most one condition."""
+
+
+@primitive("fold")
+class Fold(Scalar):
+    """A monoid folded over a range, in canonical order: inputs are (range, body).
+
+    lanes: 64 virtual lanes within each leaf; otherwise one chain.
+    """
+
+
+def load(
+    arena: Arena, buffer: int, dtype: DType, place: Node, guard: Node | None, fill: object
+) -> Node:
+    """An element of a buffer; `fill` where guard is false."""
+    inputs = (place,) if guard is None else (place, guard)
+    return arena.node(
+        "load", inputs, buffer=buffer, dtype=dtype, fill=None if guard is None else fill
+    )
+
+
+@dataclass(frozen=True)
+class Store:
+    """buffer[place] = value, once per index of the ranges that value or place depends on."""
+
+    buffer: int
+    place: Node
+    value: Node
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class LoopKernel:
+    """Stores that share ranges: rows run one by one over threads, `inner` runs in vectors.
+
+    buffers: dtype and element count of each; outputs first. With `flat`, there are no rows, no folds
+    along inner, and the size of inner is read at run time, so that one code serves every size.
+    """
+
+    name: str
+    rows: tuple[Node, ...]
+    inner: Node
+    stores: tuple[Store, ...]
+    dtypes: tuple[DType, ...]
+    flat: bool
+
+    @property
+    def outputs(self) -> int:
+        """How many of the buffers are written."""
+        return len(self.stores)
+
+    def nodes(self) -> list[Node]:
+        """Every scalar of the body, operands first."""
+        return topological([x for s in self.stores for x in (s.place, s.value)])
+
+    def key(self) -> str:
+        """A content hash of everything that code depends on; names and sites take no part."""
+        place: dict[Node, int] = {}
+        rows = []
+        for node in self.nodes():
+            place[node] = len(rows)
+            known = {k: v for k, v in node.params.items() if not (self.flat and node is self.inner)}
+            names = sorted(known)
+            rows.append(
+                (node.op, tuple(place[x] for x in node.inputs), *[typed(known[n]) for n in names])
+            )
+        stores = tuple(
+            (s.buffer, place[s.place], place[s.value], s.dtype.name) for s in self.stores
+        )
+        ranges = tuple((place.get(r, -1), r.params["size"]) for r in self.rows)
+        inner = (place.get(self.inner, -1), None if self.flat else self.inner.params["size"])
+        return digest((tuple(rows), stores, ranges, inner, tuple(d.name for d in self.dtypes)))

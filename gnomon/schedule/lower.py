@@ -1,0 +1,202 @@
+"""A node at an index, as a scalar: views change the index, maps apply, folds open ranges.
+
+Stored nodes become loads. Nothing here decides what is stored: that is gnomon/schedule/partition.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gnomon.dtypes import bool_, int64
+from gnomon.ir.node import Arena, Node
+from gnomon.ir.operators import cast, constant
+from gnomon.ir.symbolic import bounds, divide, flatten, modulo, number, plus, times, unflatten
+from gnomon.ops.primitives import identity_of, split_spec
+
+Index = tuple[Node, ...]
+Read = Callable[[Node, Index, Node | None, object], Node | None]
+"""(node, index, guard, fill) -> the scalar of a node that is stored or known, or None to go on."""
+
+
+class Lowering:
+    """Lowers nodes into one kernel's arena; `read` answers for nodes that are stored."""
+
+    def __init__(self, arena: Arena, read: Read, fold_ranges: dict[Node, Node]) -> None:
+        self.arena, self.read, self.fold_ranges = arena, read, fold_ranges
+        self.known: dict[tuple, Node] = {}
+
+    def at(self, node: Node, index: Index, guard: Node | None = None, fill: object = None) -> Node:
+        """The scalar that node holds at index; where guard is false, any value, and no access."""
+        key = (node, index, guard, fill if guard is not None else None)
+        if key not in self.known:
+            self.known[key] = self._lower(node, index, guard, fill)
+        return self.known[key]
+
+    def _lower(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        stored = self.read(node, index, guard, fill)
+        return stored if stored is not None else LOWERED[node.op](self, node, index, guard, fill)
+
+    def const(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """A number."""
+        return constant(self.arena, node.params["value"], node.dtype)
+
+    def iota(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """The index itself, as a number."""
+        return cast(index[0], node.dtype)
+
+    def map(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """A scalar function; inputs of size 1 stay at 0."""
+        inputs = tuple(
+            self.at(x, clip(self.arena, x, node, index), guard, fill_for(x)) for x in node.inputs
+        )
+        params = {"dtype": node.dtype} if "dtype" in node.params else {}
+        return self.arena.node("map", inputs, f=node.params["f"], **params)
+
+    def same(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """An identity."""
+        return self.at(node.inputs[0], index, guard, fill)
+
+    def permute(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """Axes in another order."""
+        order = node.params["order"]
+        inner = tuple(index[order.index(k)] for k in range(len(order)))
+        return self.at(node.inputs[0], inner, guard, fill)
+
+    def reshape(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """The same place in row-major order."""
+        place = flatten(self.arena, index, node.shape)
+        return self.at(node.inputs[0], unflatten(place, node.inputs[0].shape), guard, fill)
+
+    def expand(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """Axes of size 1 stay at 0."""
+        return self.at(node.inputs[0], clip(self.arena, node.inputs[0], node, index), guard, fill)
+
+    def slice(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """start + i * step."""
+        moved = tuple(
+            plus(times(i, step), start)
+            for i, (start, _, step) in zip(index, node.params["bounds"], strict=True)
+        )
+        return self.at(node.inputs[0], moved, guard, fill)
+
+    def window(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """i * stride + j * dilation."""
+        p, axis = node.params, node.params["axis"]
+        moved = list(index[:-1])
+        moved[axis] = plus(times(index[axis], p["stride"]), times(index[-1], p["dilation"]))
+        return self.at(node.inputs[0], tuple(moved), guard, fill)
+
+    def pad(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """The value inside the original, the constant outside."""
+        (x,), p = node.inputs, node.params
+        inner, tests = [], []
+        for i, n, low, gap in zip(index, x.shape, p["low"], p["between"], strict=True):
+            moved = plus(i, -low)
+            if gap:
+                tests.append(self.compare("eq", modulo(moved, gap + 1), 0))
+                moved = divide(moved, gap + 1)
+            inner.append(moved)
+            tests.extend(self.inside(moved, n))
+        return self.choose(x, tuple(inner), [t for t in tests if t is not None], guard, p["value"])
+
+    def choose(
+        self, x: Node, inner: Index, tests: list[Node], guard: Node | None, value: object
+    ) -> Node:
+        """x where all tests hold, else the constant."""
+        condition = self.all_of(tests)
+        if condition is None:
+            return self.at(x, inner, guard, fill_for(x))
+        both = condition if guard is None else self.all_of([guard, condition])
+        found = self.at(x, inner, both, value)
+        if guard is None and found.op == "load":
+            return found  # a guarded access gives the constant by itself
+        other = constant(self.arena, value, x.dtype)
+        return self.arena.node("map", (condition, found, other), f="where")
+
+    def inside(self, i: Node, n: int) -> list[Node]:
+        """The tests by which 0 <= i < n; none where bounds prove it."""
+        low, high = bounds(i)
+        tests = [self.compare("ge", i, 0)] if low < 0 else []
+        return tests + ([self.compare("lt", i, n)] if high >= n else [])
+
+    def compare(self, f: str, i: Node, k: int) -> Node:
+        """A test of an index against a number."""
+        return self.arena.node("map", (i, number(self.arena, k)), f=f)
+
+    def all_of(self, tests: Sequence[Node]) -> Node | None:
+        """The conjunction; None when nothing is tested."""
+        if not tests:
+            return None
+        total = tests[0]
+        for test in tests[1:]:
+            total = self.arena.node("map", (total, test), f="and")
+        assert total.dtype is bool_, "a guard is a truth value"
+        return total
+
+    def gather(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """A lookup; positions are clamped, so that none reads outside its buffer."""
+        table, own, out = split_spec(node.params["spec"])
+        place = dict(zip(out, index, strict=True))
+        found = self.at(node.inputs[1], tuple(place[c] for c in own), guard, 0)
+        looked_up = next(c for c in table if c not in out)
+        last = node.inputs[0].shape[table.index(looked_up)] - 1
+        place[looked_up] = self.clamped(cast(found, int64), last)
+        return self.at(node.inputs[0], tuple(place[c] for c in table), guard, fill)
+
+    def clamped(self, i: Node, last: int) -> Node:
+        """i, brought into 0..last."""
+        zero, top = constant(self.arena, 0, int64), constant(self.arena, max(last, 0), int64)
+        low = self.arena.node("map", (i, zero), f="maximum")
+        return self.arena.node("map", (low, top), f="minimum")
+
+    def reduce(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
+        """A fold over the range that stands for the folded axis."""
+        p, axis, (x,) = node.params, node.params["axis"], node.inputs
+        if x.shape[axis] == 0:
+            return constant(self.arena, identity_of(p["monoid"], node.dtype), node.dtype)
+        if x.shape[axis] == 1:
+            zero = number(self.arena, 0)
+            return cast(self.at(x, (*index[:axis], zero, *index[axis:]), guard, fill), node.dtype)
+        turning = self.fold_ranges[node]
+        body = self.at(x, (*index[:axis], turning, *index[axis:]), guard, fill_for(x))
+        folded = self.arena.node(
+            "fold",
+            (turning, body),
+            monoid=p["monoid"],
+            leaves=p["leaves"],
+            lanes=p["lanes"],
+            dtype=node.dtype,
+        )
+        return folded
+
+
+LOWERED = {
+    "const": Lowering.const,
+    "iota": Lowering.iota,
+    "map": Lowering.map,
+    "detach": Lowering.same,
+    "barrier": Lowering.same,
+    "permute": Lowering.permute,
+    "reshape": Lowering.reshape,
+    "expand": Lowering.expand,
+    "slice": Lowering.slice,
+    "window": Lowering.window,
+    "pad": Lowering.pad,
+    "gather": Lowering.gather,
+    "reduce": Lowering.reduce,
+}
+
+
+def clip(arena: Arena, x: Node, node: Node, index: Index) -> Index:
+    """The index of an input that broadcasts to node: 0 along axes of size 1, nothing for rank 0."""
+    if not x.shape:
+        return ()
+    zero = number(arena, 0)
+    return tuple(
+        zero if n == 1 and m != 1 else i for n, m, i in zip(x.shape, node.shape, index, strict=True)
+    )
+
+
+def fill_for(x: Node) -> object:
+    """What a guarded access gives where its guard is false: it is not used."""
+    return False if x.dtype is bool_ else 0.0 if x.dtype.is_floating_point else 0

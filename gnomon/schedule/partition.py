@@ -1,0 +1,251 @@
+"""Which nodes share a kernel, and which are stored.
+
+A cluster runs row by row: its members are values per element or per row of one domain (rows, inner).
+Cheap nodes that read little belong to no cluster: whoever needs them computes them again. Fusion is
+not storing, and never changes a bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gnomon.ir.node import Graph, Node
+from gnomon.ops.scalars import SCALARS
+from gnomon.schedule.access import VIEWS, Reading, domain_of, readings, strided
+
+LEAVES = frozenset({"input", "const", "iota"})
+FREE_OPS = 12
+"""A node is computed again rather than stored when it costs no more scalar functions than this ..."""
+FREE_READS = 1
+"""... and reads no more tensors of its own size than this."""
+MEMBERS = 64
+"""A cluster's most members: past it, registers and compile time suffer."""
+
+
+@dataclass(eq=False)
+class Cluster:
+    """Nodes that one kernel computes; an opaque one holds a single call."""
+
+    rows: int
+    inner: int
+    opaque: bool = False
+    members: dict[Node, bool] = field(default_factory=dict)
+    """Member -> whether it is per row."""
+    needs: set[Cluster] = field(default_factory=set)
+    """Clusters that must run before, direct ones."""
+
+
+class Partition:
+    """Assigns every computing node of a graph to a cluster."""
+
+    def __init__(self, graph: Graph, fuse: bool = True) -> None:
+        self.graph, self.fuse = graph, fuse
+        self.users, self.readers = count_users(graph), readers_of(graph)
+        self.required = self._required()
+        self.free: dict[Node, tuple[int, int]] = {}
+        self.reads: dict[Node, list[Reading]] = {}
+        self.cluster: dict[Node, Cluster] = {}
+        self.clusters: list[Cluster] = []
+        for node in graph.nodes:
+            if node.op not in LEAVES or node in self.required:
+                self._place(node)
+        self.stored = self._stored()
+
+    def _required(self) -> set[Node]:
+        """Nodes that are stored whatever fusion says: results, and what opaque calls read."""
+        found = {x for x in self.graph.outputs if x.op != "input"}
+        for node in self.graph.nodes:
+            if is_opaque(node):
+                found.update(
+                    x for x in (operand_base(node, x) for x in node.inputs) if x.op != "input"
+                )
+        return found
+
+    def _place(self, node: Node) -> None:
+        """Give a node its cluster, or leave it to those who read it."""
+        if is_opaque(node):
+            self._open(node, Cluster(1, node.size, opaque=True))
+            return
+        if node.op in VIEWS and node not in self.required:
+            return
+        self.reads[node] = readings(node, self._transparent)
+        if node not in self.required and self._is_free(node):
+            return
+        if not self._join(node):
+            domain = domain_of(node)
+            inner = domain[-1] if domain else 1
+            rows = 1
+            for n in domain[:-1]:
+                rows *= n
+            self._open(node, Cluster(rows, inner))
+
+    def _transparent(self, x: Node) -> bool:
+        """Whether reading x means reading what it reads."""
+        return x not in self.cluster and (x.op in VIEWS or x in self.free or x.op == "iota")
+
+    def _is_free(self, node: Node) -> bool:
+        """Whether a node is cheaper to compute again than to keep."""
+        if node.op != "map":
+            return False
+        scalar = SCALARS[node.params["f"]]
+        ops = 1 + sum(self.free.get(x, (0, 0))[0] for x in node.inputs)
+        big = sum(1 for r in self.reads[node] if r.node.size >= node.size and r.node.size > 1)
+        alone = self.users[node] == 1 and self._feeds_a_chain(node)
+        if (
+            (scalar.costly and big and not alone)
+            or ops > FREE_OPS
+            or (big > FREE_READS and not alone)
+        ):
+            return False
+        self.free[node] = (ops, big)
+        return True
+
+    def _feeds_a_chain(self, node: Node) -> bool:
+        """Whether the only reader folds it in a chain, element by element: then it need not be stored."""
+        return self.fuse and any(
+            user.op == "reduce" and not user.params["lanes"] for user in self.readers.get(node, ())
+        )
+
+    def _open(self, node: Node, cluster: Cluster) -> None:
+        self.clusters.append(cluster)
+        self._add(node, cluster, per_row=node.op == "reduce" and node.params["lanes"])
+
+    def _add(self, node: Node, cluster: Cluster, per_row: bool) -> None:
+        cluster.members[node] = per_row
+        self.cluster[node] = cluster
+        for needed in self._needed(node):
+            if needed is not cluster:
+                cluster.needs.add(needed)
+
+    def _needed(self, node: Node) -> set[Cluster]:
+        """The clusters whose results a node reads."""
+        if is_opaque(node):
+            bases = (operand_base(node, x) for x in node.inputs)
+            return {self.cluster[x] for x in bases if x in self.cluster}
+        return {self.cluster[r.node] for r in self.reads[node] if r.node in self.cluster}
+
+    def _join(self, node: Node) -> bool:
+        """Put a node into a cluster that computes something it reads, where that is legal."""
+        if not self.fuse:
+            return False
+        for cluster in self._candidates(node):
+            kind = self._role(node, cluster)
+            if kind is not None and not self._would_cycle(node, cluster):
+                self._add(node, cluster, kind)
+                return True
+        return False
+
+    def _candidates(self, node: Node) -> list[Cluster]:
+        """Clusters worth joining, the latest first; chains of one shape also join each other."""
+        found = {
+            self.cluster[r.node]: None for r in reversed(self.reads[node]) if r.node in self.cluster
+        }
+        if is_chain(node):
+            size = node.inputs[0].shape[node.params["axis"]]
+            for other in reversed(self.clusters):
+                first = next(iter(other.members))
+                if is_chain(first) and first.shape == node.shape and same_axis(first, node, size):
+                    found[other] = None
+        return [c for c in found if not c.opaque and len(c.members) < MEMBERS]
+
+    def _role(self, node: Node, cluster: Cluster) -> bool | None:
+        """Whether a node would be per row (True) or per element (False) of a cluster; None if neither."""
+        total = cluster.rows * cluster.inner
+        inside = [r for r in self.reads[node] if self.cluster.get(r.node) is cluster]
+        if node.op == "reduce" and node.params["lanes"]:
+            fits = node.inputs[0].size == total and node.inputs[0].shape[-1] == cluster.inner
+            return True if fits and all(self._aligned(r, cluster) for r in inside) else None
+        if node.size == total and (node.shape[-1] if node.shape else 1) == cluster.inner:
+            return False if all(self._aligned(r, cluster) for r in inside) else None
+        if node.size == cluster.rows and node.op == "map":
+            return True if all(cluster.members[r.node] and r.same for r in inside) else None
+        return None
+
+    def _aligned(self, reading: Reading, cluster: Cluster) -> bool:
+        """Whether a member is read at the element, or the row, where it is computed."""
+        return reading.row if cluster.members[reading.node] else reading.same
+
+    def _would_cycle(self, node: Node, cluster: Cluster) -> bool:
+        """Whether some other cluster that the node needs runs after this one."""
+        return any(cluster in closure(c) for c in self._needed(node) if c is not cluster)
+
+    def _stored(self) -> list[Node]:
+        """The nodes that get buffers, in order."""
+        crossing = set(self.required)
+        for node in self.cluster:
+            for reading in self.reads.get(node, ()):
+                home = self.cluster.get(reading.node)
+                if home is not None and home is not self.cluster[node]:
+                    crossing.add(reading.node)
+            if is_opaque(node):
+                crossing.add(node)
+        return [node for node in self.graph.nodes if node in crossing]
+
+    def ordered(self) -> list[Cluster]:
+        """Clusters such that each comes after those it needs, otherwise as the graph has them."""
+        done: dict[Cluster, None] = {}
+
+        def visit(cluster: Cluster) -> None:
+            if cluster in done:
+                return
+            for needed in sorted(cluster.needs, key=self.clusters.index):
+                visit(needed)
+            done[cluster] = None
+
+        for cluster in self.clusters:
+            visit(cluster)
+        return list(done)
+
+
+def closure(cluster: Cluster) -> set[Cluster]:
+    """A cluster and all that must run before it."""
+    found, stack = set(), [cluster]
+    while stack:
+        c = stack.pop()
+        if c not in found:
+            found.add(c)
+            stack.extend(c.needs)
+    return found
+
+
+def count_users(graph: Graph) -> dict[Node, int]:
+    """How often each node is read; a result counts as a reader more."""
+    users = dict.fromkeys(graph.nodes, 0)
+    for node in graph.nodes:
+        for x in node.inputs:
+            users[x] += 1
+    for out in graph.outputs:
+        users[out] += 1
+    return users
+
+
+def readers_of(graph: Graph) -> dict[Node, list[Node]]:
+    """Node -> the nodes that read it."""
+    readers: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for x in node.inputs:
+            readers.setdefault(x, []).append(node)
+    return readers
+
+
+def is_opaque(node: Node) -> bool:
+    """Whether a kernel of its own computes a node."""
+    return node.op in ("contract", "scan", "sort", "scatter", "region")
+
+
+def is_chain(node: Node) -> bool:
+    """Whether a node folds an axis in chains, not in lanes."""
+    return node.op == "reduce" and not node.params["lanes"]
+
+
+def same_axis(a: Node, b: Node, size: int) -> bool:
+    """Whether two chains run over the same axis."""
+    return a.params["axis"] == b.params["axis"] and a.inputs[0].shape[a.params["axis"]] == size
+
+
+def operand_base(node: Node, x: Node) -> Node:
+    """What is stored for an operand of an opaque call: below its views if the call can read by strides."""
+    if node.op == "contract" or node.op == "region":
+        found = strided(x)
+        return x if found is None else found.node
+    return x
