@@ -1,0 +1,1 @@
+"""Hand-written kernels that claim a region: they write LLVM IR and know nothing of graphs."""

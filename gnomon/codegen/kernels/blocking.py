@@ -1,0 +1,158 @@
+"""How a matrix product is cut: the register tile, the blocks kept in caches, the blocks of K.
+
+Every choice here changes speed alone. The order of additions is given (order.py); a block of K
+holds whole chunks, or a piece of one whose chain goes on in the next block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gnomon.codegen.emitter import LANES
+from gnomon.codegen.kernels.microkernel import Tile
+from gnomon.codegen.kernels.order import Letter, chunk_length, combine_counts, depths
+from gnomon.codegen.machine import Machine
+
+DEEPEST = 512
+"""Most steps of K in a block, in floats; half as many doubles."""
+LATENCY = 4
+"""Cycles that a chain waits for its own last sum, with two additions a cycle."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The cut of K into blocks, and what the stack holds between them."""
+
+    pieces: int
+    """In how many blocks a chunk is cut (1: a block holds whole chunks)."""
+    piece: int
+    """Steps of one piece, or of one chunk."""
+    chunk: int
+    """Steps of one chunk."""
+    chunks: int
+    """Chunks in a block."""
+    pops: tuple[int, ...]
+    """Additions after each piece."""
+    before: tuple[int, ...]
+    """Partial sums on the stack before each block, and after the last."""
+    deepest: int
+    """The most partial sums that ever stand on the stack."""
+
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return len(self.before) - 1
+
+    @property
+    def between(self) -> int:
+        """The most partial sums that wait between blocks."""
+        return max(self.before[1:-1], default=0)
+
+    @property
+    def longest(self) -> int:
+        """The most steps in a block."""
+        return self.piece * self.chunks
+
+
+def cut_k(letters: Sequence[Letter], item: int) -> Blocks:
+    """Cut the summed letters: whole chunks where a block holds them, else pieces of one."""
+    limit, chunk = DEEPEST * 4 // item, chunk_length(letters)
+    counts = combine_counts(letters)
+    if chunk > limit:
+        pieces = -(-chunk // limit)
+        pops = [c for count in counts for c in (*[0] * (pieces - 1), count)]
+        # a piece goes on with the top of the stack, so only a chunk's end changes the depth
+        deep = depths(counts)
+        before = [d + (part > 0) for d in deep[:-1] for part in range(pieces)] + deep[-1:]
+        chunks, piece = 1, -(-chunk // pieces)
+    else:
+        chunks = min(max(1, len(counts)), largest_power(limit // max(1, chunk)))
+        deep = depths(counts)
+        pops, before = counts, [*deep[:-1:chunks], deep[-1]]
+        pieces, piece = 1, chunk
+    return Blocks(pieces, piece, chunk, chunks, tuple(pops), tuple(before), max(deep) + 1)
+
+
+def largest_power(limit: int) -> int:
+    """The largest power of two that is at most `limit`."""
+    return 1 << (limit.bit_length() - 1)
+
+
+def choose_tile(machine: Machine, scalar: str, rows: int, columns: int) -> Tile:
+    """The tile that takes fewest cycles for one step of K over the whole result.
+
+    >>> from gnomon.codegen.machine import AVX2
+    >>> tile = choose_tile(AVX2, "float", 2048, 384)
+    >>> tile.rows, tile.columns
+    (6, 16)
+    """
+    lanes = machine.lanes(scalar)
+    shapes = [(high, wide) for wide in range(1, 9) for high in range(1, 13)]
+    tiles = [
+        Tile(scalar, lanes, high, wide * LANES)
+        for high, wide in shapes
+        if high <= rows and fits(machine, high, wide * LANES // lanes)
+    ]
+    return min(tiles, key=lambda tile: cycles(tile, rows, columns))
+
+
+def fits(machine: Machine, rows: int, vectors: int) -> bool:
+    """Whether the sums, one row of B and one value of A stay in registers, and one to spare."""
+    spare = machine.registers // 16 - 1
+    sums = rows * vectors
+    return sums <= machine.registers * 3 // 4 and sums + vectors + 1 + spare <= machine.registers
+
+
+def cycles(tile: Tile, rows: int, columns: int) -> float:
+    """About how long one step of K takes: two additions a cycle, and a little for each load.
+
+    B weighs more than A, which comes from the nearest cache.
+    """
+    vectors = tile.columns // tile.lanes
+    tiles = -(-rows // tile.rows) * -(-columns // tile.columns)
+    return tiles * (max(tile.rows * vectors / 2, LATENCY) + tile.rows / 8 + vectors / 4)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All of it: the tile, the cut of K, and panels of rows and columns in a cache block."""
+
+    tile: Tile
+    blocks: Blocks
+    row_panels: int
+    column_panels: int
+
+    @property
+    def slots(self) -> int:
+        """Bytes of partial sums that one tile keeps between K blocks."""
+        return self.blocks.between * self.tile.bytes
+
+
+def plan(machine: Machine, scalar: str, sizes: tuple[int, int], letters: Sequence[Letter]) -> Plan:
+    """Cut a product of (rows, columns) and summed letters for a machine."""
+    rows, columns = sizes
+    tile = choose_tile(machine, scalar, max(1, rows), max(1, columns))
+    blocks = cut_k(letters, tile.item)
+    deep = blocks.longest * tile.item
+    # packed A stays in L2 and packed B in L3; partial sums are read and written once per block
+    high = max(1, machine.l2 // max(1, tile.rows * deep))
+    wide = max(1, machine.l3 // 8 // max(1, tile.columns * deep))
+    high = min(high, -(-rows // tile.rows))
+    wide = min(wide, -(-columns // tile.columns))
+    return Plan(tile, blocks, max(1, high), max(1, wide))
+
+
+def scratch_parts(plan: Plan) -> tuple[int, int, int, int]:
+    """Bytes of the private stack, packed A, packed B, partial sums, each a multiple of 64."""
+    tile, blocks = plan.tile, plan.blocks
+    deep = blocks.longest * tile.item
+    # transposed squares stick out of the last panel
+    slack = LANES * LANES * tile.item
+    parts = (
+        tile.bytes * (blocks.deepest + 1),
+        plan.row_panels * tile.rows * deep + slack,
+        plan.column_panels * tile.columns * deep + slack,
+        plan.row_panels * plan.column_panels * plan.slots,
+    )
+    return tuple(-(-part // 64) * 64 for part in parts)  # type: ignore[return-value]

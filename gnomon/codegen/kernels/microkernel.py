@@ -1,0 +1,149 @@
+"""One register tile of a matrix product: packed panels in, the canonical sum of a K block out.
+
+The accumulators never leave registers inside a chunk; between chunks partial sums stand on a stack
+in memory. Nothing here depends on the problem's sizes, so one text serves every shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from gnomon.codegen.emitter import BITS, Emitter, Module, splat, vector
+
+UNROLL = 4
+"""Steps of the chain between two tests of the loop's end."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The block of the result that one call holds in registers; columns are a multiple of lanes."""
+
+    scalar: str
+    lanes: int
+    rows: int
+    columns: int
+
+    @property
+    def item(self) -> int:
+        """Bytes of one value."""
+        return BITS[self.scalar] // 8
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one tile in memory: rows of columns, without gaps."""
+        return self.rows * self.columns * self.item
+
+    @property
+    def kind(self) -> str:
+        """The LLVM type of one accumulator."""
+        return vector(self.scalar, self.lanes)
+
+    @property
+    def places(self) -> list[int]:
+        """Where each accumulator lies in the tile, in bytes."""
+        return list(range(0, self.bytes, self.lanes * self.item))
+
+
+PARAMETERS = (
+    *(("ptr noalias readonly", x) for x in ("a", "b")),
+    *(("ptr", x) for x in ("slots", "local")),
+    ("ptr readonly", "pops"),
+    *(("i64", x) for x in ("count", "length", "carried", "depth", "keep")),
+)
+"""a, b: panels [k][rows], [k][columns]; then the stack's two homes; the additions after each chunk;
+chunks, steps of each; whether the first goes on with the top of the stack; partial sums on the
+stack at the start; how many of the lowest live in `slots`, for other K blocks to find."""
+
+
+def emit_tile(module: Module, name: str, tile: Tile) -> None:
+    """Define the microkernel; the last sum it made lies on top of the stack."""
+    e = module.function(
+        name, PARAMETERS, linkage="internal", attributes="noinline nounwind", returns="ptr"
+    )
+
+    def chunk(index: str, a: str, b: str, depth: str, last: str) -> list[str]:
+        pops = e.value(f"load i8, ptr {e.offset('%pops', index)}, align 1")
+        pops = e.value(f"zext i8 {pops} to i64")
+        sums = e.loop(0, "%carried", 1, partial(resume, e, tile, depth), minus_zero(tile))
+        depth = e.sub(depth, "%carried")
+        a, b, *sums = chain(e, tile, a, b, sums)
+        sums = combine(e, tile, sums, depth, pops)
+        depth = e.sub(depth, pops)
+        top = slot(e, tile, depth)
+        for place, value in zip(tile.places, sums, strict=True):
+            e.store(value, e.offset(top, place), tile.kind, tile.item)
+        return [a, b, e.add(depth, 1), top]
+
+    start = [("ptr", "%a"), ("ptr", "%b"), ("i64", "%depth"), ("ptr", "%local")]
+    e.ret(f"ptr {e.loop(0, '%count', 1, chunk, start)[3]}")
+
+
+def minus_zero(tile: Tile) -> list[tuple[str, str]]:
+    """Where every chain starts: the identity of addition, -0.0."""
+    return [(tile.kind, splat(-0.0, tile.scalar, tile.lanes))] * len(tile.places)
+
+
+def resume(e: Emitter, tile: Tile, depth: str, _index: str, *_sums: str) -> list[str]:
+    """The chain that an earlier K block left on top of the stack."""
+    top = slot(e, tile, e.sub(depth, 1))
+    return [e.load(e.offset(top, place), tile.kind, tile.item) for place in tile.places]
+
+
+def combine(e: Emitter, tile: Tile, sums: Sequence[str], depth: str, pops: str) -> list[str]:
+    """Pop and add: older + newer."""
+
+    def pop(index: str, *newer: str) -> list[str]:
+        older = slot(e, tile, e.sub(e.sub(depth, 1), index))
+        loaded = [e.load(e.offset(older, place), tile.kind, tile.item) for place in tile.places]
+        return [e.value(f"fadd {tile.kind} {x}, {y}") for x, y in zip(loaded, newer, strict=True)]
+
+    return e.loop(0, pops, 1, pop, [(tile.kind, value) for value in sums])
+
+
+def slot(e: Emitter, tile: Tile, position: str) -> str:
+    """The address of a partial sum: shared between K blocks, or this call's own, in L1."""
+    outlives = e.value(f"icmp slt i64 {position}, %keep")
+    home = e.value(f"select i1 {outlives}, ptr %slots, ptr %local")
+    return e.offset(home, e.mul(position, tile.bytes))
+
+
+def chain(e: Emitter, tile: Tile, a: str, b: str, sums: Sequence[str]) -> list[str]:
+    """Go `length` steps along K: one fused multiply-add per accumulator and step."""
+    state = [("ptr", a), ("ptr", b), *((tile.kind, value) for value in sums)]
+    for times, steps in (
+        (e.value(f"udiv i64 %length, {UNROLL}"), UNROLL),
+        (e.value(f"urem i64 %length, {UNROLL}"), 1),
+    ):
+        kinds = [kind for kind, _ in state]
+        after = e.loop(0, times, 1, partial(advance, e, tile, steps), state)
+        state = list(zip(kinds, after, strict=True))
+    return [value for _, value in state]
+
+
+def advance(
+    e: Emitter, tile: Tile, steps: int, _index: str, a: str, b: str, *sums: str
+) -> list[str]:
+    """`steps` steps of the chain."""
+    values = list(sums)
+    for step in range(steps):
+        row, column = step * tile.rows * tile.item, step * tile.columns * tile.item
+        values = step_once(e, tile, e.offset(a, row), e.offset(b, column), values)
+    a = e.offset(a, steps * tile.rows * tile.item)
+    return [a, e.offset(b, steps * tile.columns * tile.item), *values]
+
+
+def step_once(e: Emitter, tile: Tile, a: str, b: str, sums: Sequence[str]) -> list[str]:
+    """Every row of the tile gains its value of A times the row of B."""
+    wide = tile.columns // tile.lanes
+    columns = [
+        e.load(e.offset(b, j * tile.lanes * tile.item), tile.kind, tile.item) for j in range(wide)
+    ]
+    values = []
+    for i in range(tile.rows):
+        one = e.load(e.offset(a, i * tile.item), tile.scalar, tile.item)
+        row = e.broadcast(one, tile.scalar, tile.lanes)
+        for j in range(wide):
+            values.append(e.fma(row, columns[j], sums[i * wide + j], tile.scalar, tile.lanes))
+    return values

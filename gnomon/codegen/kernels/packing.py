@@ -1,0 +1,240 @@
+"""Copies a block of an operand into panels that a microkernel reads straight through.
+
+A panel holds `width` rows of the operand (for B: columns) side by side: [k][width]. Rows past the
+end repeat the last one, so nothing outside the operand is read; what they give is never stored.
+Transposition happens here, in registers, so that every layout meets the same microkernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gnomon.codegen.emitter import BITS, Emitter, Module, vector
+from gnomon.codegen.kernels.strides import Dims, offset, total
+
+BLOCK = {"float": 8, "double": 4}
+"""Side of the squares that are transposed in registers."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How one operand is packed: panel width, and its merged axes along and across the panels."""
+
+    scalar: str
+    width: int
+    rows: Dims
+    steps: Dims
+
+    @property
+    def item(self) -> int:
+        """Bytes of one value."""
+        return BITS[self.scalar] // 8
+
+    @property
+    def across(self) -> bool:
+        """Whether a panel's row may be one contiguous piece of the operand."""
+        size, stride = self.rows[-1]
+        return stride == 1 and size >= self.width
+
+    @property
+    def along(self) -> bool:
+        """Whether squares of contiguous steps can be transposed."""
+        size, stride = self.steps[-1]
+        return not self.across and stride == 1 and min(size, 2 * self.width) >= self.block
+
+    @property
+    def block(self) -> int:
+        """Side of a transposed square."""
+        return BLOCK[self.scalar]
+
+    @property
+    def slots(self) -> int:
+        """How many row offsets a panel keeps: whole squares."""
+        return -(-self.width // self.block) * self.block
+
+
+def emit_pack(module: Module, name: str, packing: Packing) -> None:
+    """Define name(base, first row, panels, first step, steps, target, offsets)."""
+    parameters = [
+        ("ptr readonly", "base"),
+        ("i64", "first"),
+        ("i64", "panels"),
+        ("i64", "start"),
+        ("i64", "length"),
+        ("ptr", "target"),
+        ("ptr", "offsets"),
+    ]
+    e = module.function(name, parameters, linkage="internal", attributes="noinline nounwind")
+    stride = e.mul("%length", packing.width * packing.item)
+
+    def panel(index: str) -> None:
+        row = e.add("%first", e.mul(index, packing.width))
+        find_rows(e, packing, row)
+        target = e.offset("%target", e.mul(index, stride))
+        for_each_run(e, packing, row, target)
+
+    e.loop(0, "%panels", 1, panel)
+    e.ret()
+
+
+def find_rows(e: Emitter, packing: Packing, first: str) -> None:
+    """Write where each row of the panel starts, in bytes; rows past the end repeat the last."""
+
+    def one(slot: str) -> None:
+        row = e.add(first, e.least(slot, packing.width - 1))
+        row = e.least(row, total(packing.rows) - 1)
+        place = e.mul(offset(e, row, packing.rows), packing.item)
+        e.store(place, e.offset("%offsets", e.mul(slot, 8)), "i64", 8)
+
+    e.loop(0, packing.slots, 1, one)
+
+
+def for_each_run(e: Emitter, packing: Packing, row: str, target: str) -> None:
+    """Copy the steps [start, start + length), one run of the innermost step axis after another."""
+    *outer, (inner, stride) = packing.steps
+    if not outer:
+        base = e.offset("%base", e.mul(e.mul("%start", stride), packing.item))
+        copy_run(e, packing, row, (base, "%length", target))
+        return
+    end = e.add("%start", "%length")
+
+    def run(index: str) -> None:
+        begin = e.mul(index, inner)
+        low = e.call("i64", "llvm.smax.i64", ("i64", begin), ("i64", "%start"))
+        high = e.least(e.add(begin, inner), end)
+        place = e.add(offset(e, index, tuple(outer)), e.mul(e.sub(low, begin), stride))
+        base = e.offset("%base", e.mul(place, packing.item))
+        done = e.mul(e.sub(low, "%start"), packing.width * packing.item)
+        copy_run(e, packing, row, (base, e.sub(high, low), e.offset(target, done)))
+
+    first = e.value(f"udiv i64 %start, {inner}")
+    last = e.value(f"udiv i64 {e.add(end, inner - 1)}, {inner}")
+    e.loop(first, last, 1, run)
+
+
+Run = tuple[str, str, str]
+"""Where a run of steps starts in the operand, how long it is, and where it goes."""
+
+
+def copy_run(e: Emitter, packing: Packing, row: str, run: Run) -> None:
+    """Copy one run by whole rows or transposed squares where they fit, the rest value by value."""
+    base, length, target = run
+    if packing.across:
+        inner = packing.rows[-1][0]
+        inside = e.value(f"urem i64 {row}, {inner}") if len(packing.rows) > 1 else row
+        whole = e.value(f"icmp sle i64 {inside}, {inner - packing.width}")
+        done = e.value(f"select i1 {whole}, i64 {length}, i64 0")
+        copy_rows(e, packing, (base, done, target))
+    elif packing.along:
+        done = e.mul(e.value(f"udiv i64 {length}, {packing.block}"), packing.block)
+        copy_squares(e, packing, (base, done, target))
+    else:
+        done = "0"
+    copy_values(e, packing, run, done)
+
+
+def copy_rows(e: Emitter, packing: Packing, run: Run) -> None:
+    """Each step is `width` neighbours: load and store them as vectors."""
+    base, length, target = run
+    start = e.offset(base, e.load("%offsets", "i64", 8))
+    pieces = [16] * (packing.width // 16) + [packing.width % 16] * (packing.width % 16 > 0)
+
+    def step(index: str) -> None:
+        read = e.offset(start, e.mul(index, packing.steps[-1][1] * packing.item))
+        write = e.offset(target, e.mul(index, packing.width * packing.item))
+        for number, lanes in enumerate(pieces):
+            place, kind = 16 * number * packing.item, vector(packing.scalar, lanes)
+            value = e.load(e.offset(read, place), kind, packing.item)
+            e.store(value, e.offset(write, place), kind, packing.item)
+
+    e.loop(0, length, 1, step)
+
+
+def copy_squares(e: Emitter, packing: Packing, run: Run) -> None:
+    """Transpose `block` rows by `block` steps at a time.
+
+    A square may stick out of the panel's right edge, into the row below it. So squares go from
+    right to left and from top to bottom: what sticks out is overwritten.
+    """
+    base, length, target = run
+    side, item, squares = packing.block, packing.item, packing.slots // packing.block
+    kind = vector(packing.scalar, side)
+
+    def square(step: str, index: str) -> None:
+        column = e.mul(e.sub(squares - 1, index), side)
+        table = e.offset("%offsets", e.mul(column, 8))
+        read = e.offset(base, e.mul(step, item))
+        rows = [e.load(e.offset(table, 8 * r), "i64", 8) for r in range(side)]
+        rows = [e.load(e.offset(read, row), kind, item) for row in rows]
+        place = e.add(e.mul(step, packing.width), column)
+        write = e.offset(target, e.mul(place, item))
+        for number, value in enumerate(transpose(e, packing.scalar, rows)):
+            e.store(value, e.offset(write, number * packing.width * item), kind, item)
+
+    e.loop(0, length, side, lambda step: e.loop(0, squares, 1, lambda i: square(step, i)))
+
+
+def copy_values(e: Emitter, packing: Packing, run: Run, done: str) -> None:
+    """One value after another: any strides."""
+    base, length, target = run
+    item = packing.item
+
+    def value(step: str, row: str) -> None:
+        place = e.load(e.offset("%offsets", e.mul(row, 8)), "i64", 8)
+        read = e.offset(base, e.add(place, e.mul(step, packing.steps[-1][1] * item)))
+        one = e.load(read, packing.scalar, item)
+        write = e.mul(e.add(e.mul(step, packing.width), row), item)
+        e.store(one, e.offset(target, write), packing.scalar, item)
+
+    e.loop(
+        done,
+        length,
+        1,
+        lambda step: e.loop(0, packing.width, 1, lambda row: value(step, row)),
+    )
+
+
+def transpose(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
+    """A square of 8 floats or 4 doubles a side, by interleavings that every machine has.
+
+    First inside 128-bit halves, by ever larger units, then halves change places.
+    """
+    side, half = len(rows), len(rows) // 2
+    values, unit = list(rows), 1
+    while unit < half:
+        values = exchange(e, scalar, values, unit, [mixed(half, unit, high) for high in (0, 1)])
+        unit *= 2
+    halves = [[*range(low, low + half), *range(side + low, side + low + half)] for low in (0, half)]
+    values = exchange(e, scalar, values, half, halves)
+    first = (0, 2, 1, 3) if half == 4 else (0, 1)
+    return [values[at + low] for low in (0, half) for at in first]
+
+
+def exchange(
+    e: Emitter, scalar: str, values: Sequence[str], unit: int, orders: Sequence[Sequence[int]]
+) -> list[str]:
+    """Replace each pair of vectors whose numbers differ by `unit` by two shuffles of it."""
+    result = list(values)
+    for low in range(len(values)):
+        if low & unit == 0:
+            pair = values[low], values[low + unit]
+            for number, order in zip((low, low + unit), orders, strict=True):
+                result[number] = e.shuffle(*pair, order, scalar, len(values))
+    return result
+
+
+def mixed(half: int, unit: int, high: int) -> list[int]:
+    """Lanes that take turns, by units, from the lower or higher part of each half of two vectors.
+
+    >>> mixed(4, 1, 0), mixed(4, 2, 1)
+    ([0, 8, 1, 9, 4, 12, 5, 13], [2, 3, 10, 11, 6, 7, 14, 15])
+    """
+    turns = half // (2 * unit)
+    return [
+        vector_start + start + high * half // 2 + turn * unit + lane
+        for start in (0, half)
+        for turn in range(turns)
+        for vector_start in (0, 2 * half)
+        for lane in range(unit)
+    ]

@@ -1,0 +1,126 @@
+"""What a matrix product is, in the words of its operands' axes, and how its sums are stored.
+
+Each of the four groups may be several nested axes with any strides, so transposed operands, heads,
+broadcasts and convolution windows are all one description. How it is computed: matmul.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from gnomon.codegen.emitter import BITS, LANES, Emitter, vector
+from gnomon.codegen.kernels.order import Letter
+from gnomon.codegen.kernels.strides import Dims, merge, offset
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a product: its size, and its stride in elements in each operand that has it.
+
+    A stride of 0 repeats the operand along the axis. `leaves` belongs to summed axes.
+    """
+
+    size: int
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    leaves: int = 1
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Which slots of the buffers hold the operands; C's is read by `store_to` alone."""
+
+    c: int = 0
+    a: int = 1
+    b: int = 2
+
+
+@dataclass(frozen=True)
+class MatmulSpec:
+    """C[batch, rows, columns] = sum over steps of A * B; nested axes, outermost first.
+
+    `rows` are axes of A and C, `columns` of B and C, `steps` of A and B, `batch` of all three;
+    `starts` are the elements at which A, B and C begin.
+    """
+
+    scalar: str
+    batch: tuple[Axis, ...]
+    rows: tuple[Axis, ...]
+    columns: tuple[Axis, ...]
+    steps: tuple[Axis, ...]
+    starts: tuple[int, int, int] = (0, 0, 0)
+    slots: Slots = Slots()
+
+    @property
+    def letters(self) -> tuple[Letter, ...]:
+        """The summed axes, as their order of addition needs them."""
+        return tuple((axis.size, axis.leaves) for axis in self.steps)
+
+    @property
+    def item(self) -> int:
+        """Bytes of one value."""
+        return BITS[self.scalar] // 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one vector of results belongs: SSA names of i64, flat over each group of axes.
+
+    The vector holds columns `column`, `column` + 1, ... of one row; `mask` is None when all of
+    them exist, else a constant <16 x i1>. Single axes are had by `strides.unflatten`.
+    """
+
+    buffers: str
+    batch: str
+    row: str
+    column: str
+    mask: str | None
+
+
+Epilogue = Callable[[Emitter, Place, str], None]
+"""Writes code that stores one vector, <16 x scalar>, of finished sums."""
+
+
+def count(axes: tuple[Axis, ...]) -> int:
+    """How many indices a group has."""
+    return prod(axis.size for axis in axes)
+
+
+def walk(axes: tuple[Axis, ...], operand: str) -> Dims:
+    """A group's axes as one operand ("a", "b" or "c") walks them, merged."""
+    return merge([(axis.size, getattr(axis, operand)) for axis in axes])
+
+
+def store_to(spec: MatmulSpec) -> Epilogue:
+    """The epilogue that stores sums to C as they are."""
+    groups = [walk(axes, "c") for axes in (spec.batch, spec.rows, spec.columns)]
+    size, stride = groups[2][-1]
+    whole = stride == 1 and (len(groups[2]) == 1 or size % LANES == 0)
+
+    def address(e: Emitter, place: Place, column: str) -> str:
+        base = e.load(e.offset(place.buffers, 8 * spec.slots.c), "ptr", 8)
+        where = str(spec.starts[2])
+        for index, group in zip((place.batch, place.row, column), groups, strict=True):
+            where = e.add(where, offset(e, index, group))
+        return e.offset(base, e.mul(where, spec.item))
+
+    def store(e: Emitter, place: Place, value: str) -> None:
+        if not whole:
+            scatter(e, place, value)
+        elif place.mask is None:
+            e.store(value, address(e, place, place.column), vector(spec.scalar), spec.item)
+        else:
+            e.store_masked(value, address(e, place, place.column), place.mask, spec.scalar)
+
+    def scatter(e: Emitter, place: Place, value: str) -> None:
+        def one(lane: str) -> None:
+            single = e.value(f"extractelement {vector(spec.scalar)} {value}, i64 {lane}")
+            e.store(single, address(e, place, e.add(place.column, lane)), spec.scalar, spec.item)
+
+        exist = e.least(e.sub(str(count(spec.columns)), place.column), LANES)
+        e.loop(0, exist, 1, one)
+
+    return store

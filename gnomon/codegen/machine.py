@@ -1,0 +1,29 @@
+"""What a register-blocked kernel asks of a processor: its vector registers and its caches.
+
+Instruction sets are not here: LLVM knows them. Nothing here may change a result, only its speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A processor, as microkernels see it; caches in bytes, the first two belong to one core."""
+
+    name: str
+    vector_bits: int
+    registers: int
+    l1: int = 32 << 10
+    l2: int = 512 << 10
+    l3: int = 16 << 20
+
+    def lanes(self, scalar: str) -> int:
+        """How many values of an LLVM type one register holds."""
+        return self.vector_bits // {"float": 32, "double": 64}[scalar]
+
+
+AVX2 = Machine("avx2", 256, 16)
+AVX512 = Machine("avx512", 512, 32, 48 << 10, 1 << 20, 32 << 20)
+NEON = Machine("neon", 128, 32, 64 << 10, 1 << 20, 8 << 20)

@@ -1,0 +1,72 @@
+"""Runs one generated kernel on this machine, for the tests of kernels.
+
+Not the runtime: no pool, no cache. Threads run one after another, which is legal because a kernel
+never waits; scratch memory is private to each, and full of NaN so that nothing unwritten is used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import llvmlite.binding as llvm
+import numpy as np
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+llvm.initialize_native_asmparser()
+
+
+def machine_for(
+    cpu: str = "", features: str = "", triple: str = "", level: int = 2
+) -> llvm.TargetMachine:
+    """An LLVM target machine: this machine's, or another CPU's to read its assembly."""
+    target = llvm.Target.from_triple(triple or llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=cpu or llvm.get_host_cpu_name(),
+        features=features if cpu else llvm.get_host_cpu_features().flatten(),
+        opt=level,
+        reloc="default",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+def parse(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """A verified module for a target machine."""
+    module = llvm.parse_assembly(text)
+    module.verify()
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    return module
+
+
+def assembly(text: str, cpu: str, features: str = "", triple: str = "") -> str:
+    """The assembly of a module for a CPU that need not be this one."""
+    machine = machine_for(cpu, features, triple or "x86_64-unknown-linux-gnu")
+    return machine.emit_assembly(parse(text, machine))
+
+
+class Kernel:
+    """A compiled kernel and the scratch memory that it asked for."""
+
+    def __init__(self, text: str, name: str, scratch: int) -> None:
+        machine = machine_for()
+        self.engine = llvm.create_mcjit_compiler(parse(text, machine), machine)
+        self.engine.finalize_object()
+        kinds = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+        self.call = ctypes.CFUNCTYPE(None, *kinds)(self.engine.get_function_address(name))
+        self.scratch = scratch
+
+    def __call__(self, buffers: Sequence[np.ndarray | int], threads: int = 1) -> None:
+        slots = [b if isinstance(b, int) else b.ctypes.data for b in buffers]
+        table = (ctypes.c_int64 * len(slots))(*slots)
+        for thread in range(threads):
+            scratch = aligned(self.scratch)
+            self.call(ctypes.addressof(table), thread, threads, scratch.ctypes.data)
+
+
+def aligned(size: int) -> np.ndarray:
+    """Bytes that start at a multiple of 64, all ones: NaN as any float."""
+    raw = np.full(size + 64, 0xFF, np.uint8)
+    return raw[-raw.ctypes.data % 64 :][:size]

@@ -1,0 +1,55 @@
+"""The cut of a product respects registers and chunks."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.codegen.kernels.blocking import choose_tile, cut_k, plan, scratch_parts
+from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
+
+pytestmark = pytest.mark.unit
+
+LETTERS = [
+    [(384, 2)],
+    [(1283, 1)],
+    [(2048, 16)],
+    [(16, 16), (256, 2)],
+    [(5, 1), (3, 1)],
+    [(4099, 1)],
+]
+
+
+@pytest.mark.parametrize("letters", LETTERS, ids=str)
+@pytest.mark.parametrize("item", [4, 8])
+def test_blocks_hold_whole_chunks_or_a_piece_of_one(letters, item):
+    blocks = cut_k(letters, item)
+
+    assert blocks.pieces == 1 or blocks.chunks == 1
+    assert blocks.piece * blocks.chunks <= 2048 // item
+    assert blocks.before[0] == 0
+    assert blocks.before[-1] == 1
+    assert blocks.count == -(-len(blocks.pops) // blocks.chunks)
+
+
+@pytest.mark.parametrize("machine", [AVX2, AVX512, NEON], ids=lambda machine: machine.name)
+@pytest.mark.parametrize("scalar", ["float", "double"])
+@pytest.mark.parametrize("size", [(1, 1), (1, 999), (7, 70), (999, 1), (2048, 384)], ids=str)
+def test_a_tile_leaves_registers_to_spare(machine: Machine, scalar, size):
+    tile = choose_tile(machine, scalar, *size)
+    vectors = tile.columns // tile.lanes
+
+    assert tile.rows <= size[0]
+    assert tile.columns % 16 == 0
+    assert tile.rows * vectors + vectors + 1 <= machine.registers
+
+
+def test_large_products_get_the_tiles_that_reach_the_peak():
+    assert (choose_tile(AVX2, "float", 2048, 384).rows, 16) == (6, 16)
+    large = choose_tile(AVX512, "float", 2048, 384)
+    assert (large.rows, large.columns) == (8, 48)
+
+
+def test_scratch_is_bounded_by_the_caches():
+    cut = plan(AVX2, "float", (100_000, 100_000), [(65536, 16)])
+
+    assert sum(scratch_parts(cut)) < AVX2.l2 + AVX2.l3

@@ -1,0 +1,64 @@
+"""Panels hold what the operand holds, in every layout."""
+
+from __future__ import annotations
+
+import ctypes
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from gnomon.codegen.emitter import Module
+from gnomon.codegen.kernels.packing import Packing, emit_pack
+from gnomon.codegen.kernels.strides import merge
+from tests.codegen.kernels.jit import aligned, machine_for, parse
+
+
+def pack(packing: Packing, x: np.ndarray, first: int, panels: int, steps: range) -> np.ndarray:
+    """Panels [panel][step][row] as the emitted function writes them."""
+    emit_pack(module := Module(), "pack", packing)
+    text = module.text().replace("define internal", "define")
+    machine = machine_for()
+    engine = llvm.create_mcjit_compiler(parse(text, machine), machine)
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    kinds = (pointer, number, number, number, number, pointer, pointer)
+    call = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("pack"))
+    count = panels * len(steps) * packing.width
+    target, offsets = aligned((count + 1024) * packing.item), aligned(8 * packing.slots)
+    call(
+        x.ctypes.data, first, panels, steps.start, len(steps), target.ctypes.data,
+        offsets.ctypes.data,
+    )  # fmt: skip
+    flat = target[: count * packing.item].view(x.dtype)
+    return flat.reshape(panels, len(steps), packing.width)
+
+
+@pytest.mark.parametrize("scalar", ["float", "double"])
+@pytest.mark.parametrize("width", [1, 4, 6, 12, 16, 48])
+@pytest.mark.parametrize("layout", ["rows", "steps", "neither", "nested"])
+def test_panels_hold_the_operand_in_every_layout(rng, scalar, width, layout):
+    rows, steps = 61, 43
+    x = rng.standard_normal((rows, 2 * steps)).astype({"float": "f4", "double": "f8"}[scalar])
+    walks = {
+        "rows": ([(rows, 1)], [(steps, rows)]),
+        "steps": ([(rows, steps)], [(steps, 1)]),
+        "neither": ([(rows, 2)], [(steps, 2 * rows)]),
+        "nested": ([(3, 430), (20, 20), (1, 0)], [(4, 100), (9, 1)]),
+    }
+    walk_rows, walk_steps = (merge(walk) for walk in walks[layout])
+    some = range(5, 30)
+    first = width if width < 20 else 0
+
+    packed = pack(Packing(scalar, width, walk_rows, walk_steps), x, first, 2, some)
+
+    at_row, at_step = places(walk_rows), places(walk_steps)
+    # rows past the end repeat the last
+    wanted = [min(first + row, len(at_row) - 1) for row in range(2 * width)]
+    expected = x.ravel()[at_row[wanted][:, None] + at_step[list(some)]]
+    assert np.array_equal(packed, expected.reshape(2, width, len(some)).transpose(0, 2, 1))
+
+
+def places(dims: tuple[tuple[int, int], ...]) -> np.ndarray:
+    """Where each flat index lies."""
+    grids = np.indices([size for size, _ in dims]).reshape(len(dims), -1)
+    return grids.T @ [stride for _, stride in dims]
