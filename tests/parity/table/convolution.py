@@ -1,0 +1,101 @@
+"""Rows for convolutions, their transposes, pooling and resizing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.parity.record import Table, distinct, normal
+
+TABLE = Table()
+add = TABLE.add
+IMAGE = normal(2, 4, 7, 6)
+
+
+def conv(name: str, **options: Any) -> Any:
+    """A call of a function of nn.functional on tensors, with fixed options."""
+    return lambda lib, *tensors: getattr(lib.nn.functional, name)(*tensors, **options)
+
+
+def add_conv(name: str, *makers: Any, **options: Any) -> None:
+    """A row of the convolution `name`, told apart by its options."""
+    words = ", ".join(f"{key} {value}" for key, value in options.items()) or "plain"
+    TABLE.add(f"F.{name}: {words}", conv(name, **options), *makers, slack=8.0)
+
+
+add_conv("conv2d", IMAGE, normal(3, 4, 3, 2))
+add_conv("conv2d", IMAGE, normal(3, 4, 3, 3), normal(3), padding=1)
+add_conv("conv2d", IMAGE, normal(3, 4, 3, 3), normal(3), stride=2, padding=1)
+add_conv("conv2d", IMAGE, normal(3, 4, 3, 3), stride=(2, 1), padding=(0, 2))
+add_conv("conv2d", IMAGE, normal(3, 4, 3, 5), padding="same")
+add_conv("conv2d", IMAGE, normal(3, 4, 3, 3), padding="valid")
+add_conv("conv2d", IMAGE, normal(3, 4, 2, 2), dilation=2)
+add_conv("conv2d", IMAGE, normal(6, 2, 3, 3), groups=2)
+add_conv("conv2d", IMAGE, normal(4, 1, 3, 3), groups=4, padding=1)
+add_conv("conv2d", IMAGE, normal(5, 4, 1, 1), normal(5), stride=1)
+add_conv("conv2d", IMAGE, normal(5, 4, 1, 1), stride=2)
+add_conv("conv1d", normal(2, 3, 9), normal(4, 3, 3), normal(4))
+add_conv("conv1d", normal(2, 3, 9), normal(4, 3, 3), stride=2, padding=1, dilation=2)
+add_conv("conv3d", normal(1, 2, 4, 5, 3), normal(3, 2, 2, 3, 2), normal(3), padding=1)
+add("F.conv2d of one image", conv("conv2d"), normal(4, 7, 6), normal(3, 4, 3, 3), slack=8.0)
+add_conv("conv_transpose2d", IMAGE, normal(4, 3, 2, 2), normal(3), stride=2)
+add_conv("conv_transpose2d", IMAGE, normal(4, 3, 3, 3))
+add_conv("conv_transpose2d", IMAGE, normal(4, 3, 3, 3), stride=2, padding=1, output_padding=1)
+add_conv("conv_transpose2d", IMAGE, normal(4, 2, 3, 3), groups=2, stride=2)
+add_conv("conv_transpose2d", IMAGE, normal(4, 3, 2, 2), dilation=2)
+add_conv("conv_transpose1d", normal(2, 3, 5), normal(3, 4, 4), stride=2, padding=1)
+
+PIXELS = distinct(2, 3, 6, 7)
+add("F.max_pool2d", conv("max_pool2d", kernel_size=2), PIXELS)
+add("F.max_pool2d that overlaps", conv("max_pool2d", kernel_size=3, stride=2, padding=1), PIXELS)
+add("F.max_pool2d rounding up", conv("max_pool2d", kernel_size=2, ceil_mode=True), PIXELS)
+add("F.max_pool2d with gaps", conv("max_pool2d", kernel_size=2, stride=1, dilation=2), PIXELS)
+add("F.max_pool2d of two sizes", conv("max_pool2d", kernel_size=(2, 3), stride=(2, 1)), PIXELS)
+add("F.max_pool2d with positions", conv("max_pool2d", kernel_size=2, return_indices=True), PIXELS)
+add("F.max_pool1d", conv("max_pool1d", kernel_size=3, stride=2), distinct(2, 3, 9))
+add(
+    "F.max_pool2d of a plain",
+    lambda lib, x: lib.nn.functional.max_pool2d(lib.zeros_like(x) * x, 2),
+    PIXELS,
+)
+add("F.avg_pool2d", conv("avg_pool2d", kernel_size=2), PIXELS)
+add("F.avg_pool2d with padding", conv("avg_pool2d", kernel_size=3, stride=2, padding=1), PIXELS)
+add(
+    "F.avg_pool2d without the padding",
+    conv("avg_pool2d", kernel_size=3, padding=1, count_include_pad=False),
+    PIXELS,
+)
+add("F.avg_pool2d rounding up", conv("avg_pool2d", kernel_size=2, ceil_mode=True), PIXELS)
+add("F.avg_pool1d", conv("avg_pool1d", kernel_size=3), distinct(2, 3, 9))
+add("F.adaptive_avg_pool2d to one", conv("adaptive_avg_pool2d", output_size=1), PIXELS)
+add("F.adaptive_avg_pool2d to some", conv("adaptive_avg_pool2d", output_size=(3, 2)), PIXELS)
+add(
+    "F.adaptive_avg_pool2d keeps an axis",
+    conv("adaptive_avg_pool2d", output_size=(None, 2)),
+    PIXELS,
+)
+add("F.adaptive_avg_pool1d", conv("adaptive_avg_pool1d", output_size=4), distinct(2, 3, 9))
+add("F.adaptive_max_pool2d", conv("adaptive_max_pool2d", output_size=(2, 3)), PIXELS)
+add("F.unfold", conv("unfold", kernel_size=(2, 3), padding=1, stride=2), PIXELS)
+add("F.fold", conv("fold", output_size=(4, 5), kernel_size=2), normal(2, 12, 12))
+
+SMALL = normal(2, 3, 4, 5)
+add("F.interpolate nearest", conv("interpolate", scale_factor=2, mode="nearest"), SMALL)
+add("F.interpolate to a size", conv("interpolate", size=(7, 3)), SMALL)
+add(
+    "F.interpolate bilinear",
+    conv("interpolate", scale_factor=2, mode="bilinear", align_corners=False),
+    SMALL,
+)
+add("F.interpolate bilinear to a size", conv("interpolate", size=(6, 9), mode="bilinear"), SMALL)
+add(
+    "F.interpolate by the corners",
+    conv("interpolate", size=(7, 9), mode="bilinear", align_corners=True),
+    SMALL,
+)
+add("F.interpolate down", conv("interpolate", size=(2, 3), mode="bilinear"), SMALL)
+add("F.interpolate linear", conv("interpolate", scale_factor=2, mode="linear"), normal(2, 3, 5))
+add("F.interpolate bicubic", conv("interpolate", scale_factor=2, mode="bicubic"), SMALL)
+add("F.interpolate by areas", conv("interpolate", size=(2, 3), mode="area"), SMALL)
+add("F.pixel_shuffle", conv("pixel_shuffle", upscale_factor=2), normal(2, 8, 3, 4))
+add("F.pixel_unshuffle", conv("pixel_unshuffle", downscale_factor=2), normal(2, 3, 4, 6))
+add("F.grid of patches", lambda lib, x: x.unfold(2, 2, 2).unfold(3, 2, 2), normal(1, 2, 4, 6))
