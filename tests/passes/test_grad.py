@@ -1,0 +1,161 @@
+"""Gradients: through shared nodes, regions, casts and lookups; nothing that nobody asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gnomon.dtypes import float32, float64
+from gnomon.errors import GradientError
+from gnomon.ir.node import Arena, topological
+from gnomon.ir.operators import cast
+from gnomon.ops.primitives import contract, reduce
+from gnomon.ops.registry import OPS, op
+from gnomon.ops.scalars import exp
+from gnomon.ops.view_primitives import slice_
+from gnomon.passes.grad import gradients, seed_of
+from tests.graphs import check_gradient, value
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def declare():
+    """Declares operations that are forgotten after the test."""
+    before = set(OPS)
+    yield op
+    for name in set(OPS) - before:
+        del OPS[name]
+
+
+def test_a_node_used_twice_collects_both_parts(rng):
+    check_gradient(lambda x: x * exp(x) + x, rng.standard_normal((2, 3)))
+
+
+def test_a_broadcast_operand_gets_the_sum(rng):
+    a, b, c = rng.standard_normal((2, 3)), rng.standard_normal(3), rng.standard_normal(())
+
+    check_gradient(lambda x, y, z: (x * y - z) / (y * y + 1.0), a, b, c)
+
+
+def test_parts_of_one_tensor_collect_into_it(rng):
+    halves = [((0, 2, 1), (0, 3, 1)), ((1, 3, 1), (0, 3, 1))]
+
+    check_gradient(
+        lambda x: slice_(x, halves[0]) * exp(slice_(x, halves[1])), rng.standard_normal((3, 3))
+    )
+
+
+def test_a_regions_gradient_is_a_region_of_its_name(declare):
+    @declare
+    def soft(x):
+        """exp over its sum."""
+        e = exp(x)
+        return e / reduce("add", e, (0,))
+
+    x = Arena().input((5,), float64)
+    y = soft(x)
+
+    (g,) = gradients(y, x * 1.0, [x])
+
+    assert [n.params["name"] for n in topological([g]) if n.op == "region"] == ["soft.grad"]
+
+
+def test_a_region_is_differentiated_through_its_body(declare, rng):
+    @declare
+    def normed(x, w):
+        """x over its sum of squares, weighted."""
+        return x / reduce("add", x * x, (0,)) * w, x * w
+
+    def both(x, w):
+        first, second = normed(x, w)
+        return first * second
+
+    check_gradient(both, rng.standard_normal(5), rng.standard_normal(5))
+    check_gradient(lambda x, w: normed(x, w)[1], rng.standard_normal(5), rng.standard_normal(5))
+
+
+def test_regions_inside_regions_are_differentiated_too(declare, rng):
+    @declare
+    def square_(x):
+        """x times x."""
+        return x * x
+
+    @declare
+    def quartic(x):
+        """x to the fourth."""
+        return square_(square_(x))
+
+    check_gradient(quartic, rng.standard_normal(4))
+
+
+def test_an_operations_own_rule_is_used_where_it_has_one(declare):
+    @declare(gradient=lambda g, y, x: g * 7.0)
+    def pretended(x):
+        """x, with a slope of seven."""
+        return x * 1.0
+
+    x = Arena().input((2,), float64)
+    found = value(lambda n: gradients(pretended(n), n * 0.0 + 1.0, [n])[0], np.array([1.0, 2.0]))
+
+    assert found.tolist() == [7.0, 7.0]
+    assert x.dtype is float64
+
+
+def test_a_gradient_of_a_gradient_is_a_gradient(rng):
+    x = rng.uniform(0.5, 1.5, 4)
+
+    def slope(n):
+        (first,) = gradients(n * n * n, n * 0.0 + 1.0, [n])
+        return first
+
+    np.testing.assert_allclose(value(slope, x), 3 * x * x)
+    check_gradient(slope, x)
+
+
+def test_what_nobody_asked_for_is_not_built():
+    arena = Arena()
+    x, frozen = arena.input((2, 3), float32), arena.input((3, 5), float32)
+    y = contract("mk,kn->mn", x, frozen)
+
+    (g,) = gradients(y, arena.input((2, 5), float32), [x])
+
+    products = [n for n in topological([g]) if n.op == "contract"]
+    assert [n.params["spec"] for n in products] == ["mn,kn->mk"]
+
+
+def test_nothing_flows_through_detach_integers_or_unrelated_nodes():
+    arena = Arena()
+    x, other = arena.input((3,), float32), arena.input((3,), float32)
+    cut = arena.node("detach", (x,))
+
+    assert gradients(cut * 2.0, other, [x]) == [None]
+    assert gradients(other * 2.0, other, [x]) == [None]
+
+
+def test_the_gradient_of_a_cast_has_the_dtype_of_what_was_cast():
+    arena = Arena()
+    x = arena.input((3,), float32)
+    y = cast(x, float64) * 2.0
+
+    (g,) = gradients(y, arena.input((3,), float64), [x])
+
+    assert g.dtype is float32
+
+
+def test_gradients_carry_the_lines_of_what_they_differentiate():
+    arena = Arena()
+    x, seed = arena.input((3,), float32), arena.input((3,), float32)
+    y = exp(x)
+
+    (g,) = gradients(y, seed, [x])
+
+    assert g.sites[0].line == y.sites[0].line
+
+
+def test_only_a_scalar_starts_a_backward_pass_by_itself():
+    arena = Arena()
+
+    assert seed_of(arena.input((1, 1), float32)).shape == (1, 1)
+    with pytest.raises(GradientError, match=r"one element: it has shape \(2, 3\)"):
+        seed_of(arena.input((2, 3), float32))
