@@ -9,7 +9,8 @@
     ├── TraceError        a traced value was needed in Python   (RuntimeError)
     ├── CompileError      a program cannot be built             (RuntimeError)
     ├── LayoutError       a layout that a plan cannot keep      (ValueError)
-    └── ConfigError       a setting or recipe is wrong          (ValueError)
+    ├── ConfigError       a setting or recipe is wrong          (ValueError)
+    └── CheckpointError   a saved file is not what was written  (RuntimeError)
 
 Messages read `op: what does not fit: what came. What to do.`. Mistakes of our own are asserts.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 __all__ = [
     "ArgumentError",
+    "CheckpointError",
     "CompileError",
     "ConfigError",
     "DtypeError",
@@ -68,3 +70,7 @@ class LayoutError(GnomonError, ValueError):
 
 class ConfigError(GnomonError, ValueError):
     """A setting or a recipe is wrong."""
+
+
+class CheckpointError(GnomonError, RuntimeError):
+    """A saved file is missing, damaged or of another run."""
