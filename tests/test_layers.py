@@ -24,7 +24,7 @@ OUTSIDE = {
     "cyclopts": {"__main__", "train"},
     "einops": {"tensor"},
     "llvmlite": {"runtime"},
-    "ml_dtypes": {"dtypes", "tensor", "export", "quant"},
+    "ml_dtypes": {"dtypes", "ops", "tensor", "export", "quant"},
     "msgspec": {"distributed", "export", "models", "profiler", "runtime", "train"},
     "numpy": set(ORDER),
     "rich": {"__main__", "profiler", "train"},

@@ -27,7 +27,7 @@ EMPTY_WORDS = frozenset(
     {"arg", "ctx", "data", "helper", "helpers", "impl", "info", "manager", "src", "tmp"}
     | {"util", "utils"}
 )
-# parameters and modules whose names PyTorch and the array API standard have already chosen
+# files, functions and parameters whose names PyTorch and the array API standard have already chosen
 THEIR_WORDS = frozenset({"data", "src", "utils"})
 # constructors and functions that take what PyTorch's take
 THEIR_PARAMETERS = ("gnomon/nn/", "gnomon/optim/")
@@ -73,17 +73,18 @@ def nesting(node: ast.AST) -> int:
 
 
 def given(path: Path) -> Iterator[str]:
-    """Names that a file gives: to functions, classes and variables."""
+    """Names that a file gives to classes and variables."""
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        elif isinstance(node, ast.ClassDef):
             yield node.name.lower()
 
 
 def chosen(path: Path) -> Iterator[str]:
-    """Names that others may have chosen for us: the file's, and those of parameters."""
+    """Names that others may have chosen for us: of the file, its functions, their parameters."""
     yield path.stem
+    yield from (node.name for node in functions(path))
     yield from (node.arg for node in ast.walk(tree(path)) if isinstance(node, ast.arg))
 
 
