@@ -1,0 +1,104 @@
+"""Rows of modules: how each is made and what it is given; not part of the table of ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.parity.record import Maker, between, exactly, integers, normal
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A module under one set of options; `build(nn)` makes it, `call(module, *tensors)` runs it."""
+
+    name: str
+    build: Callable[[Any], Any]
+    makers: tuple[Maker, ...]
+    call: Callable[..., Any] = lambda module, *tensors: module(*tensors)
+
+
+def layer(text: str, *makers: Maker, **options: Any) -> Layer:
+    """The layer that a constructor call, written as text, makes."""
+    return Layer(text, lambda nn: eval(f"nn.{text}", {"nn": nn}), makers, **options)
+
+
+ROWS = normal(5, 4)
+TOKENS = normal(2, 3, 8)
+IMAGES = normal(2, 4, 6, 5)
+PADDING = exactly([[0, 0, 0], [0, 0, 1]], "bool")
+PLAIN = (
+    *("ReLU()", "ReLU6()", "LeakyReLU(0.2)", "ELU()", "SELU()", "GELU()", "GELU('tanh')"),
+    *("SiLU()", "Mish()", "Sigmoid()", "Tanh()", "Softplus()", "Softsign()", "Hardtanh()"),
+    *("Hardswish()", "Hardsigmoid()", "LogSigmoid()", "Identity()", "Softmax(dim=-1)"),
+    *("LogSoftmax(dim=1)", "GLU()", "PReLU()", "Flatten()", "Unflatten(1, (2, 2))"),
+    *("Dropout(0.0)", "Linear(4, 3)", "Linear(4, 3, bias=False)", "LayerNorm(4)"),
+    *("LayerNorm(4, elementwise_affine=False)", "LayerNorm(4, bias=False)", "RMSNorm(4)"),
+    *("BatchNorm1d(4)", "BatchNorm1d(4, affine=False)", "GroupNorm(2, 4)"),
+    *("BatchNorm1d(4, track_running_stats=False)", "BatchNorm1d(4, momentum=None)"),
+    "Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))",
+)
+PICTURED = (
+    *("Conv2d(4, 3, 3)", "Conv2d(4, 6, 3, stride=2, padding=1, groups=2, bias=False)"),
+    *("Conv2d(4, 3, 3, padding=1, padding_mode='reflect')", "Conv2d(4, 3, (3, 1), padding='same')"),
+    *("ConvTranspose2d(4, 3, 2, stride=2)", "ConvTranspose2d(4, 3, 3, 2, 1, output_padding=1)"),
+    *("BatchNorm2d(4)", "InstanceNorm2d(4)", "InstanceNorm2d(4, affine=True)", "GroupNorm(2, 4)"),
+    *("MaxPool2d(2)", "MaxPool2d(3, stride=2, padding=1)", "AvgPool2d(2)", "AdaptiveAvgPool2d(1)"),
+    *("AdaptiveAvgPool2d((3, 2))", "Upsample(scale_factor=2)", "ZeroPad2d(1)", "Dropout2d(0.0)"),
+    *("Upsample(scale_factor=2, mode='bilinear', align_corners=True)", "PixelShuffle(2)"),
+    *("ReflectionPad2d(1)", "LayerNorm([4, 6, 5])", "Flatten(2)"),
+)
+ATTENDING = (
+    *("MultiheadAttention(8, 2)", "MultiheadAttention(8, 2, batch_first=True)"),
+    *("MultiheadAttention(8, 4, bias=False, batch_first=True)",),
+    "MultiheadAttention(8, 2, add_bias_kv=True)",
+)
+
+
+def attend(module: Any, x: Any) -> Any:
+    return module(x, x, x)
+
+
+def attend_cross(module: Any, x: Any, y: Any) -> Any:
+    return module(x, y, y, average_attn_weights=False)
+
+
+def attend_padded(module: Any, x: Any, padding: Any) -> Any:
+    return module(x, x, x, key_padding_mask=padding, need_weights=False)[0]
+
+
+LAYERS = [
+    *(layer(text, ROWS) for text in PLAIN),
+    *(layer(text, IMAGES) for text in PICTURED),
+    *(layer(text, TOKENS, call=attend) for text in ATTENDING),
+    layer("MultiheadAttention(8, 2, kdim=6, vdim=6)", TOKENS, normal(2, 3, 6), call=attend_cross),
+    layer("MultiheadAttention(8, 1, batch_first=True)", TOKENS, PADDING, call=attend_padded),
+    layer("TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True)", TOKENS),
+    layer("TransformerEncoderLayer(8, 2, 12, 0.0, 'gelu', norm_first=True)", TOKENS),
+    layer("Embedding(7, 3)", integers(0, 7, 2, 5)),
+    layer("Embedding(7, 3, padding_idx=0)", integers(0, 7, 2, 5)),
+    layer("Conv1d(8, 4, 2, padding=1)", normal(2, 8, 5)),
+    layer("ConvTranspose1d(8, 4, 2)", normal(2, 8, 5)),
+    layer("MaxPool1d(2)", normal(2, 8, 5)),
+    layer("AvgPool1d(2)", normal(2, 8, 5)),
+    layer("AdaptiveAvgPool1d(2)", normal(2, 8, 5)),
+    layer("Bilinear(4, 3, 2)", ROWS, normal(5, 3)),
+    layer("GRUCell(4, 3)", ROWS, normal(5, 3)),
+    layer("LSTMCell(4, 3)", ROWS),
+    layer("RNNCell(4, 3)", ROWS),
+    layer("GRU(8, 5, batch_first=True)", TOKENS),
+    layer("LSTM(8, 5, num_layers=2)", TOKENS),
+    layer("CosineSimilarity(dim=1)", ROWS, normal(5, 4)),
+    layer("PairwiseDistance()", ROWS, normal(5, 4)),
+    layer("MSELoss()", ROWS, normal(5, 4)),
+    layer("L1Loss(reduction='sum')", ROWS, normal(5, 4)),
+    layer("SmoothL1Loss(beta=0.5)", ROWS, normal(5, 4)),
+    layer("HuberLoss()", ROWS, normal(5, 4)),
+    layer("CrossEntropyLoss(ignore_index=1, label_smoothing=0.1)", ROWS, integers(0, 4, 5)),
+    layer("NLLLoss()", ROWS, integers(0, 4, 5)),
+    layer("BCELoss()", between(0.1, 0.9, 5), exactly([0, 1, 1, 0, 1], "float64")),
+    layer("BCEWithLogitsLoss()", ROWS, between(0.0, 1.0, 5, 4)),
+    layer("KLDivLoss(reduction='batchmean')", ROWS, between(0.1, 0.9, 5, 4)),
+    layer("TripletMarginLoss()", ROWS, normal(5, 4), normal(5, 4)),
+]

@@ -1,0 +1,168 @@
+"""Optimizers and learning-rate schedules of both libraries take the same steps in float64.
+
+The slopes are given, not computed: what is compared is the update alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gnomon
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install -e '.[parity]'")
+
+OPTIMIZERS = (
+    *("SGD(p, lr=0.1)", "SGD(p, 0.1, momentum=0.9)", "SGD(p, 0.1, momentum=0.9, nesterov=True)"),
+    *("SGD(p, 0.1, momentum=0.9, dampening=0.5, weight_decay=0.1)", "SGD(p, 0.1, maximize=True)"),
+    *("Adam(p)", "Adam(p, lr=0.1, betas=(0.5, 0.9), eps=1e-6)", "Adam(p, 0.1, weight_decay=0.1)"),
+    *("Adam(p, 0.1, amsgrad=True)", "AdamW(p)", "AdamW(p, 0.1, weight_decay=0.3)"),
+    *("AdamW(p, 0.1, (0.9, 0.95), amsgrad=True)", "Adagrad(p)", "RMSprop(p, 0.1)"),
+    *("Adagrad(p, 0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.2)",),
+    "RMSprop(p, 0.1, momentum=0.9, centered=True)",
+)
+SCHEDULES = (
+    *("StepLR(o, 3, gamma=0.5)", "MultiStepLR(o, [2, 5])", "ExponentialLR(o, 0.9)"),
+    *("CosineAnnealingLR(o, 10, eta_min=0.01)", "LambdaLR(o, lambda n: 1 / (n + 1))"),
+    *("LinearLR(o, 0.1, total_iters=5)", "ConstantLR(o, 0.5, total_iters=3)"),
+    *("PolynomialLR(o, 8, power=2)", "CosineAnnealingWarmRestarts(o, 4, T_mult=2)"),
+    *("MultiplicativeLR(o, lambda n: 0.95)", "OneCycleLR(o, max_lr=0.3, total_steps=20)"),
+    "SequentialLR(o, [s.LinearLR(o, 0.1, total_iters=3), s.ExponentialLR(o, 0.9)], [3])",
+)
+SHAPES = ((3, 4), (5,), ())
+
+
+def parameters(lib: Any) -> list[Any]:
+    """Three parameters of different shapes."""
+    random = np.random.default_rng(0)
+    values = [np.asarray(random.standard_normal(shape)) for shape in SHAPES]
+    return [lib.nn.Parameter(lib.tensor(value, dtype=lib.float64)) for value in values]
+
+
+def slope(lib: Any, step: int, place: int) -> Any:
+    """The gradient of one parameter at one step."""
+    random = np.random.default_rng(10 * step + place + 1)
+    return lib.tensor(np.asarray(random.standard_normal(SHAPES[place])), dtype=lib.float64)
+
+
+def made(lib: Any, text: str, params: Any) -> Any:
+    """The optimizer that a constructor call, written as text, makes."""
+    return eval(f"optim.{text}", {"optim": lib.optim, "p": params})
+
+
+def walk(lib: Any, optimizer: Any, params: list[Any], steps: range) -> None:
+    """Take steps along the given slopes; the last parameter sits out step 2."""
+    for step in steps:
+        for place, parameter in enumerate(params):
+            absent = step == 2 and place == len(params) - 1
+            parameter.grad = None if absent else slope(lib, step, place)
+        optimizer.step()
+
+
+def assert_equal_parameters(ours: list[Any], theirs: list[Any]) -> None:
+    for our, their in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(our.detach().numpy(), their.detach().numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("text", OPTIMIZERS)
+def test_steps_are_torchs(text: str):
+    ends = []
+    for lib in (gnomon, torch):
+        params = parameters(lib)
+        walk(lib, made(lib, text, params), params, range(6))
+        ends.append(params)
+
+    assert_equal_parameters(*ends)
+
+
+@pytest.mark.parametrize("text", OPTIMIZERS)
+def test_a_loaded_state_continues_the_walk(text: str):
+    walked, resumed = parameters(gnomon), parameters(gnomon)
+    optimizer = made(gnomon, text, walked)
+    walk(gnomon, optimizer, walked, range(3))
+    for target, origin in zip(resumed, walked, strict=True):
+        target.data.copy_(origin.detach())
+    other = made(gnomon, text, resumed)
+    other.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+
+    walk(gnomon, optimizer, walked, range(3, 6))
+    walk(gnomon, other, resumed, range(3, 6))
+
+    for one, two in zip(walked, resumed, strict=True):
+        np.testing.assert_array_equal(one.detach().numpy(), two.detach().numpy())
+
+
+@pytest.mark.parametrize("text", OPTIMIZERS)
+def test_state_dict_has_torchs_keys(text: str):
+    keys = []
+    for lib in (gnomon, torch):
+        params = parameters(lib)
+        optimizer = made(lib, text, params)
+        walk(lib, optimizer, params, range(1))
+        state = optimizer.state_dict()
+        keys.append([sorted(entry) for entry in state["state"].values()])
+        keys[-1].append([group["params"] for group in state["param_groups"]])
+
+    assert keys[0] == keys[1]
+
+
+def test_groups_have_their_own_options():
+    ends = []
+    for lib in (gnomon, torch):
+        params = parameters(lib)
+        groups = [{"params": params[:1], "lr": 0.2}, {"params": params[1:], "weight_decay": 0.3}]
+        optimizer = lib.optim.AdamW(groups, lr=0.05)
+        walk(lib, optimizer, params, range(4))
+        ends.append(params)
+
+    assert_equal_parameters(*ends)
+
+
+@pytest.mark.parametrize("text", SCHEDULES)
+def test_rates_are_torchs(text: str):
+    curves = []
+    for lib in (gnomon, torch):
+        params = parameters(lib)
+        optimizer = lib.optim.SGD(params, lr=0.1, momentum=0.9)
+        schedulers = lib.optim.lr_scheduler
+        names = {"s": schedulers, "o": optimizer, "schedulers": schedulers}
+        scheduler = eval(f"s.{text}", names)
+        curve = [optimizer.param_groups[0]["lr"]]
+        for step in range(12):
+            walk(lib, optimizer, params, range(step, step + 1))
+            scheduler.step()
+            curve.append(scheduler.get_last_lr()[0])
+        curves.append(curve)
+
+    np.testing.assert_allclose(curves[0], curves[1], rtol=1e-12)
+
+
+def test_a_plateau_lowers_the_rate_when_torchs_does():
+    curves = []
+    for lib in (gnomon, torch):
+        optimizer = lib.optim.SGD(parameters(lib), lr=0.1)
+        scheduler = lib.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=2)
+        curve = []
+        for step in range(15):
+            scheduler.step(math.exp(-min(step, 4)))
+            curve.append(optimizer.param_groups[0]["lr"])
+        curves.append(curve)
+
+    assert curves[0] == curves[1]
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, math.inf])
+def test_clipping_by_norm_is_torchs(norm: float):
+    ends = []
+    for lib in (gnomon, torch):
+        params = parameters(lib)
+        for place, parameter in enumerate(params):
+            parameter.grad = slope(lib, 0, place)
+        total = lib.nn.utils.clip_grad_norm_(params, 0.7, norm_type=norm)
+        ends.append([total, *(parameter.grad for parameter in params)])
+
+    assert_equal_parameters(*ends)
