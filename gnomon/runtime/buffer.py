@@ -1,0 +1,215 @@
+"""Memory: blocks that are used again, and the buffers that hold them.
+
+Fresh pages cost far more than warm ones (0.5 ms per MB on a virtual machine), so a block that comes
+back is kept for the next request of its size class. Which values share a block within a program is
+decided by the memory plan (gnomon/schedule), not here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from collections import deque
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from gnomon.runtime.device import memory_bytes
+
+ALIGN = 64
+HUGE = 2 << 20
+SLAB = 4 << 20
+SMALL = SLAB // 8
+"""Blocks up to this size are cut from slabs; larger ones are mapped each by itself."""
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Bytes in use, bytes held from the system, and the most that were in use at once."""
+
+    allocated: int
+    reserved: int
+    peak: int
+
+
+def size_class(nbytes: int) -> int:
+    """The size that a request is rounded up to: eight classes per doubling, multiples of 64.
+
+    >>> size_class(1), size_class(65), size_class(1000), size_class(9 << 20) >> 20
+    (64, 128, 1024, 9)
+    """
+    nbytes = max(nbytes, 1)
+    step = max(ALIGN, 1 << max(0, (nbytes - 1).bit_length() - 4))
+    return -(-nbytes // step) * step
+
+
+class Allocator:
+    """Hands out 64-byte aligned blocks of a size class and keeps those that come back."""
+
+    def __init__(self, keep: int | None = None) -> None:
+        # a finalizer may run while this thread already holds the lock, and allocate
+        self.lock = RLock()
+        self.keep = memory_bytes() // 4 if keep is None else keep
+        self._idle: dict[int, list[int]] = {}
+        self._returned: deque[tuple[int, int]] = deque()
+        self._mapped: dict[int, mmap.mmap] = {}
+        self._slabs: list[mmap.mmap] = []
+        self._next, self._end = 0, 0
+        self._allocated = self._reserved = self._peak = self._spare = 0
+
+    def take(self, size: int) -> int:
+        """The address of a block of a size class; what it holds is undefined."""
+        with self.lock:
+            self._collect()
+            idle = self._idle.get(size)
+            if idle:
+                address = idle.pop()
+                self._spare -= size
+            else:
+                address = self._cut(size) if size <= SMALL else self._map_block(size)
+            self._allocated += size
+            self._peak = max(self._peak, self._allocated)
+        return address
+
+    def give(self, address: int, size: int) -> None:
+        """Hand a block back. Safe in a finalizer: takes no lock."""
+        self._returned.append((address, size))
+
+    def use(self) -> MemoryUse:
+        """How much memory is in use now."""
+        with self.lock:
+            self._collect()
+            return MemoryUse(self._allocated, self._reserved, self._peak)
+
+    def reset_peak(self) -> None:
+        """Start measuring the peak from what is in use now."""
+        with self.lock:
+            self._collect()
+            self._peak = self._allocated
+
+    def trim(self) -> None:
+        """Give idle large blocks back to the system."""
+        with self.lock:
+            self._collect()
+            for size in [size for size in self._idle if size > SMALL]:
+                for address in self._idle.pop(size):
+                    self._mapped.pop(address).close()
+                    self._spare -= size
+                    self._reserved -= size
+
+    def _collect(self) -> None:
+        """Sort the blocks that came back into their lists."""
+        while self._returned:
+            address, size = self._returned.popleft()
+            self._idle.setdefault(size, []).append(address)
+            self._allocated -= size
+            self._spare += size
+
+    def _cut(self, size: int) -> int:
+        """A block from the current slab, or from a new one; a slab's short end is left unused."""
+        if self._next + size > self._end:
+            self._next, slab = self._map(SLAB)
+            self._end = self._next + SLAB
+            self._slabs.append(slab)
+        address = self._next
+        self._next += size
+        return address
+
+    def _map_block(self, size: int) -> int:
+        """A block of its own from the system, after returning idle ones when too many lie about."""
+        if self._spare + size > self.keep:
+            self.trim()
+        address, mapping = self._map(size)
+        self._mapped[address] = mapping
+        return address
+
+    def _map(self, size: int) -> tuple[int, mmap.mmap]:
+        """Fresh pages, on huge pages where the system has them; gives their aligned address."""
+        room = HUGE if size >= HUGE else 0
+        try:
+            mapping = private_pages(size + room)
+        except MemoryError:
+            self.trim()
+            mapping = private_pages(size + room)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+        if room and hasattr(mmap, "MADV_HUGEPAGE"):
+            mapping.madvise(mmap.MADV_HUGEPAGE)
+        self._reserved += size
+        return start + (-start % room if room else 0), mapping
+
+
+def private_pages(size: int) -> mmap.mmap:
+    """Zeroed pages of this process alone, copied on write after a fork."""
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as cause:
+        raise MemoryError(f"allocate: no room for {size} bytes: {cause.strerror}.") from cause
+
+
+memory = Allocator()
+"""The allocator of this process."""
+
+os.register_at_fork(
+    before=memory.lock.acquire,
+    after_in_parent=memory.lock.release,
+    after_in_child=memory.lock.release,
+)
+
+
+class Buffer:
+    """Bytes at an address: a block of ours that returns when the buffer dies, or foreign memory.
+
+    What a new buffer holds is undefined.
+    """
+
+    __slots__ = ("__weakref__", "_size", "_source", "address", "nbytes", "owner", "readonly")
+
+    def __init__(self, nbytes: int, source: Allocator = memory) -> None:
+        self._size = 0
+        self.nbytes, self.owner, self.readonly = nbytes, None, False
+        size = size_class(nbytes)
+        self.address = source.take(size)
+        # a reference, so that the pages outlive every buffer when the interpreter ends
+        self._source, self._size = source, size
+
+    @classmethod
+    def foreign(cls, address: int, nbytes: int, owner: Any, readonly: bool = False) -> Buffer:
+        """Memory of somebody else, which lives for as long as `owner` is held."""
+        made = cls.__new__(cls)
+        made.address, made.nbytes, made.owner, made.readonly = address, nbytes, owner, readonly
+        made._source, made._size = memory, 0
+        return made
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Buffer:
+        """The memory of a C-contiguous numpy array, without a copy.
+
+        >>> numbers = np.arange(4, dtype=np.int32)
+        >>> Buffer.of(numbers).numpy(np.int32)
+        array([0, 1, 2, 3], dtype=int32)
+        """
+        assert array.flags.c_contiguous, "Buffer.of: the array must be C-contiguous."
+        return cls.foreign(array.ctypes.data, array.nbytes, array, not array.flags.writeable)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        place = (self.address, self.readonly)
+        return {"data": place, "shape": (self.nbytes,), "typestr": "|u1", "version": 3}
+
+    def numpy(self, dtype: Any = np.uint8, shape: tuple[int, ...] | None = None) -> np.ndarray:
+        """The first elements as a numpy array that shares this memory and keeps it alive.
+
+        Without a shape: all whole elements, in one axis.
+        """
+        dtype = np.dtype(dtype)
+        length = self.nbytes // dtype.itemsize if shape is None else int(np.prod(shape))
+        values = np.asarray(self)[: length * dtype.itemsize].view(dtype)
+        assert values.size == length, f"Buffer.numpy: {shape} needs more than {self.nbytes} bytes."
+        return values if shape is None else values.reshape(shape)
+
+    def __del__(self) -> None:
+        if getattr(self, "_size", 0):
+            self._source.give(self.address, self._size)

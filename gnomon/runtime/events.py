@@ -1,0 +1,51 @@
+"""What the runtime tells whoever listens: (kind, fields) pairs, in the order in which they happen.
+
+Nothing is kept and nothing is formatted here: the profiler and the debug dial subscribe.
+With no listener an announcement costs one comparison, made by the caller: `if events.heard():`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any
+
+Listener = Callable[[str, Mapping[str, Any]], None]
+
+_listeners: tuple[Listener, ...] = ()
+_change = Lock()
+
+
+def heard() -> bool:
+    """Whether anybody listens."""
+    return bool(_listeners)
+
+
+def announce(kind: str, **fields: Any) -> None:
+    """Tell every listener that something happened."""
+    for listener in _listeners:
+        listener(kind, fields)
+
+
+def subscribe(listener: Listener) -> Callable[[], None]:
+    """Call `listener(kind, fields)` from now on; gives the function that ends it.
+
+    >>> kinds = []
+    >>> stop = subscribe(lambda kind, fields: kinds.append(kind))
+    >>> announce("greeting")
+    >>> stop()
+    >>> announce("unheard")
+    >>> kinds
+    ['greeting']
+    """
+    global _listeners
+    with _change:
+        _listeners = (*_listeners, listener)
+    return lambda: _unsubscribe(listener)
+
+
+def _unsubscribe(listener: Listener) -> None:
+    """Stop telling a listener; harmless the second time."""
+    global _listeners
+    with _change:
+        _listeners = tuple(other for other in _listeners if other is not listener)

@@ -1,0 +1,365 @@
+"""The few native functions that run every program, as IR text.
+
+`run` fills a program's slots, wakes the pool, and walks the table of calls as thread 0; `worker` is
+a thread of the pool, which walks the same table. Who makes the blocks that they read, and when they
+are called, is in threads.py and program.py; the layouts of those blocks are the constants here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from gnomon.codegen.emitter import Emitter, Module
+from gnomon.runtime.device import Target
+
+# a pool's block, in bytes; what different threads write stands on different cache lines
+GENERATION, JOB, DONE, SLEEPERS, ARRIVED, PHASE, IDLE_SPINS, WAIT_SPINS = range(0, 512, 64)
+MUTEX, CONDITION, CONTROL_BYTES = 512, 768, 1024
+
+# a run's block, in 8-byte words; the base addresses follow
+THREADS, CONTROL, SCRATCH, STRIDE, RECORDS, CAPACITY, CALLS, COUNT = range(8)
+BINDINGS, SLOTS, SLOT_COUNT, BASES = range(8, 12)
+
+# an entry of the table of calls, in bytes
+FUNCTION, FIRST_SLOT, FLAGS, ELSE, CALL_BYTES = range(0, 40, 8)
+BARRIER_BEFORE, IS_BRANCH = 1, 2
+
+# a thread's records: a counter, then (call, began, ended) for each, in nanoseconds
+RECORD_BYTES = 24
+
+X86_FLOATS = 0x1F80
+"""MXCSR: round to nearest, no exception traps, denormals are numbers. On Arm the same is 0."""
+
+
+def text_for(target: Target) -> str:
+    """The IR of `run` and `worker` for a processor."""
+    module = Module()
+    write_floats(module, target)
+    write_now(module)
+    write_barrier(module, target)
+    write_execute(module)
+    write_bind(module)
+    write_post(module)
+    write_worker(module, target)
+    write_run(module, target)
+    return module.text()
+
+
+def private(module: Module, name: str, *parameters: tuple[str, str], returns: str = "void"):
+    """Start a function that only this module sees."""
+    return module.function(name, parameters, returns=returns, linkage="internal")
+
+
+def word(e: Emitter, block: str, index: int, kind: str = "i64") -> str:
+    """Read a word of a run's block."""
+    return e.load(e.offset(block, 8 * index), kind, 8)
+
+
+def atomic_load(e: Emitter, place: str, order: str) -> str:
+    """Read a counter that threads share."""
+    return e.value(f"load atomic i64, ptr {place} {order}, align 8")
+
+
+def atomic_add(e: Emitter, place: str, amount: int, order: str) -> str:
+    """Add to a counter that threads share; gives what it was."""
+    return e.value(f"atomicrmw add ptr {place}, i64 {amount} {order}, align 8")
+
+
+# floating point
+
+
+def write_floats(module: Module, target: Target) -> None:
+    """`floats` sets how numbers are rounded, giving what was set; `restore` puts that back."""
+    write_both = arm_floats if target.name == "neon" else x86_floats
+    write_both(
+        private(module, "floats", returns="i64"), private(module, "restore", ("i64", "before"))
+    )
+
+
+def x86_floats(floats: Emitter, restore: Emitter) -> None:
+    """Through MXCSR, which is read and written in memory."""
+    place = floats.value("alloca i32, align 4")
+    floats.call("void", "llvm.x86.sse.stmxcsr", ("ptr", place))
+    before = floats.value(f"zext i32 {floats.load(place, 'i32', 4)} to i64")
+    floats.store(str(X86_FLOATS), place, "i32", 4)
+    floats.call("void", "llvm.x86.sse.ldmxcsr", ("ptr", place))
+    floats.ret(f"i64 {before}")
+    place = restore.value("alloca i32, align 4")
+    restore.store(restore.value("trunc i64 %before to i32"), place, "i32", 4)
+    restore.call("void", "llvm.x86.sse.ldmxcsr", ("ptr", place))
+    restore.ret()
+
+
+def arm_floats(floats: Emitter, restore: Emitter) -> None:
+    """Through FPCR, a register."""
+    before = floats.call("i64", "llvm.aarch64.get.fpcr")
+    floats.call("void", "llvm.aarch64.set.fpcr", ("i64", "0"))
+    floats.ret(f"i64 {before}")
+    restore.call("void", "llvm.aarch64.set.fpcr", ("i64", "%before"))
+    restore.ret()
+
+
+# waiting
+
+
+def pause(e: Emitter, target: Target) -> None:
+    """Let a moment pass without leaving the core."""
+    if target.name == "neon":
+        e.call("void", "llvm.aarch64.isb", ("i32", "15"))
+    else:
+        e.call("void", "llvm.x86.sse2.pause")
+
+
+def wait_until(e: Emitter, target: Target, limit: str, ready: Callable[[], str]) -> None:
+    """Look until `ready` holds; after `limit` looks, let others run in between."""
+    before, again = e.block, e.fresh("again")
+    look, brief, long, done = (e.fresh(stem) for stem in ("look", "brief", "long", "done"))
+    e.do(f"br label %{look}")
+    e.label(look)
+    tries = e.value(f"phi i64 [0, %{before}], [%{again}_n, %{again}]")
+    condition, unsettled = ready(), e.fresh("unsettled")
+    e.do(f"br i1 {condition}, label %{done}, label %{unsettled}")
+    e.label(unsettled)
+    e.do(f"br i1 {e.value(f'icmp ult i64 {tries}, {limit}')}, label %{brief}, label %{long}")
+    e.label(brief)
+    pause(e, target)
+    e.do(f"br label %{again}")
+    e.label(long)
+    e.call("i32", "sched_yield")
+    e.do(f"br label %{again}")
+    e.label(again)
+    e.do(f"%{again}_n = add i64 {tries}, 1")
+    e.do(f"br label %{look}")
+    e.label(done)
+
+
+def write_barrier(module: Module, target: Target) -> None:
+    """`barrier` returns when all threads have called it: the last to arrive starts a new phase."""
+    e = private(module, "barrier", ("ptr", "control"), ("i64", "threads"))
+    arrived, phase = e.offset("%control", ARRIVED), e.offset("%control", PHASE)
+    limit = e.load(e.offset("%control", WAIT_SPINS), "i64", 8)
+    now = atomic_load(e, phase, "monotonic")
+    place = e.value(f"add i64 {atomic_add(e, arrived, 1, 'acq_rel')}, 1")
+    e.do(f"br i1 {e.value(f'icmp eq i64 {place}, %threads')}, label %last, label %others")
+    e.label("last")
+    e.do(f"store atomic i64 0, ptr {arrived} monotonic, align 8")
+    following = e.value(f"add i64 {now}, 1")
+    e.do(f"store atomic i64 {following}, ptr {phase} release, align 8")
+    e.ret()
+    e.label("others")
+    wait_until(
+        e, target, limit, lambda: e.value(f"icmp ne i64 {atomic_load(e, phase, 'acquire')}, {now}")
+    )
+    e.ret()
+
+
+# the table of calls
+
+
+def write_now(module: Module) -> None:
+    """`now` reads the clock that time.CLOCK_MONOTONIC names, in nanoseconds."""
+    e = private(module, "now", returns="i64")
+    place = e.value("alloca [2 x i64], align 8")
+    e.call("i32", "clock_gettime", ("i32", str(time.CLOCK_MONOTONIC)), ("ptr", place))
+    seconds = e.mul(e.load(place, "i64", 8), 1_000_000_000)
+    e.ret(f"i64 {e.add(seconds, e.load(e.offset(place, 8), 'i64', 8))}")
+
+
+def write_execute(module: Module) -> None:
+    """`execute` walks the table of calls as one of the threads."""
+    e = private(module, "execute", ("ptr", "job"), ("i64", "thread"), ("i64", "threads"))
+    control, calls, slots = (word(e, "%job", k, "ptr") for k in (CONTROL, CALLS, SLOTS))
+    count, records = word(e, "%job", COUNT), thread_records(e)
+    room = e.mul("%thread", word(e, "%job", STRIDE))
+    scratch = e.offset(word(e, "%job", SCRATCH, "ptr"), room)
+    shared = e.value("icmp ugt i64 %threads, 1")
+    e.do("br label %head")
+    e.label("head")
+    k = e.value("phi i64 [0, %entry], [%onward, %step]")
+    e.do(f"br i1 {e.value(f'icmp ult i64 {k}, {count}')}, label %body, label %end")
+    e.label("body")
+    entry = e.offset(calls, e.mul(k, CALL_BYTES))
+    flags = e.load(e.offset(entry, FLAGS), "i64", 8)
+    first = e.offset(slots, e.load(e.offset(entry, FIRST_SLOT), "i64", 8))
+    waits = e.value(f"and i1 {shared}, {is_set(e, flags, BARRIER_BEFORE)}")
+    e.when(waits, lambda: e.do(f"call void @barrier(ptr {control}, i64 %threads)"))
+    e.do(f"br i1 {is_set(e, flags, IS_BRANCH)}, label %branch, label %call")
+    e.label("branch")
+    holds = e.load(e.load(first, "ptr", 8), "i8", 1)
+    other, following = e.load(e.offset(entry, ELSE), "i64", 8), e.add(k, 1)
+    chosen = e.value(f"select i1 {e.value(f'icmp eq i8 {holds}, 0')}, i64 {other}, i64 {following}")
+    e.do("br label %step")
+    e.label("call")
+    call_recorded(e, entry, records, k, f"(ptr {first}, i64 %thread, i64 %threads, ptr {scratch})")
+    after, called = e.add(k, 1), e.block
+    e.do("br label %step")
+    e.label("step")
+    e.do(f"%onward = phi i64 [{chosen}, %branch], [{after}, %{called}]")
+    e.do("br label %head")
+    e.label("end")
+    e.ret()
+
+
+def is_set(e: Emitter, flags: str, flag: int) -> str:
+    """Whether a flag is on."""
+    return e.value(f"icmp ne i64 {e.value(f'and i64 {flags}, {flag}')}, 0")
+
+
+def thread_records(e: Emitter) -> str:
+    """Where this thread writes its records; null when nothing is recorded."""
+    base = word(e, "%job", RECORDS, "ptr")
+    size = e.add(e.mul(word(e, "%job", CAPACITY), RECORD_BYTES), 8)
+    own = e.offset(base, e.mul("%thread", size))
+    return e.value(f"select i1 {e.value(f'icmp eq ptr {base}, null')}, ptr null, ptr {own}")
+
+
+def call_recorded(e: Emitter, entry: str, records: str, k: str, arguments: str) -> None:
+    """Call the function of an entry, noting when it began and ended if that is wanted."""
+    function = e.load(e.offset(entry, FUNCTION), "ptr", 8)
+    recorded, plain, done = e.fresh("recorded"), e.fresh("plain"), e.fresh("called")
+    absent = e.value(f"icmp eq ptr {records}, null")
+    e.do(f"br i1 {absent}, label %{plain}, label %{recorded}")
+    e.label(recorded)
+    began = e.call("i64", "now")
+    e.do(f"call void {function}{arguments}")
+    note(e, records, (k, began, e.call("i64", "now")))
+    e.do(f"br label %{done}")
+    e.label(plain)
+    e.do(f"call void {function}{arguments}")
+    e.do(f"br label %{done}")
+    e.label(done)
+
+
+def note(e: Emitter, records: str, fields: tuple[str, str, str]) -> None:
+    """Append a record; one that finds no room is only counted."""
+    count = e.load(records, "i64", 8)
+    e.store(e.add(count, 1), records, "i64", 8)
+
+    def write() -> None:
+        place = e.offset(records, e.add(e.mul(count, RECORD_BYTES), 8))
+        for k, field in enumerate(fields):
+            e.store(field, e.offset(place, 8 * k), "i64", 8)
+
+    e.when(e.value(f"icmp ult i64 {count}, {word(e, '%job', CAPACITY)}"), write)
+
+
+def write_bind(module: Module) -> None:
+    """`bind` fills the slots: each is one of the run's bases plus an offset."""
+    e = private(module, "bind", ("ptr", "job"))
+    bindings, slots = word(e, "%job", BINDINGS, "ptr"), word(e, "%job", SLOTS, "ptr")
+    bases = e.offset("%job", 8 * BASES)
+
+    def fill(k: str) -> None:
+        binding = e.offset(bindings, e.mul(k, 16))
+        base = e.load(e.offset(bases, e.mul(e.load(binding, "i64", 8), 8)), "i64", 8)
+        value = e.value(f"add i64 {base}, {e.load(e.offset(binding, 8), 'i64', 8)}")
+        e.store(value, e.offset(slots, e.mul(k, 8)), "i64", 8)
+
+    e.loop(0, word(e, "%job", SLOT_COUNT), 1, fill)
+    e.ret()
+
+
+# the pool
+
+
+def write_post(module: Module) -> None:
+    """`post` gives the workers a job (null: leave) and wakes those that sleep."""
+    e = module.function("post", [("ptr", "control"), ("ptr", "job")])
+    e.store("%job", e.offset("%control", JOB), "ptr", 8)
+    e.do(f"store atomic i64 0, ptr {e.offset('%control', DONE)} monotonic, align 8")
+    # a worker counts itself asleep and then looks at the generation; here it is the other way round
+    atomic_add(e, e.offset("%control", GENERATION), 1, "seq_cst")
+    asleep = atomic_load(e, e.offset("%control", SLEEPERS), "seq_cst")
+    mutex, condition = e.offset("%control", MUTEX), e.offset("%control", CONDITION)
+
+    def wake() -> None:
+        e.call("i32", "pthread_mutex_lock", ("ptr", mutex))
+        e.call("i32", "pthread_cond_broadcast", ("ptr", condition))
+        e.call("i32", "pthread_mutex_unlock", ("ptr", mutex))
+
+    e.when(e.value(f"icmp ne i64 {asleep}, 0"), wake)
+    e.ret()
+
+
+def write_worker(module: Module, target: Target) -> None:
+    """`worker` waits for jobs, a while awake and then asleep; it is given {control, thread}."""
+    e = module.function("worker", [("ptr", "start")], returns="ptr")
+    control, thread = word(e, "%start", 0, "ptr"), word(e, "%start", 1)
+    generation, limit = e.offset(control, GENERATION), e.offset(control, IDLE_SPINS)
+    e.call("i64", "floats")
+    e.do("br label %wait")
+    e.label("wait")
+    seen = e.value("phi i64 [0, %entry], [%current, %work]")
+    patience = e.load(limit, "i64", 8)
+    e.do("br label %spin")
+    e.label("spin")
+    tries = e.value("phi i64 [0, %wait], [%more, %idle]")
+    new = atomic_load(e, generation, "acquire")
+    e.do(f"br i1 {e.value(f'icmp ne i64 {new}, {seen}')}, label %go, label %still")
+    e.label("still")
+    e.do(f"br i1 {e.value(f'icmp ult i64 {tries}, {patience}')}, label %idle, label %sleep")
+    e.label("idle")
+    pause(e, target)
+    e.do(f"%more = add i64 {tries}, 1")
+    e.do("br label %spin")
+    e.label("sleep")
+    woken = sleep_until_new(e, control, seen)
+    asleep = e.block
+    e.do("br label %go")
+    e.label("go")
+    e.do(f"%current = phi i64 [{new}, %spin], [{woken}, %{asleep}]")
+    job = e.load(e.offset(control, JOB), "ptr", 8)
+    e.do(f"br i1 {e.value(f'icmp eq ptr {job}, null')}, label %leave, label %work")
+    e.label("work")
+    threads = word(e, job, THREADS)
+    e.call("void", "execute", ("ptr", job), ("i64", thread), ("i64", threads))
+    atomic_add(e, e.offset(control, DONE), 1, "release")
+    e.do("br label %wait")
+    e.label("leave")
+    e.ret("ptr null")
+
+
+def sleep_until_new(e: Emitter, control: str, seen: str) -> str:
+    """Sleep on the pool's condition until the generation is not `seen`; gives the new one."""
+    mutex, condition = e.offset(control, MUTEX), e.offset(control, CONDITION)
+    check, nap, awake = e.fresh("check"), e.fresh("nap"), e.fresh("awake")
+    e.call("i32", "pthread_mutex_lock", ("ptr", mutex))
+    atomic_add(e, e.offset(control, SLEEPERS), 1, "seq_cst")
+    e.do(f"br label %{check}")
+    e.label(check)
+    new = atomic_load(e, e.offset(control, GENERATION), "seq_cst")
+    e.do(f"br i1 {e.value(f'icmp eq i64 {new}, {seen}')}, label %{nap}, label %{awake}")
+    e.label(nap)
+    e.call("i32", "pthread_cond_wait", ("ptr", condition), ("ptr", mutex))
+    e.do(f"br label %{check}")
+    e.label(awake)
+    atomic_add(e, e.offset(control, SLEEPERS), -1, "seq_cst")
+    e.call("i32", "pthread_mutex_unlock", ("ptr", mutex))
+    return new
+
+
+def write_run(module: Module, target: Target) -> None:
+    """`run` does a whole run: slots, workers, the table as thread 0, and waiting for the others."""
+    e = module.function("run", [("ptr", "job")])
+    before = e.call("i64", "floats")
+    e.call("void", "bind", ("ptr", "%job"))
+    threads, control = word(e, "%job", THREADS), word(e, "%job", CONTROL, "ptr")
+    shared = e.value(f"icmp ugt i64 {threads}, 1")
+    e.when(shared, lambda: e.do(f"call void @post(ptr {control}, ptr %job)"))
+    e.call("void", "execute", ("ptr", "%job"), ("i64", "0"), ("i64", threads))
+    others = e.sub(threads, 1)
+
+    def join() -> None:
+        limit = e.load(e.offset(control, WAIT_SPINS), "i64", 8)
+        done = e.offset(control, DONE)
+        wait_until(
+            e,
+            target,
+            limit,
+            lambda: e.value(f"icmp eq i64 {atomic_load(e, done, 'acquire')}, {others}"),
+        )
+
+    e.when(shared, join)
+    e.call("void", "restore", ("i64", before))
+    e.ret()

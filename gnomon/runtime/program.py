@@ -1,0 +1,235 @@
+"""A program that can run: a table of calls, and where each finds its buffers.
+
+No code is made here. A program never changes once it is built, so any number of threads may run
+it at once: what a run writes (the slots, the arena) belongs to that run. Which call needs a
+barrier and what shares the arena was decided in gnomon/schedule.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gnomon.runtime import events, native, threads
+from gnomon.runtime.buffer import memory, size_class
+
+ZERO_BASE, ARENA_BASE, FIRST_BASE = range(3)
+"""The bases of a run: nothing, the arena, then inputs, outputs and scalars."""
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A place in the program's own memory."""
+
+    offset: int
+
+
+@dataclass(frozen=True)
+class Input:
+    """A buffer that the caller gives to be read, from a byte on."""
+
+    index: int
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Output:
+    """A buffer that the caller gives to be written, from a byte on."""
+
+    index: int
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """An i64 that the caller gives for each run, such as a size."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Constant:
+    """An i64 that is the same in every run."""
+
+    value: int
+
+
+Slot = Arena | Input | Output | Scalar | Constant
+
+
+@dataclass(frozen=True)
+class Call:
+    """A kernel to run on all threads, after a barrier if it reads what an earlier one wrote."""
+
+    kernel: str
+    slots: tuple[Slot, ...]
+    barrier: bool = False
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Go on at step `otherwise` if the byte at `condition` is zero, and at the next step if not.
+
+    Without a condition it always goes there. Steps are counted from 0; their number is the end.
+    """
+
+    condition: Slot | None
+    otherwise: int
+    barrier: bool = True
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a run needs: how many addresses and scalars, bytes of arena, bytes of scratch a thread.
+
+    `alone` keeps a small program on its caller: waking the workers would take longer than the work.
+    """
+
+    inputs: int = 0
+    outputs: int = 0
+    scalars: int = 0
+    arena: int = 0
+    scratch: int = 64 << 10
+    alone: bool = False
+
+
+class Program:
+    """Runs its steps in order, in one native call."""
+
+    def __init__(
+        self, steps: Sequence[Call | Branch], addresses: Mapping[str, int], needs: Needs
+    ) -> None:
+        self.steps, self.needs = tuple(steps), needs
+        self._arena = size_class(needs.arena) if needs.arena else 0
+        self._calls = table(self.steps, addresses)
+        self._bindings = bindings(self.steps, needs)
+        self._given = needs.inputs + needs.outputs + needs.scalars
+        self._team = struct.Struct("=6q")
+        self._bases = struct.Struct(f"={1 + self._given}q")
+        self._idle: list[State] = []
+
+    def run(
+        self, inputs: Sequence[int], outputs: Sequence[int] = (), scalars: Sequence[int] = ()
+    ) -> None:
+        """Run on buffers given by address. The caller keeps them alive until this returns."""
+        needs = self.needs
+        counts = (len(inputs), len(outputs), len(scalars))
+        assert counts == (needs.inputs, needs.outputs, needs.scalars), (
+            f"Program.run: needs {needs}, got {counts} inputs, outputs and scalars."
+        )
+        arena = memory.take(self._arena) if self._arena else 0
+        state = self._state()
+        try:
+            self._bases.pack_into(state.block, BASES_AT, arena, *inputs, *outputs, *scalars)
+            self._run_with_threads(state)
+        finally:
+            self._idle.append(state)
+            if arena:
+                memory.give(arena, self._arena)
+
+    def _run_with_threads(self, state: State) -> None:
+        """Have threads, and run on them."""
+        team = threads.acquire(self.needs.scratch, self.needs.alone)
+        try:
+            if events.heard():
+                self._run_recorded(state, team)
+            else:
+                self._run(state, team)
+        finally:
+            team.release()
+
+    def _run(
+        self, state: State, team: threads.Pool | threads.Alone, records: int = 0, capacity: int = 0
+    ) -> None:
+        """The native call."""
+        places = (team.threads, team.control, team.scratch, team.stride, records, capacity)
+        self._team.pack_into(state.block, 0, *places)
+        threads.entries().run(state.address)
+
+    def _run_recorded(self, state: State, team: threads.Pool | threads.Alone) -> None:
+        """The native call, and the times of all kernels to whoever listens."""
+        capacity = max(1024, 4 * len(self.steps))
+        records = np.zeros((team.threads, 1 + 3 * capacity), np.int64)
+        self._run(state, team, records.ctypes.data, capacity)
+        kept = [row[1:].reshape(-1, 3)[: row[0]] for row in records]
+        lost = int(sum(max(0, row[0] - capacity) for row in records))
+        events.announce("run", program=self, records=kept, lost=lost)
+
+    def _state(self) -> State:
+        """A run's own block, of an earlier run if one is free."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return State(self._calls, self._bindings, self._given)
+
+
+NEVER = ctypes.c_int64(0)
+"""A byte that is zero: the condition of a branch without one."""
+
+BASES_AT = 8 * (native.BASES + ARENA_BASE)
+
+
+class State:
+    """What one run writes: its words, its bases, its slots."""
+
+    __slots__ = ("address", "block")
+
+    def __init__(self, calls: np.ndarray, bound: np.ndarray, given: int) -> None:
+        first_slot = native.BASES + FIRST_BASE + given
+        self.block = (ctypes.c_int64 * (first_slot + len(bound)))()
+        self.address = ctypes.addressof(self.block)
+        self.block[native.CALLS] = calls.ctypes.data
+        self.block[native.COUNT] = len(calls)
+        self.block[native.BINDINGS] = bound.ctypes.data
+        self.block[native.SLOTS] = self.address + 8 * first_slot
+        self.block[native.SLOT_COUNT] = len(bound)
+
+
+def slots_of(step: Call | Branch) -> tuple[Slot, ...]:
+    """The slots that a step reads."""
+    if isinstance(step, Call):
+        return step.slots
+    return (step.condition or Constant(ctypes.addressof(NEVER)),)
+
+
+def table(steps: Sequence[Call | Branch], addresses: Mapping[str, int]) -> np.ndarray:
+    """The steps as native.py's `execute` reads them: function, first slot, flags, otherwise."""
+    rows, first = [], 0
+    for step in steps:
+        flags = native.BARRIER_BEFORE if step.barrier else 0
+        if isinstance(step, Call):
+            rows.append((addresses[step.kernel], 8 * first, flags, 0))
+        else:
+            assert 0 <= step.otherwise <= len(steps), f"Branch: no step {step.otherwise}."
+            rows.append((0, 8 * first, flags | native.IS_BRANCH, step.otherwise))
+        first += len(slots_of(step))
+    return np.array(rows, np.int64).reshape(-1, 4)
+
+
+def bindings(steps: Sequence[Call | Branch], needs: Needs) -> np.ndarray:
+    """For every slot the number of its base and what is added to it."""
+    rows = [binding(slot, needs) for step in steps for slot in slots_of(step)]
+    return np.array(rows, np.int64).reshape(-1, 2)
+
+
+def binding(slot: Slot, needs: Needs) -> tuple[int, int]:
+    """The base of a slot and what is added to it."""
+    match slot:
+        case Arena(offset):
+            assert 0 <= offset <= needs.arena, f"Arena: no byte {offset} in {needs.arena}."
+            return ARENA_BASE, offset
+        case Constant(value):
+            return ZERO_BASE, value
+        case Input(index, offset):
+            assert 0 <= index < needs.inputs, f"Input: no input {index} of {needs.inputs}."
+            return FIRST_BASE + index, offset
+        case Output(index, offset):
+            assert 0 <= index < needs.outputs, f"Output: no output {index} of {needs.outputs}."
+            return FIRST_BASE + needs.inputs + index, offset
+        case Scalar(index):
+            assert 0 <= index < needs.scalars, f"Scalar: no scalar {index} of {needs.scalars}."
+            return FIRST_BASE + needs.inputs + needs.outputs + index, 0

@@ -1,0 +1,195 @@
+"""The threads that run programs: how many, where they wait, who may use them now.
+
+The threads are the system's, not Python's: they live in native.py's `worker` and never see the
+interpreter. The caller is thread 0 of every run. One run at a time has the pool; another that comes
+meanwhile runs by itself on its caller, with the same bits, since no result depends on their number.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.runtime import cpu, device, native
+from gnomon.runtime.buffer import Buffer, size_class
+from gnomon.settings import current
+
+IDLE_LOOKS = 5_000
+"""How often a worker looks for work before it sleeps: 100 to 250 microseconds."""
+
+WAIT_LOOKS = 2_000
+"""How often a thread looks for the others at a barrier before it lets other processes in."""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The native functions that Python calls, and the one where workers start."""
+
+    run: Any
+    post: Any
+    worker: int
+
+
+@cache
+def entries() -> Entries:
+    """The native functions of this process, compiled when first needed."""
+    code = cpu.compile_kernels([native.text_for(device.host())], device.host())
+    found = cpu.link_symbols(code, ["run", "post", "worker"])
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(found["run"])
+    post = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(found["post"])
+    return Entries(run, post, found["worker"])
+
+
+class Alone:
+    """The caller by itself, with scratch memory of its own, used again by later runs."""
+
+    __slots__ = ("_buffer", "control", "scratch", "stride", "threads")
+
+    def __init__(self, scratch: int) -> None:
+        self.threads, self.control, self.stride = 1, 0, scratch
+        self._buffer = Buffer(scratch)
+        self.scratch = self._buffer.address
+
+    def release(self) -> None:
+        """Keep this for the next run."""
+        _spare.append(self)
+
+
+_spare: list[Alone] = []
+
+
+def acquire_alone(scratch: int) -> Alone:
+    """The caller by itself, with at least this much scratch memory."""
+    try:
+        team = _spare.pop()
+    except IndexError:
+        return Alone(scratch)
+    return team if team.stride >= scratch else Alone(scratch)
+
+
+class Pool:
+    """The caller and `threads` - 1 workers, which share a control block."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads, self.stride, self.scratch = threads, 0, 0
+        self.lock = Lock()
+        self._scratch: Buffer | None = None
+        self._block = Buffer(native.CONTROL_BYTES)
+        self.control = self._block.address
+        prepare(self._block, oversubscribed=threads > device.usable_cores())
+        self._starts = ((ctypes.c_int64 * 2) * threads)()
+        self._handles = [self._spawn(thread) for thread in range(1, threads)]
+
+    def _spawn(self, thread: int) -> ctypes.c_void_p:
+        """Start a worker; signals stay with Python's threads."""
+        start, handle = self._starts[thread], ctypes.c_void_p()
+        start[0], start[1] = self.control, thread
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            failed = libc().pthread_create(
+                ctypes.byref(handle), None, ctypes.c_void_p(entries().worker), start
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if failed:
+            raise OSError(failed, f"threads: thread {thread} of {self.threads} cannot be started")
+        return handle
+
+    def grow(self, scratch: int) -> None:
+        """Have at least this much scratch memory for each thread; only while holding the lock."""
+        if scratch > self.stride:
+            self._scratch = Buffer(size_class(scratch) * self.threads)
+            self.stride, self.scratch = size_class(scratch), self._scratch.address
+
+    def release(self) -> None:
+        """Let another run have the pool."""
+        self.lock.release()
+
+    def stop(self, patience: float = -1) -> None:
+        """End the workers, once the run that has the pool is over; nobody gets it any more."""
+        if self.lock.acquire(timeout=patience):
+            entries().post(self.control, None)
+            for handle in self._handles:
+                libc().pthread_join(handle, None)
+
+
+def prepare(block: Buffer, oversubscribed: bool) -> None:
+    """Make a control block ready, before any worker sees it."""
+    words = block.numpy("int64")
+    words[:] = 0
+    words[native.IDLE_SPINS // 8] = 0 if oversubscribed else IDLE_LOOKS
+    words[native.WAIT_SPINS // 8] = 0 if oversubscribed else WAIT_LOOKS
+    libc().pthread_mutex_init(ctypes.c_void_p(block.address + native.MUTEX), None)
+    libc().pthread_cond_init(ctypes.c_void_p(block.address + native.CONDITION), None)
+
+
+@cache
+def libc() -> ctypes.CDLL:
+    """The C library of this process."""
+    return ctypes.CDLL(None)
+
+
+_pool: Pool | None = None
+_wanted = 0
+_change = Lock()
+
+
+def acquire(scratch: int, alone: bool = False) -> Pool | Alone:
+    """Threads for one run, each with `scratch` bytes of its own; to be released after it."""
+    pool = _pool or start_pool()
+    if alone or pool.threads == 1 or not pool.lock.acquire(blocking=False):
+        return acquire_alone(scratch)
+    try:
+        pool.grow(scratch)
+    except BaseException:
+        pool.release()
+        raise
+    return pool
+
+
+def start_pool() -> Pool:
+    """The pool, started by whoever comes first."""
+    global _pool
+    with _change:
+        if _pool is None:
+            _pool = Pool(get_num_threads())
+        return _pool
+
+
+def get_num_threads() -> int:
+    """How many threads a run uses: what was set before the first run, or one per usable core."""
+    return _wanted or current().num_threads or device.usable_cores()
+
+
+def set_num_threads(threads: int) -> None:
+    """Use this many threads from now on; results do not depend on it."""
+    global _pool, _wanted
+    if threads < 1:
+        raise ArgumentError(f"set_num_threads: at least one thread is needed: got {threads}.")
+    with _change:
+        old, _pool, _wanted = _pool, None, threads
+    if old:
+        old.stop()
+
+
+@atexit.register
+def stop_pool() -> None:
+    """End the workers before the code in which they wait goes away."""
+    if _pool:
+        _pool.stop(patience=1)
+
+
+def forget_pool() -> None:
+    """After a fork, in the child: the workers stayed behind; the next run starts new ones."""
+    global _pool, _change
+    _pool, _change = None, Lock()
+
+
+os.register_at_fork(after_in_child=forget_pool)

@@ -1,0 +1,89 @@
+"""IR text to object code: in this process, or as a process of its own that works for another.
+
+As a program it answers requests on its pipes until they close, its parent dies, or a minute passes
+without one. It is run by path and imports LLVM alone, so that it starts quickly and needs nothing
+of the parent's script. Caching and choosing who compiles are in cpu.py.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import sys
+from functools import cache
+
+import llvmlite.binding as llvm
+
+IDLE_SECONDS = 60
+
+
+@cache
+def prepare() -> None:
+    """Make every processor that LLVM knows available; the host's alone would do to run code."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()
+
+
+@cache
+def machine(triple: str, cpu: str, features: str, level: int) -> llvm.TargetMachine:
+    """LLVM's code generator for a processor; threads take turns, as for all of the binding."""
+    prepare()
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small", jit=True
+    )
+
+
+def parse(text: str, generator: llvm.TargetMachine) -> llvm.ModuleRef:
+    """The verified module of an IR text, in a context of its own."""
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.triple = generator.triple
+    module.data_layout = str(generator.target_data)
+    module.verify()
+    return module
+
+
+def compile_text(text: str, triple: str, cpu: str, features: str, level: int, passes: int) -> bytes:
+    """Object code of an IR text.
+
+    `passes` 0 generates code from the text as it stands; 1 to 3 run LLVM's pipeline before.
+    """
+    generator = machine(triple, cpu, features, level)
+    module = parse(text, generator)
+    if passes:
+        options = llvm.create_pipeline_tuning_options(speed_level=passes)
+        builder = llvm.create_pass_builder(generator, options)
+        builder.getModulePassManager().run(module, builder)
+    return generator.emit_object(module)
+
+
+def answer(request: tuple[str, str, str, str, int, int]) -> tuple[bytes, str]:
+    """Object code and no complaint, or nothing and LLVM's complaint."""
+    try:
+        return compile_text(*request), ""
+    except RuntimeError as cause:
+        return b"", str(cause)
+
+
+def serve() -> None:
+    """Answer requests until there are no more."""
+    # Ctrl-C is the parent's to handle; this process ends when the pipe does
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # a stray print must not stand among the answers
+    os.dup2(2, 1)
+    while select.select([requests], [], [], IDLE_SECONDS)[0]:
+        try:
+            request = pickle.load(requests)
+        except EOFError:
+            return
+        pickle.dump(answer(request), answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()
+    # nothing is left to tidy, and LLVM takes its time
+    os._exit(0)

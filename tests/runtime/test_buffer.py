@@ -1,0 +1,159 @@
+"""The allocator: alignment, reuse, counting, threads, forks; views and foreign memory."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnomon.runtime.buffer import ALIGN, HUGE, SMALL, Allocator, Buffer, size_class
+
+pytestmark = pytest.mark.unit
+
+
+@given(st.integers(1, 1 << 40))
+def test_a_size_class_holds_the_request_and_wastes_little(nbytes):
+    size = size_class(nbytes)
+
+    assert size >= nbytes
+    assert size % ALIGN == 0
+    assert size_class(size) == size
+    assert size - nbytes < max(ALIGN, nbytes / 8 + 1)
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 63, 1000, SMALL, SMALL + 1, HUGE, 3 * HUGE + 5])
+def test_blocks_are_aligned_and_writable_to_the_end(nbytes):
+    buffer = Buffer(nbytes)
+
+    buffer.numpy()[:] = 7
+
+    assert buffer.address % ALIGN == 0
+    assert buffer.numpy().sum() == 7 * nbytes
+
+
+def test_live_blocks_do_not_overlap():
+    source = Allocator()
+    sizes = [size_class(n) for n in (1, 64, 100, 5_000, 70_000, SMALL, SMALL + 1, 100, 1)] * 3
+
+    taken = sorted((source.take(size), size) for size in sizes)
+
+    assert all(a + size <= b for (a, size), (b, _) in pairwise(taken))
+
+
+def test_a_block_that_came_back_is_used_again():
+    source = Allocator()
+    first = Buffer(5_000, source)
+    address = first.address
+
+    del first
+    gc.collect()
+
+    assert Buffer(5_000, source).address == address
+
+
+def test_use_counts_what_is_allocated_reserved_and_at_most_allocated():
+    source = Allocator()
+    large = size_class(SMALL + 1)
+
+    first, second = Buffer(large, source), Buffer(large, source)
+    del second
+    use = source.use()
+
+    assert (use.allocated, use.reserved, use.peak) == (large, 2 * large, 2 * large)
+    del first
+    source.reset_peak()
+    assert source.use().peak == 0
+
+
+def test_trimming_returns_idle_large_blocks_and_no_others():
+    source = Allocator()
+    kept, idle = Buffer(SMALL + 1, source), Buffer(4 * SMALL, source)
+    kept.numpy()[:] = 3
+
+    del idle
+    source.trim()
+
+    assert source.use().reserved == size_class(SMALL + 1)
+    assert (kept.numpy() == 3).all()
+
+
+def test_idle_blocks_are_returned_before_too_many_lie_about():
+    source = Allocator(keep=10 * SMALL)
+
+    for multiple in range(2, 12):
+        Buffer(multiple * SMALL, source)
+
+    assert source.use().reserved <= 20 * SMALL
+
+
+def test_threads_get_blocks_of_their_own():
+    source, broken = Allocator(), []
+
+    def work(number: int) -> None:
+        for round_ in range(300):
+            buffer = Buffer(64 + 200 * (round_ % 7), source)
+            view = buffer.numpy()
+            view[:] = number
+            if not (view == number).all():
+                broken.append(number)
+
+    workers = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in workers:
+        thread.start()
+    for thread in workers:
+        thread.join()
+
+    assert not broken
+    assert source.use().allocated == 0
+
+
+def test_a_view_keeps_its_buffer_alive():
+    source = Allocator()
+    view = Buffer(4096, source).numpy(np.float32, (32, 32))
+    gc.collect()
+
+    assert source.use().allocated == 4096
+    del view
+    gc.collect()
+    assert source.use().allocated == 0
+
+
+def test_a_view_has_the_type_and_shape_asked_for_and_shares_memory():
+    buffer = Buffer(60)
+
+    buffer.numpy(np.float32, (3, 5))[1, 2] = 2.5
+
+    assert buffer.numpy(np.float32)[7] == 2.5
+    assert buffer.numpy(np.float64).shape == (7,)
+    assert buffer.numpy(np.int32, (0, 4)).shape == (0, 4)
+
+
+def test_foreign_memory_is_neither_copied_nor_freed_and_its_owner_lives():
+    array = np.arange(6, dtype=np.int16)
+    buffer = Buffer.of(array)
+
+    buffer.numpy(np.int16)[0] = 40
+    address = array.ctypes.data
+
+    assert (array[0], buffer.address, buffer.nbytes) == (40, address, 12)
+    assert buffer.owner is array
+
+
+def test_foreign_memory_that_must_not_be_written_stays_so():
+    array = np.arange(6)
+    array.flags.writeable = False
+
+    buffer = Buffer.of(array)
+
+    assert buffer.readonly
+    assert not buffer.numpy().flags.writeable
+
+
+def test_a_request_without_room_says_its_size():
+    with pytest.raises(MemoryError, match="no room for"):
+        Buffer(1 << 60)

@@ -1,0 +1,83 @@
+"""What the machine offers, and holding it to less."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import pytest
+
+from gnomon.errors import ConfigError
+from gnomon.runtime import device
+from gnomon.settings import override
+
+pytestmark = pytest.mark.unit
+
+
+def test_the_host_has_a_known_kind_of_vectors():
+    target = device.host()
+
+    assert device.SHAPES[target.name] == (target.registers, target.vector_bits)
+
+
+def test_kinds_follow_from_features(monkeypatch):
+    monkeypatch.setattr(device.platform, "machine", lambda: "x86_64")
+    wide = dict.fromkeys((*device.AVX512, *device.AVX2), True)
+
+    assert device.kind_of(wide) == "avx512"
+    assert device.kind_of({**wide, "avx512vl": False}) == "avx2"
+    assert device.kind_of({**wide, "avx512vl": False, "fma": False}) == "sse2"
+
+
+def test_a_limit_to_avx2_turns_off_everything_wider(monkeypatch):
+    features = {**dict.fromkeys((*device.AVX512, *device.AVX2, "amx-tile", "avx10.1"), True)}
+    monkeypatch.setattr(device, "host_features", lambda: features)
+    monkeypatch.setattr(device.platform, "machine", lambda: "x86_64")
+    device.host.cache_clear()
+
+    target = device.host("avx2")
+    device.host.cache_clear()
+
+    assert target.features == "-amx-tile,-avx10.1,+avx2,-avx512bw,-avx512dq,-avx512f,-avx512vl,+fma"
+    assert (target.registers, target.vector_bits) == (16, 256)
+    assert target.has("avx2")
+    assert not target.has("avx512f")
+
+
+def test_what_the_machine_lacks_is_refused_by_name():
+    lacking = "avx2" if device.host().name == "neon" else "neon"
+
+    with override(cpu_features=lacking), pytest.raises(ConfigError, match=f'"{lacking}" is not'):
+        device.target()
+
+
+def test_foreign_targets_are_of_their_kind():
+    for name in device.FOREIGN:
+        assert device.foreign(name).name == name
+
+
+def test_at_least_one_core_and_no_more_than_the_affinity():
+    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+    assert 1 <= device.usable_cores() <= most
+
+
+def test_a_quota_of_a_core_and_a_half_is_one_core(monkeypatch):
+    monkeypatch.setattr(device, "quota", lambda: 1.5)
+
+    assert device.usable_cores() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [("150000 100000", 1.5), ("max 100000", math.inf), ("-1 100000", math.inf), (None, math.inf)],
+)
+def test_quotas_are_read_as_control_groups_write_them(text, cores):
+    assert device.share(text) == cores
+
+
+def test_caches_and_memory_have_sizes():
+    sizes = device.caches()
+
+    assert 0 < sizes.l1 <= sizes.l2
+    assert device.memory_bytes() > sizes.l3 > 0

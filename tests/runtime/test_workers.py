@@ -1,0 +1,118 @@
+"""Processes that compile: the same bytes, errors, death, idleness, the end of the parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from gnomon.errors import CompileError
+from gnomon.runtime import device, worker, workers
+from tests.house import ROOT
+from tests.runtime.kernels import add_text
+
+
+def request(text: str) -> workers.Request:
+    """A request for this machine."""
+    target = device.host()
+    return text, target.triple, target.cpu, target.features, 2, 0
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Start processes however little there is to do, and leave none behind."""
+    workers.stop_all()
+    monkeypatch.setattr(workers, "ENOUGH", 1)
+    yield
+    workers.stop_all()
+
+
+def test_processes_give_the_bytes_that_this_one_gives(eager):
+    requests = [request(add_text(f"k{k}", 64 * (1 + k))) for k in range(12)]
+
+    together = workers.compile_all(requests, 3)
+
+    assert together == [worker.compile_text(*asked) for asked in requests]
+
+
+def test_a_process_answers_exactly_what_this_one_answers():
+    asked = request(add_text("k", 320))
+    process = workers.Worker()
+
+    answers = [process.ask(asked), process.ask(request("nonsense"))]
+
+    assert answers == [worker.answer(asked), worker.answer(request("nonsense"))]
+    assert process.stop() == 0
+
+
+def test_little_work_starts_no_process():
+    workers.stop_all()
+
+    workers.compile_all([request(add_text(f"k{k}", 64)) for k in range(3)], 4)
+
+    assert workers._idle == []
+
+
+def test_processes_are_used_again(eager):
+    requests = [request(add_text(f"k{k}", 64)) for k in range(4)]
+
+    workers.compile_all(requests, 2)
+    first = [process.process.pid for process in workers._idle]
+    workers.compile_all(requests, 2)
+
+    assert [process.process.pid for process in workers._idle] == first
+
+
+def test_a_text_that_llvm_refuses_is_an_error_with_its_reason(eager):
+    with pytest.raises(CompileError, match="expected"):
+        workers.compile_all([request("define void @k( {"), request(add_text("k", 64))], 2)
+
+
+def test_a_process_that_dies_is_an_error_and_not_the_end(eager):
+    process = workers.Worker()
+    os.kill(process.process.pid, signal.SIGKILL)
+
+    answer = process.ask(request(add_text("k", 64)))
+
+    assert answer == (b"", f"the code generator died of signal {int(signal.SIGKILL)}")
+
+
+def test_a_process_that_left_idle_is_done_without(eager, monkeypatch, tmp_path):
+    (tmp_path / "idle.py").write_text("")
+    monkeypatch.setattr(worker, "__file__", str(tmp_path / "idle.py"))
+    workers.release(workers.Worker())
+    requests = [request(add_text(f"k{k}", 64)) for k in range(3)]
+
+    made = workers.compile_all(requests, 2)
+
+    assert made == [worker.compile_text(*asked) for asked in requests]
+
+
+def test_a_script_without_a_main_guard_can_use_processes_and_leaves_none(tmp_path):
+    script = tmp_path / "cache.py"
+    script.write_text(
+        "from gnomon.runtime import workers\n"
+        "from tests.runtime.kernels import add_text\n"
+        "from tests.runtime.test_workers import request\n"
+        "workers.ENOUGH = 1\n"
+        "asked = [request(add_text(f'k{k}', 64)) for k in range(4)]\n"
+        "print(len(workers.compile_all(asked, 2)), workers._idle[0].process.pid)\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.stderr == ""
+    made, process = done.stdout.split()
+    assert made == "4"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(process), 0)
