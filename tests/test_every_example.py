@@ -95,7 +95,10 @@ def test_the_tour_names_files_that_exist_and_hold_what_it_says():
     text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     stops = re.findall(r"^\d+\. .*?`(gnomon/[\w/]+\.py)`(.*?)(?=^\d+\. |^#|\Z)", text, re.M | re.S)
 
+    named = re.findall(r"`(gnomon/[\w/]+\.py)`", text)
+
     assert len(stops) == 9
+    assert not [file for file in named if not (ROOT / file).exists()]
     for file, told in stops:
         source = (ROOT / file).read_text(encoding="utf-8")
         called = re.findall(r"`(\w+)\(\)`|`class (\w+)`", told)
