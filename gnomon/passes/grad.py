@@ -8,7 +8,7 @@ once per call; it recomputes what it needs, and sharing the forward's nodes make
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gnomon.errors import GradientError
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
@@ -20,14 +20,29 @@ from gnomon.ops.registry import OPS, Call, emit, fill
 
 def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
     """The gradient of <seed, root> with respect to each wanted node; None where root does not depend on it."""
-    nodes = topological([root])
+    return pull_back({root: seed}, wanted)
+
+
+def pull_back(
+    seeds: Mapping[Node, Node], wanted: Sequence[Node], seen: Callable | None = None
+) -> list[Node | None]:
+    """The gradient of the sum of <seed, root> over all roots with respect to each wanted node.
+
+    seen(node, gradient) is called once per node on the way, when its gradient is complete, and
+    gives the gradient to go on with.
+    """
+    nodes = topological(seeds)
     on_the_way = depends_on(nodes, wanted)
-    total: dict[Node, Node] = {root: seed}
+    total: dict[Node, Node] = dict(seeds)
     for node in reversed(nodes):
         g = total.get(node)
-        if g is None or node not in on_the_way or not node.inputs:
+        if g is None or node not in on_the_way:
             continue
+        if seen is not None:
+            g = total[node] = seen(node, g)
         needed = tuple(x in on_the_way for x in node.inputs)
+        if not any(needed):
+            continue
         with inherit(node.sites):
             for x, part in zip(node.inputs, gradient_of(node, g, needed), strict=True):
                 if part is not None and x in on_the_way:

@@ -1,0 +1,152 @@
+"""Opaque calls: the kernels that are written by hand, and how a node's operands reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from gnomon.codegen.emitter import Module
+from gnomon.codegen.kernels.matmul import emit_matmul
+from gnomon.codegen.kernels.product import Axis, MatmulSpec
+from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
+from gnomon.codegen.kernels.scatter import ScatterSpec, emit_scatter
+from gnomon.codegen.kernels.sort import SortSpec, emit_sort
+from gnomon.codegen.loops import Code
+from gnomon.codegen.machine import Machine
+from gnomon.codegen.scalar import register
+from gnomon.ir.node import Node, digest
+from gnomon.ops.primitives import split_spec, summed
+from gnomon.schedule.access import Strided, strided
+
+
+@dataclass(frozen=True)
+class OpaqueCall:
+    """A kernel and the nodes behind its buffers, outputs first."""
+
+    code: Code
+    buffers: tuple[Node, ...]
+    flops: int
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of contiguous memory."""
+    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
+def operand(x: Node) -> Strided:
+    """How a call reads an operand: through its views, or the operand itself."""
+    return strided(x) or Strided(x, 0, row_major(x.shape))
+
+
+_written: dict[tuple, Code] = {}
+
+
+def written(name: str, emit: Callable, *spec: object) -> Code:
+    """The code of a hand-written kernel, made once per spec; its symbol follows from the spec."""
+    key = (name, *spec)
+    if key not in _written:
+        module, symbol = Module(), f"{name}_{digest(repr(spec))}"
+        scratch = emit(module, symbol, *spec)
+        _written[key] = Code(symbol, module.text(), scratch)
+    return _written[key]
+
+
+def contract(node: Node, machine: Machine) -> OpaqueCall:
+    """A matrix product."""
+    a, b = (operand(x) for x in node.inputs)
+    spec = product_of(node, a, b)
+    if spec.columns and spec.columns[-1].c != 1 and spec.rows and spec.rows[-1].c == 1:
+        a, b, spec = b, a, mirrored(spec)
+    flops = 2 * node.size * prod(axis.size for axis in spec.steps)
+    return OpaqueCall(written("matmul", emit_matmul, spec, machine), (node, a.node, b.node), flops)
+
+
+def along(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
+    """The sizes before, along and after an axis."""
+    return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
+
+
+def scan(node: Node, machine: Machine) -> OpaqueCall:
+    """A running fold."""
+    (x,), p = node.inputs, node.params
+    spec = ScanSpec(p["monoid"], x.dtype, node.dtype, *along(x.shape, p["axis"]))
+    return OpaqueCall(written("scan", emit_scan, spec), (node, x), node.size)
+
+
+def sort(node: Node, machine: Machine) -> OpaqueCall:
+    """Positions in order."""
+    (x,), p = node.inputs, node.params
+    spec = SortSpec(x.dtype, p["descending"], *along(x.shape, p["axis"]))
+    return OpaqueCall(
+        written("sort", emit_sort, spec), (node, x), node.size * max(spec.n.bit_length(), 1)
+    )
+
+
+def scatter(node: Node, machine: Machine) -> OpaqueCall:
+    """A fold into places; operands come in the kernel's layout (gnomon/passes/legalize.py)."""
+    (values, index), p = node.inputs, node.params
+    own, names, out = split_spec(p["spec"])
+    sizes = dict(zip(own, values.shape, strict=True))
+    folded = [c for c in own if c not in out]
+    spec = ScatterSpec(
+        p["monoid"],
+        node.dtype,
+        index.dtype,
+        batch=prod(sizes[c] for c in own if c in out and c in names),
+        folded=tuple(zip((sizes[c] for c in folded), p["leaves"], strict=True)),
+        free=prod(sizes[c] for c in own if c in out and c not in names),
+        size=p["size"],
+    )
+    return OpaqueCall(written("scatter", emit_scatter, spec), (node, values, index), values.size)
+
+
+def product_of(node: Node, a: Strided, b: Strided) -> MatmulSpec:
+    """A contract in the words of the kernel."""
+    left, right, out = split_spec(node.params["spec"])
+    size = dict(zip(left + right, node.inputs[0].shape + node.inputs[1].shape, strict=True))
+    strides = [
+        dict(zip(names, s, strict=True))
+        for names, s in ((left, a.strides), (right, b.strides), (out, row_major(node.shape)))
+    ]
+    leaves = dict(zip(summed(left, right, out), node.params["leaves"], strict=True))
+
+    def axes(letters: Sequence[str]) -> tuple[Axis, ...]:
+        return tuple(
+            Axis(size[c], *(s.get(c, 0) for s in strides), leaves.get(c, 1)) for c in letters
+        )
+
+    return MatmulSpec(
+        register(node.inputs[0].dtype),
+        batch=axes([c for c in out if c in left and c in right]),
+        rows=axes([c for c in out if c not in right]),
+        columns=axes([c for c in out if c not in left]),
+        steps=axes(summed(left, right, out)),
+        starts=(a.offset, b.offset, 0),
+    )
+
+
+def mirrored(spec: MatmulSpec) -> MatmulSpec:
+    """The same product with its operands exchanged, so that columns are contiguous in the result."""
+
+    def turned(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+        return tuple(Axis(x.size, x.b, x.a, x.c, x.leaves) for x in axes)
+
+    a, b, c = spec.starts
+    return MatmulSpec(
+        spec.scalar,
+        turned(spec.batch),
+        turned(spec.columns),
+        turned(spec.rows),
+        turned(spec.steps),
+        (b, a, c),
+    )
+
+
+OPAQUE: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
+    "contract": contract,
+    "scan": scan,
+    "scatter": scatter,
+    "sort": sort,
+}
+"""Primitive -> the kernel that computes it."""

@@ -1,0 +1,296 @@
+"""Scatter in canonical order: values of equal position folded in ascending order, leaf by leaf.
+
+Each thread owns a range of positions. It sorts the occurrences of its own by counting, which keeps
+their order, and folds each position's list with slots per leaf and a perfect tree: an occurrence that
+is absent adds the identity, so no dense intermediate is needed. Layout: values (batch, folded...,
+free), index (batch, folded...), result (batch, size, free), all contiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from gnomon.codegen import scalar
+from gnomon.codegen.emitter import LANES, Emitter, Module, vector
+from gnomon.dtypes import DType
+from gnomon.ops.primitives import identity_of
+
+GROUP = 4
+COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
+PARAMETERS = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
+
+
+@dataclass(frozen=True)
+class ScatterSpec:
+    """What to fold where; folded lists (size, leaves) of the summed axes, outermost first."""
+
+    monoid: str
+    dtype: DType
+    index: DType
+    batch: int
+    folded: tuple[tuple[int, int], ...]
+    free: int
+    size: int
+
+    @property
+    def occurrences(self) -> int:
+        """Positions in one batch entry."""
+        return prod(n for n, _ in self.folded)
+
+
+def emit_scatter(module: Module, name: str, spec: ScatterSpec) -> int:
+    """Define kernel `name`; gives the bytes of scratch that each thread needs."""
+    return ScatterWriter(module.function(name, PARAMETERS), spec).write()
+
+
+class ScatterWriter:
+    """Writes one scatter."""
+
+    def __init__(self, e: Emitter, spec: ScatterSpec) -> None:
+        self.e, self.spec = e, spec
+        self.out, self.values, self.index = (
+            e.load(e.offset("%buffers", 8 * k), "ptr", 8) for k in range(3)
+        )
+        self.kind, self.width = scalar.memory(spec.dtype), spec.dtype.itemsize
+        self.register = scalar.register(spec.dtype)
+        start = (
+            -0.0
+            if spec.monoid == "add" and spec.dtype.is_floating_point
+            else identity_of(spec.monoid, spec.dtype)
+        )
+        self.identity = scalar.constant(start, spec.dtype)
+        self.used = 0
+        self.starts = self.reserve(8 * (spec.size + 2))
+        self.order = self.reserve(8 * max(spec.occurrences, 1))
+        self.slots = [self.reserve(leaves * GROUP * LANES * 8) for _, leaves in spec.folded]
+
+    def reserve(self, size: int) -> str:
+        """The address of scratch memory that nothing else uses."""
+        address = self.e.offset("%scratch", self.used)
+        self.used += (size + 63) // 64 * 64
+        return address
+
+    def write(self) -> int:
+        """The whole function; gives the bytes of scratch."""
+        e, size = self.e, self.spec.size
+        self.low = e.value(f"udiv i64 {e.mul('%thread', size)}, %threads")
+        self.high = e.value(f"udiv i64 {e.mul(e.add('%thread', 1), size)}, %threads")
+        e.loop(0, self.spec.batch, 1, self.one_batch)
+        e.ret()
+        return self.used
+
+    def one_batch(self, batch: str) -> None:
+        """Count, place, fold."""
+        e, n = self.e, self.spec.occurrences
+        index = e.offset(self.index, e.mul(batch, n * self.spec.index.itemsize))
+        self.values_here = e.offset(self.values, e.mul(batch, n * self.spec.free * self.width))
+        self.out_here = e.offset(
+            self.out, e.mul(batch, self.spec.size * self.spec.free * self.width)
+        )
+        e.loop(
+            self.low,
+            e.add(self.high, 2),
+            1,
+            lambda k: e.store("0", self.cell(self.starts, k), "i64", 8),
+        )
+        e.loop(0, n, 1, lambda i: self.mine(index, i, self.count))
+        self.sum_starts()
+        e.loop(0, n, 1, lambda i: self.mine(index, i, self.place))
+        e.loop(self.low, self.high, 1, self.fold_target)
+
+    def cell(self, table: str, k: str) -> str:
+        """The address of an i64 in a table."""
+        return self.e.offset(table, self.e.mul(k, 8))
+
+    def read(self, table: str, k: str) -> str:
+        """An i64 of a table."""
+        return self.e.load(self.cell(table, k), "i64", 8)
+
+    def mine(self, index: str, i: str, then: Callable[[str, str], None]) -> None:
+        """Do something with occurrence i if its position is this thread's."""
+        e, dtype = self.e, self.spec.index
+        kind = scalar.memory(dtype)
+        found = e.load(e.offset(index, e.mul(i, dtype.itemsize)), kind, dtype.itemsize)
+        if kind != "i64":
+            found = e.value(f"{'sext' if dtype.kind == 'int' else 'zext'} {kind} {found} to i64")
+        after = e.value(f"icmp sge i64 {found}, {self.low}")
+        before = e.value(f"icmp slt i64 {found}, {self.high}")
+        e.when(e.value(f"and i1 {after}, {before}"), lambda: then(found, i))
+
+    def count(self, target: str, i: str) -> None:
+        """One occurrence more."""
+        place = self.cell(self.starts, self.e.add(target, 2))
+        self.e.store(self.e.add(self.e.load(place, "i64", 8), 1), place, "i64", 8)
+
+    def sum_starts(self) -> None:
+        """Counts to beginnings; each position's beginning stands one cell late until it is placed."""
+        e = self.e
+
+        def step(k: str, total: str) -> list[str]:
+            place = self.cell(self.starts, e.add(k, 2))
+            total = e.add(total, e.load(place, "i64", 8))
+            e.store(total, place, "i64", 8)
+            return [total]
+
+        e.loop(self.low, self.high, 1, step, [("i64", "0")])
+
+    def place(self, target: str, i: str) -> None:
+        """Put an occurrence into its position's list."""
+        e = self.e
+        cell = self.cell(self.starts, e.add(target, 1))
+        at = e.load(cell, "i64", 8)
+        e.store(i, self.cell(self.order, at), "i64", 8)
+        e.store(e.add(at, 1), cell, "i64", 8)
+
+    def fold_target(self, target: str) -> None:
+        """All occurrences of one position, a few vectors of free elements at a time."""
+        e = self.e
+        first, last = self.read(self.starts, target), self.read(self.starts, e.add(target, 1))
+        step, free = LANES * GROUP, self.spec.free
+        out = e.offset(self.out_here, e.mul(target, free * self.width))
+        full = free - free % step
+
+        def columns(c: str, active: Sequence[int]) -> None:
+            results = self.fold_list(first, last, c, active)
+            for u, (value, on) in enumerate(zip(results, active, strict=True)):
+                place = e.offset(out, e.mul(e.add(c, LANES * u), self.width))
+                self.store(self.settled(value), place, on)
+
+        if full:
+            e.loop(0, full, step, lambda c: columns(c, (LANES,) * GROUP))
+        if full < free:
+            columns(str(full), tuple(min(LANES, free - k) for k in range(full, free, LANES)))
+
+    def settled(self, value: str) -> str:
+        """The result: a sum of nothing, or of negative zeros, is +0."""
+        if self.spec.monoid != "add" or not self.spec.dtype.is_floating_point:
+            return value
+        return self.combine(value, scalar.constant(0.0, self.spec.dtype))
+
+    def combine(self, a: str, b: str) -> str:
+        """a folded with b."""
+        return scalar.apply(
+            self.e, COMBINE[self.spec.monoid], [a, b], self.spec.dtype, self.spec.dtype
+        )
+
+    def store(self, value: str, place: str, active: int) -> None:
+        """Write the first lanes of a vector."""
+        e, stored = self.e, scalar.narrow(self.e, value, self.spec.dtype)
+        if active == LANES:
+            e.store(stored, place, vector(self.kind), self.width)
+            return
+        for lane in range(active) if active < 4 else ():
+            one = e.value(f"extractelement {vector(self.kind)} {stored}, i32 {lane}")
+            e.store(one, e.offset(place, lane * self.width), self.kind, self.width)
+        if active >= 4:
+            e.store_masked(stored, place, self.first_lanes(active), self.kind)
+
+    def first_lanes(self, active: int) -> str:
+        """A mask."""
+        return f"<{', '.join('i1 true' if k < active else 'i1 false' for k in range(LANES))}>"
+
+    def load(self, place: str, active: int) -> str:
+        """Read the first lanes of a vector."""
+        e, kind = self.e, vector(self.kind)
+        if active == LANES:
+            raw = e.load(place, kind, self.width)
+        elif active == 1:
+            one = e.load(place, self.kind, self.width)
+            raw = e.value(f"insertelement {kind} zeroinitializer, {self.kind} {one}, i32 0")
+        else:
+            raw = e.load_masked(place, self.first_lanes(active), self.kind)
+        return scalar.widen(e, raw, self.spec.dtype)
+
+    def fold_list(self, first: str, last: str, c: str, active: Sequence[int]) -> list[str]:
+        """The fold of one list at the columns from c on."""
+        e, n = self.e, len(active)
+        self.clear(0, n)
+
+        def more(i: str, previous: str) -> list[str]:
+            """One occurrence: close the axes that it has left, then add it to its leaf."""
+            position = self.read(self.order, i)
+            self.close_left(previous, position, n)
+            place = e.offset(
+                self.values_here, e.mul(e.add(e.mul(position, self.spec.free), c), self.width)
+            )
+            slot = self.slot_of(len(self.spec.folded) - 1, position)
+            self.add_to(
+                slot,
+                [
+                    self.load(e.offset(place, LANES * u * self.width), a)
+                    for u, a in enumerate(active)
+                ],
+            )
+            return [position]
+
+        (final,) = e.loop(first, last, 1, more, [("i64", "-1")])
+        self.close_all(final, n)
+        return self.tree(0, n)
+
+    def clear(self, level: int, n: int) -> None:
+        """Empty the slots of an axis and those inside it."""
+        for k in range(level, len(self.slots)):
+            for leaf in range(self.spec.folded[k][1]):
+                for u in range(n):
+                    place = self.e.offset(self.slots[k], (leaf * GROUP + u) * LANES * 8)
+                    self.e.store(self.identity, place, vector(self.register), 8)
+
+    def index_on(self, level: int, position: str) -> str:
+        """The index along a folded axis."""
+        inner = prod(n for n, _ in self.spec.folded[level + 1 :])
+        whole = self.e.value(f"udiv i64 {position}, {inner}")
+        return self.e.value(f"urem i64 {whole}, {self.spec.folded[level][0]}")
+
+    def slot_of(self, level: int, position: str) -> str:
+        """The slot of the leaf that an occurrence belongs to."""
+        size, leaves = self.spec.folded[level]
+        leaf = self.e.value(f"udiv i64 {self.index_on(level, position)}, {max(size // leaves, 1)}")
+        return self.e.offset(self.slots[level], self.e.mul(leaf, GROUP * LANES * 8))
+
+    def add_to(self, slot: str, values: Sequence[str]) -> None:
+        """Fold values into a slot."""
+        for u, value in enumerate(values):
+            place = self.e.offset(slot, u * LANES * 8)
+            old = self.e.load(place, vector(self.register), 8)
+            self.e.store(self.combine(old, value), place, vector(self.register), 8)
+
+    def close_left(self, previous: str, position: str, n: int) -> None:
+        """When an outer index changes, the inner axes' sum goes to the outer leaf."""
+        e = self.e
+        for level in reversed(range(len(self.slots) - 1)):
+            inner = prod(m for m, _ in self.spec.folded[level + 1 :])
+            started = e.value(f"icmp sge i64 {previous}, 0")
+            before, now = (e.value(f"sdiv i64 {x}, {inner}") for x in (previous, position))
+            changed = e.value(f"and i1 {started}, {e.value(f'icmp ne i64 {before}, {now}')}")
+            e.when(changed, lambda level=level: self.close(level, previous, n))
+
+    def close(self, level: int, position: str, n: int) -> None:
+        """Add the inner axes' sum to the leaf of this axis, and empty them."""
+        self.add_to(self.slot_of(level, position), self.tree(level + 1, n))
+        self.clear(level + 1, n)
+
+    def close_all(self, final: str, n: int) -> None:
+        """Close every axis after the last occurrence."""
+        some = self.e.value(f"icmp sge i64 {final}, 0")
+
+        def finish() -> None:
+            for level in reversed(range(len(self.slots) - 1)):
+                self.close(level, final, n)
+
+        self.e.when(some, finish)
+
+    def tree(self, level: int, n: int) -> list[str]:
+        """The perfect tree over an axis's leaves."""
+        e, leaves = self.e, self.spec.folded[level][1]
+        results = []
+        for u in range(n):
+            places = [
+                e.offset(self.slots[level], (k * GROUP + u) * LANES * 8) for k in range(leaves)
+            ]
+            parts = [e.load(p, vector(self.register), 8) for p in places]
+            while len(parts) > 1:
+                parts = [self.combine(parts[k], parts[k + 1]) for k in range(0, len(parts), 2)]
+            results.append(parts[0])
+        return results

@@ -1,0 +1,215 @@
+"""The pipeline on one screen: a closed graph becomes a program that runs in one native call.
+
+inline      regions open, except those a hand-written kernel claims
+legalize    what kernels cannot compute becomes what they can
+partition   which nodes share a kernel, which are stored
+generate    a kernel each, equal ones once
+place       buffers share memory, barriers where threads must wait
+load        machine code from the disk or the compiler
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+
+from gnomon.codegen.calls import OPAQUE
+from gnomon.codegen.loops import Code, emit_loops
+from gnomon.codegen.machine import Machine
+from gnomon.errors import CompileError
+from gnomon.ir.node import Graph, Node
+from gnomon.ir.provenance import Site, union
+from gnomon.passes.inline import inline
+from gnomon.passes.legalize import legalize
+from gnomon.runtime import cpu, device
+from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.program import Arena, Call, Constant, Input, Needs, Output, Program, Slot
+from gnomon.schedule.memory import Life, MemoryPlan, plan_memory
+from gnomon.schedule.nest import Nest
+from gnomon.schedule.order import Span, Touch, barriers
+from gnomon.schedule.partition import Cluster, Partition
+from gnomon.settings import Settings, current
+
+ALONE = 1 << 15
+"""Programs that touch fewer elements than this run on their caller: waking others takes longer."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One call of a program: its code, the nodes behind its buffers, and what it was made of."""
+
+    name: str
+    code: Code
+    buffers: tuple[Node, ...]
+    outputs: int
+    size: int | None
+    """The run-time size of a flat kernel."""
+    nodes: tuple[Node, ...]
+    flops: int
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The user lines that the kernel serves, the last result's first."""
+        found: tuple[Site, ...] = ()
+        for node in reversed(self.nodes):
+            found = union(found, node.sites)
+        return found
+
+
+class Executable:
+    """A compiled graph; immutable, so that any number of threads may run it."""
+
+    def __init__(self, graph: Graph, kernels: Sequence[Kernel], plan: Placement) -> None:
+        self.graph, self.kernels, self.memory = graph, tuple(kernels), plan.memory
+        self._returns = plan.returns
+        self._sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in plan.results)
+        codes = {k.code.symbol: k.code.text for k in kernels}
+        steps = plan.calls(kernels)
+        needs = Needs(
+            inputs=len(graph.inputs),
+            outputs=len(plan.results),
+            arena=plan.memory.total,
+            scratch=max([64 << 10, *(k.code.scratch for k in kernels)]),
+            alone=sum(x.size for k in kernels for x in k.buffers) < ALONE
+            and sum(k.flops for k in kernels) < 16 * ALONE,
+        )
+        self.program = Program(steps, cpu.load(codes), needs)
+
+    def run(self, inputs: Sequence[Buffer]) -> list[Buffer]:
+        """Run on row-major inputs; gives new buffers, or an input's own where it is a result."""
+        made = [Buffer(n) for n in self._sizes]
+        self.program.run([x.address for x in inputs], [x.address for x in made])
+        return [made[k] if fresh else inputs[k] for fresh, k in self._returns]
+
+
+class Placement:
+    """Where each stored node lives: given, returned, or inside the program's block of memory."""
+
+    def __init__(self, graph: Graph, kernels: Sequence[Kernel]) -> None:
+        self.slots: dict[Node, Slot] = {x: Input(k) for k, x in enumerate(graph.inputs)}
+        results = dict.fromkeys(x for x in graph.outputs if x.op != "input")
+        self.results = tuple(results)
+        self.slots.update((x, Output(k)) for k, x in enumerate(self.results))
+        numbers = {x: k for k, x in enumerate(self.results)}
+        places = {x: k for k, x in enumerate(graph.inputs)}
+        self.returns = tuple(
+            (True, numbers[x]) if x in numbers else (False, places[x]) for x in graph.outputs
+        )
+        self.memory = self._place(kernels)
+
+    def _place(self, kernels: Sequence[Kernel]) -> MemoryPlan:
+        """Give every other node its place in the block."""
+        first: dict[Node, int] = {}
+        last: dict[Node, int] = {}
+        for step, kernel in enumerate(kernels):
+            for x in kernel.buffers:
+                if x not in self.slots:
+                    first.setdefault(x, step)
+                    last[x] = step
+        lives = [Life(x.size * x.dtype.itemsize, first[x], last[x]) for x in first]
+        plan = plan_memory(lives)
+        self.slots.update((x, Arena(offset)) for x, offset in zip(first, plan.offsets, strict=True))
+        return plan
+
+    def calls(self, kernels: Sequence[Kernel]) -> list[Call]:
+        """The program's table."""
+        waits = barriers([self._touch(k) for k in kernels])
+        return [
+            Call(k.code.symbol, self._slots_of(k), wait)
+            for k, wait in zip(kernels, waits, strict=True)
+        ]
+
+    def _slots_of(self, kernel: Kernel) -> tuple[Slot, ...]:
+        size = () if kernel.size is None else (Constant(kernel.size),)
+        return (*(self.slots[x] for x in kernel.buffers), *size)
+
+    def _touch(self, kernel: Kernel) -> Touch:
+        spans = [self._span(x) for x in kernel.buffers]
+        return Touch(tuple(spans[: kernel.outputs]), tuple(spans[kernel.outputs :]))
+
+    def _span(self, x: Node) -> Span:
+        slot = self.slots[x]
+        start = slot.offset if isinstance(slot, Arena) else 0
+        memory = "arena" if isinstance(slot, Arena) else slot
+        return Span(memory, start, start + max(x.size * x.dtype.itemsize, 1))
+
+
+def build(graph: Graph) -> Executable:
+    """The executable of a graph; made once per structure and settings."""
+    settings = current()
+    key = (graph.key, settings.fuse, settings.claim, settings.cpu_features, settings.numerics)
+    with _lock:
+        turn = _turns.setdefault(key, threading.Lock())
+    with turn:
+        if key not in _built:
+            _built[key] = compile_graph(graph, settings)
+    return _built[key]
+
+
+_built: dict[tuple, Executable] = {}
+_turns: dict[tuple, threading.Lock] = {}
+_lock = threading.Lock()
+
+
+def compile_graph(graph: Graph, settings: Settings) -> Executable:
+    """All passes, in order."""
+    flat = inline(graph, lambda node: False)
+    flat = legalize(flat)
+    partition = Partition(flat, settings.fuse)
+    kernels = generate(partition)
+    return Executable(flat, kernels, Placement(flat, kernels))
+
+
+def generate(partition: Partition) -> list[Kernel]:
+    """The kernels of a partition, in an order that respects what they need."""
+    stored = set(partition.stored)
+    kernels = []
+    for cluster in partition.ordered():
+        if any(x in stored for x in cluster.members):
+            kernels.append(opaque(cluster) if cluster.opaque else looped(cluster, partition))
+    return kernels
+
+
+_loops: dict[str, Code] = {}
+
+
+def looped(cluster: Cluster, partition: Partition) -> Kernel:
+    """A cluster as a loop kernel; equal ones share their code."""
+    nest = Nest(cluster, partition)
+    kernel, key = nest.kernel, nest.kernel.key()
+    if key not in _loops:
+        _loops[key] = emit_loops(kernel)
+    size = kernel.inner.params["size"] if kernel.flat else None
+    members = tuple(cluster.members)
+    flops = sum(x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
+    return Kernel(
+        kernel.name, _loops[key], tuple(nest.buffers), kernel.outputs, size, members, flops
+    )
+
+
+def opaque(cluster: Cluster) -> Kernel:
+    """A node that a hand-written kernel computes."""
+    (node,) = cluster.members
+    if node.op not in OPAQUE:
+        raise CompileError(
+            f"compile: no kernel for {node.op}. Write one in gnomon/codegen/kernels."
+        )
+    call = OPAQUE[node.op](node, machine())
+    return Kernel(node.op, call.code, call.buffers, 1, None, (node,), call.flops)
+
+
+@cache
+def machine_of(target: device.Target) -> Machine:
+    """What microkernels are told of a processor."""
+    caches = device.caches()
+    return Machine(
+        target.name, target.vector_bits, target.registers, caches.l1, caches.l2, caches.l3
+    )
+
+
+def machine() -> Machine:
+    """The processor that code is made for now."""
+    return machine_of(device.target())

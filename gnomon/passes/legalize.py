@@ -1,0 +1,92 @@
+"""Rewrite what kernels do not compute directly into what they do.
+
+Products of narrow floats are taken in float32; integer products become multiplications and exact
+sums; scatters get their operands in the kernel's layout. Every rewrite keeps the value to the bit.
+"""
+
+from __future__ import annotations
+
+from gnomon.dtypes import accumulator, bool_
+from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ir.provenance import inherit
+from gnomon.ops.primitives import expand, reduce, reshape, split_spec, summed
+from gnomon.ops.view_primitives import permute
+
+
+def legalize(graph: Graph) -> Graph:
+    """The graph with only what kernels compute."""
+    if all(is_legal(x) for x in graph):
+        return graph
+    arena = Arena()
+    known: dict[Node, Node] = {}
+    for node in topological([*graph.inputs, *graph.outputs]):
+        with inherit(node.sites):
+            if node.op == "input":
+                known[node] = arena.input(node.shape, node.dtype, node.params["name"])
+            else:
+                known[node] = rebuild(arena, node, tuple(known[x] for x in node.inputs))
+    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+
+
+def is_legal(node: Node) -> bool:
+    """Whether a kernel computes a node as it stands."""
+    if node.op == "contract":
+        dtype = node.inputs[0].dtype
+        return dtype.is_floating_point and dtype.bits >= 32 and dtype is node.dtype
+    return node.op != "scatter" or node.params["spec"] == kernel_layout(node.params["spec"])
+
+
+def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
+    """A node over new inputs, in legal form."""
+    if is_legal(node):
+        return arena.node(node.op, inputs, **node.params)
+    if node.op == "scatter":
+        return scatter_in_layout(arena, node, *inputs)
+    if inputs[0].dtype.is_floating_point:
+        wide = accumulator(inputs[0].dtype)
+        factors = tuple(cast(x, wide) for x in inputs)
+        return cast(arena.node("contract", factors, **{**node.params, "dtype": wide}), node.dtype)
+    return integer_product(node, *inputs)
+
+
+def kernel_layout(spec: str) -> str:
+    """A scatter's spec as the kernel wants it: values (batch, folded, free), result (batch, place, free)."""
+    own, names, out = split_spec(spec)
+    batch = "".join(c for c in out if c in own and c in names)
+    folded = "".join(c for c in own if c not in out)
+    free = "".join(c for c in out if c in own and c not in names)
+    place = "".join(c for c in out if c not in own)
+    return f"{batch}{folded}{free},{batch}{folded}->{batch}{place}{free}"
+
+
+def scatter_in_layout(arena: Arena, node: Node, values: Node, index: Node) -> Node:
+    """A scatter with permuted operands, and its result permuted back."""
+    own, names, out = split_spec(node.params["spec"])
+    spec = kernel_layout(node.params["spec"])
+    new_own, new_names, new_out = split_spec(spec)
+    sizes = dict(zip(own, values.shape, strict=True))
+    index = expand(along(index, names, new_names), tuple(sizes[c] for c in new_names))
+    values = permute(values, tuple(own.index(c) for c in new_own))
+    made = arena.node("scatter", (values, index), **{**node.params, "spec": spec})
+    return permute(made, tuple(new_out.index(c) for c in out))
+
+
+def integer_product(node: Node, a: Node, b: Node) -> Node:
+    """An exact product: multiply along all letters, sum some away."""
+    left, right, out = split_spec(node.params["spec"])
+    letters = out + "".join(summed(left, right, out))
+    a, b = (along(x, own, letters) for x, own in ((a, left), (b, right)))
+    if a.dtype is bool_:
+        return reduce("or", elementwise("and", a, b), tuple(range(len(out), len(letters))))
+    product = elementwise("mul", cast(a, node.dtype), cast(b, node.dtype))
+    axes = tuple(range(len(out), len(letters)))
+    return reduce("add", product, axes) if axes else product
+
+
+def along(x: Node, own: str, letters: str) -> Node:
+    """x with its axes in the order of letters, and size 1 for those that it lacks."""
+    present = [c for c in letters if c in own]
+    x = permute(x, tuple(own.index(c) for c in present))
+    sizes = dict(zip(present, x.shape, strict=True))
+    return reshape(x, tuple(sizes.get(c, 1) for c in letters))
