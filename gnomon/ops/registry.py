@@ -24,7 +24,7 @@ SPELLINGS = {
     "dim0": ("axis1",),
     "dim1": ("axis2",),
     "keepdim": ("keepdims",),
-    "input": ("x",),
+    "input": ("x", "index"),
     "other": ("y",),
     "exponent": ("y",),
     "tensor": ("x",),

@@ -1,0 +1,115 @@
+"""Attention by its definition: scores, softmax in float32, a mixture of values.
+
+The region `attention` is what hand-written kernels claim (gnomon/codegen/kernels); this is what
+they must equal, and what runs where none applies.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gnomon.dtypes import accumulator, bool_, int64
+from gnomon.errors import ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import floats_only
+from gnomon.ops.linalg import alike
+from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.scans import LETTERS
+from gnomon.ops.statistics import top
+
+
+def np_attention(q, k, v, *, causal=False, scale=None, mask=None):
+    """Attention by numpy."""
+    repeats = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1
+    k, v = (np.repeat(x, repeats, -3) if repeats > 1 else x for x in (k, v))
+    scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if causal:
+        t, s = scores.shape[-2:]
+        scores = np.where(np.tri(t, s, s - t, dtype=bool), scores, -np.inf)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    e = np.exp(scores - np.max(scores, -1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v
+
+
+@op(reference=np_attention)
+def attention(
+    q: Node,
+    k: Node,
+    v: Node,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    mask: Node | None = None,
+) -> Node:
+    """Mix the rows of v by how well each query matches each key.
+
+    Shapes: q (..., t, d), k (..., s, d), v (..., s, e) -> (..., t, e)
+
+    Softmax is taken in float32. With fewer key heads than query heads, keys are shared in equal
+    groups. With `causal` the last query sees every key and each earlier one sees one key fewer.
+    A mask is True where a key may be seen, or a number added to the score. A query that sees no
+    key gives 0. scale defaults to 1 / sqrt(d).
+    """
+    floats_only("attention", q, k, v)
+    check(q, k, v)
+    q, k, v = alike("attention", q, k, v)
+    heads, groups = (q.shape[-3], k.shape[-3]) if q.rank > 2 else (1, 1)
+    shared = heads != groups
+    grouped = (*q.shape[:-3], groups, heads // groups, *q.shape[-2:]) if shared else q.shape
+    batch = LETTERS[: k.rank - 2]
+    names = batch + ("w" if shared else "")
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    wide = accumulator(q.dtype)
+    scores = contract(f"{names}tz,{batch}sz->{names}ts", reshape(q, grouped), k, wide) * scale
+    scores = hidden(scores, causal, spread(mask, q.rank, groups, heads, shared))
+    y = contract(f"{names}ts,{batch}sz->{names}tz", cast(shares(scores), v.dtype), v)
+    return reshape(y, (*q.shape[:-1], v.shape[-1]))
+
+
+def check(q: Node, k: Node, v: Node) -> None:
+    """Refuse sizes that do not fit."""
+    together = f"q {q.shape}, k {k.shape}, v {v.shape}"
+    if not 2 <= q.rank == k.rank == v.rank:
+        raise ShapeError(f"attention: q, k and v need equally many axes, at least 2: {together}.")
+    if q.shape[-1] != k.shape[-1] or k.shape[:-1] != v.shape[:-1] or q.shape[:-3] != k.shape[:-3]:
+        raise ShapeError(
+            f"attention: q and k share batch and width, k and v batch, heads and rows: {together}."
+        )
+    if q.rank > 2 and q.shape[-3] % max(k.shape[-3], 1):
+        raise ShapeError(f"attention: query heads must be a multiple of key heads: {together}.")
+
+
+def spread(mask: Node | None, rank: int, groups: int, heads: int, shared: bool) -> Node | None:
+    """A mask over query heads, laid out as groups of them where keys are shared."""
+    if mask is None or not shared or mask.rank < 3:
+        return mask
+    split = (groups, heads // groups) if mask.shape[-3] == heads else (1, 1)
+    return reshape(mask, (*mask.shape[:-3], *split, *mask.shape[-2:]))
+
+
+def hidden(scores: Node, causal: bool, mask: Node | None) -> Node:
+    """Scores with −inf for what a query may not see."""
+    never = float("-inf")
+    if causal:
+        t, s = scores.shape[-2:]
+        rows = reshape(scores.arena.node("iota", (), size=t, dtype=int64), (t, 1))
+        columns = reshape(scores.arena.node("iota", (), size=s, dtype=int64), (1, s))
+        seen = elementwise("le", columns, rows if s == t else rows + (s - t))
+        scores = where(seen, scores, never)
+    if mask is None:
+        return scores
+    return where(mask, scores, never) if mask.dtype is bool_ else scores + cast(mask, scores.dtype)
+
+
+def shares(scores: Node) -> Node:
+    """softmax along the last axis; 0 where every score is −inf."""
+    last = scores.rank - 1
+    e = elementwise("exp", scores - top(scores, (last,)))
+    total = unsqueeze(reduce("add", e, (last,)), last)
+    return e / where(elementwise("eq", total, 0.0), 1.0, total)

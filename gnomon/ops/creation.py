@@ -1,0 +1,164 @@
+"""Tensors from numbers: constants, ranges, grids.
+
+What takes no tensor takes the arena to build in, and is a plain function; what is shaped like a
+tensor is an operation. Random numbers are in random.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from gnomon.dtypes import DType, dtype_of, float32, float64, int64
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Arena, Node, Shape
+from gnomon.ir.operators import Scalar, cast, constant, elementwise
+from gnomon.ops.arguments import broadcast_shapes, choice
+from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+
+
+def full(arena: Arena, shape: Sequence[int], value: Scalar, dtype: object = None) -> Node:
+    """The same number everywhere; its own dtype unless one is given."""
+    kind = dtype_of(type(value) if dtype is None else dtype)
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"full: sizes are not negative: got {tuple(shape)}.")
+    return expand(constant(arena, value, kind), tuple(shape))
+
+
+def zeros(arena: Arena, shape: Sequence[int], dtype: object = float32) -> Node:
+    """0 everywhere."""
+    return full(arena, shape, 0, dtype)
+
+
+def ones(arena: Arena, shape: Sequence[int], dtype: object = float32) -> Node:
+    """1 everywhere."""
+    return full(arena, shape, 1, dtype)
+
+
+def count(arena: Arena, size: int, dtype: DType) -> Node:
+    """0, 1, 2, ..."""
+    return arena.node("iota", (), size=size, dtype=dtype)
+
+
+def arange(
+    arena: Arena,
+    start: int | float,
+    stop: int | float | None = None,
+    step: int | float = 1,
+    dtype: object = None,
+) -> Node:
+    """start, start + step, ... before stop; from 0 when only one bound is given."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    if step == 0:
+        raise ArgumentError("arange: the step must not be 0.")
+    exact = all(isinstance(v, int) for v in (start, stop, step))
+    kind = dtype_of(dtype) if dtype is not None else int64 if exact else float32
+    size = len(range(start, stop, step)) if exact else max(math.ceil((stop - start) / step), 0)
+    work = int64 if exact else float64
+    places = count(arena, size, work)
+    if step != 1:
+        places = places * (step if exact else float(step))
+    if start != 0:
+        places = places + (start if exact else float(start))
+    return cast(places, kind)
+
+
+def linspace(
+    arena: Arena,
+    start: float,
+    stop: float,
+    num: int,
+    *,
+    dtype: object = float32,
+    endpoint: bool = True,
+) -> Node:
+    """num numbers at equal distances from start to stop, counted from the nearer end."""
+    gaps = num - 1 if endpoint else num
+    step = (stop - start) / gaps if gaps > 0 else 0.0
+    places = count(arena, num, float64)
+    from_start = places * float(step) + float(start)
+    from_stop = float(stop) - (float(gaps) - places) * float(step)
+    return cast(where(elementwise("lt", places, num / 2), from_start, from_stop), dtype_of(dtype))
+
+
+def eye(
+    arena: Arena, rows: int, columns: int | None = None, *, k: int = 0, dtype: object = float32
+) -> Node:
+    """1 on the k-th diagonal, 0 elsewhere."""
+    columns = rows if columns is None else columns
+    down = reshape(count(arena, rows, int64), (rows, 1))
+    across = reshape(count(arena, columns, int64), (1, columns))
+    return cast(elementwise("eq", down + k if k else down, across), dtype_of(dtype))
+
+
+# like another tensor
+
+
+def like(x: Node, value: Scalar, dtype: object, shape: Shape) -> Node:
+    """A number in the arena and dtype of x."""
+    return full(x.arena, shape, value, x.dtype if dtype is None else dtype)
+
+
+@op(inline=True, reference=lambda x, value: np.full_like(x, value))
+def full_like(x: Node, fill_value: Scalar, *, dtype: object = None) -> Node:
+    """One number in the shape and dtype of x.
+
+    Shapes: x (...) -> (...)
+    """
+    return like(x, fill_value, dtype, x.shape)
+
+
+@op(inline=True, reference=np.zeros_like, aliases=("empty_like",))
+def zeros_like(x: Node, *, dtype: object = None) -> Node:
+    """0 in the shape and dtype of x.
+
+    Shapes: x (...) -> (...)
+    """
+    return like(x, 0, dtype, x.shape)
+
+
+@op(inline=True, reference=np.ones_like)
+def ones_like(x: Node, *, dtype: object = None) -> Node:
+    """1 in the shape and dtype of x.
+
+    Shapes: x (...) -> (...)
+    """
+    return like(x, 1, dtype, x.shape)
+
+
+@op(inline=True, reference=lambda *xs, indexing="xy": tuple(np.meshgrid(*xs, indexing=indexing)))
+def meshgrid(*xs: Node, indexing: str = "xy") -> tuple[Node, ...]:
+    """Coordinates of a grid: each vector repeated along the axes of the others.
+
+    Shapes: x (n) -> (?)
+    """
+    choice("meshgrid", "indexing", indexing, ("xy", "ij"))
+    vectors = [reshape(x, (x.size,)) for x in xs]
+    order = list(range(len(xs)))
+    if indexing == "xy" and len(xs) > 1:
+        order[:2] = [1, 0]
+    places = [order.index(k) for k in range(len(xs))]
+    shape = tuple(vectors[k].size for k in order)
+    lying = [
+        reshape(x, tuple(x.size if axis == place else 1 for axis in range(len(xs))))
+        for x, place in zip(vectors, places, strict=True)
+    ]
+    return tuple(expand(x, shape) for x in lying)
+
+
+@op(
+    inline=True,
+    reference=lambda *xs: tuple(np.broadcast_arrays(*xs)),
+    aliases=("broadcast_arrays",),
+)
+def broadcast_tensors(*xs: Node) -> tuple[Node, ...]:
+    """All of them in the shape that they share when broadcast.
+
+    Shapes: x (...) -> (...)
+    """
+    shape = broadcast_shapes("broadcast_tensors", [x.shape for x in xs])
+    return tuple(expand(x, shape) for x in xs)

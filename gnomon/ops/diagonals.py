@@ -1,0 +1,97 @@
+"""Diagonals and triangles of the last two axes, or of two that are named.
+
+A diagonal is a view: every (m + 1)-th element of the matrix laid flat.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gnomon.dtypes import int64
+from gnomon.errors import ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import elementwise
+from gnomon.ops import primitives, view_primitives
+from gnomon.ops.arguments import one_axis
+from gnomon.ops.reductions import sum as total
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.views import part
+
+
+@op(reference=lambda x, offset=0, axis1=0, axis2=1: np.diagonal(x, offset, axis1, axis2))
+def diagonal(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
+    """The elements whose places on two axes differ by an offset, along a new last axis.
+
+    Shapes: x (...) -> (?)
+    """
+    return diagonal_of(x, offset, axis1, axis2)
+
+
+def diagonal_of(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
+    """Two axes laid flat, and every (columns + 1)-th element of them."""
+    a, b = (one_axis("diagonal", k, x.rank) for k in (axis1, axis2))
+    rest = tuple(k for k in range(x.rank) if k not in (a, b))
+    rows, columns = x.shape[a], x.shape[b]
+    size = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    kept = tuple(x.shape[k] for k in rest)
+    flat = primitives.reshape(view_primitives.permute(x, (*rest, a, b)), (*kept, rows * columns))
+    start = offset if offset >= 0 else -offset * columns
+    stop = start + max((size - 1) * (columns + 1) + 1, 0) if size else start
+    return part(flat, len(rest), start, stop, columns + 1)
+
+
+def triangle(x: Node, row: str, k: int) -> Node:
+    """x where column − row compares so with k, 0 elsewhere."""
+    if x.rank < 2:
+        raise ShapeError(f"tril and triu: need two axes: got {x.shape}.")
+    rows, columns = x.shape[-2:]
+    down = primitives.reshape(x.arena.node("iota", (), size=rows, dtype=int64), (rows, 1))
+    across = primitives.reshape(x.arena.node("iota", (), size=columns, dtype=int64), (1, columns))
+    return where(elementwise(row, across, down + k), x, 0)
+
+
+@op(reference=lambda x, k=0: np.tril(x, k))
+def tril(x: Node, k: int = 0) -> Node:
+    """x on and below the k-th diagonal, 0 above.
+
+    Shapes: x (..., n, m) -> (..., n, m)
+    """
+    return triangle(x, "le", k)
+
+
+@op(reference=lambda x, k=0: np.triu(x, k))
+def triu(x: Node, k: int = 0) -> Node:
+    """x on and above the k-th diagonal, 0 below.
+
+    Shapes: x (..., n, m) -> (..., n, m)
+    """
+    return triangle(x, "ge", k)
+
+
+@op(reference=np.diag)
+def diag(x: Node, diagonal: int = 0) -> Node:
+    """The matrix with this diagonal, or the diagonal of this matrix.
+
+    Shapes: x (...) -> (?)
+    """
+    if x.rank == 2:
+        return diagonal_of(x, diagonal)
+    if x.rank != 1:
+        raise ShapeError(f"diag: needs a vector or a matrix: got {x.shape}.")
+    below, right = max(-diagonal, 0), max(diagonal, 0)
+    count = x.size + below + right
+    # laid flat, neighbours on a diagonal stand count + 1 apart
+    start = below * count + right
+    spread = start + (x.size - 1) * (count + 1) + 1 if x.size else start
+    flat = view_primitives.pad(x, (start,), (count * count - spread,), 0, (count,))
+    return primitives.reshape(flat, (count, count))
+
+
+@op(inline=True, reference=np.trace)
+def trace(x: Node) -> Node:
+    """The sum of the diagonal of a matrix.
+
+    Shapes: x (n, m) -> ()
+    """
+    return total(diagonal(x), -1)

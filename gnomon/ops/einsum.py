@@ -1,0 +1,109 @@
+"""Einstein sums of any number of tensors: contracted from left to right, two at a time.
+
+Repeated letters in one operand are diagonals; a size of 1 broadcasts; "..." is any leading axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_letters
+
+import numpy as np
+
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ops.diagonals import diagonal_of
+from gnomon.ops.linalg import alike
+from gnomon.ops.primitives import contract, reduce, reshape
+from gnomon.ops.registry import op
+from gnomon.ops.view_primitives import permute
+
+
+def read(spec: str, xs: Sequence[Node]) -> tuple[list[str], str]:
+    """Letters of each operand and of the result; dots become letters of their own."""
+    left, arrow, out = spec.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(xs):
+        raise ArgumentError(f"einsum: {spec!r} names {len(terms)} operands: got {len(xs)}.")
+    free = [c for c in ascii_letters if c not in spec]
+    extra = max(
+        (x.rank - len(t) + 3 for t, x in zip(terms, xs, strict=True) if "..." in t), default=0
+    )
+    dots = "".join(free[:extra])
+    if not arrow:
+        seen = "".join(terms).replace(".", "")
+        out = "..." + "".join(sorted(c for c in set(seen) if seen.count(c) == 1))
+    named = [named_axes(spec, term, x, dots) for term, x in zip(terms, xs, strict=True)]
+    result = out.replace("...", dots)
+    if "." in result or set(result) - set("".join(named)) or len(set(result)) < len(result):
+        raise ArgumentError(f"einsum: {spec!r} asks for a result that its operands do not give.")
+    return named, result
+
+
+def named_axes(spec: str, term: str, x: Node, dots: str) -> str:
+    """One letter per axis of an operand."""
+    count = x.rank - len(term.replace("...", ""))
+    named = term.replace("...", dots[len(dots) - count :]) if "..." in term else term
+    if len(named) != x.rank or "." in named:
+        raise ShapeError(f"einsum: {term!r} of {spec!r} does not name the axes of {x.shape}.")
+    return named
+
+
+def sizes_of(named: Sequence[str], xs: Sequence[Node]) -> dict[str, int]:
+    """Letter -> size; 1 gives way to others."""
+    size: dict[str, int] = {}
+    for letters, x in zip(named, xs, strict=True):
+        for c, n in zip(letters, x.shape, strict=True):
+            if size.setdefault(c, n) == 1:
+                size[c] = n
+            elif n not in (1, size[c]):
+                raise ShapeError(f"einsum: axis {c} differs: {size[c]} and {n}.")
+    return size
+
+
+def plain(x: Node, letters: str, size: dict[str, int]) -> tuple[Node, str]:
+    """An operand without repeated letters, and without axes of size 1 that others repeat."""
+    for c in dict.fromkeys(letters):
+        while letters.count(c) > 1:
+            first = letters.index(c)
+            second = letters.index(c, first + 1)
+            x = diagonal_of(x, 0, first, second)
+            letters = letters[:first] + letters[first + 1 : second] + letters[second + 1 :] + c
+    kept = [k for k, c in enumerate(letters) if x.shape[k] == size[c]]
+    return reshape(x, tuple(x.shape[k] for k in kept)), "".join(letters[k] for k in kept)
+
+
+def joined(a: tuple[Node, str], b: tuple[Node, str], needed: str) -> tuple[Node, str]:
+    """The contraction of two operands that keeps the letters which are needed later."""
+    (x, left), (y, right) = a, b
+    out = "".join(c for c in dict.fromkeys(left + right) if c in needed)
+    return contract(f"{left},{right}->{out}", x, y), out
+
+
+@op(reference=lambda spec, *xs: np.einsum(spec.replace(" ", ""), *xs))
+def einsum(spec: str, *xs: Node | Sequence[Node]) -> Node:
+    """Sums of products over the letters that the result lacks.
+
+    Shapes: x (...) -> (?)
+    """
+    operands = xs[0] if len(xs) == 1 and not isinstance(xs[0], Node) else xs
+    named, out = read(spec, operands)
+    size = sizes_of(named, operands)
+    parts = [
+        plain(x, letters, size)
+        for x, letters in zip(alike("einsum", *operands), named, strict=True)
+    ]
+    done = parts[0]
+    for k, part in enumerate(parts[1:], 2):
+        later = "".join(letters for _, letters in parts[k:])
+        # the last contraction writes the result's own order of axes
+        done = joined(done, part, later + out) if k < len(parts) else last(done, part, out)
+    x, letters = done
+    gone = tuple(k for k, c in enumerate(letters) if c not in out)
+    x, letters = reduce("add", x, gone), "".join(c for c in letters if c in out)
+    return permute(x, tuple(letters.index(c) for c in out))
+
+
+def last(a: tuple[Node, str], b: tuple[Node, str], out: str) -> tuple[Node, str]:
+    """The contraction that gives the result."""
+    return contract(f"{a[1]},{b[1]}->{out}", a[0], b[0]), out

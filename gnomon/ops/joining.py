@@ -1,0 +1,213 @@
+"""Tensors put together: cat, stack, roll, pad. A join is a choice by position, never a sum.
+
+The gradient of a join is made of slices, not of the choice's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gnomon.dtypes import int64, promote
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import Scalar, cast, elementwise
+from gnomon.ops import primitives, view_primitives
+from gnomon.ops.arguments import Axes, choice, one_axis
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.views import part
+
+
+def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int = 0):
+    """Each part's stretch of the gradient."""
+    if axis is None:
+        flat = cat_gradient(g, y, [primitives.reshape(x, (x.size,)) for x in xs], 0)
+        return tuple(primitives.reshape(p, x.shape) for p, x in zip(flat, xs, strict=True))
+    axis, parts, at = one_axis("cat", axis, y.rank), [], 0
+    for x in xs:
+        parts.append(cast(part(g, axis, at, at + x.shape[axis]), x.dtype))
+        at += x.shape[axis]
+    return tuple(parts)
+
+
+def np_cat(xs, axis=0):
+    """numpy's concatenate, with our promotion."""
+    return np.concatenate(xs, axis)
+
+
+@op(reference=np_cat, gradient=cat_gradient, aliases=("concat", "concatenate"))
+def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
+    """Tensors one after the other along an axis; None lays them flat first.
+
+    Shapes: x (...) -> (?)
+    """
+    if axis is None:
+        return join([primitives.reshape(x, (x.size,)) for x in xs], 0)
+    check(xs, axis)
+    return join(xs, one_axis("cat", axis, xs[0].rank))
+
+
+def check(xs: Sequence[Node], axis: int) -> None:
+    """Refuse parts that differ elsewhere than along the axis."""
+    if len({x.rank for x in xs}) > 1 or not xs[0].rank:
+        raise ShapeError(f"cat: needs equally many axes, at least one: got {shapes(xs)}.")
+    axis = one_axis("cat", axis, xs[0].rank)
+    if len({x.shape[:axis] + x.shape[axis + 1 :] for x in xs}) > 1:
+        raise ShapeError(f"cat: sizes differ elsewhere than along axis {axis}: {shapes(xs)}.")
+
+
+def shapes(xs: Sequence[Node]) -> str:
+    """The shapes, for a message."""
+    return " and ".join(str(x.shape) for x in xs)
+
+
+def join(xs: Sequence[Node], axis: int) -> Node:
+    """The choice by position, halved: about log2(n) questions for every element."""
+    kind = xs[0].dtype
+    for x in xs[1:]:
+        kind = promote(kind, x.dtype)
+    return joined([cast(x, kind) for x in xs if x.shape[axis]] or [xs[0]], axis)
+
+
+def joined(xs: Sequence[Node], axis: int) -> Node:
+    """The parts, already alike, as one."""
+    if len(xs) == 1:
+        return xs[0]
+    half = len(xs) // 2
+    first, second = joined(xs[:half], axis), joined(xs[half:], axis)
+    cut, rest, rank = first.shape[axis], second.shape[axis], first.rank
+    none = (0,) * rank
+    after = tuple(rest if k == axis else 0 for k in range(rank))
+    ahead = tuple(cut if k == axis else 0 for k in range(rank))
+    place = first.arena.node("iota", (), size=cut + rest, dtype=int64)
+    lying = primitives.reshape(place, tuple(cut + rest if k == axis else 1 for k in range(rank)))
+    return where(
+        elementwise("lt", lying, cut),
+        view_primitives.pad(first, none, after),
+        view_primitives.pad(second, ahead, none),
+    )
+
+
+@op(inline=True, reference=np.stack)
+def stack(xs: Sequence[Node], axis: int = 0) -> Node:
+    """Tensors of one shape side by side along a new axis.
+
+    Shapes: x (...) -> (?)
+    """
+    if len({x.shape for x in xs}) > 1:
+        raise ShapeError(f"stack: shapes differ: {shapes(xs)}.")
+    axis = one_axis("stack", axis, xs[0].rank + 1)
+    return cat([primitives.unsqueeze(x, axis) for x in xs], axis)
+
+
+@op(inline=True, reference=np.hstack)
+def hstack(xs: Sequence[Node]) -> Node:
+    """Tensors side by side along axis 1, vectors along axis 0.
+
+    Shapes: x (...) -> (?)
+    """
+    return cat(xs, 1 if xs[0].rank > 1 else 0)
+
+
+@op(inline=True, reference=np.vstack)
+def vstack(xs: Sequence[Node]) -> Node:
+    """Tensors below each other, vectors as rows.
+
+    Shapes: x (...) -> (?)
+    """
+    return cat([x if x.rank > 1 else primitives.reshape(x, (1, x.size)) for x in xs], 0)
+
+
+def roll_gradient(g: Node, y: Node, x: Node, shifts: Axes, axis: Axes = None) -> Node:
+    """The gradient rolled back."""
+    back = -shifts if isinstance(shifts, int) else tuple(-k for k in shifts)
+    return roll(g, back, axis)
+
+
+@op(reference=lambda x, shifts, axis=None: np.roll(x, shifts, axis), gradient=roll_gradient)
+def roll(x: Node, shifts: int | Sequence[int], axis: Axes = None) -> Node:
+    """Elements moved along axes; what leaves at the end enters at the start.
+
+    Shapes: x (...) -> (...)
+    """
+    if axis is None:
+        step = shifts if isinstance(shifts, int) else sum(shifts)
+        return primitives.reshape(rolled(primitives.reshape(x, (x.size,)), step, 0), x.shape)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    steps = (shifts,) * len(axes) if isinstance(shifts, int) else tuple(shifts)
+    if len(steps) != len(axes):
+        raise ArgumentError(f"roll: {len(steps)} shifts for {len(axes)} axes.")
+    for step, k in zip(steps, axes, strict=True):
+        x = rolled(x, step, one_axis("roll", k, x.rank))
+    return x
+
+
+def rolled(x: Node, step: int, axis: int) -> Node:
+    """x rolled along one axis."""
+    size = x.shape[axis]
+    cut = -step % size if size else 0
+    return join([part(x, axis, cut, size), part(x, axis, 0, cut)], axis)
+
+
+# padding
+
+
+def np_pad(x, pad, mode="constant", value=0):
+    """PyTorch's order of pads, by numpy."""
+    pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
+    widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
+    names = {"replicate": "edge", "circular": "wrap"}
+    also = {"constant_values": value} if mode == "constant" else {}
+    return np.pad(x, widths, names.get(mode, mode), **also)
+
+
+@op(reference=np_pad)
+def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: Scalar | None = None) -> Node:
+    """x with more around it; pad names before and after for the last axis, then the one before, ...
+
+    Shapes: x (...) -> (?)
+
+    mode: "constant", "reflect" (without the edge), "replicate" (the edge), "circular". Negative
+    pads cut, for constants.
+    """
+    choice("pad", "mode", mode, ("constant", "reflect", "replicate", "circular"))
+    if len(pad) % 2 or len(pad) > 2 * x.rank:
+        raise ArgumentError(f"pad: needs two numbers per axis, for {x.rank} axes: got {len(pad)}.")
+    for place in range(len(pad) // 2):
+        axis, low, high = x.rank - 1 - place, pad[2 * place], pad[2 * place + 1]
+        if mode == "constant":
+            x = padded(x, axis, low, high, 0 if value is None else value)
+        else:
+            x = continued(x, axis, low, high, mode)
+    return x
+
+
+def padded(x: Node, axis: int, low: int, high: int, value: Scalar) -> Node:
+    """A constant around one axis; negative widths cut."""
+    x = part(x, axis, max(-low, 0), x.shape[axis] - max(-high, 0))
+    before, after = (
+        tuple(max(n, 0) if k == axis else 0 for k in range(x.rank)) for n in (low, high)
+    )
+    return view_primitives.pad(x, before, after, value)
+
+
+def continued(x: Node, axis: int, low: int, high: int, mode: str) -> Node:
+    """One axis continued by its own elements."""
+    size, reach = x.shape[axis], {"reflect": x.shape[axis] - 1, "circular": x.shape[axis]}
+    if min(low, high) < 0 or max(low, high) > reach.get(mode, max(low, high)):
+        raise ShapeError(
+            f"pad: {mode} pads of {low} and {high} do not fit axis {axis} of {x.shape}."
+        )
+    if mode == "reflect":
+        before = primitives.flip(part(x, axis, 1, low + 1), axis)
+        after = primitives.flip(part(x, axis, size - 1 - high, size - 1), axis)
+    elif mode == "circular":
+        before, after = part(x, axis, size - low, size), part(x, axis, 0, high)
+    else:
+        before, after = (
+            primitives.expand(edge, (*x.shape[:axis], n, *x.shape[axis + 1 :]))
+            for edge, n in ((part(x, axis, 0, 1), low), (part(x, axis, size - 1, size), high))
+        )
+    return join([before, x, after], axis)

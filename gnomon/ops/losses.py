@@ -1,0 +1,332 @@
+"""How far a guess is from what was wanted: losses of numbers, of classes, of pairs.
+
+Each is computed per element or row and then reduced: "mean", "sum" or "none". Means divide by an
+integer count, or by the sum of weights.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.activations import logsigmoid, relu, xlogy
+from gnomon.ops.arguments import broadcast, choice, floating, floats_only
+from gnomon.ops.normalization import pairwise_distance
+from gnomon.ops.reductions import fold, mean_of
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def reduced(name: str, terms: Node, reduction: str) -> Node:
+    """The terms, their sum or their mean."""
+    choice(name, "reduction", reduction, REDUCTIONS)
+    axes = tuple(range(terms.rank))
+    if reduction == "none":
+        return terms
+    if reduction == "sum":
+        return fold("add", terms, axes, False)
+    return cast(mean_of(terms, axes, False), terms.dtype)
+
+
+def np_reduced(terms, reduction="mean"):
+    """The same by numpy."""
+    return {"mean": np.mean, "sum": np.sum, "none": lambda v: v}[reduction](terms)
+
+
+def pair(name: str, x: Node, target: Node) -> tuple[Node, Node]:
+    """A guess and what was wanted, in one dtype and shape."""
+    x, target = broadcast(name, x, target)
+    floats_only(name, x)
+    return x, target
+
+
+# numbers
+
+
+@op(reference=lambda x, target, reduction="mean": np_reduced((x - target) ** 2, reduction))
+def mse_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
+    """The squared difference.
+
+    Shapes: x (...), target (...) -> (?)
+    """
+    x, target = pair("mse_loss", x, target)
+    away = x - target
+    return reduced("mse_loss", away * away, reduction)
+
+
+@op(reference=lambda x, target, reduction="mean": np_reduced(np.abs(x - target), reduction))
+def l1_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
+    """The absolute difference.
+
+    Shapes: x (...), target (...) -> (?)
+    """
+    x, target = pair("l1_loss", x, target)
+    return reduced("l1_loss", elementwise("abs", x - target), reduction)
+
+
+def np_huber(x, target, delta):
+    """The Huber function of a difference by numpy."""
+    away = np.abs(x - target)
+    return np.where(away < delta, 0.5 * away**2, delta * (away - 0.5 * delta))
+
+
+def huber(x: Node, target: Node, delta: float) -> Node:
+    """Half a square near 0, a line further out."""
+    away = x - target
+    size = elementwise("abs", away)
+    line = (size - 0.5 * delta) * delta
+    return where(elementwise("lt", size, delta), away * away * 0.5, line)
+
+
+@op(
+    reference=lambda x, target, reduction="mean", beta=1.0: np_reduced(
+        np_huber(x, target, beta) / beta, reduction
+    )
+)
+def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: float = 1.0) -> Node:
+    """The absolute difference, rounded off within beta of 0.
+
+    Shapes: x (...), target (...) -> (?)
+    """
+    x, target = pair("smooth_l1_loss", x, target)
+    if beta == 0:
+        return l1_loss(x, target, reduction=reduction)
+    terms = huber(x, target, beta)
+    return reduced("smooth_l1_loss", terms if beta == 1 else terms / beta, reduction)
+
+
+@op(
+    reference=lambda x, target, reduction="mean", delta=1.0: np_reduced(
+        np_huber(x, target, delta), reduction
+    )
+)
+def huber_loss(x: Node, target: Node, *, reduction: str = "mean", delta: float = 1.0) -> Node:
+    """Half the squared difference, growing only linearly beyond delta.
+
+    Shapes: x (...), target (...) -> (?)
+    """
+    return reduced("huber_loss", huber(*pair("huber_loss", x, target), delta), reduction)
+
+
+@op
+def gaussian_nll_loss(
+    x: Node,
+    target: Node,
+    var: Node,
+    *,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Node:
+    """−log of the density at target of a normal distribution with mean x and this variance.
+
+    Shapes: x (...), target (...), var (?) -> (?)
+    """
+    x, target = pair("gaussian_nll_loss", x, target)
+    # the bound keeps the gradient of what it replaces, as PyTorch's does
+    raised = elementwise("maximum", var, eps) - var
+    spread = var + raised.arena.node("detach", (raised,))
+    away = x - target
+    terms = (elementwise("log", spread) + away * away / spread) * 0.5
+    terms = terms + 0.5 * math.log(2 * math.pi) if full else terms
+    return reduced("gaussian_nll_loss", terms, reduction)
+
+
+@op
+def poisson_nll_loss(
+    x: Node,
+    target: Node,
+    *,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Node:
+    """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x.
+
+    Shapes: x (...), target (...) -> (?)
+    """
+    x, target = pair("poisson_nll_loss", x, target)
+    if log_input:
+        terms = elementwise("exp", x) - target * x
+    else:
+        terms = x - target * elementwise("log", x + eps)
+    if full:
+        safe = where(elementwise("gt", target, 1), target, 1.0)
+        stirling = safe * elementwise("log", safe) - safe
+        stirling = stirling + elementwise("log", safe * (2 * math.pi)) * 0.5
+        terms = terms + where(elementwise("gt", target, 1), stirling, 0.0)
+    return reduced("poisson_nll_loss", terms, reduction)
+
+
+# chances
+
+
+def chance_gradient(g: Node, y: Node, x: Node, target: Node):
+    """(x − target) / (x · (1 − x)), the divisor at least 1e-12."""
+    room = elementwise("maximum", x * (1.0 - x), 1e-12)
+    return g * (x - target) / room, g * (bounded_log(1.0 - x) - bounded_log(x))
+
+
+def bounded_log(x: Node) -> Node:
+    """log(x), at least −100."""
+    return elementwise("maximum", elementwise("log", x), -100.0)
+
+
+@op(
+    reference=lambda x, target: (
+        -target * np.maximum(np.log(x), -100) - (1 - target) * np.maximum(np.log1p(-x), -100)
+    ),
+    gradient=chance_gradient,
+)
+def surprise(x: Node, target: Node) -> Node:
+    """−log of the chance of a yes-or-no answer; logarithms are at least −100.
+
+    Shapes: x (...), target (...) -> (...)
+    """
+    no = elementwise("maximum", elementwise("log1p", -x), -100.0)
+    return (target - 1.0) * no - target * bounded_log(x)
+
+
+@op(
+    inline=True,
+    reference=lambda x, target, reduction="mean": np_reduced(
+        -target * np.log(x) - (1 - target) * np.log(1 - x), reduction
+    ),
+)
+def binary_cross_entropy(
+    x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
+) -> Node:
+    """−log of the chance that x gives to a yes-or-no answer.
+
+    Shapes: x (...), target (...) -> (?)
+    """
+    terms = surprise(*pair("binary_cross_entropy", x, target))
+    return reduced("binary_cross_entropy", terms if weight is None else terms * weight, reduction)
+
+
+@op(
+    reference=lambda x, target, reduction="mean": np_reduced(
+        np.logaddexp(0, x) - target * x, reduction
+    )
+)
+def binary_cross_entropy_with_logits(
+    x: Node,
+    target: Node,
+    weight: Node | None = None,
+    *,
+    reduction: str = "mean",
+    pos_weight: Node | None = None,
+) -> Node:
+    """binary_cross_entropy of sigmoid(x), without its overflow.
+
+    Shapes: x (...), target (...) -> (?)
+    """
+    name = "binary_cross_entropy_with_logits"
+    x, target = pair(name, x, target)
+    yes = logsigmoid(x)
+    yes = yes if pos_weight is None else yes * ((pos_weight - 1.0) * target + 1.0)
+    terms = (1.0 - target) * x - yes
+    return reduced(name, terms if weight is None else terms * weight, reduction)
+
+
+@op(
+    reference=lambda x, target, reduction="mean": np_reduced(
+        target * (np.log(target) - x), reduction
+    )
+)
+def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool = False) -> Node:
+    """target · (log(target) − x), where x is a logarithm already.
+
+    Shapes: x (...), target (...) -> (?)
+
+    reduction "batchmean" divides the sum by the first size.
+    """
+    x, target = pair("kl_div", x, target)
+    if log_target:
+        terms = elementwise("exp", target) * (target - x)
+    else:
+        terms = xlogy(target, target) - target * x
+    if reduction == "batchmean":
+        return reduced("kl_div", terms, "sum") / float(terms.shape[0])
+    return reduced("kl_div", terms, reduction)
+
+
+# pairs
+
+
+@op
+def hinge_embedding_loss(
+    x: Node, target: Node, *, margin: float = 1.0, reduction: str = "mean"
+) -> Node:
+    """x where the target is 1, max(0, margin − x) where it is −1.
+
+    Shapes: x (...), target (...) -> (?)
+    """
+    x, target = pair("hinge_embedding_loss", x, target)
+    near = where(elementwise("eq", target, 1), x, 0.0)
+    far = where(elementwise("eq", target, -1), relu(margin - x), 0.0)
+    return reduced("hinge_embedding_loss", near + far, reduction)
+
+
+@op
+def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
+    """log(1 + exp(−target · x)), targets 1 or −1.
+
+    Shapes: x (...), target (...) -> (?)
+    """
+    x, target = pair("soft_margin_loss", x, target)
+    return reduced("soft_margin_loss", -logsigmoid(target * x), reduction)
+
+
+@op
+def margin_ranking_loss(
+    x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
+) -> Node:
+    """max(0, margin − target · (x − y)): x is to lie above y where the target is 1.
+
+    Shapes: x (...), y (...), target (...) -> (?)
+    """
+    x, y, target = broadcast("margin_ranking_loss", x, y, target)
+    return reduced("margin_ranking_loss", relu(margin - target * (x - y)), reduction)
+
+
+@op
+def cosine_embedding_loss(
+    x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
+) -> Node:
+    """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1.
+
+    Shapes: x (..., d), y (..., d), target (...) -> (?)
+    """
+    x, y = (floating(v) for v in broadcast("cosine_embedding_loss", x, y))
+    dots = [fold("add", a * b, (x.rank - 1,), False) for a, b in ((x, y), (x, x), (y, y))]
+    eps = 1e-12
+    cosine = dots[0] / elementwise("sqrt", (dots[1] + eps) * (dots[2] + eps))
+    near = where(elementwise("eq", target, 1), 1.0 - cosine, 0.0)
+    far = where(elementwise("eq", target, -1), relu(cosine - margin), 0.0)
+    return reduced("cosine_embedding_loss", near + far, reduction)
+
+
+@op
+def triplet_margin_loss(
+    anchor: Node,
+    positive: Node,
+    negative: Node,
+    *,
+    margin: float = 1.0,
+    p: float = 2.0,
+    reduction: str = "mean",
+) -> Node:
+    """max(0, distance to the positive − distance to the negative + margin).
+
+    Shapes: anchor (..., d), positive (..., d), negative (..., d) -> (?)
+    """
+    near = pairwise_distance(anchor, positive, p)
+    far = pairwise_distance(anchor, negative, p)
+    return reduced("triplet_margin_loss", relu(near - far + margin), reduction)

@@ -1,0 +1,339 @@
+"""Softmax and the normalizations, and similarities of normalized rows.
+
+Sums and squares are taken in float32 at least, in two passes, and rounded once. Statistics over
+several axes are one reduction; batch and sequence are never laid flat.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from gnomon.dtypes import dtype_of
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import (
+    Axes,
+    broadcast,
+    floating,
+    floats_only,
+    many_axes,
+    one_axis,
+    wide,
+)
+from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.reductions import fold, mean_of
+from gnomon.ops.registry import op
+from gnomon.ops.statistics import moments, top, vector_norm
+from gnomon.ops.view_primitives import pad, window
+
+
+def softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_) -> Node:
+    """Only the result is needed, not the exponentials."""
+    axes = many_axes("softmax", axis, x.rank)
+    g, z = wide(g), wide(y)
+    return cast(z * (g - expand(fold("add", g * z, axes, True), x.shape)), x.dtype)
+
+
+def np_softmax(x, axis, dtype=None):
+    """Softmax by numpy."""
+    e = np.exp(x - np.max(x, axis, keepdims=True))
+    return e / np.sum(e, axis, keepdims=True)
+
+
+@op(reference=np_softmax, gradient=softmax_gradient)
+def softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
+    """Exponentials along an axis, scaled to sum to 1.
+
+    Shapes: x (...) -> (...)
+    """
+    kind, axes = result_kind(x, dtype), many_axes("softmax", one_axis_only(axis), x.rank)
+    x = wide(cast(x, kind))
+    e = elementwise("exp", x - top(x, axes))
+    return cast(e / fold("add", e, axes, True), kind)
+
+
+@op(reference=lambda x, axis, dtype=None: np_softmax(-x, axis))
+def softmin(x: Node, axis: int) -> Node:
+    """softmax of −x.
+
+    Shapes: x (...) -> (...)
+    """
+    return softmax(-floating(x), axis)
+
+
+def one_axis_only(axis: object) -> int:
+    """An axis that must be named."""
+    if not isinstance(axis, int):
+        raise ArgumentError(f"softmax: needs one axis: got {axis!r}. Use axis=-1 for the last.")
+    return axis
+
+
+def result_kind(x: Node, dtype: object):
+    """The dtype asked for, or that of x as floats."""
+    return floating(x).dtype if dtype is None else dtype_of(dtype)
+
+
+def log_softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_) -> Node:
+    """Only the result is needed."""
+    axes = many_axes("log_softmax", axis, x.rank)
+    g, z = wide(g), wide(y)
+    return cast(g - elementwise("exp", z) * fold("add", g, axes, True), x.dtype)
+
+
+@op(
+    reference=lambda x, axis, dtype=None: np.log(np_softmax(x, axis)),
+    gradient=log_softmax_gradient,
+)
+def log_softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
+    """The logarithm of softmax, without its underflow.
+
+    Shapes: x (...) -> (...)
+    """
+    kind, axes = result_kind(x, dtype), many_axes("log_softmax", one_axis_only(axis), x.rank)
+    x = wide(cast(x, kind))
+    away = x - top(x, axes)
+    return cast(away - elementwise("log", fold("add", elementwise("exp", away), axes, True)), kind)
+
+
+# norms of layers
+
+
+def normalized_axes(name: str, x: Node, shape: int | Sequence[int], *weights: Node | None):
+    """The last axes of x, whose sizes and weights' sizes must be the shape."""
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not shape or x.shape[-len(shape) :] != shape:
+        raise ShapeError(f"{name}: x must end in {shape}: got {x.shape}.")
+    for weight in weights:
+        if weight is not None and weight.shape != shape:
+            raise ShapeError(
+                f"{name}: weight and bias must be {shape}, the last sizes of x {x.shape}: "
+                f"got {weight.shape}."
+            )
+    return tuple(range(x.rank - len(shape), x.rank))
+
+
+def scaled(y: Node, weight: Node | None, bias: Node | None) -> Node:
+    """weight · y + bias, in y's dtype."""
+    y = y if weight is None else y * cast(weight, y.dtype)
+    return y if bias is None else y + cast(bias, y.dtype)
+
+
+def standardized(x: Node, axes: tuple[int, ...], eps: float) -> Node:
+    """(x − mean) / sqrt(variance + eps) over axes, in the accumulator's dtype."""
+    middle, variance = moments(x, axes, 0, True)
+    return (wide(x) - middle) * elementwise("rsqrt", variance + eps)
+
+
+def np_standardized(x, axes, eps):
+    """The same by numpy."""
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
+
+
+def np_scaled(y, weight, bias):
+    """weight · y + bias by numpy."""
+    return y * (1 if weight is None else weight) + (0 if bias is None else bias)
+
+
+@op(
+    reference=lambda x, shape, weight=None, bias=None, eps=1e-5: np_scaled(
+        np_standardized(x, tuple(range(-len(shape), 0)), eps), weight, bias
+    )
+)
+def layer_norm(
+    x: Node,
+    normalized_shape: int | Sequence[int],
+    weight: Node | None = None,
+    bias: Node | None = None,
+    eps: float = 1e-5,
+) -> Node:
+    """x with mean 0 and variance 1 over its last axes, then scaled and moved.
+
+    Shapes: x (...) -> (...)
+    """
+    floats_only("layer_norm", x)
+    axes = normalized_axes("layer_norm", x, normalized_shape, weight, bias)
+    return cast(scaled(standardized(x, axes, eps), weight, bias), x.dtype)
+
+
+@op(
+    reference=lambda x, shape, weight=None, eps=None: np_scaled(
+        x / np.sqrt(np.mean(x * x, tuple(range(-len(shape), 0)), keepdims=True) + (eps or 0)),
+        weight,
+        None,
+    )
+)
+def rms_norm(
+    x: Node,
+    normalized_shape: int | Sequence[int],
+    weight: Node | None = None,
+    eps: float | None = None,
+) -> Node:
+    """x divided by its root mean square over its last axes, then scaled.
+
+    Shapes: x (...) -> (...)
+
+    eps, added under the root, defaults to the smallest relative step of x's dtype.
+    """
+    floats_only("rms_norm", x)
+    axes, z = normalized_axes("rms_norm", x, normalized_shape, weight), wide(x)
+    eps = float(np.finfo(z.dtype.numpy).eps) if eps is None else eps
+    y = z * elementwise("rsqrt", mean_of(z * z, axes, True) + eps)
+    return cast(scaled(y, weight, None), x.dtype)
+
+
+def per_channel(x: Node, value: Node | None) -> Node | None:
+    """A vector over channels, lying along axis 1 of x."""
+    if value is None:
+        return None
+    if x.rank < 2 or value.shape != (x.shape[1],):
+        raise ShapeError(
+            f"norm: what is per channel must be (c,), c the size of axis 1 of x {x.shape}: "
+            f"got {value.shape}."
+        )
+    return reshape(value, tuple(n if k == 1 else 1 for k, n in enumerate(x.shape)))
+
+
+@op
+def batch_norm(
+    x: Node,
+    mean: Node,
+    var: Node,
+    weight: Node | None = None,
+    bias: Node | None = None,
+    eps: float = 1e-5,
+) -> Node:
+    """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved.
+
+    Shapes: x (n, c, ...), mean (c), var (c) -> (n, c, ...)
+    """
+    floats_only("batch_norm", x)
+    middle, spread = (wide(per_channel(x, v)) for v in (mean, var))
+    y = (wide(x) - middle) * elementwise("rsqrt", spread + eps)
+    return cast(scaled(y, per_channel(x, weight), per_channel(x, bias)), x.dtype)
+
+
+@op
+def batch_norm_training(
+    x: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
+) -> tuple[Node, Node, Node]:
+    """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased.
+
+    Shapes: x (n, c, ...) -> (n, c, ...), (c), (c)
+
+    No gradient flows through the two statistics, which are meant for running averages.
+    """
+    floats_only("batch_norm", x)
+    if x.rank < 2:
+        raise ShapeError(f"batch_norm: x must be (n, c, ...): got {x.shape}.")
+    axes = tuple(k for k in range(x.rank) if k != 1)
+    count = math.prod(x.shape[k] for k in axes)
+    if count < 2:
+        raise ShapeError(f"batch_norm: training needs two values per channel: got x {x.shape}.")
+    middle, variance = moments(x, axes, 0, True)
+    y = (wide(x) - middle) * elementwise("rsqrt", variance + eps)
+    y = scaled(y, per_channel(x, weight), per_channel(x, bias))
+    seen = (reshape(middle, (x.shape[1],)), reshape(variance, (x.shape[1],)))
+    fixed = [x.arena.node("detach", (v,)) for v in seen]
+    return cast(y, x.dtype), fixed[0], fixed[1] * (count / (count - 1))
+
+
+@op
+def group_norm(
+    x: Node,
+    num_groups: int,
+    weight: Node | None = None,
+    bias: Node | None = None,
+    eps: float = 1e-5,
+) -> Node:
+    """x standard within each sample's groups of channels (axis 1), scaled and moved per channel.
+
+    Shapes: x (n, c, ...) -> (n, c, ...)
+    """
+    floats_only("group_norm", x)
+    if x.rank < 2 or num_groups < 1 or x.shape[1] % num_groups:
+        raise ShapeError(
+            f"group_norm: axis 1 of x {x.shape} does not fall into {num_groups} equal groups."
+        )
+    grouped = reshape(x, (x.shape[0], num_groups, x.size // (x.shape[0] * num_groups)))
+    y = reshape(standardized(grouped, (2,), eps), x.shape)
+    return cast(scaled(y, per_channel(x, weight), per_channel(x, bias)), x.dtype)
+
+
+@op
+def instance_norm(
+    x: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
+) -> Node:
+    """x standard within each sample's channel, then scaled and moved per channel.
+
+    Shapes: x (n, c, ...) -> (n, c, ...)
+    """
+    floats_only("instance_norm", x)
+    if x.rank < 3:
+        raise ShapeError(f"instance_norm: x must be (n, c, size, ...): got {x.shape}.")
+    y = standardized(x, tuple(range(2, x.rank)), eps)
+    return cast(scaled(y, per_channel(x, weight), per_channel(x, bias)), x.dtype)
+
+
+@op
+def local_response_norm(
+    x: Node, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Node:
+    """x divided by a power of the mean square of channels (axis 1) nearby.
+
+    Shapes: x (n, c, ...) -> (n, c, ...)
+    """
+    none = (0,) * x.rank
+    before, after = ((0, n, *none[2:]) for n in (size // 2, (size - 1) // 2))
+    near = window(pad(x * x, before, after), 1, size)
+    return x / elementwise("pow", mean_of(near, (x.rank,), False) * alpha + k, beta)
+
+
+# lengths and angles
+
+
+@op
+def normalize(x: Node, p: float = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Node:
+    """x divided by its p-norm along an axis, which counts as at least eps.
+
+    Shapes: x (...) -> (...)
+    """
+    floats_only("normalize", x)
+    return x / elementwise("maximum", vector_norm(x, p, axis, True), eps)
+
+
+@op
+def cosine_similarity(x: Node, y: Node, axis: int = 1, eps: float = 1e-8) -> Node:
+    """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps.
+
+    Shapes: x (...), y (...) -> (?)
+    """
+    x, y = (floating(v) for v in broadcast("cosine_similarity", x, y))
+    axis = one_axis("cosine_similarity", axis, x.rank)
+    lengths = [elementwise("maximum", vector_norm(v, 2, axis, True), eps) for v in (x, y)]
+    return fold("add", (x / lengths[0]) * (y / lengths[1]), (axis,), False)
+
+
+@op
+def pairwise_distance(
+    x: Node, y: Node, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False
+) -> Node:
+    """The p-norm of x − y + eps along the last axis.
+
+    Shapes: x (..., n), y (..., n) -> (?)
+    """
+    return vector_norm(x - y + eps, p, -1, keepdims)
+
+
+@op
+def cdist(x: Node, y: Node, p: float = 2.0) -> Node:
+    """The p-norm of every row of x minus every row of y.
+
+    Shapes: x (..., n, d), y (..., m, d) -> (..., n, m)
+    """
+    rows = reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
+    columns = reshape(y, (*y.shape[:-2], 1, *y.shape[-2:]))
+    return vector_norm(rows - columns, p, -1)
