@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Machine:
-    """A processor, as microkernels see it; caches in bytes, the first two belong to one core."""
+    """A processor, as microkernels see it; caches in bytes, of L3 one core's share."""
 
     name: str
     vector_bits: int

@@ -16,6 +16,8 @@ from gnomon.codegen.machine import Machine
 
 DEEPEST = 512
 """Most steps of K in a block, in floats; half as many doubles."""
+FEW = 8
+"""Panels of rows below which packing B takes longer than its use."""
 LATENCY = 4
 """Cycles that a chain waits for its own last sum, with two additions a cycle."""
 
@@ -100,8 +102,8 @@ def choose_tile(machine: Machine, scalar: str, rows: int, columns: int) -> Tile:
 def fits(machine: Machine, rows: int, vectors: int) -> bool:
     """Whether the sums, one row of B and one value of A stay in registers, and one to spare."""
     spare = machine.registers // 16 - 1
-    sums = rows * vectors
-    return sums <= machine.registers * 3 // 4 and sums + vectors + 1 + spare <= machine.registers
+    sums, held = rows * vectors, vectors if rows > 1 else 1
+    return sums <= machine.registers * 3 // 4 and sums + held + 1 + spare <= machine.registers
 
 
 def cycles(tile: Tile, rows: int, columns: int) -> float:
@@ -135,11 +137,18 @@ def plan(machine: Machine, scalar: str, sizes: tuple[int, int], letters: Sequenc
     tile = choose_tile(machine, scalar, max(1, rows), max(1, columns))
     blocks = cut_k(letters, tile.item)
     deep = blocks.longest * tile.item
-    # packed A stays in L2 and packed B in L3; partial sums are read and written once per block
-    high = max(1, machine.l2 // max(1, tile.rows * deep))
-    wide = max(1, machine.l3 // 8 // max(1, tile.columns * deep))
+    # packed A streams from L3 at a few bytes a cycle; for few rows B is met again soon, in L2
+    near = max(machine.l2 // 2, machine.l3 // 4)
+    far = machine.l3 // 4 if rows > FEW * tile.rows else machine.l2 // 2
+    high = max(1, near // max(1, tile.rows * deep))
+    wide = max(1, far // max(1, tile.columns * deep))
     high = min(high, -(-rows // tile.rows))
     wide = min(wide, -(-columns // tile.columns))
+    while high * wide * blocks.between * tile.bytes > machine.l3 // 2:
+        if high * tile.rows > wide * tile.columns:
+            high = -(-high // 2)
+        else:
+            wide = -(-wide // 2)
     return Plan(tile, blocks, max(1, high), max(1, wide))
 
 

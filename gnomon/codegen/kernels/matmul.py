@@ -241,6 +241,7 @@ class Writer:
         e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
 
         def tile(row: str, column: str) -> None:
+            e.when(block.last, lambda: self.prefetch(part, row, column))
             sums = self.call_tile(part, row, column, block)
             e.when(block.last, lambda: self.finish(part, row, column, sums))
 
@@ -287,6 +288,30 @@ class Writer:
             1,
             lambda column: self.e.loop(*part.rows, 1, lambda row: body(row, column)),
         )
+
+    def prefetch(self, part: Region, row: str, column: str) -> None:
+        """Ask for the lines that the epilogue will write, while the microkernel counts."""
+        e, tile = self.e, self.plan.tile
+        where = self.results(part.batch, e.mul(row, tile.rows), e.mul(column, tile.columns))
+        step = walk(self.spec.rows, "c")[-1][1] * tile.item
+
+        def one(index: str) -> None:
+            line = e.offset(where, e.mul(index, step))
+            e.call(
+                "void", "llvm.prefetch.p0", ("ptr", line), ("i32", "1"), ("i32", "3"), ("i32", "1")
+            )
+
+        e.loop(0, tile.rows, 1, one)
+
+    def results(self, batch: str, row: str, column: str) -> str:
+        """Where an element of C lies."""
+        e, spec = self.e, self.spec
+        where = str(spec.starts[2])
+        groups = (batch, spec.batch), (row, spec.rows), (column, spec.columns)
+        for index, axes in groups:
+            where = e.add(where, offset(e, index, walk(axes, "c")))
+        base = e.load(e.offset("%buffers", 8 * spec.slots.c), "ptr", 8)
+        return e.offset(base, e.mul(where, spec.item))
 
     def call_tile(self, part: Region, row: str, column: str, block: Block) -> str:
         """Run the microkernel on one tile; gives where its sum lies."""

@@ -12,7 +12,7 @@ from functools import partial
 
 from gnomon.codegen.emitter import BITS, Emitter, Module, splat, vector
 
-UNROLL = 4
+UNROLL = 2
 """Steps of the chain between two tests of the loop's end."""
 
 

@@ -152,27 +152,32 @@ def copy_rows(e: Emitter, packing: Packing, run: Run) -> None:
 
 
 def copy_squares(e: Emitter, packing: Packing, run: Run) -> None:
-    """Transpose `block` rows by `block` steps at a time.
+    """Transpose squares of `block` rows by `block` steps, one strip of rows after another.
 
-    A square may stick out of the panel's right edge, into the row below it. So squares go from
-    right to left and from top to bottom: what sticks out is overwritten.
+    A square may stick out of the panel's right edge, into the steps below it. So strips go from
+    right to left and squares downwards: what sticks out is overwritten.
     """
     base, length, target = run
-    side, item, squares = packing.block, packing.item, packing.slots // packing.block
+    side, item, strips = packing.block, packing.item, packing.slots // packing.block
     kind = vector(packing.scalar, side)
 
-    def square(step: str, index: str) -> None:
-        column = e.mul(e.sub(squares - 1, index), side)
+    def strip(index: str) -> None:
+        column = e.mul(e.sub(strips - 1, index), side)
         table = e.offset("%offsets", e.mul(column, 8))
-        read = e.offset(base, e.mul(step, item))
-        rows = [e.load(e.offset(table, 8 * r), "i64", 8) for r in range(side)]
-        rows = [e.load(e.offset(read, row), kind, item) for row in rows]
-        place = e.add(e.mul(step, packing.width), column)
-        write = e.offset(target, e.mul(place, item))
-        for number, value in enumerate(transpose(e, packing.scalar, rows)):
-            e.store(value, e.offset(write, number * packing.width * item), kind, item)
+        places = [e.load(e.offset(table, 8 * row), "i64", 8) for row in range(side)]
+        starts = [e.offset(base, place) for place in places]
+        left = e.offset(target, e.mul(column, item))
 
-    e.loop(0, length, side, lambda step: e.loop(0, squares, 1, lambda i: square(step, i)))
+        def square(step: str) -> None:
+            read, write = e.mul(step, item), e.mul(step, packing.width * item)
+            rows = [e.load(e.offset(start, read), kind, item) for start in starts]
+            corner = e.offset(left, write)
+            for number, value in enumerate(transpose(e, packing.scalar, rows)):
+                e.store(value, e.offset(corner, number * packing.width * item), kind, item)
+
+        e.loop(0, length, side, square)
+
+    e.loop(0, strips, 1, strip)
 
 
 def copy_values(e: Emitter, packing: Packing, run: Run, done: str) -> None:

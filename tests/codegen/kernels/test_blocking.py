@@ -40,7 +40,9 @@ def test_a_tile_leaves_registers_to_spare(machine: Machine, scalar, size):
 
     assert tile.rows <= size[0]
     assert tile.columns % 16 == 0
-    assert tile.rows * vectors + vectors + 1 <= machine.registers
+    # with one row, each vector of B is used once and need not be held
+    held = vectors if tile.rows > 1 else 1
+    assert tile.rows * vectors + held + 1 <= machine.registers
 
 
 def test_large_products_get_the_tiles_that_reach_the_peak():
