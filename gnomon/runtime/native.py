@@ -14,7 +14,7 @@ from gnomon.codegen.emitter import Emitter, Module
 from gnomon.runtime.device import Target
 
 # a pool's block, in bytes; what different threads write stands on different cache lines
-GENERATION, JOB, DONE, SLEEPERS, ARRIVED, PHASE, IDLE_SPINS, WAIT_SPINS = range(0, 512, 64)
+GENERATION, JOB, DONE, SLEEPERS, ARRIVED, PHASE, IDLE_LOOKS, YIELD_MASK = range(0, 512, 64)
 MUTEX, CONDITION, CONTROL_BYTES = 512, 768, 1024
 
 # a run's block, in 8-byte words; the base addresses follow
@@ -37,12 +37,13 @@ def text_for(target: Target) -> str:
     module = Module()
     write_floats(module, target)
     write_now(module)
-    write_barrier(module, target)
+    write_relax(module, target)
+    write_barrier(module)
     write_execute(module)
     write_bind(module)
     write_post(module)
-    write_worker(module, target)
-    write_run(module, target)
+    write_worker(module)
+    write_run(module)
     return module.text()
 
 
@@ -103,42 +104,45 @@ def arm_floats(floats: Emitter, restore: Emitter) -> None:
 # waiting
 
 
-def pause(e: Emitter, target: Target) -> None:
-    """Let a moment pass without leaving the core."""
+def write_relax(module: Module, target: Target) -> None:
+    """`relax` lets a moment pass after a look that found nothing.
+
+    Mostly it stays on the core; each time that `tries` ends in the ones of `mask`, others may have
+    it, lest a thread waits for one that this very core should run.
+    """
+    e = private(module, "relax", ("i64", "tries"), ("i64", "mask"))
+    end = e.value("and i64 %tries, %mask")
+    e.do(f"br i1 {e.value(f'icmp eq i64 {end}, %mask')}, label %leave, label %stay")
+    e.label("leave")
+    e.call("i32", "sched_yield")
+    e.ret()
+    e.label("stay")
     if target.name == "neon":
         e.call("void", "llvm.aarch64.isb", ("i32", "15"))
     else:
         e.call("void", "llvm.x86.sse2.pause")
+    e.ret()
 
 
-def wait_until(e: Emitter, target: Target, limit: str, ready: Callable[[], str]) -> None:
-    """Look until `ready` holds; after `limit` looks, let others run in between."""
-    before, again = e.block, e.fresh("again")
-    look, brief, long, done = (e.fresh(stem) for stem in ("look", "brief", "long", "done"))
+def wait_until(e: Emitter, control: str, ready: Callable[[], str]) -> None:
+    """Look again and again whether `ready` holds."""
+    mask = e.load(e.offset(control, YIELD_MASK), "i64", 8)
+    before, look, again, done = e.block, e.fresh("look"), e.fresh("again"), e.fresh("done")
     e.do(f"br label %{look}")
     e.label(look)
-    tries = e.value(f"phi i64 [0, %{before}], [%{again}_n, %{again}]")
-    condition, unsettled = ready(), e.fresh("unsettled")
-    e.do(f"br i1 {condition}, label %{done}, label %{unsettled}")
-    e.label(unsettled)
-    e.do(f"br i1 {e.value(f'icmp ult i64 {tries}, {limit}')}, label %{brief}, label %{long}")
-    e.label(brief)
-    pause(e, target)
-    e.do(f"br label %{again}")
-    e.label(long)
-    e.call("i32", "sched_yield")
-    e.do(f"br label %{again}")
+    tries = e.value(f"phi i64 [0, %{before}], [%n{again}, %{again}]")
+    e.do(f"br i1 {ready()}, label %{done}, label %{again}")
     e.label(again)
-    e.do(f"%{again}_n = add i64 {tries}, 1")
+    e.call("void", "relax", ("i64", tries), ("i64", mask))
+    e.do(f"%n{again} = add i64 {tries}, 1")
     e.do(f"br label %{look}")
     e.label(done)
 
 
-def write_barrier(module: Module, target: Target) -> None:
+def write_barrier(module: Module) -> None:
     """`barrier` returns when all threads have called it: the last to arrive starts a new phase."""
     e = private(module, "barrier", ("ptr", "control"), ("i64", "threads"))
     arrived, phase = e.offset("%control", ARRIVED), e.offset("%control", PHASE)
-    limit = e.load(e.offset("%control", WAIT_SPINS), "i64", 8)
     now = atomic_load(e, phase, "monotonic")
     place = e.value(f"add i64 {atomic_add(e, arrived, 1, 'acq_rel')}, 1")
     e.do(f"br i1 {e.value(f'icmp eq i64 {place}, %threads')}, label %last, label %others")
@@ -149,7 +153,7 @@ def write_barrier(module: Module, target: Target) -> None:
     e.ret()
     e.label("others")
     wait_until(
-        e, target, limit, lambda: e.value(f"icmp ne i64 {atomic_load(e, phase, 'acquire')}, {now}")
+        e, "%control", lambda: e.value(f"icmp ne i64 {atomic_load(e, phase, 'acquire')}, {now}")
     )
     e.ret()
 
@@ -282,16 +286,16 @@ def write_post(module: Module) -> None:
     e.ret()
 
 
-def write_worker(module: Module, target: Target) -> None:
+def write_worker(module: Module) -> None:
     """`worker` waits for jobs, a while awake and then asleep; it is given {control, thread}."""
     e = module.function("worker", [("ptr", "start")], returns="ptr")
     control, thread = word(e, "%start", 0, "ptr"), word(e, "%start", 1)
-    generation, limit = e.offset(control, GENERATION), e.offset(control, IDLE_SPINS)
+    generation = e.offset(control, GENERATION)
+    patience, mask = (e.load(e.offset(control, at), "i64", 8) for at in (IDLE_LOOKS, YIELD_MASK))
     e.call("i64", "floats")
     e.do("br label %wait")
     e.label("wait")
     seen = e.value("phi i64 [0, %entry], [%current, %work]")
-    patience = e.load(limit, "i64", 8)
     e.do("br label %spin")
     e.label("spin")
     tries = e.value("phi i64 [0, %wait], [%more, %idle]")
@@ -300,7 +304,7 @@ def write_worker(module: Module, target: Target) -> None:
     e.label("still")
     e.do(f"br i1 {e.value(f'icmp ult i64 {tries}, {patience}')}, label %idle, label %sleep")
     e.label("idle")
-    pause(e, target)
+    e.call("void", "relax", ("i64", tries), ("i64", mask))
     e.do(f"%more = add i64 {tries}, 1")
     e.do("br label %spin")
     e.label("sleep")
@@ -339,7 +343,7 @@ def sleep_until_new(e: Emitter, control: str, seen: str) -> str:
     return new
 
 
-def write_run(module: Module, target: Target) -> None:
+def write_run(module: Module) -> None:
     """`run` does a whole run: slots, workers, the table as thread 0, and waiting for the others."""
     e = module.function("run", [("ptr", "job")])
     before = e.call("i64", "floats")
@@ -351,13 +355,9 @@ def write_run(module: Module, target: Target) -> None:
     others = e.sub(threads, 1)
 
     def join() -> None:
-        limit = e.load(e.offset(control, WAIT_SPINS), "i64", 8)
         done = e.offset(control, DONE)
         wait_until(
-            e,
-            target,
-            limit,
-            lambda: e.value(f"icmp eq i64 {atomic_load(e, done, 'acquire')}, {others}"),
+            e, control, lambda: e.value(f"icmp eq i64 {atomic_load(e, done, 'acquire')}, {others}")
         )
 
     e.when(shared, join)

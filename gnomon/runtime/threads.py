@@ -24,8 +24,8 @@ from gnomon.settings import current
 IDLE_LOOKS = 5_000
 """How often a worker looks for work before it sleeps: 100 to 250 microseconds."""
 
-WAIT_LOOKS = 2_000
-"""How often a thread looks for the others at a barrier before it lets other processes in."""
+YIELD_MASK = 63
+"""Every 64th look in vain lets others have the core."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def prepare(block: Buffer, oversubscribed: bool) -> None:
     """Make a control block ready, before any worker sees it."""
     words = block.numpy("int64")
     words[:] = 0
-    words[native.IDLE_SPINS // 8] = 0 if oversubscribed else IDLE_LOOKS
-    words[native.WAIT_SPINS // 8] = 0 if oversubscribed else WAIT_LOOKS
+    words[native.IDLE_LOOKS // 8] = 0 if oversubscribed else IDLE_LOOKS
+    words[native.YIELD_MASK // 8] = 0 if oversubscribed else YIELD_MASK
     libc().pthread_mutex_init(ctypes.c_void_p(block.address + native.MUTEX), None)
     libc().pthread_cond_init(ctypes.c_void_p(block.address + native.CONDITION), None)
 

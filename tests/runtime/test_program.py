@@ -226,13 +226,13 @@ def test_a_program_without_steps_runs(count):
 def test_a_wrong_number_of_buffers_is_our_mistake(given):
     program = Program([], {}, Needs(1, 1))
 
-    with pytest.raises(AssertionError, match="Program.run: needs"):
+    with pytest.raises(AssertionError, match=r"Program\.run: needs"):
         program.run(*given)
 
 
 @pytest.mark.parametrize("wrong", [Input(1), Output(2), Scalar(0), Arena(65), Input(-1), Arena(-1)])
 def test_a_slot_that_points_nowhere_is_our_mistake(wrong):
-    with pytest.raises(AssertionError, match="no (input|output|scalar|byte)"):
+    with pytest.raises(AssertionError, match=r"no (input|output|scalar|byte)"):
         Program([Call("k", (wrong,))], {"k": 0}, Needs(1, 2, arena=64))
 
 
