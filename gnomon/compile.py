@@ -21,7 +21,7 @@ from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
 from gnomon.errors import CompileError
 from gnomon.ir.node import Graph, Node
-from gnomon.ir.provenance import Site, union
+from gnomon.ir.provenance import Site, inherit, union
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
 from gnomon.runtime import cpu, device
@@ -158,8 +158,8 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
     """All passes, in order."""
     flat = inline(graph, lambda node: False)
     flat = legalize(flat)
-    partition = Partition(flat, settings.fuse)
-    kernels = generate(partition)
+    with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
+        kernels = generate(Partition(flat, settings.fuse))
     return Executable(flat, kernels, Placement(flat, kernels))
 
 
@@ -168,7 +168,7 @@ def generate(partition: Partition) -> list[Kernel]:
     stored = set(partition.stored)
     kernels = []
     for cluster in partition.ordered():
-        if any(x in stored for x in cluster.members):
+        if any(x in stored and x.size for x in cluster.members):
             kernels.append(opaque(cluster) if cluster.opaque else looped(cluster, partition))
     return kernels
 
