@@ -29,7 +29,7 @@ OUTSIDE = {
     "numpy": set(ORDER),
     "rich": {"__main__", "profiler", "train"},
     "safetensors": {"distributed", "export", "nn", "models", "train"},
-    "tokenizers": {"train", "models"},
+    "tokenizers": {"__main__", "models", "train"},
 }
 
 # files that load a module of ours when it is first asked for, and why

@@ -32,6 +32,7 @@ KNOBS = {
 READERS = {
     "gnomon/runtime/workers.py": "a process that compiles gets its parent's environment",
     "gnomon/settings.py": "the knobs",
+    "gnomon/train/doctor.py": "shows what a machine presets that would mislead a measurement",
     "gnomon/train/tokenizer.py": "tells the tokenizers library that its threads are wanted",
 }
 

@@ -20,7 +20,8 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-LONGEST_PACKAGE = 20_000
+MOST_CODE = 20_000
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0008)."""
 
 LATER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 EMPTY_WORDS = frozenset(
@@ -42,6 +43,18 @@ TESTED_ELSEWHERE: dict[str, str] = {}
 def lines(path: Path) -> int:
     """The length of a file."""
     return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def code_lines(path: Path) -> int:
+    """Lines of a file that hold code."""
+    spoken: set[int] = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            spoken |= set(range(node.lineno, node.end_lineno + 1))
+    return sum(
+        bool(line.strip()) and not line.lstrip().startswith("#") and number not in spoken
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    )
 
 
 def functions_where(broken: Callable[[ast.FunctionDef], bool], but: tuple = ()) -> list[str]:
@@ -100,7 +113,7 @@ def test_a_file_fits_in_the_head():
 
 
 def test_the_package_is_small_enough_to_read():
-    assert sum(map(lines, sources())) <= LONGEST_PACKAGE, "a larger one needs a decision note"
+    assert sum(map(code_lines, sources())) <= MOST_CODE, "a larger one needs a decision note"
 
 
 def test_a_function_fits_on_a_screen():
