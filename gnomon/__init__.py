@@ -1,3 +1,132 @@
-"""Gnomon: a deep-learning compiler and distributed trainer, small enough to read."""
+"""Gnomon: a deep-learning compiler and distributed training system, small enough to read.
+
+`import gnomon as gn`: the Python array API standard's names, PyTorch's beside them; everything that
+is generated from the registry of operations is a function here and a method of Tensor.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from types import ModuleType
+
+from gnomon.dtypes import DType as dtype
+from gnomon.dtypes import (
+    bfloat16,
+    float8_e4m3fn,
+    float8_e5m2,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from gnomon.dtypes import bool_ as bool
+from gnomon.tensor import autograd, einops
+from gnomon.tensor.autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from gnomon.tensor.control import cuda, evaluate, get_num_threads, set_num_threads, synchronize
+from gnomon.tensor.creation import (
+    arange,
+    as_tensor,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    frombuffer,
+    full,
+    full_like,
+    get_default_dtype,
+    linspace,
+    ones,
+    ones_like,
+    set_default_dtype,
+    tensor,
+    zeros,
+    zeros_like,
+)
+from gnomon.tensor.device import Device as device
+from gnomon.tensor.dlpack import from_dlpack
+from gnomon.tensor.files import load, save
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.indexing import index_put
+from gnomon.tensor.limits import array_namespace_info as __array_namespace_info__
+from gnomon.tensor.limits import (
+    can_cast,
+    finfo,
+    iinfo,
+    is_floating_point,
+    is_tensor,
+    isdtype,
+    numel,
+    promote_types,
+    result_type,
+)
+from gnomon.tensor.selection import (
+    allclose,
+    argwhere,
+    bincount,
+    isin,
+    masked_select,
+    nonzero,
+    searchsorted,
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+    where,
+)
+from gnomon.tensor.show import *  # noqa: F403 - attaches how tensors are written
+from gnomon.tensor.tensor import Size, Tensor
 
 __version__ = "0.1.0"
+__array_api_version__ = "2024.12"
+
+for _name, _function in FUNCTIONS.items():
+    globals().setdefault(_name, _function)
+
+double, half, short, long = float64, float16, int16, int64
+float, int = float32, int32
+e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
+clone, detach = Tensor.clone, Tensor.detach
+strided = contiguous_format = preserve_format = "strided"
+
+LATE = ("nn", "optim", "utils", "jit", "distributed", "profiler", "quant", "export", "models")
+"""Parts that stand above this file; each loads when it is first named."""
+
+
+def _namespace(self: Tensor, /, *, api_version: str | None = None) -> ModuleType:
+    """The namespace that the array API standard asks a tensor for: gnomon itself."""
+    return importlib.import_module("gnomon")
+
+
+Tensor.__array_namespace__ = _namespace
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in LATE:
+        return importlib.import_module(f"gnomon.{name}")
+    raise AttributeError(f"module 'gnomon' has no attribute {name!r}")
+
+
+__all__ = sorted(
+    name
+    for name, value in globals().items()
+    if not name.startswith("_")
+    and name not in ("LATE", "FUNCTIONS", "annotations", "importlib")
+    and not isinstance(value, ModuleType)
+)

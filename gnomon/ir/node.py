@@ -258,7 +258,7 @@ def digest(value: object) -> str:
 
 
 def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> list[Node]:
-    """Rebuild the roots in another arena; known maps leaves (and more, as it goes) to their images."""
+    """Rebuild the roots in another arena; known maps leaves to images, and more as it goes."""
     roots = list(roots)
     for node in topological(roots):
         if node not in known:

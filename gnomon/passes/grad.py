@@ -19,7 +19,7 @@ from gnomon.ops.registry import OPS, Call, emit, fill
 
 
 def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
-    """The gradient of <seed, root> with respect to each wanted node; None where root does not depend on it."""
+    """The gradient of <seed, root> by each wanted node; None where root does not depend on it."""
     return pull_back({root: seed}, wanted)
 
 

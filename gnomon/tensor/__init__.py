@@ -1,0 +1,1 @@
+"""Tensors: lazy values with views and mutation, backward passes, and the ways in and out."""

@@ -1,0 +1,400 @@
+"""Backward passes with PyTorch's rules: leaves gather, results pass on, hooks look, modes switch.
+
+Gradients themselves are derived from the graph by gnomon/passes/grad.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import Any
+from weakref import ref
+
+from gnomon.errors import GradientError
+from gnomon.ir import provenance
+from gnomon.ir.node import Node
+from gnomon.ir.operators import constant
+from gnomon.ops.primitives import expand
+from gnomon.passes.grad import pull_back
+from gnomon.tensor.evaluate import with_history
+from gnomon.tensor.state import Storage, state
+from gnomon.tensor.tensor import (
+    Tensor,
+    alias,
+    detached,
+    method,
+    node_of,
+    rare,
+    raw,
+    wrap,
+    write,
+)
+
+__all__ = [
+    "backward",
+    "enable_grad",
+    "grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+AGAIN = (
+    "backward: trying to backward through the graph a second time: its values were freed by the "
+    "first pass. Give retain_graph=True to the first one."
+)
+
+
+class set_grad_enabled:
+    """Switch the recording of gradients, at once or inside a `with`."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before = state.grad
+        self.mode = state.grad = bool(mode)
+
+    def __enter__(self) -> None:
+        state.grad = self.mode
+
+    def __exit__(self, *_: object) -> None:
+        state.grad = self.before
+
+
+class Mode:
+    """A switch of a thread's state for the length of a `with` or of a decorated function."""
+
+    grad = False
+    inference = False
+
+    def __init__(self, mode: bool | Callable = True) -> None:
+        self.before: list[tuple[bool, bool]] = []
+        self.on = mode is not False
+
+    def __new__(cls, mode: bool | Callable = True) -> Any:
+        if callable(mode):
+            return cls()(mode)
+        return super().__new__(cls)
+
+    def __enter__(self) -> None:
+        self.before.append((state.grad, state.inference))
+        if self.on:
+            state.grad, state.inference = self.grad, self.inference
+
+    def __exit__(self, *_: object) -> None:
+        state.grad, state.inference = self.before.pop()
+
+    def __call__(self, function: Callable) -> Callable:
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with type(self)():
+                return function(*args, **kwargs)
+
+        return inside
+
+
+class no_grad(Mode):
+    """Record no gradients inside a `with` or a decorated function."""
+
+
+class enable_grad(Mode):
+    """Record gradients again, inside a no_grad."""
+
+    grad = True
+
+
+class inference_mode(Mode):
+    """As no_grad."""
+
+    inference = True
+
+
+def is_grad_enabled() -> bool:
+    """Whether gradients are recorded now."""
+    return state.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether an inference_mode is open."""
+    return state.inference
+
+
+# the pass
+
+
+def seeds_of(
+    roots: Sequence[Tensor], given: Sequence[Tensor | None], create_graph: bool
+) -> dict[Node, Node]:
+    """The roots' nodes, and the gradients that the pass starts from."""
+    seeds: dict[Node, Node] = {}
+    for root, gradient in zip(roots, given, strict=True):
+        if not root.requires_grad:
+            raise GradientError(
+                "backward: element 0 of tensors does not require grad and does not have a grad_fn. "
+                "Set requires_grad_() on a leaf before computing with it."
+            )
+        if root._storage.released and not root._requires:
+            raise GradientError(AGAIN)
+        with enable_grad():
+            node = node_of(root)
+        start = seed_of(node) if gradient is None else seed_from(root, gradient, create_graph)
+        seeds[node] = seeds[node] + start if node in seeds else start
+    return seeds
+
+
+def seed_of(node: Node) -> Node:
+    """The gradient of a scalar root: one."""
+    if node.size != 1:
+        raise GradientError(
+            f"backward: grad can be implicitly created only for scalar outputs: the root has shape "
+            f"{node.shape}. Reduce it, or pass its gradient."
+        )
+    return expand(constant(node.arena, 1.0, node.dtype), node.shape)
+
+
+def seed_from(root: Tensor, gradient: Tensor, create_graph: bool) -> Node:
+    """The gradient that the user passes for a root."""
+    if tuple(gradient.shape) != tuple(root.shape):
+        raise GradientError(
+            f"backward: the gradient's shape {tuple(gradient.shape)} is not the root's "
+            f"{tuple(root.shape)}."
+        )
+    return node_of(gradient) if create_graph else raw(gradient)
+
+
+def observe(node: Node, gradient: Node) -> Node:
+    """What the pass calls for every gradient: hooks change it, results that retain keep it."""
+    for reference in node.watch or ():
+        tensor = reference()
+        if tensor is None or tensor._rare is None:
+            continue
+        for hook in list(tensor._rare.hooks.values()):
+            answer = hook(wrap(gradient))
+            gradient = gradient if answer is None else raw(answer)
+        if tensor._rare.retains and not tensor._requires:
+            gather(tensor, gradient, False)
+    return gradient
+
+
+def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
+    """Add a gradient to what a tensor has gathered."""
+    node = gradient if tracked else detached(gradient)
+    before = tensor.grad
+    if before is None:
+        tensor.grad = wrap(node, tracked)
+    elif tracked:
+        tensor.grad = wrap(node_of(before) + node, True)
+    else:
+        with no_grad():
+            write(before, node_of(before) + node, False)
+    if tensor._rare is not None:
+        for hook in list(tensor._rare.accumulated.values()):
+            hook(tensor)
+
+
+def watched(seeds: dict[Node, Node]) -> dict[Node, list[Tensor]]:
+    """The nodes behind the roots for which some tensor waits."""
+    found: dict[Node, list[Tensor]] = {}
+    for node in with_history(seeds):
+        if node.watch:
+            tensors = [t for t in (reference() for reference in node.watch) if t is not None]
+            if tensors:
+                found[node] = tensors
+    return found
+
+
+def run_backward(
+    roots: Sequence[Tensor],
+    given: Sequence[Tensor | None],
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Gather gradients in the leaves behind the roots."""
+    before, provenance._scope.phase = provenance._scope.phase, "backward"
+    try:
+        seeds = seeds_of(roots, given, create_graph)
+        waiting = watched(seeds)
+        if inputs is not None:
+            chosen = {id(t) for t in inputs}
+            waiting = {n: [t for t in ts if id(t) in chosen] for n, ts in waiting.items()}
+        wanted = list(waiting)
+        gradients = pull_back(seeds, wanted, observe)
+        for node, gradient in zip(wanted, gradients, strict=True):
+            for tensor in waiting[node]:
+                if gradient is not None and tensor._requires:
+                    gather(tensor, gradient, create_graph)
+    finally:
+        provenance._scope.phase = before
+    release(roots, create_graph if retain_graph is None else retain_graph)
+
+
+def release(roots: Iterable[Tensor], retain: bool) -> None:
+    """Let the roots' graphs go once their values are known."""
+    if retain:
+        return
+    for root in roots:
+        storage: Storage = root._storage
+        if not root._requires:
+            storage.released = True
+            if storage.node.value is not None:
+                storage.node = detached(storage.node)
+                storage.node.value = storage.node.inputs[0].value
+
+
+def backward_of(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Gather the gradients of this tensor in the leaves that it depends on."""
+    run_backward([self], [gradient], retain_graph, create_graph, inputs)
+
+
+Tensor.backward = backward_of
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Gather the gradients of several tensors at once."""
+    roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    given = [grad_tensors] if isinstance(grad_tensors, Tensor) else grad_tensors
+    given = [None] * len(roots) if given is None else list(given)
+    run_backward(roots, given, retain_graph, create_graph, inputs)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of outputs with respect to inputs, gathered nowhere."""
+    roots = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    asked = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs
+    seeds = seeds_of(roots, [None] * len(roots) if given is None else list(given), create_graph)
+    with enable_grad():
+        wanted = [node_of(x) for x in asked]
+    parts = pull_back(seeds, wanted, observe)
+    if None in parts and not allow_unused:
+        raise GradientError(
+            f"grad: input {parts.index(None)} is not used by the outputs. "
+            "Give allow_unused=True to get None for it."
+        )
+    release(roots, create_graph if retain_graph is None else retain_graph)
+    return tuple(
+        None if g is None else wrap(g if create_graph else detached(g), create_graph) for g in parts
+    )
+
+
+# what tensors say about gradients
+
+
+@method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Say whether backward passes should reach this leaf."""
+    self.requires_grad = requires_grad
+    return self
+
+
+@method
+def detach(self: Tensor) -> Tensor:
+    """The same storage, behind which no backward pass looks."""
+    return alias(self, (), detached=True)
+
+
+@method
+def detach_(self: Tensor) -> Tensor:
+    """Cut this tensor from what made it."""
+    if not self._requires:
+        self._storage.node = detached(self._storage.node)
+        self._storage.tracked = False
+    self._requires = False
+    return self
+
+
+class Handle:
+    """Takes a hook away again."""
+
+    def __init__(self, hooks: dict[int, Callable], key: int) -> None:
+        self.hooks, self.key = hooks, key
+
+    def remove(self) -> None:
+        """Call the hook no more."""
+        self.hooks.pop(self.key, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+_numbers = count()
+
+
+def attach(hooks: dict[int, Callable], hook: Callable) -> Handle:
+    """Add a hook to others."""
+    key = next(_numbers)
+    hooks[key] = hook
+    return Handle(hooks, key)
+
+
+def watch(tensor: Tensor) -> None:
+    """Make backward passes tell this tensor its gradient."""
+    if not tensor.requires_grad:
+        raise GradientError("hook: this tensor does not require grad. Set requires_grad_() first.")
+    rare(tensor)
+    if tensor._requires or tensor._rare.watches:
+        return
+    tensor._rare.watches = True
+    storage, node = tensor._storage, raw(tensor)
+    if tensor._view is None:
+        # equal expressions are one node: this tensor's must be its own
+        storage.node = node.arena.unique("barrier", node)
+        storage.node.value = node.value
+        node = storage.node
+    node.watch = [*(node.watch or ()), ref(tensor)]
+
+
+@method
+def register_hook(self: Tensor, hook: Callable) -> Handle:
+    """Call hook(gradient) in every backward pass; what it returns, if anything, takes its place."""
+    watch(self)
+    return attach(self._rare.hooks, hook)
+
+
+@method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable) -> Handle:
+    """Call hook(tensor) after its gradient was gathered."""
+    watch(self)
+    return attach(self._rare.accumulated, hook)
+
+
+@method
+def retain_grad(self: Tensor) -> None:
+    """Gather a gradient although this tensor is no leaf."""
+    watch(self)
+    self._rare.retains = True
+
+
+def grad_fn(self: Tensor) -> str | None:
+    """The name of the operation that gradients pass first; None for a leaf."""
+    if self.is_leaf:
+        return None
+    node = raw(self)
+    name = node.params.get("f") or node.params.get("name") or node.op
+    return f"<{name.title().replace('_', '')}Backward>"
+
+
+Tensor.grad_fn = property(grad_fn)

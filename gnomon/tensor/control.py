@@ -1,0 +1,79 @@
+"""When values are computed, and by how many threads; what a GPU's absence looks like."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from gnomon import settings
+from gnomon.errors import ArgumentError
+from gnomon.runtime.device import usable_cores
+from gnomon.tensor.device import check_device
+from gnomon.tensor.evaluate import evaluate as evaluate_nodes
+from gnomon.tensor.evaluate import evaluate_all
+from gnomon.tensor.tensor import Tensor, raw, value_of
+
+
+def evaluate(*tensors: Any) -> None:
+    """Compute tensors, or nested lists and dicts of them, in one program; or all."""
+    if not tensors:
+        evaluate_all()
+        return
+    found: list[Tensor] = []
+    gather(tensors, found)
+    evaluate_nodes([raw(t) for t in found])
+    for t in found:
+        value_of(t)
+
+
+def gather(value: Any, found: list[Tensor]) -> None:
+    """The tensors in nested lists and dicts."""
+    if isinstance(value, Tensor):
+        found.append(value)
+    elif isinstance(value, dict):
+        gather(list(value.values()), found)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            gather(part, found)
+
+
+def synchronize(device: object = None) -> None:
+    """Compute all that is pending: for timing."""
+    evaluate_all()
+
+
+def set_num_threads(n: int) -> None:
+    """Choose how many threads a program runs on."""
+    if not isinstance(n, int) or n < 1:
+        raise ArgumentError(f"set_num_threads: expected a positive integer: got {n!r}.")
+    settings._active.set(replace(settings.current(), num_threads=n))
+
+
+def get_num_threads() -> int:
+    """How many threads a program runs on."""
+    return settings.current().num_threads or usable_cores()
+
+
+class Absent:
+    """A kind of device that this build does not have, for programs that ask first."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def is_available(self) -> bool:
+        """False."""
+        return False
+
+    def device_count(self) -> int:
+        """0."""
+        return 0
+
+    def manual_seed_all(self, seed: int) -> None:
+        """There is nothing to seed."""
+
+    def synchronize(self) -> None:
+        """Refused: there is nothing to wait for."""
+        check_device(self.name)
+
+
+cuda = Absent("cuda")

@@ -1,0 +1,419 @@
+"""Ways out of a tensor and between dtypes: numbers, lists, numpy arrays, pickles, casts.
+
+Each way out evaluates what is pending behind the tensor. DLPack is in dlpack.py, text in show.py.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    dtype_of,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from gnomon.errors import ArgumentError, GradientError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast
+from gnomon.tensor.device import Device, check_device
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.operators import write_result
+from gnomon.tensor.state import waiting
+from gnomon.tensor.tensor import (
+    Tensor,
+    alias,
+    apply,
+    from_array,
+    method,
+    raw,
+    value_of,
+    write,
+)
+
+# numbers, lists, arrays
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """The tensor's memory as a numpy array."""
+    return value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
+
+
+@method
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The tensor's memory as a numpy array: a write to it is a write to the tensor."""
+    if self.requires_grad and not force:
+        raise GradientError(
+            "numpy: can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()."
+        )
+    evaluate_readers(self)
+    return array_of(self)
+
+
+def evaluate_readers(tensor: Tensor) -> None:
+    """Compute what still waits to read this tensor's memory, before others can write to it."""
+    value = value_of(tensor)
+    readers = [node for node in waiting() if reads(node, value)]
+    evaluate(readers)
+
+
+def reads(node: Node, value: object) -> bool:
+    """Whether a pending node depends on a buffer."""
+    seen, stack = set(), [node]
+    while stack:
+        found = stack.pop()
+        if found.value is value:
+            return True
+        if found not in seen and found.value is None:
+            seen.add(found)
+            stack.extend(found.inputs)
+    return False
+
+
+@method
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """What numpy.asarray makes of a tensor: the same memory unless a copy is asked for."""
+    array = self.numpy(force=True)
+    if dtype is not None and np.dtype(dtype) != array.dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@method
+def item(self: Tensor) -> bool | int | float:
+    """The one element, as a Python number."""
+    if raw(self).size != 1:
+        raise ArgumentError(
+            f"item: a Tensor with {raw(self).size} elements cannot be converted to Scalar. "
+            "Use tolist()."
+        )
+    return array_of(self).item()
+
+
+@method
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers."""
+    return array_of(self).tolist()
+
+
+def scalar(self: Tensor, kind: str) -> Any:
+    """The one element for Python's bool, int and float."""
+    if raw(self).size != 1:
+        if kind == "bool":
+            raise ArgumentError(
+                "bool: Boolean value of Tensor with more than one value is ambiguous. "
+                "Use any() or all()."
+            )
+        raise TypeError("only one element tensors can be converted to Python scalars")
+    return array_of(self).item()
+
+
+@method
+def __bool__(self: Tensor) -> bool:
+    """The truth of the one element."""
+    return bool(scalar(self, "bool"))
+
+
+@method
+def __int__(self: Tensor) -> int:
+    """The one element, towards zero."""
+    return int(scalar(self, "int"))
+
+
+@method
+def __float__(self: Tensor) -> float:
+    """The one element as a float."""
+    return float(scalar(self, "float"))
+
+
+@method
+def __complex__(self: Tensor) -> complex:
+    """The one element as a complex number."""
+    return complex(scalar(self, "float"))
+
+
+@method
+def __index__(self: Tensor) -> int:
+    """The one integer."""
+    if not (self.dtype.is_integer or self.dtype is bool_) or raw(self).size != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(array_of(self).item())
+
+
+@method
+def __format__(self: Tensor, spec: str) -> str:
+    """A single element is formatted as its number."""
+    if raw(self).shape == () and spec:
+        return format(self.item(), spec)
+    return format(str(self), spec)
+
+
+@method
+def __contains__(self: Tensor, element: Any) -> bool:
+    """Whether any element equals this one."""
+    return bool((self == element).any())
+
+
+# dtypes and devices
+
+
+def target(args: tuple, named: dict[str, Any]) -> DType | None:
+    """The dtype that to() is asked for, among devices and flags."""
+    found = named.get("dtype")
+    for value in args:
+        if isinstance(value, Tensor):
+            found = value.dtype
+        elif isinstance(value, Device) or (isinstance(value, str) and is_device(value)):
+            check_device(value)
+        elif not isinstance(value, bool) and value is not None:
+            found = dtype_of(value)
+    check_device(named.get("device"))
+    return None if found is None else dtype_of(found)
+
+
+def is_device(name: str) -> bool:
+    """Whether a string names a kind of device."""
+    return name.partition(":")[0] in ("cpu", "cuda", "mps", "xpu", "meta")
+
+
+@method
+def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
+    """The tensor in another dtype; itself when it has it already."""
+    dtype = target(args, named)
+    if dtype is None or dtype is self.dtype:
+        return self.clone() if copy else self
+    return apply(cast, (self, dtype))
+
+
+@method
+def astype(self: Tensor, dtype: object, /, *, copy: bool = True, device: object = None) -> Tensor:
+    """The tensor in another dtype."""
+    return self.to(dtype_of(dtype))
+
+
+@method
+def type(self: Tensor, dtype: object = None) -> Any:
+    """The tensor in another dtype; without one, the name of its own."""
+    return repr(self.dtype) if dtype is None else self.to(dtype_of(dtype))
+
+
+@method
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in another's dtype."""
+    return self.to(other.dtype)
+
+
+@method
+def to_device(self: Tensor, device: object, /, *, stream: object = None) -> Tensor:
+    """The tensor on another device."""
+    check_device(device)
+    return self
+
+
+CASTS = {
+    "float": float32,
+    "double": float64,
+    "half": float16,
+    "bfloat16": bfloat16,
+    "long": int64,
+    "int": int32,
+    "short": int16,
+    "char": int8,
+    "byte": uint8,
+    "bool": bool_,
+}
+
+
+def install_casts() -> None:
+    """x.float(), x.long() and their like."""
+    for name, dtype in CASTS.items():
+        setattr(Tensor, name, caster(name, dtype))
+
+
+def caster(name: str, dtype: DType) -> Any:
+    """A method that casts to one dtype."""
+
+    def method(self: Tensor, memory_format: object = None) -> Tensor:
+        return self.to(dtype)
+
+    method.__name__ = name
+    method.__doc__ = f"The tensor as {dtype.name}."
+    return method
+
+
+install_casts()
+
+
+@method
+def cpu(self: Tensor) -> Tensor:
+    """The tensor in main memory: itself."""
+    return self
+
+
+@method
+def cuda(self: Tensor, *_: object, **__: object) -> Tensor:
+    """Refused: this build computes on the CPU."""
+    check_device("cuda")
+    return self
+
+
+# shapes
+
+
+@method
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the size of one axis."""
+    return self.shape if dim is None else self.shape[dim]
+
+
+@method
+def dim(self: Tensor) -> int:
+    """Number of axes."""
+    return self.ndim
+
+
+@method
+def numel(self: Tensor) -> int:
+    """Number of elements."""
+    return raw(self).size
+
+
+@method
+def element_size(self: Tensor) -> int:
+    """Bytes of one element."""
+    return self.dtype.itemsize
+
+
+@method
+def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
+    """Whether values are laid out in the order of their axes: always, once computed."""
+    return True
+
+
+@method
+def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
+    """Itself: every value is computed in the order of its axes."""
+    return self
+
+
+@method
+def is_floating_point(self: Tensor) -> bool:
+    """Whether elements are floats."""
+    return self.dtype.is_floating_point
+
+
+@method
+def is_complex(self: Tensor) -> bool:
+    """Whether elements are complex: never."""
+    return False
+
+
+@method
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element."""
+    return value_of(self).address
+
+
+def install_properties() -> None:
+    """T, mT, nbytes and itemsize."""
+    swap = FUNCTIONS["matrix_transpose"]
+    Tensor.T = property(lambda self: reversed_axes(self), doc="The axes in reverse.")
+    Tensor.mT = property(lambda self: swap(self), doc="The last two axes swapped.")
+    Tensor.H = Tensor.mT
+    Tensor.itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of one element.")
+    Tensor.nbytes = property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes in all.")
+    Tensor.is_cuda = property(lambda self: False, doc="Whether this is on a GPU.")
+    Tensor.names = property(lambda self: (None,) * self.ndim)
+
+
+def reversed_axes(tensor: Tensor) -> Tensor:
+    """The tensor with its axes in reverse."""
+    return FUNCTIONS["permute"](tensor, tuple(range(tensor.ndim))[::-1])
+
+
+install_properties()
+
+
+# writing
+
+
+@method
+def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
+    """Take another tensor's values."""
+    other = other if isinstance(other, Tensor) else from_array(np.asarray(other))
+    moved = apply(cast, (other, self.dtype))
+    return write_result(self, moved, "copy_")
+
+
+@method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Take one value everywhere."""
+    if isinstance(value, Tensor):
+        return copy_(self, value)
+    filled = apply(FUNCTIONS["full_like"].__wrapped__, (self, value))
+    return write(self, raw(filled), False)
+
+
+@method
+def zero_(self: Tensor) -> Tensor:
+    """Take 0 everywhere."""
+    return fill_(self, 0)
+
+
+@method
+def set_(self: Tensor, source: Tensor) -> Tensor:
+    """Share another tensor's storage."""
+    self._storage, self._view = source._storage, source._view
+    return self
+
+
+# copies and pickles
+
+
+@method
+def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
+    """A leaf of its own with the same value."""
+    if not self.is_leaf:
+        raise GradientError(
+            "deepcopy: only Tensors created explicitly by the user (graph leaves) support the "
+            "deepcopy protocol at the moment. Use detach()."
+        )
+    made = self.__class__.__new__(self.__class__)
+    twin = alias(self, (), detached=True).clone()
+    made._storage, made._view, made._rare = twin._storage, None, None
+    made._requires = self._requires
+    memo[id(self)] = made
+    if hasattr(self, "__dict__"):
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    if self.grad is not None:
+        made.grad = copy.deepcopy(self.grad, memo)
+    return made
+
+
+@method
+def __reduce_ex__(self: Tensor, protocol: int) -> tuple:
+    """Pickles hold the values, the class, and whether gradients are wanted."""
+    array = array_of(self).copy()
+    return (restored, (self.__class__, array, self._requires, getattr(self, "__dict__", None)))
+
+
+def restored(kind: type, array: np.ndarray, requires: bool, attributes: dict | None) -> Tensor:
+    """A tensor from its pickle."""
+    made = kind.__new__(kind)
+    fresh = from_array(array)
+    made._storage, made._view, made._rare, made._requires = fresh._storage, None, None, requires
+    if attributes:
+        made.__dict__.update(attributes)
+    return made

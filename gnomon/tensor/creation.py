@@ -1,0 +1,292 @@
+"""New tensors: from Python values, from numpy, of constants, of ranges; and of random numbers.
+
+Random numbers come from one generator per thread, whose state is itself a tensor: a program that
+draws is the same program every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import DType, bool_, dtype_of, float32, int64
+from gnomon.errors import ArgumentError, DtypeError
+from gnomon.ir.node import Node
+from gnomon.ops import creation as nodes
+from gnomon.tensor.device import check_device
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, apply, from_array, method, value_of, wrap
+
+_default: list[DType] = [float32]
+
+
+def set_default_dtype(dtype: object) -> None:
+    """Choose the dtype of new tensors of floats."""
+    found = dtype_of(dtype)
+    if not found.is_floating_point or found.is_storage_only:
+        raise DtypeError(f"set_default_dtype: must be a float: got {found.name}.")
+    _default[0] = found
+
+
+def get_default_dtype() -> DType:
+    """The dtype of new tensors of floats."""
+    return _default[0]
+
+
+def finished(tensor: Tensor, requires_grad: bool) -> Tensor:
+    """A new tensor, switched as asked."""
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def tensor(
+    data: Any,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor with a copy of numbers, of nested lists of them, or of an array."""
+    check_device(device)
+    array = array_from(data, None if dtype is None else dtype_of(dtype))
+    return finished(from_array(array.copy(order="C")), requires_grad)
+
+
+def array_from(values: Any, dtype: DType | None) -> np.ndarray:
+    """Numbers as a numpy array of the dtype asked for, or of the one that they suggest."""
+    if isinstance(values, Tensor):
+        values = value_of(values).numpy(values.dtype.numpy, tuple(values.shape))
+    given = isinstance(values, (np.ndarray, np.generic))
+    if not given:
+        values = without_tensors(values)
+    array = np.asarray(values)
+    if dtype is None:
+        dtype = dtype_of(array.dtype) if given else suggested(array)
+    return np.asarray(array, dtype.numpy)
+
+
+def without_tensors(values: Any) -> Any:
+    """Nested lists with tensors replaced by their numbers."""
+    if isinstance(values, Tensor):
+        return values.tolist()
+    if isinstance(values, (list, tuple)):
+        return [without_tensors(v) for v in values]
+    return values
+
+
+def suggested(array: np.ndarray) -> DType:
+    """The dtype of Python numbers."""
+    if array.dtype.kind == "f":
+        return float32 if array.size and array.dtype.itemsize < 8 else get_default_dtype()
+    if array.dtype.kind == "c":
+        raise DtypeError("tensor: complex numbers are not supported. Keep two real tensors.")
+    if array.dtype.kind not in "biu":
+        raise ArgumentError(f"tensor: too many kinds of values to be one dtype: {array.dtype}.")
+    return dtype_of(array.dtype)
+
+
+def as_tensor(data: Any, dtype: object = None, device: object = None) -> Tensor:
+    """A tensor of these values; tensors and arrays are not copied."""
+    check_device(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    if isinstance(data, np.ndarray):
+        made = from_numpy(data)
+        return made if dtype is None else made.to(dtype)
+    return tensor(data, dtype)
+
+
+def asarray(obj: Any, *, dtype: object = None, device: object = None, copy: bool | None = None):
+    """A tensor of these values; copy says whether it must be, or must not be, a copy."""
+    if copy:
+        return tensor(obj, dtype, device)
+    return as_tensor(obj, dtype, device)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor over an array's memory: a write to the array is seen by what is not yet computed."""
+    if array.dtype == np.dtype("float128") or array.dtype.kind in "cOUSMm":
+        raise DtypeError(f"from_numpy: no tensor holds {array.dtype}. Use array.astype(float32).")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return from_array(array)
+
+
+def frombuffer(buffer: Any, *, dtype: object, count: int = -1, offset: int = 0) -> Tensor:
+    """A tensor over the bytes of an object."""
+    return from_array(np.frombuffer(buffer, dtype_of(dtype).numpy, count, offset))
+
+
+def shape_of(sizes: Sequence) -> tuple[int, ...]:
+    """A shape written as one sequence or as several numbers."""
+    if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
+        sizes = sizes[0]
+    elif len(sizes) == 1 and isinstance(sizes[0], Tensor) and sizes[0].ndim:
+        sizes = sizes[0].tolist()
+    return tuple(int(n.__index__()) for n in sizes)
+
+
+def filled(shape: Sequence[int], value: Any, dtype: object, requires_grad: bool) -> Tensor:
+    """A tensor of one value."""
+    node = nodes.full(state.arena, tuple(shape), value, dtype_of(dtype))
+    return finished(wrap(node), requires_grad)
+
+
+def full(
+    size: int | Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of one value."""
+    check_device(device)
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    kinds = {bool: bool_, int: int64}
+    found = dtype or kinds.get(type(fill_value)) or get_default_dtype()
+    return filled(shape_of((size,)), fill_value, found, requires_grad)
+
+
+def zeros(
+    *size: Any, dtype: object = None, device: object = None, requires_grad: bool = False, **kw: Any
+) -> Tensor:
+    """A tensor of zeros."""
+    check_device(device)
+    return filled(sizes_from(size, kw), 0, dtype or get_default_dtype(), requires_grad)
+
+
+def ones(
+    *size: Any, dtype: object = None, device: object = None, requires_grad: bool = False, **kw: Any
+) -> Tensor:
+    """A tensor of ones."""
+    check_device(device)
+    return filled(sizes_from(size, kw), 1, dtype or get_default_dtype(), requires_grad)
+
+
+def sizes_from(size: tuple, named: dict) -> tuple[int, ...]:
+    """A shape, given by position or as size= or shape=."""
+    for word in ("size", "shape"):
+        if word in named:
+            return shape_of((named[word],))
+    return shape_of(size)
+
+
+empty = zeros
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+    end: float | None = None,
+) -> Tensor:
+    """Numbers from start to before stop, step apart."""
+    check_device(device)
+    stop = end if stop is None else stop
+    start, stop, step = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, step))
+    start, stop = (0, start) if stop is None else (start, stop)
+    if dtype is None:
+        whole = all(isinstance(v, int | np.integer) for v in (start, stop, step))
+        dtype = int64 if whole else get_default_dtype()
+    node = nodes.arange(state.arena, start, stop, step, dtype_of(dtype))
+    return finished(wrap(node), requires_grad)
+
+
+def linspace(
+    start: float,
+    stop: float | None = None,
+    num: int | None = None,
+    *,
+    steps: int | None = None,
+    end: float | None = None,
+    dtype: object = None,
+    device: object = None,
+) -> Tensor:
+    """Numbers at equal distances, both ends included."""
+    check_device(device)
+    count = steps if num is None else num
+    stop = end if stop is None else stop
+    found = dtype_of(dtype) if dtype is not None else get_default_dtype()
+    return wrap(nodes.linspace(state.arena, start, stop, count, found))
+
+
+def eye(n: int, m: int | None = None, *, dtype: object = None, device: object = None) -> Tensor:
+    """Ones on the diagonal."""
+    check_device(device)
+    return wrap(nodes.eye(state.arena, n, m, dtype=dtype_of(dtype or get_default_dtype())))
+
+
+def like(name: str, value: Any):
+    """A creation function that takes its shape from a tensor."""
+
+    def make(
+        input: Tensor, *, dtype: object = None, device: object = None, requires_grad: bool = False
+    ) -> Tensor:
+        check_device(device)
+        return filled(input.shape, value, dtype or input.dtype, requires_grad)
+
+    make.__name__ = name
+    make.__doc__ = f"A tensor of {'ones' if value else 'zeros'} with the shape of another."
+    return make
+
+
+zeros_like, ones_like, empty_like = (
+    like("zeros_like", 0),
+    like("ones_like", 1),
+    like("empty_like", 0),
+)
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: object = None, device: object = None
+) -> Tensor:
+    """A tensor of one value with the shape of another."""
+    return full(tuple(input.shape), fill_value, dtype=dtype or input.dtype, device=device)
+
+
+@method
+def new_tensor(self: Tensor, data: Any, dtype: object = None, device: object = None) -> Tensor:
+    """A tensor of values, of this one's dtype."""
+    return tensor(data, dtype or self.dtype, device)
+
+
+@method
+def new_zeros(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
+    """Zeros of this tensor's dtype."""
+    return zeros(*size, dtype=dtype or self.dtype)
+
+
+@method
+def new_ones(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
+    """Ones of this tensor's dtype."""
+    return ones(*size, dtype=dtype or self.dtype)
+
+
+@method
+def new_empty(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
+    """Space of this tensor's dtype."""
+    return zeros(*size, dtype=dtype or self.dtype)
+
+
+@method
+def new_full(self: Tensor, size: Any, fill_value: Any, dtype: object = None, device: object = None):
+    """One value, in this tensor's dtype."""
+    return full(size, fill_value, dtype=dtype or self.dtype)
+
+
+@method
+def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
+    """A copy, through which gradients flow."""
+    return apply(same, (self,))
+
+
+def same(x: Node) -> Node:
+    """x."""
+    return x

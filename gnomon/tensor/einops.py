@@ -1,0 +1,108 @@
+"""einops on tensors: a backend that registers itself as soon as einops is there.
+
+einops looks through the subclasses of its AbstractBackend, so one must exist before its first call;
+importing einops for that would load it for everybody. So its import is watched instead.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Tensor
+
+MODULE = "einops._backends"
+
+
+def register(backends: ModuleType) -> None:
+    """Define the backend in terms of einops' own base class."""
+
+    class Backend(backends.AbstractBackend):
+        framework_name = "gnomon"
+
+        def is_appropriate_type(self, tensor: Any) -> bool:
+            return isinstance(tensor, Tensor)
+
+        def arange(self, start: int, stop: int) -> Tensor:
+            return sys.modules["gnomon"].arange(start, stop)
+
+        def stack_on_zeroth_dimension(self, tensors: list) -> Tensor:
+            return FUNCTIONS["stack"](tensors)
+
+        def tile(self, x: Tensor, repeats: tuple) -> Tensor:
+            return FUNCTIONS["tile"](x, repeats)
+
+        def concat(self, tensors: list, axis: int) -> Tensor:
+            return FUNCTIONS["cat"](tensors, axis)
+
+        def add_axis(self, x: Tensor, new_position: int) -> Tensor:
+            return FUNCTIONS["unsqueeze"](x, new_position)
+
+        def add_axes(self, x: Tensor, n_axes: int, pos2len: dict) -> Tensor:
+            for place in sorted(pos2len):
+                x = FUNCTIONS["unsqueeze"](x, place)
+            sizes = [pos2len.get(k, n) for k, n in enumerate(x.shape)]
+            return FUNCTIONS["expand"](x, sizes)
+
+        def reduce(self, x: Tensor, operation: str, axes: tuple) -> Tensor:
+            for axis in sorted(axes, reverse=True):
+                x = FUNCTIONS[operation](x, axis=axis)
+            return x
+
+        def transpose(self, x: Tensor, axes: tuple) -> Tensor:
+            return FUNCTIONS["permute"](x, tuple(axes))
+
+        def is_float_type(self, x: Tensor) -> bool:
+            return x.dtype.is_floating_point
+
+        def einsum(self, pattern: str, *x: Tensor) -> Tensor:
+            return FUNCTIONS["einsum"](pattern, *x)
+
+    # subclasses are held weakly: the module that looks for it keeps it alive
+    backends.GnomonBackend = Backend
+
+
+class Watcher(MetaPathFinder):
+    """Lets others find einops, and registers once its backends are loaded."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The true finder's answer, with a loader that also registers."""
+        if name != MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = Registering(spec.loader)
+        return spec
+
+
+class Registering(Loader):
+    """Loads a module as its true loader does, then registers."""
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """As the true loader."""
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """As the true loader; then register."""
+        self.loader.exec_module(module)
+        register(module)
+
+
+def install() -> None:
+    """Register now when einops is loaded, or as soon as it is."""
+    if MODULE in sys.modules:
+        register(sys.modules[MODULE])
+    else:
+        sys.meta_path.insert(0, Watcher())
+
+
+install()

@@ -1,0 +1,210 @@
+"""Evaluation: pending nodes -> a closed graph -> a program -> values.
+
+A program is found again by the structure of what is pending, as a tuple of small numbers, so a loop
+that repeats itself builds no graph and compiles nothing. Which tensors are evaluated when is said
+in docs/concepts.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from gnomon.dtypes import DType
+from gnomon.errors import TraceError
+from gnomon.ir.node import Arena, Graph, Node, Shape, copy_into
+from gnomon.ir.operators import constant
+from gnomon.ops.primitives import expand
+from gnomon.passes.grad import depends_on, pull_back
+from gnomon.runtime.buffer import Buffer
+from gnomon.settings import Settings, current
+from gnomon.tensor.executor import build
+from gnomon.tensor.state import Storage, at_home, leaf, leaf_kind, state, waiting
+
+Program = Callable[[list[Buffer]], list[Buffer]]
+IDENTITIES = frozenset({"detach", "barrier", "reshape"})
+CHEAP = frozenset({"const", "iota"})
+VIEWS = frozenset({"permute", "reshape", "expand", "slice", "detach", "barrier"})
+
+_programs: dict[Settings, dict[tuple, Program]] = {}
+evaluations = 0
+"""How many programs were run, in all threads; for tests."""
+
+
+def evaluate(nodes: Iterable[Node]) -> None:
+    """Compute nodes, and what on the way to them is still held or will be read by gradients."""
+    roots = [node for node in nodes if node.value is None]
+    if not roots:
+        return
+    foreign = [node for node in roots if node.arena is not state.arena]
+    home = [at_home(node) for node in roots]
+    held = waiting()
+    order = reachable(home)
+    asked = dict.fromkeys(home)
+    asked.update((node, None) for node in order if node in held)
+    asked.update((node, None) for node in read_by_gradients(asked, held) if node.value is None)
+    compute(list(asked))
+    for node in foreign:
+        node.value = state.images[node].value
+    settle(held)
+
+
+def evaluate_all() -> None:
+    """Compute everything of this thread that somebody still holds."""
+    held = waiting()
+    roots = [node for node in held if node.arena is state.arena]
+    if roots:
+        compute(roots)
+        settle(held)
+
+
+def reachable(roots: Iterable[Node]) -> dict[Node, int]:
+    """The nodes between the roots and values, numbered in an order that structure alone decides."""
+    order: dict[Node, int] = {}
+    stack = list(roots)
+    stack.reverse()
+    while stack:
+        node = stack.pop()
+        if node not in order:
+            order[node] = len(order)
+            if node.value is None:
+                stack.extend(node.inputs)
+    return order
+
+
+def compute(roots: list[Node]) -> None:
+    """Run one program for the roots and give each its value."""
+    roots = [node for node in roots if not borrows(node)]
+    if not roots:
+        return
+    order = reachable(roots)
+    leaves = [node for node in order if node.value is not None]
+    key = structure(order, roots)
+    programs = _programs.setdefault(current(), {})
+    program = programs.get(key)
+    if program is None:
+        program = programs[key] = prepare(leaves, roots)
+    global evaluations
+    evaluations += 1
+    for node, buffer in zip(roots, program([node.value for node in leaves]), strict=True):
+        node.value = buffer
+
+
+def structure(order: dict[Node, int], roots: Sequence[Node]) -> tuple[int, ...]:
+    """The pending graph as numbers: kinds and places, then the places of the roots."""
+    key: list[int] = []
+    for node in order:
+        if node.value is None:
+            key.append(node.kind)
+            key += [order[x] for x in node.inputs]
+        else:
+            key.append(leaf_kind(node.shape, node.dtype))
+    key.append(-1)
+    key += [order[node] for node in roots]
+    return tuple(key)
+
+
+def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Program:
+    """Compile the graph between leaves and roots."""
+    arena = Arena()
+    known: dict[Node, Node] = {node: arena.input(node.shape, node.dtype) for node in leaves}
+    images = list(known.values())
+    outputs = copy_into(arena, between(leaves, roots), known)
+    return build(Graph(images, outputs)).run
+
+
+def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:
+    """The roots, after a look that no node without a value is a leaf."""
+    for node in reachable(roots):
+        if node.op == "input" and node.value is None:
+            raise TraceError(
+                "evaluate: this value is only known when the compiled function runs. Inside "
+                "gn.compile use gn.where, gn.cond, gn.while_loop or gn.scan, "
+                f"or return the tensor.   [{node.sites[0] if node.sites else 'no line'}]"
+            )
+    return roots
+
+
+def borrows(node: Node) -> bool:
+    """Whether a node has its value already, or shows its input's bytes as they are."""
+    chain = [node]
+    while chain[-1].value is None and chain[-1].op in IDENTITIES:
+        chain.append(chain[-1].inputs[0])
+    if chain[-1].value is None:
+        return False
+    for x in chain:
+        x.value = chain[-1].value
+    return True
+
+
+def settle(held: dict[Node, list[Storage]]) -> None:
+    """Let storages forget how their values came about, unless a backward pass may ask."""
+    for node, storages in held.items():
+        if node.value is None:
+            continue
+        for storage in storages:
+            if storage.node is node and (not storage.tracked or storage.released):
+                storage.node = leaf(node.shape, node.dtype, node.value)
+
+
+# what gradients will read
+
+
+def read_by_gradients(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> list[Node]:
+    """Forward nodes that the backward pass of what is asked for will read."""
+    if not state.grad:
+        return []
+    roots = [
+        node
+        for node in asked
+        if any(s.tracked and not s.released for s in held.get(node, ()))
+        and node.dtype.is_floating_point
+    ]
+    if not roots:
+        return []
+    forward = with_history(roots)
+    wanted = [node for node in forward if node.watch]
+    if not wanted:
+        return []
+    seeds = {root: seed(root.shape, root.dtype) for root in roots}
+    gradients = [g for g in pull_back(seeds, wanted) if g is not None]
+    return boundary(gradients, forward, depends_on(forward, wanted))
+
+
+def seed(shape: Shape, dtype: DType) -> Node:
+    """The gradient that a root would start from."""
+    if shape == ():
+        return expand(constant(state.arena, 1.0, dtype), shape)
+    return state.arena.input(shape, dtype)
+
+
+def with_history(roots: Iterable[Node]) -> list[Node]:
+    """Every node behind the roots, values or not, inputs first."""
+    seen: set[Node] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(node.inputs)
+    return sorted(seen, key=lambda node: node.serial)
+
+
+def boundary(gradients: Iterable[Node], forward: list[Node], on_the_way: set[Node]) -> list[Node]:
+    """Pending forward nodes that gradients read; views give way to what they show."""
+    inside = set(forward)
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(gradients)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node not in inside:
+            stack.extend(node.inputs)
+            continue
+        while node.value is None and node.op in VIEWS:
+            (node,) = node.inputs
+        if node.value is None and node.op not in CHEAP:
+            found[node] = None
+    return list(found)

@@ -1,0 +1,373 @@
+"""x[...] and x[...] = v: integers, slices, None, Ellipsis, integer arrays and masks.
+
+Integers and slices are views. Arrays of positions gather, and write through the winning position.
+A mask that selects must count its own elements, so it is evaluated; one that is written to is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnomon.dtypes import bool_, int64
+from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ops.lookup_primitives import gather, scatter
+from gnomon.ops.primitives import expand, reshape, scan
+from gnomon.ops.scalars import where
+from gnomon.ops.view_primitives import permute, slice_
+from gnomon.tensor.tensor import (
+    Tensor,
+    alias,
+    apply,
+    apply_view,
+    from_array,
+    method,
+    node_of,
+    raw,
+    value_of,
+    write,
+)
+
+
+class Plan(NamedTuple):
+    """An index, read: its basic part as a slice and a shape, and the positions per axis."""
+
+    bounds: tuple[tuple[int, int, int], ...]
+    shape: tuple[int, ...]
+    positions: tuple[tuple[int, Any], ...]
+    """(axis of the basic part's result, tensor or array of positions)"""
+
+
+def read_index(shape: Sequence[int], index: Any) -> Plan:
+    """Sort an index into its parts."""
+    items = expand_masks(complete(shape, index if isinstance(index, tuple) else (index,)), shape)
+    bounds, out, positions, axis = [], [], [], 0
+    for item in items:
+        if item is None:
+            out.append(1)
+            continue
+        size = shape[axis]
+        axis += 1
+        if isinstance(item, slice):
+            bounds.append(bound_of(item, size))
+            out.append(len(range(*bounds[-1])))
+        elif isinstance(item, int):
+            bounds.append(one_place(item, size, axis - 1))
+        else:
+            bounds.append((0, size, 1))
+            positions.append((len(out), item))
+            out.append(size)
+    return Plan(tuple(bounds), tuple(out), tuple(positions))
+
+
+def complete(shape: Sequence[int], items: tuple) -> list:
+    """The items, read as numbers, slices and arrays, one per axis: the Ellipsis written out."""
+    items = tuple(map(plain, items))
+    used = sum(consumed(item) for item in items)
+    if used > len(shape):
+        raise IndexOutOfBounds(
+            f"index: too many indices for tensor of dimension {len(shape)}: got {used}."
+        )
+    rest = [slice(None)] * (len(shape) - used)
+    places = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(places) > 1:
+        raise IndexOutOfBounds("index: an index can only have a single ellipsis ('...').")
+    at = places[0] if places else len(items)
+    return [*items[:at], *rest, *items[at + 1 :]]
+
+
+def plain(item: Any) -> Any:
+    """One item as None, Ellipsis, a slice, an int, or an array."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    if isinstance(item, bool | np.bool_):
+        return np.asarray(item)
+    if isinstance(item, Tensor):
+        return item
+    if hasattr(item, "__index__") and not isinstance(item, np.ndarray):
+        return item.__index__()
+    if isinstance(item, (list, tuple, range)):
+        found = [x.item() if isinstance(x, Tensor) else x for x in item]
+        item = np.asarray(found) if found else np.zeros(0, np.int64)
+    if isinstance(item, np.ndarray):
+        if item.dtype.kind not in "iub":
+            raise DtypeError(
+                f"index: positions must be integers or truth values: got {item.dtype}."
+            )
+        return item
+    raise IndexOutOfBounds(
+        "index: only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays "
+        f"are valid indices: got {type(item).__name__}."
+    )
+
+
+def consumed(item: Any) -> int:
+    """How many axes an item takes."""
+    if item is None or item is Ellipsis:
+        return 0
+    return max(item.ndim, 0) if is_mask(item) else 1
+
+
+def is_mask(item: Any) -> bool:
+    """Whether an item is an array of truth values."""
+    if isinstance(item, Tensor):
+        return item.dtype is bool_
+    return isinstance(item, np.ndarray) and item.dtype.kind == "b"
+
+
+def expand_masks(items: list, shape: Sequence[int]) -> list:
+    """The items with masks replaced by the positions that they hold."""
+    out, axis = [], 0
+    for item in items:
+        if not is_mask(item):
+            out.append(item)
+            axis += consumed(item)
+            continue
+        if tuple(item.shape) != tuple(shape[axis : axis + item.ndim]):
+            raise IndexOutOfBounds(
+                f"index: the shape of the mask {tuple(item.shape)} does not match the indexed "
+                f"tensor's {tuple(shape[axis : axis + item.ndim])}."
+            )
+        axis += item.ndim
+        mask = item if isinstance(item, np.ndarray) else array_of(item)
+        out += [None, np.zeros(int(mask), np.int64)] if not mask.ndim else np.nonzero(mask)
+    return out
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """A tensor's value as numpy sees it."""
+    return value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
+
+
+def bound_of(item: slice, size: int) -> tuple[int, int, int]:
+    """A slice as start, stop, step within an axis."""
+    found = [v if v is None else v.__index__() for v in (item.start, item.stop, item.step)]
+    start, stop, step = slice(*found).indices(size)
+    if step <= 0:
+        raise ArgumentError("index: slice step must be positive: use flip() to turn an axis.")
+    return (start, max(stop, start), step)
+
+
+def one_place(item: int, size: int, axis: int) -> tuple[int, int, int]:
+    """One position of an axis as a slice."""
+    if not -size <= item < size:
+        raise IndexOutOfBounds(
+            f"index {item} is out of bounds for dimension {axis} with size {size}"
+        )
+    return (item % size, item % size + 1, 1)
+
+
+# reading
+
+
+@method
+def __getitem__(self: Tensor, index: Any) -> Tensor:
+    """The part of the tensor at an index."""
+    plan = read_index(raw(self).shape, index)
+    shown = apply_view(partial(basic, plan=plan), (self,))
+    if not plan.positions:
+        return shown
+    axes = tuple(axis for axis, _ in plan.positions)
+    arrays = [as_positions(p, plan.shape[axis], axis) for axis, p in plan.positions]
+    return apply(take_at, (shown, axes, *arrays))
+
+
+def basic(x: Node, plan: Plan) -> Node:
+    """The view that integers, slices and None make."""
+    return reshape(slice_(x, plan.bounds), plan.shape)
+
+
+def as_positions(item: Any, size: int, axis: int) -> Tensor:
+    """Positions as an int64 tensor; those known now are checked now."""
+    if isinstance(item, Tensor):
+        if not item.dtype.is_integer:
+            raise DtypeError(f"index: positions must be integers: got {item.dtype.name}.")
+        return item
+    if item.size and not (-size <= item.min() and item.max() < size):
+        bad = item.min() if item.min() < -size else item.max()
+        raise IndexOutOfBounds(
+            f"index {bad} is out of bounds for dimension {axis} with size {size}"
+        )
+    return from_array(item.astype(np.int64))
+
+
+def flat_positions(x: Node, axes: tuple[int, ...], arrays: Sequence[Node]) -> tuple[Node, tuple]:
+    """Positions in the product of the axes, negative ones counted from the end; and their shape."""
+    rank = max(a.rank for a in arrays)
+    shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    flat = None
+    for axis, array in zip(axes, arrays, strict=True):
+        size, place = x.shape[axis], cast(array, int64)
+        place = where(elementwise("lt", place, 0), place + size, place)
+        place = expand(reshape(place, (1,) * (rank - place.rank) + place.shape), shape)
+        flat = place if flat is None else flat * size + place
+    return reshape(flat, (prod(shape),)), shape
+
+
+def leading(x: Node, axes: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
+    """x with the axes first, as one; and the order that brought them there."""
+    order = (*axes, *(k for k in range(x.rank) if k not in axes))
+    rest = tuple(x.shape[k] for k in order[len(axes) :])
+    return reshape(permute(x, order), (prod(x.shape[k] for k in axes), *rest)), order
+
+
+def home_of(axes: tuple[int, ...]) -> int:
+    """Where the axes of positions go: to the place of neighbours, else to the front."""
+    return axes[0] if axes == tuple(range(axes[0], axes[0] + len(axes))) else 0
+
+
+def letters_of(rank: int) -> str:
+    """One letter per axis."""
+    return "abcdefghijklmnopqrstuvwx"[:rank]
+
+
+def take_at(x: Node, axes: tuple[int, ...], *arrays: Node) -> Node:
+    """The elements of x at positions along axes."""
+    flat, shape = flat_positions(x, axes, arrays)
+    table, _ = leading(x, axes)
+    rest = letters_of(table.rank - 1)
+    y = reshape(gather(f"y{rest},z->z{rest}", table, flat), (*shape, *table.shape[1:]))
+    at, count = home_of(axes), len(shape)
+    order = (*range(count, count + at), *range(count), *range(count + at, y.rank))
+    return permute(y, order)
+
+
+# writing
+
+
+@method
+def __setitem__(self: Tensor, index: Any, value: Any) -> None:
+    """Give the part of the tensor at an index other values."""
+    if is_single_mask(index) and set_by_mask(self, plain(index), value):
+        return
+    plan = read_index(raw(self).shape, index)
+    shown = apply_view(partial(basic, plan=plan), (self,))
+    value = as_value(value, self)
+    if plan.positions:
+        axes = tuple(axis for axis, _ in plan.positions)
+        arrays = [as_positions(p, plan.shape[axis], axis) for axis, p in plan.positions]
+        value = apply(put_at, (out_of_sight(shown), value, axes, False, *arrays))
+    write(shown, fitted(node_of(value), raw(shown).shape), value.requires_grad)
+
+
+def is_single_mask(index: Any) -> bool:
+    """Whether an index is one mask and nothing else."""
+    return isinstance(index, (Tensor, np.ndarray, list)) and is_mask(plain(index))
+
+
+def out_of_sight(shown: Tensor) -> Tensor:
+    """What a write reads of the place it goes to."""
+    return shown if shown.requires_grad else alias(shown, (), detached=True)
+
+
+def as_value(value: Any, like: Tensor) -> Tensor:
+    """What is written, as a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return apply(constant_like, (like, value))
+    return from_array(np.asarray(value, like.dtype.numpy))
+
+
+def constant_like(x: Node, value: float) -> Node:
+    """A number in the dtype of x."""
+    return constant(x.arena, value, x.dtype)
+
+
+def fitted(value: Node, shape: tuple[int, ...]) -> Node:
+    """A value with the shape of where it goes; superfluous leading axes of size 1 are dropped."""
+    while value.rank > len(shape) and value.shape[0] == 1:
+        value = reshape(value, value.shape[1:])
+    return expand(value, shape)
+
+
+def set_by_mask(tensor: Tensor, mask: Any, value: Any) -> bool:
+    """Write where a mask holds without evaluating it."""
+    mask = mask if isinstance(mask, Tensor) else from_array(mask)
+    if tuple(mask.shape) != tuple(raw(tensor).shape[: mask.ndim]):
+        return False
+    value = as_value(value, tensor)
+    place = alias(tensor, (), detached=not tensor.requires_grad)
+    result = apply(where_mask, (place, mask, value))
+    write(tensor, node_of(result), result.requires_grad)
+    return True
+
+
+def where_mask(x: Node, mask: Node, value: Node) -> Node:
+    """x with values where the mask holds: one for all, or one for each place in order."""
+    inner = x.shape[mask.rank :]
+    wide = expand(reshape(mask, mask.shape + (1,) * len(inner)), x.shape)
+    value = cast(value, x.dtype)
+    if value.rank <= len(inner):
+        return where(wide, expand(value, x.shape), x)
+    count = prod(mask.shape)
+    number = scan("add", cast(reshape(mask, (count,)), int64), 0) - 1
+    last = value.shape[0] - 1
+    place = elementwise("minimum", elementwise("maximum", number, 0), last)
+    table = expand(value, (value.shape[0], *inner))
+    rest = letters_of(len(inner))
+    return where(wide, reshape(gather(f"y{rest},z->z{rest}", table, place), x.shape), x)
+
+
+def put_at(x: Node, value: Node, axes: tuple[int, ...], accumulate: bool, *arrays: Node) -> Node:
+    """x with values at positions along axes; of several for one place the last stays, or all add."""
+    flat, shape = flat_positions(x, axes, arrays)
+    table, order = leading(x, axes)
+    at, count = home_of(axes), len(shape)
+    rest = table.shape[1:]
+    target = (*rest[:at], *shape, *rest[at:])
+    value = fitted(cast(value, x.dtype), target)
+    value = permute(value, (*range(at, at + count), *range(at), *range(at + count, len(target))))
+    value = reshape(value, (prod(shape), *rest))
+    y = added(table, value, flat) if accumulate else replaced(table, value, flat)
+    y = reshape(y, tuple(x.shape[k] for k in order))
+    return permute(y, tuple(order.index(k) for k in range(x.rank)))
+
+
+def added(table: Node, value: Node, flat: Node) -> Node:
+    """Rows with values added to them."""
+    rest = letters_of(table.rank - 1)
+    return table + scatter("add", f"z{rest},z->y{rest}", value, flat, table.shape[0])
+
+
+def replaced(table: Node, value: Node, flat: Node) -> Node:
+    """Rows with values in their places: positions first, then a gather."""
+    if not flat.size:
+        return table
+    rest = letters_of(table.rank - 1)
+    number = table.arena.node("iota", (), size=flat.size, dtype=int64)
+    winner = scatter("max", "z,z->y", number, flat, table.shape[0])
+    taken = elementwise("ge", winner, 0)
+    place = elementwise("maximum", winner, 0)
+    new = gather(f"z{rest},y->y{rest}", value, place)
+    taken = expand(reshape(taken, taken.shape + (1,) * (table.rank - 1)), table.shape)
+    return where(taken, new, table)
+
+
+def index_put(x: Tensor, indices: Sequence, values: Any, accumulate: bool = False) -> Tensor:
+    """x with values at positions along its first axes."""
+    plan = read_index(raw(x).shape, tuple(indices))
+    axes = tuple(axis for axis, _ in plan.positions)
+    arrays = [as_positions(p, plan.shape[axis], axis) for axis, p in plan.positions]
+    return apply(put_at, (x, as_value(values, x), axes, accumulate, *arrays))
+
+
+@method
+def index_put_(self: Tensor, indices: Sequence, values: Any, accumulate: bool = False) -> Tensor:
+    """Write values at positions along the first axes."""
+    result = index_put(out_of_sight(self), indices, values, accumulate)
+    return write(self, node_of(result), result.requires_grad)
+
+
+@method
+def __iter__(self: Tensor) -> Any:
+    """The parts along the first axis."""
+    if not raw(self).shape:
+        raise TypeError("iteration over a 0-d tensor")
+    return (self[k] for k in range(raw(self).shape[0]))

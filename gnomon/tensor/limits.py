@@ -1,0 +1,174 @@
+"""What the standard lets programs ask about dtypes and about this library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from gnomon import dtypes
+from gnomon.dtypes import DType, dtype_of, promote, weak
+from gnomon.errors import ArgumentError
+from gnomon.tensor.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class FloatLimits:
+    """The limits of a dtype of floats."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    tiny: float
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class IntegerLimits:
+    """The limits of a dtype of integers."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def kind_of(type: Any) -> DType:
+    """The dtype of a tensor, or that a spelling means."""
+    return type.dtype if isinstance(type, Tensor) else dtype_of(type)
+
+
+def finfo(type: Any = None) -> FloatLimits:
+    """The limits of a dtype of floats.
+
+    >>> finfo(dtypes.float32).eps == 2**-23
+    True
+    """
+    dtype = kind_of(dtypes.float32 if type is None else type)
+    found = ml_dtypes.finfo(dtype.numpy)
+    low, high, tiny = float(found.min), float(found.max), float(found.smallest_normal)
+    return FloatLimits(dtype.bits, float(found.eps), high, low, tiny, tiny, dtype)
+
+
+def iinfo(type: Any) -> IntegerLimits:
+    """The limits of a dtype of integers.
+
+    >>> iinfo(dtypes.int8).max
+    127
+    """
+    dtype = kind_of(type)
+    found = np.iinfo(dtype.numpy)
+    return IntegerLimits(dtype.bits, int(found.max), int(found.min), dtype)
+
+
+KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int",),
+    "unsigned integer": ("uint",),
+    "integral": ("int", "uint"),
+    "real floating": ("float",),
+    "complex floating": (),
+    "numeric": ("int", "uint", "float"),
+}
+
+
+def isdtype(dtype: DType, kind: Any) -> bool:
+    """Whether a dtype is of a kind, of one of several, or is another dtype.
+
+    >>> isdtype(dtypes.int8, "integral"), isdtype(dtypes.int8, ("bool", dtypes.int8))
+    (True, True)
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    if isinstance(kind, DType):
+        return dtype is kind
+    if kind not in KINDS:
+        raise ArgumentError(f"isdtype: no such kind: {kind!r}. Use one of {', '.join(KINDS)}.")
+    return dtype.kind in KINDS[kind]
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype of a result of all of these; Python numbers are weak.
+
+    >>> result_type(dtypes.int32, dtypes.float32), result_type(dtypes.int8, 2.5)
+    (gnomon.float32, gnomon.float32)
+    """
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, (bool, int, float))]
+    found = [kind_of(x) for x in arrays_and_dtypes if not isinstance(x, (bool, int, float))]
+    if not found:
+        return result_type(*(dtype_of(type(x)) for x in numbers))
+    dtype = found[0]
+    for other in found[1:]:
+        dtype = promote(dtype, other)
+    for number in numbers:
+        dtype = weak(dtype, number)
+    return dtype
+
+
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The dtype of a result of two."""
+    return promote(dtype_of(type1), dtype_of(type2))
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether values keep their meaning in another dtype.
+
+    >>> can_cast(dtypes.int32, dtypes.int64), can_cast(dtypes.float32, dtypes.int64)
+    (True, False)
+    """
+    start, end = kind_of(from_), dtype_of(to)
+    return promote(start, end) is end
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether a tensor's elements are floats."""
+    return input.dtype.is_floating_point
+
+
+def numel(input: Tensor) -> int:
+    """Number of elements."""
+    return input.numel()
+
+
+class Namespace:
+    """What `__array_namespace_info__()` answers: devices, dtypes, abilities."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What this library can do that others may not."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """Where new tensors are."""
+        return "cpu"
+
+    def devices(self) -> list[str]:
+        """Where tensors can be."""
+        return ["cpu"]
+
+    def default_dtypes(self, *, device: object = None) -> dict[str, DType]:
+        """The dtypes of new tensors."""
+        whole = dtypes.int64
+        return {"real floating": dtypes.float32, "integral": whole, "indexing": whole}
+
+    def dtypes(self, *, device: object = None, kind: Any = None) -> dict[str, DType]:
+        """The dtypes there are, by name."""
+        named = {"bool" if d.name == "bool" else d.name: d for d in dtypes.ALL}
+        return {
+            name: d
+            for name, d in named.items()
+            if not d.is_storage_only and (kind is None or isdtype(d, kind))
+        }
+
+
+def array_namespace_info() -> Namespace:
+    """What the standard calls `__array_namespace_info__`."""
+    return Namespace()

@@ -1,0 +1,123 @@
+"""What each thread keeps while it builds tensors: its arena, its modes, what is still pending.
+
+No graph is walked here: see evaluate.py. Nothing is shared between threads but buffers.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
+
+from gnomon.dtypes import DType
+from gnomon.ir.node import Arena, Node, Shape, copy_into, kind_of
+
+if TYPE_CHECKING:
+    from gnomon.runtime.buffer import Buffer
+
+KEPT_REFERENCES = 4096
+"""So many dead references may gather before the list of pending storages is swept."""
+
+
+class State(threading.local):
+    """One thread's; a capture (gnomon/jit.py) puts others in place for a while."""
+
+    def __init__(self) -> None:
+        self.arena = Arena()
+        self.images: WeakKeyDictionary[Node, Node] = WeakKeyDictionary()
+        self.grad = True
+        self.inference = False
+        self.capture: Any = None
+        self.pending: list[ref[Storage]] = []
+        self.sweep_at = KEPT_REFERENCES
+
+
+state = State()
+
+
+class Storage:
+    """A place that holds a value: the current node. Every alias of a tensor has the same one."""
+
+    __slots__ = ("__weakref__", "node", "released", "tracked", "version")
+
+    def __init__(self, node: Node, tracked: bool = False) -> None:
+        self.node, self.tracked = node, tracked
+        self.version, self.released = 0, False
+        if node.value is None:
+            note(self)
+
+    def set(self, node: Node) -> None:
+        """Replace the value; every alias sees it."""
+        self.node = node
+        self.version += 1
+        note(self)
+
+
+def note(storage: Storage) -> None:
+    """Remember that a storage waits for its value."""
+    pending = state.pending
+    pending.append(ref(storage))
+    if len(pending) > state.sweep_at:
+        waiting()
+        state.sweep_at = 2 * len(state.pending) + KEPT_REFERENCES
+
+
+def waiting() -> dict[Node, list[Storage]]:
+    """The pending nodes that somebody still holds, and by which storages."""
+    found: dict[Node, list[Storage]] = {}
+    kept: dict[int, ref[Storage]] = {}
+    for reference in state.pending:
+        storage = reference()
+        if storage is not None and storage.node.value is None and id(storage) not in kept:
+            kept[id(storage)] = reference
+            found.setdefault(storage.node, []).append(storage)
+    state.pending = list(kept.values())
+    return found
+
+
+_leaf_kinds: dict[tuple[Shape, DType], int] = {}
+
+
+def leaf_kind(shape: Shape, dtype: DType) -> int:
+    """The kind of a leaf of this shape and dtype."""
+    found = _leaf_kinds.get((shape, dtype))
+    if found is None:
+        params = {"shape": shape, "dtype": dtype, "name": ""}
+        found = _leaf_kinds[shape, dtype] = kind_of("input", params)
+    return found
+
+
+def leaf(shape: Shape, dtype: DType, buffer: Buffer) -> Node:
+    """A leaf of this thread's arena that holds a value."""
+    node = state.arena.input(shape, dtype)
+    node.value = buffer
+    return node
+
+
+def at_home(node: Node) -> Node:
+    """A node of another thread, rebuilt in this thread's arena with its history and values."""
+    if node.arena is state.arena:
+        return node
+    if node not in state.images:
+        copy_into(state.arena, [node], Images(state.images))
+    return state.images[node]
+
+
+class Images(dict):
+    """Where copy_into notes its images: values travel along, and leaves keep their buffers."""
+
+    def __init__(self, images: WeakKeyDictionary[Node, Node]) -> None:
+        self.images = images
+
+    def __contains__(self, node: object) -> bool:
+        if node not in self.images and node.value is not None and not node.inputs:
+            self[node] = leaf(node.shape, node.dtype, node.value)
+        return node in self.images
+
+    def __getitem__(self, node: Node) -> Node:
+        return self.images[node]
+
+    def __setitem__(self, node: Node, image: Node) -> None:
+        image.value = node.value
+        image.watch = node.watch
+        self.images[node] = image
