@@ -1,0 +1,35 @@
+"""Every file of operations, imported, so that the registry is complete.
+
+Nothing is defined here; who needs all operations by name imports this and reads registry.OPS.
+"""
+
+from __future__ import annotations
+
+from gnomon.ops import (
+    activations,
+    attention,
+    creation,
+    cross_entropy,
+    diagonals,
+    einsum,
+    elementwise,
+    embedding,
+    indexing,
+    joining,
+    linalg,
+    logic,
+    losses,
+    normalization,
+    reductions,
+    scans,
+    sorting,
+    statistics,
+    views,
+)
+
+FILES = (
+    *(creation, elementwise, logic, activations, reductions, scans, statistics, sorting),
+    *(views, joining, diagonals, indexing, embedding, linalg, einsum),
+    *(normalization, attention, losses, cross_entropy),
+)
+"""In the order in which a reader would want them."""

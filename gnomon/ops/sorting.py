@@ -1,0 +1,258 @@
+"""Order along an axis: sort, topk, medians, quantiles, places in sorted rows.
+
+All compute positions by one stable sort, then fetch values by position; NaN counts as largest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gnomon.dtypes import int32, int64
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import Scalar, cast, constant, elementwise
+from gnomon.ops.arguments import floats_only, one_axis
+from gnomon.ops.lookup_primitives import gather, sort_positions
+from gnomon.ops.primitives import reshape, unsqueeze
+from gnomon.ops.reductions import fold, pick, zero_of
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.scans import LETTERS
+from gnomon.ops.views import part
+
+
+def fetched(x: Node, positions: Node, axis: int) -> Node:
+    """The elements of x at positions along an axis."""
+    own = LETTERS[: x.rank]
+    table = f"{own[:axis]}z{own[axis + 1 :]}"
+    return gather(f"{table},{own}->{own}", x, positions)
+
+
+def np_argsort(x, axis=-1, descending=False, **_):
+    """A stable order by numpy."""
+    if not descending:
+        return np.argsort(x, axis, kind="stable")
+    back = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - back, axis)
+
+
+@op(inline=True, reference=np_argsort)
+def argsort(x: Node, axis: int = -1, descending: bool = False, *, stable: bool = True) -> Node:
+    """Positions that put an axis in order; equals keep theirs.
+
+    Shapes: x (...) -> (...)
+    """
+    axis = one_axis("argsort", axis, x.rank)
+    return sort_positions(x, axis, descending) if x.rank else zero_of(x)
+
+
+@op(
+    reference=lambda x, axis=-1, descending=False, **_: (
+        np.take_along_axis(x, np_argsort(x, axis, descending), axis),
+        np_argsort(x, axis, descending),
+    )
+)
+def sort(
+    x: Node, axis: int = -1, descending: bool = False, *, stable: bool = True
+) -> tuple[Node, Node]:
+    """An axis in order, and where each element stood; equals keep their order.
+
+    Shapes: x (...) -> (...), (...)
+    """
+    axis = one_axis("sort", axis, x.rank)
+    if not x.rank:
+        return x, zero_of(x)
+    found = sort_positions(x, axis, descending)
+    return fetched(x, found, axis), found
+
+
+@op(
+    reference=lambda x, k, axis=-1, largest=True, **_: (
+        np.take_along_axis(x, np_argsort(x, axis, largest).take(range(k), axis), axis),
+        np_argsort(x, axis, largest).take(range(k), axis),
+    )
+)
+def topk(
+    x: Node, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Node, Node]:
+    """The k largest of every row along an axis, in order, and where they stood.
+
+    Shapes: x (...) -> (?), (?)
+    """
+    axis = one_axis("topk", axis, x.rank)
+    if not x.rank:
+        return x, zero_of(x)
+    if not 0 <= k <= x.shape[axis]:
+        raise ArgumentError(f"topk: axis {axis} of x {x.shape} has no {k} elements.")
+    found = part(sort_positions(x, axis, largest), axis, 0, k)
+    return fetched(x, found, axis), found
+
+
+@op(
+    reference=lambda x, k, axis=-1, keepdims=False: (
+        np.sort(x, axis).take(k - 1, axis),
+        np_argsort(x, axis).take(k - 1, axis),
+    )
+)
+def kthvalue(x: Node, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
+    """The k-th smallest of every row along an axis, counted from 1, and where it stood.
+
+    Shapes: x (...) -> (?), (?)
+    """
+    axis = one_axis("kthvalue", axis, x.rank)
+    if not 1 <= k <= (x.shape[axis] if x.rank else 1):
+        raise ArgumentError(f"kthvalue: axis {axis} of x {x.shape} has no {k}-th element.")
+    if not x.rank:
+        return x, zero_of(x)
+    return at_rank(x, axis, part(sort_positions(x, axis), axis, k - 1, k), keepdims)
+
+
+def at_rank(x: Node, axis: int, found: Node, keepdims: bool) -> tuple[Node, Node]:
+    """One element per row, and its position, which keeps the axis of size 1 when it comes."""
+    lone = reshape(found, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    values = pick(x, lone, axis)
+    return (unsqueeze(values, axis), found) if keepdims else (values, lone)
+
+
+@op(
+    reference=lambda x, axis=-1, keepdims=False: (
+        np.sort(x, axis).take((x.shape[axis] - 1) // 2, axis),
+        np_argsort(x, axis).take((x.shape[axis] - 1) // 2, axis),
+    )
+)
+def median_with_positions(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
+    """The middle element of every row along an axis, the lower of two, and where it stood.
+
+    Shapes: x (...) -> (?), (?)
+
+    NaN, if a row has one.
+    """
+    axis = one_axis("median", axis, x.rank)
+    if not x.rank:
+        return x, zero_of(x)
+    size = x.shape[axis]
+    if not size:
+        raise ShapeError(f"median: nothing to choose from: x {x.shape} is empty along {axis}.")
+    order = sort_positions(x, axis)
+    found = part(order, axis, (size - 1) // 2, (size - 1) // 2 + 1)
+    if x.dtype.is_floating_point:
+        broken = fold("or", elementwise("isnan", x), (axis,), True)
+        found = where(broken, part(order, axis, size - 1, size), found)
+    return at_rank(x, axis, found, keepdims)
+
+
+@op(inline=True, reference=lambda x: np.sort(x, None)[(x.size - 1) // 2])
+def median(x: Node) -> Node:
+    """The middle element of all, the lower of two.
+
+    Shapes: x (...) -> ()
+    """
+    return median_with_positions(reshape(x, (x.size,)), 0)[0]
+
+
+@op(
+    reference=lambda x, q, axis=None, keepdims=False, interpolation="linear": np.quantile(
+        x, q, axis, keepdims=keepdims, method=interpolation
+    )
+)
+def quantile(
+    x: Node,
+    q: float,
+    axis: int | None = None,
+    keepdims: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Node:
+    """The value below which a share q of every row lies.
+
+    Shapes: x (...) -> (?)
+
+    interpolation: "linear" between neighbours, or the "lower", "higher" or "nearest" one.
+    """
+    floats_only("quantile", x)
+    if not 0 <= q <= 1:
+        raise ArgumentError(f"quantile: q is a share between 0 and 1: got {q}.")
+    rank = x.rank
+    if axis is None:
+        x, axis, rank = reshape(x, (x.size,)), 0, x.rank
+        value = between_ranks(x, q, 0, interpolation)
+        return reshape(value, (1,) * rank) if keepdims else value
+    axis = one_axis("quantile", axis, x.rank)
+    value = between_ranks(x, q, axis, interpolation)
+    return unsqueeze(value, axis) if keepdims else value
+
+
+def between_ranks(x: Node, q: float, axis: int, interpolation: str) -> Node:
+    """The element at a fractional rank of every row."""
+    exact = q * (x.shape[axis] - 1)
+    low = int(exact)
+    share = exact - low
+    choices = {"lower": 0.0, "higher": 1.0 if share else 0.0, "nearest": float(round(exact)) - low}
+    if interpolation != "linear" and interpolation not in choices:
+        raise ArgumentError(f"quantile: no interpolation {interpolation!r}.")
+    share = choices.get(interpolation, share)
+    order = sort_positions(x, axis)
+    lower = at_rank(x, axis, part(order, axis, low, low + 1), False)[0]
+    if share == 0:
+        return lower
+    upper = at_rank(x, axis, part(order, axis, low + 1, low + 2), False)[0]
+    return lower + (upper - lower) * share
+
+
+# places in what is sorted
+
+
+def np_searchsorted(sorted_sequence, values, right=False, **_):
+    """searchsorted by numpy, for one sorted row."""
+    return np.searchsorted(sorted_sequence, values, "right" if right else "left")
+
+
+@op(reference=np_searchsorted)
+def searchsorted(
+    sorted_sequence: Node,
+    values: Node | Scalar,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+) -> Node:
+    """How many elements of a sorted row stand before each value; on the right, equals too.
+
+    Shapes: sorted_sequence (..., n), values (..., m) -> (..., m)
+    """
+    if not isinstance(values, Node):
+        values = constant(sorted_sequence.arena, values, sorted_sequence.dtype)
+    row = "le" if right or side == "right" else "lt"
+    one_row = sorted_sequence.rank == 1
+    if not one_row and sorted_sequence.shape[:-1] != values.shape[:-1]:
+        raise ShapeError(
+            f"searchsorted: rows differ: {sorted_sequence.shape[:-1]} and {values.shape[:-1]}."
+        )
+    lead = (1,) * values.rank if one_row else (*values.shape[:-1], 1)
+    ahead = reshape(sorted_sequence, (*lead, sorted_sequence.shape[-1]))
+    before = elementwise(row, ahead, unsqueeze(values, values.rank))
+    return fold("add", cast(before, int32 if out_int32 else int64), (before.rank - 1,), False)
+
+
+@op(
+    inline=True,
+    reference=lambda x, boundaries, right=False, **_: np_searchsorted(boundaries, x, right),
+)
+def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool = False) -> Node:
+    """The number of the interval between boundaries in which each element lies.
+
+    Shapes: x (...), boundaries (n) -> (...)
+    """
+    return searchsorted(boundaries, x, out_int32=out_int32, right=right)
+
+
+@op(reference=lambda x, y, invert=False: np.isin(x, y, invert=invert))
+def isin(x: Node, y: Node, *, invert: bool = False) -> Node:
+    """Whether each element of x is among those of y.
+
+    Shapes: x (...), y (?) -> (...)
+    """
+    lone = reshape(x, (*x.shape, 1))
+    among = reshape(y, (1,) * x.rank + (y.size,))
+    found = fold("or", elementwise("eq", lone, among), (x.rank,), False)
+    return elementwise("not", found) if invert else found
