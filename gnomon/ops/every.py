@@ -20,6 +20,7 @@ from gnomon.ops import (
     logic,
     losses,
     normalization,
+    random,
     reductions,
     scans,
     sorting,
@@ -29,7 +30,7 @@ from gnomon.ops import (
 
 FILES = (
     *(creation, elementwise, logic, activations, reductions, scans, statistics, sorting),
-    *(views, joining, diagonals, indexing, embedding, linalg, einsum),
+    *(views, joining, diagonals, indexing, embedding, linalg, einsum, random),
     *(normalization, attention, losses, cross_entropy),
 )
 """In the order in which a reader would want them."""

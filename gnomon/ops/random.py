@@ -1,0 +1,260 @@
+"""Random numbers as a function of a key and of each element's global position: nothing is stored.
+
+A key is two 32-bit words. Every element hashes (key, its position in the whole tensor) by
+Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw, SC 2011), so a shard or a thread computes
+what it would have been in one piece. New keys come from old ones by `fold_in`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gnomon.dtypes import DType, bool_, dtype_of, float32, float64, int64, uint32
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.ir.node import Node, Shape
+from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ops.arguments import floats_only, one_axis
+from gnomon.ops.joining import stack
+from gnomon.ops.lookup_primitives import sort_positions
+from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.reductions import argmax
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.view_primitives import slice_
+
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+ROUNDS = 20
+PARITY = 0x1BD11BDA
+"""What the two key words are joined with to make the third."""
+
+
+def threefry(key: tuple[Node, Node], counter: tuple[Node, Node]) -> tuple[Node, Node]:
+    """Two words of noise for a counter of two words, all uint32."""
+    third = elementwise("xor", elementwise("xor", *key), PARITY)
+    words = (*key, third)
+    a, b = counter[0] + key[0], counter[1] + key[1]
+    for block in range(ROUNDS // 4):
+        for by in ROTATIONS[block % 2]:
+            a = a + b
+            b = elementwise("xor", rotated(b, by), a)
+        a = a + words[(block + 1) % 3]
+        b = b + words[(block + 2) % 3] + (block + 1)
+    return a, b
+
+
+def rotated(x: Node, by: int) -> Node:
+    """The bits of a 32-bit word turned left."""
+    return elementwise(
+        "or", elementwise("shift_left", x, by), elementwise("shift_right", x, 32 - by)
+    )
+
+
+def words_of(key: Node) -> tuple[Node, Node]:
+    """The two words of a key."""
+    if key.shape != (2,) or key.dtype is not uint32:
+        raise DtypeError(f"random: a key is two uint32 words: got {key.dtype.name} {key.shape}.")
+    first, second = (reshape(slice_(key, ((k, k + 1, 1),)), ()) for k in (0, 1))
+    return first, second
+
+
+def positions(key: Node, shape: Shape) -> tuple[Node, Node]:
+    """Each element's place in the tensor laid flat, as two words."""
+    total = math.prod(shape)
+    kind = uint32 if total < 2**32 else dtype_of("uint64")
+    place, step = constant(key.arena, 0, kind), 1
+    for axis in reversed(range(len(shape))):
+        along = key.arena.node("iota", (), size=shape[axis], dtype=kind)
+        lying = reshape(along, tuple(n if k == axis else 1 for k, n in enumerate(shape)))
+        place = place + (lying if step == 1 else lying * step)
+        step *= shape[axis]
+    place = expand(place, shape)
+    if kind is uint32:
+        return place, constant(key.arena, 0, uint32)
+    return cast(place, uint32), cast(elementwise("shift_right", place, 32), uint32)
+
+
+@op
+def fold_in(key: Node, number: Node | int) -> Node:
+    """A new key, as good as independent, for a number.
+
+    Shapes: key (2) -> (2)
+    """
+    if not isinstance(number, Node):
+        number = constant(key.arena, number % 2**32, uint32)
+    word = reshape(cast(number, uint32), ())
+    zero = constant(key.arena, 0, uint32)
+    return stack(list(threefry(words_of(key), (word, zero))), 0)
+
+
+@op
+def random_bits(key: Node, shape: Sequence[int]) -> tuple[Node, Node]:
+    """Two uint32 words of noise for every element.
+
+    Shapes: key (2) -> (?), (?)
+    """
+    return noise(key, tuple(shape))
+
+
+def noise(key: Node, shape: Shape) -> tuple[Node, Node]:
+    """Two words of noise for every element."""
+    first, second = threefry(words_of(key), positions(key, shape))
+    return expand(first, shape), expand(second, shape)
+
+
+def fraction(words: tuple[Node, Node], kind: DType) -> Node:
+    """A number in [0, 1), a multiple of 2^-24, or of 2^-53 in float64."""
+    if kind is not float64:
+        top = elementwise("shift_right", words[0], 8)
+        # through int32, whose conversion every machine has
+        return cast(cast(cast(top, dtype_of("int32")), float32) * 2.0**-24, kind)
+    high = cast(cast(elementwise("shift_right", words[0], 5), int64), float64)
+    low = cast(cast(elementwise("shift_right", words[1], 6), int64), float64)
+    return (high * 2.0**26 + low) * 2.0**-53
+
+
+def floating_kind(name: str, dtype: object) -> DType:
+    """A dtype that must be a float."""
+    kind = dtype_of(dtype)
+    if not kind.is_floating_point:
+        raise DtypeError(f"{name}: gives floats: got {kind.name}.")
+    return kind
+
+
+@op
+def random_uniform(
+    key: Node,
+    shape: Sequence[int],
+    low: float = 0.0,
+    high: float = 1.0,
+    *,
+    dtype: object = float32,
+) -> Node:
+    """Numbers spread evenly over [low, high).
+
+    Shapes: key (2) -> (?)
+    """
+    kind = floating_kind("random_uniform", dtype)
+    work = float64 if kind is float64 else float32
+    share = fraction(noise(key, tuple(shape)), work)
+    if (low, high) != (0.0, 1.0):
+        share = share * (float(high) - float(low)) + float(low)
+    return cast(share, kind)
+
+
+@op
+def random_normal(
+    key: Node,
+    shape: Sequence[int],
+    mean: float = 0.0,
+    std: float = 1.0,
+    *,
+    dtype: object = float32,
+) -> Node:
+    """Numbers of a normal distribution, by Box and Muller: a radius and an angle for each.
+
+    Shapes: key (2) -> (?)
+    """
+    kind = floating_kind("random_normal", dtype)
+    work = float64 if kind is float64 else float32
+    first, second = noise(key, tuple(shape))
+    if work is float64:
+        key_two = fold_in(key, 1)
+        share = fraction((first, second), work)
+        turn = fraction(noise(key_two, tuple(shape)), work)
+    else:
+        share, turn = fraction((first, second), work), fraction((second, first), work)
+    # 1 - share lies in (0, 1], so the logarithm is finite
+    radius = elementwise("sqrt", elementwise("log", 1.0 - share) * -2.0)
+    value = radius * elementwise("cos", turn * (2 * math.pi))
+    value = value if std == 1 else value * float(std)
+    return cast(value if mean == 0 else value + float(mean), kind)
+
+
+@op
+def random_integers(
+    key: Node, low: int, high: int, shape: Sequence[int], *, dtype: object = int64
+) -> Node:
+    """Integers from low up to, not including, high; the bias is below (high − low) / 2^64.
+
+    Shapes: key (2) -> (?)
+    """
+    if high <= low:
+        raise ArgumentError(f"random_integers: no integer lies in [{low}, {high}).")
+    first, second = (cast(v, dtype_of("uint64")) for v in noise(key, tuple(shape)))
+    wide = elementwise("or", elementwise("shift_left", first, 32), second)
+    place = elementwise(
+        "mul_high", wide, expand(constant(key.arena, high - low, wide.dtype), wide.shape)
+    )
+    return cast(cast(place, int64) + low, dtype_of(dtype))
+
+
+@op
+def random_permutation(key: Node, size: int, *, dtype: object = int64) -> Node:
+    """0 … size − 1 in a random order.
+
+    Shapes: key (2) -> (?)
+    """
+    words = [cast(v, dtype_of("uint64")) for v in noise(key, (size,))]
+    wide = elementwise("or", elementwise("shift_left", words[0], 32), words[1])
+    # the sign bit is dropped: signed and unsigned order agree
+    return cast(
+        sort_positions(cast(elementwise("shift_right", wide, 1), int64), 0), dtype_of(dtype)
+    )
+
+
+@op
+def bernoulli(key: Node, p: Node | float, shape: Sequence[int] | None = None) -> Node:
+    """True with probability p, for every element of p or of a shape.
+
+    Shapes: key (2) -> (?)
+    """
+    if isinstance(p, Node):
+        floats_only("bernoulli", p)
+        return elementwise("lt", fraction(noise(key, p.shape), p.dtype), p)
+    if shape is None:
+        raise ShapeError("bernoulli: a probability that is a number needs a shape.")
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"bernoulli: a probability lies between 0 and 1: got {p}.")
+    return below(key, p, tuple(shape))
+
+
+def below(key: Node, p: float, shape: Shape) -> Node:
+    """Where the noise lies below a share of all words."""
+    bound = round(p * 2**32)
+    if bound in (0, 2**32):
+        return expand(constant(key.arena, bound > 0, bool_), shape)
+    return elementwise("lt", noise(key, shape)[0], bound)
+
+
+def dropout_gradient(g: Node, y: Node, x: Node, key: Node, p: float = 0.5):
+    """The same places, scaled alike: the noise is computed again, not kept."""
+    return dropout(g, key, p), None
+
+
+@op(gradient=dropout_gradient)
+def dropout(x: Node, key: Node, p: float = 0.5) -> Node:
+    """x with each element set to 0 with probability p, and the others divided by 1 − p.
+
+    Shapes: x (...), key (2) -> (...)
+    """
+    floats_only("dropout", x)
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"dropout: a probability lies between 0 and 1: got {p}.")
+    if p == 1:
+        return x * 0.0
+    return where(below(key, 1 - p, x.shape), x * (1 / (1 - p)), 0.0)
+
+
+@op
+def random_choice(key: Node, logits: Node, axis: int = -1) -> Node:
+    """A position along an axis, drawn with the chances softmax(logits).
+
+    Shapes: key (2), logits (...) -> (?)
+    """
+    axis = one_axis("random_choice", axis, logits.rank)
+    kind = float64 if logits.dtype is float64 else float32
+    share = fraction(noise(key, logits.shape), kind)
+    # the largest of logits plus Gumbel noise falls on each with its chance
+    gumbel = -elementwise("log", -elementwise("log", share + 2.0**-25))
+    return argmax(cast(logits, kind) + gumbel, axis)
