@@ -57,29 +57,35 @@ def test_what_a_docstring_shows_is_what_happens(path):
     assert not runner.failures, "".join(said)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if list(python_blocks(p))], ids=short)
-def test_what_a_page_shows_runs(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "page"}
-
-    for line, text in python_blocks(page):
-        program = "\n" * (line - 1) + text
-        exec(compile(program, str(page), "exec"), names)
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=short)
-def test_an_example_runs_and_fits_on_a_screen(example, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def run_alone(program: Path, folder: Path) -> None:
+    """Run a file as a user would: a process of its own, in a folder of its own."""
     run = subprocess.run(
-        [sys.executable, "-W", "error", str(example)],
-        cwd=tmp_path,
-        env=environment,
+        [sys.executable, "-W", "error", str(program)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
 
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if list(python_blocks(p))], ids=short)
+def test_what_a_page_shows_runs(page, tmp_path):
+    program = tmp_path / f"{page.stem.replace('-', '_')}.py"
+    lines: list[str] = []
+    for line, text in python_blocks(page):
+        lines += [""] * (line - 1 - len(lines)) + text.splitlines()
+    program.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    run_alone(program, tmp_path)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=short)
+def test_an_example_runs_and_fits_on_a_screen(example, tmp_path):
     assert len(example.read_text(encoding="utf-8").splitlines()) <= LONGEST_EXAMPLE
+
+    run_alone(example, tmp_path)
 
 
 @pytest.mark.unit
