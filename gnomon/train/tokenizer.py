@@ -87,7 +87,7 @@ def encode_files(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
             raise ConfigError(f"corpus: a file spells {END}. Leave it out.")
         ids.append(END_ID)
         ids.extend(encoding.ids)
-    return np.asarray(ids, dtype=np.int32)
+    return np.asarray(ids, dtype=np.int64)
 
 
 def bytes_per_token(tokenizer: Tokenizer) -> np.ndarray:

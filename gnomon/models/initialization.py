@@ -1,0 +1,53 @@
+"""The first weights of a decoder.
+
+Every matrix is normal with deviation 1/sqrt(inputs), so that activations keep their size; those
+that write into the residual stream (o_proj, down_proj) are smaller by sqrt(2 layers), so that it
+does not grow with depth. The embedding has deviation 0.02: the tied head starts near uniform.
+Norm weights start at one. Each parameter's numbers depend on the seed and its name alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+
+import gnomon as gn
+from gnomon import nn
+
+__all__ = ["initialize"]
+
+EMBEDDING = "embed_tokens.weight"
+WRITES_THE_STREAM = ("o_proj.weight", "down_proj.weight")
+
+
+def initialize(model: nn.Module, seed: int) -> None:
+    """Fill a decoder's parameters from a seed."""
+    layers = model.config.num_hidden_layers
+    with gn.no_grad():
+        for name, parameter in model.named_parameters():
+            shape = tuple(parameter.shape)
+            parameter.copy_(gn.from_numpy(first_value(name, shape, layers, seed)))
+
+
+def first_value(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np.ndarray:
+    """One parameter's first value."""
+    if len(shape) == 1:
+        return np.ones(shape, np.float32)
+    deviation = 0.02 if name.endswith(EMBEDDING) else 1 / math.sqrt(shape[1])
+    if name.endswith(WRITES_THE_STREAM):
+        deviation /= math.sqrt(2 * layers)
+    return (normal(name, math.prod(shape), seed) * deviation).astype(np.float32).reshape(shape)
+
+
+def normal(name: str, count: int, seed: int) -> np.ndarray:
+    """Nearly normal numbers that belong to a name: sums of twelve uniform ones, kept as integers.
+
+    Integers, because logarithms and cosines differ in their last bit between processors;
+    the bit generator's raw stream never changes.
+    """
+    key = hashlib.sha256(f"{seed}\0{name}".encode()).digest()
+    words = np.random.Philox(key=np.frombuffer(key[:16], np.uint64)).random_raw(6 * count)
+    halves = words.view(np.uint32).reshape(count, 12).astype(np.int64)
+    return (halves.sum(axis=1) - 6 * 2**32) / 2.0**32

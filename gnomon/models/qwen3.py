@@ -1,0 +1,202 @@
+"""A Qwen3-style dense decoder: what one reads in a page, under Hugging Face's parameter names.
+
+RMSNorm before attention and before the gated MLP, rotary positions, fewer key heads than query
+heads, a norm on every query and key, one matrix for embedding and head. Sizes are in config.py,
+first weights in initialization.py, generation with a cache in gnomon/train/generate.py.
+
+Letters: b batch, t tokens, d width, h query heads, g key heads, k width of a head, v vocabulary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.models.config import Qwen3Config
+from gnomon.nn import functional as F
+
+__all__ = ["Cache", "Qwen3ForCausalLM"]
+
+Cache = list[tuple[gn.Tensor, gn.Tensor]]
+"""Per layer the keys and the values, (b, g, longest, k), of every position so far."""
+
+
+class Attention(nn.Module):
+    """Each position reads from itself and from those before it."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__()
+        width, k = config.hidden_size, config.head_dim
+        self.heads, self.key_heads, self.head_dim = (
+            config.num_attention_heads,
+            config.num_key_value_heads,
+            k,
+        )
+        self.q_proj = nn.Linear(width, self.heads * k, bias=False)
+        self.k_proj = nn.Linear(width, self.key_heads * k, bias=False)
+        self.v_proj = nn.Linear(width, self.key_heads * k, bias=False)
+        self.o_proj = nn.Linear(self.heads * k, width, bias=False)
+        self.q_norm = nn.RMSNorm(k, eps=config.rms_norm_eps)
+        self.k_norm = nn.RMSNorm(k, eps=config.rms_norm_eps)
+
+    def queries_keys_values(self, x_btd: gn.Tensor, turns: tuple[gn.Tensor, gn.Tensor]) -> tuple:
+        """Queries, keys and values with heads in front of positions, turned by position."""
+        b, t, _ = x_btd.shape
+        q_bthk = self.q_norm(self.q_proj(x_btd).reshape(b, t, self.heads, self.head_dim))
+        k_btgk = self.k_norm(self.k_proj(x_btd).reshape(b, t, self.key_heads, self.head_dim))
+        v_btgk = self.v_proj(x_btd).reshape(b, t, self.key_heads, self.head_dim)
+        q_bhtk, k_bgtk = q_bthk.transpose(1, 2), k_btgk.transpose(1, 2)
+        return rotate(q_bhtk, turns), rotate(k_bgtk, turns), v_btgk.transpose(1, 2)
+
+    def join(self, y_bhtk: gn.Tensor) -> gn.Tensor:
+        """What the heads read, side by side and projected."""
+        b, _, t, _ = y_bhtk.shape
+        return self.o_proj(y_bhtk.transpose(1, 2).reshape(b, t, self.heads * self.head_dim))
+
+    def forward(self, x_btd: gn.Tensor, turns: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
+        """Attention over a whole sequence."""
+        q, k, v = self.queries_keys_values(x_btd, turns)
+        return self.join(F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True))
+
+    def extend(
+        self,
+        x_b1d: gn.Tensor,
+        turns: tuple[gn.Tensor, gn.Tensor],
+        cache: tuple[gn.Tensor, gn.Tensor],
+        here: tuple[gn.Tensor, gn.Tensor],
+    ) -> tuple[gn.Tensor, tuple[gn.Tensor, gn.Tensor]]:
+        """Attention of one new position over the cache, and the cache with it.
+
+        `here` says of every cached position whether it is the new one, and whether it may be read.
+        """
+        q, k, v = self.queries_keys_values(x_b1d, turns)
+        new, seen = here
+        keys = gn.where(new, k, cache[0])
+        values = gn.where(new, v, cache[1])
+        y = F.scaled_dot_product_attention(q, keys, values, attn_mask=seen, enable_gqa=True)
+        return self.join(y), (keys, values)
+
+
+class MLP(nn.Module):
+    """A gated layer: what passes is decided by a second product."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__()
+        width, inner = config.hidden_size, config.intermediate_size
+        self.gate_proj = nn.Linear(width, inner, bias=False)
+        self.up_proj = nn.Linear(width, inner, bias=False)
+        self.down_proj = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x_btd: gn.Tensor) -> gn.Tensor:
+        """SwiGLU."""
+        return self.down_proj(F.silu(self.gate_proj(x_btd)) * self.up_proj(x_btd))
+
+
+class Layer(nn.Module):
+    """Attention, then MLP, each on a normalized copy and added back."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__()
+        self.self_attn = Attention(config)
+        self.mlp = MLP(config)
+        self.input_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+
+    def forward(self, x_btd: gn.Tensor, turns: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
+        """One layer over a whole sequence."""
+        x_btd = x_btd + self.self_attn(self.input_layernorm(x_btd), turns)
+        return x_btd + self.mlp(self.post_attention_layernorm(x_btd))
+
+    def extend(
+        self,
+        x_b1d: gn.Tensor,
+        turns: tuple[gn.Tensor, gn.Tensor],
+        cache: tuple[gn.Tensor, gn.Tensor],
+        here: tuple[gn.Tensor, gn.Tensor],
+    ) -> tuple[gn.Tensor, tuple[gn.Tensor, gn.Tensor]]:
+        """One layer for one new position."""
+        y_b1d, cache = self.self_attn.extend(self.input_layernorm(x_b1d), turns, cache, here)
+        x_b1d = x_b1d + y_b1d
+        return x_b1d + self.mlp(self.post_attention_layernorm(x_b1d)), cache
+
+
+class Decoder(nn.Module):
+    """Embedding, layers and the last norm: Hugging Face's `model`."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__()
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList([Layer(config) for _ in range(config.num_hidden_layers)])
+        self.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        cosines, sines = turns_of(config)
+        self.register_buffer("cosines", gn.from_numpy(cosines), persistent=False)
+        self.register_buffer("sines", gn.from_numpy(sines), persistent=False)
+
+
+class Qwen3ForCausalLM(nn.Module):
+    """Scores for the next token at every position."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Decoder(config)
+
+    def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
+        """Scores (b, t, v) of the token that follows each position."""
+        model, length = self.model, tokens_bt.shape[1]
+        turns = model.cosines[:length], model.sines[:length]
+        x_btd = model.embed_tokens(tokens_bt)
+        for layer in model.layers:
+            x_btd = layer(x_btd, turns)
+        return F.linear(model.norm(x_btd), model.embed_tokens.weight)
+
+    def losses(self, window_bt: gn.Tensor) -> gn.Tensor:
+        """Minus the log probability, in nats, of every token of each window but its first."""
+        scores = self(window_bt[:, :-1])
+        b, t, v = scores.shape
+        targets = window_bt[:, 1:].reshape(b * t)
+        return F.cross_entropy(scores.reshape(b * t, v), targets, reduction="none").reshape(b, t)
+
+    def empty_cache(self, batch: int) -> Cache:
+        """A cache that holds nothing yet."""
+        c = self.config
+        shape = (batch, c.num_key_value_heads, c.max_position_embeddings, c.head_dim)
+        return [(gn.zeros(shape), gn.zeros(shape)) for _ in range(c.num_hidden_layers)]
+
+    def extend(
+        self, token_b1: gn.Tensor, position_1: gn.Tensor, cache: Cache
+    ) -> tuple[gn.Tensor, Cache]:
+        """Scores (b, v) after one more token at a position, and the cache with it.
+
+        The position is a tensor and the cache has its full length from the start,
+        so that one compiled program serves every position.
+        """
+        model = self.model
+        places = gn.arange(self.config.max_position_embeddings)
+        here = (places == position_1).reshape(1, 1, -1, 1), (places <= position_1).reshape(1, -1)
+        turns = model.cosines[position_1], model.sines[position_1]
+        x_b1d = model.embed_tokens(token_b1)
+        kept: Cache = []
+        for layer, old in zip(model.layers, cache, strict=True):
+            x_b1d, new = layer.extend(x_b1d, turns, old, here)
+            kept.append(new)
+        return F.linear(model.norm(x_b1d), model.embed_tokens.weight)[:, 0], kept
+
+
+def turns_of(config: Qwen3Config) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine of every position's angle for each half of a head, (longest, k / 2).
+
+    Computed in float64 and rounded once.
+    """
+    half = np.arange(0, config.head_dim, 2) / config.head_dim
+    positions = np.arange(config.max_position_embeddings)
+    angles = np.outer(positions, config.rope_theta**-half)
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+def rotate(x_bhtk: gn.Tensor, turns: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
+    """Turn each pair (i, i + k/2) of a head by its position's angle."""
+    cosine, sine = turns
+    first, second = x_bhtk.chunk(2, dim=-1)
+    return gn.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)

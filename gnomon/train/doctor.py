@@ -1,0 +1,147 @@
+"""What this machine offers, what is off, and why: the text of `gnomon doctor`.
+
+Everything is read, nothing is changed and nothing is measured.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import platform
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from gnomon import __version__, settings
+from gnomon.runtime import device
+from gnomon.train.progress import bytes_text
+
+__all__ = ["Finding", "findings"]
+
+PACKAGES = (
+    "cyclopts",
+    "llvmlite",
+    "ml_dtypes",
+    "msgspec",
+    "numpy",
+    "rich",
+    "safetensors",
+    "tokenizers",
+)
+EXTRAS = {
+    "einops": "rearranging axes by name",
+    "mpi4py": "ranks on several machines",
+    "torch": "the parity tests, and nothing else",
+    "triton": "kernels for NVIDIA GPUs",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, what was found, and whether it is as good as it can be."""
+
+    topic: str
+    text: str
+    good: bool = True
+
+
+def findings() -> Iterator[Finding]:
+    """Everything worth saying, in order."""
+    yield Finding("gnomon", f"{__version__}, Python {platform.python_version()}")
+    yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
+    if platform.system() == "Windows":
+        yield Finding("system", "Windows is not supported yet: use WSL 2 with Ubuntu", good=False)
+    yield from processor()
+    yield from memory()
+    yield from packages()
+    yield from accelerators()
+    yield from files()
+    yield from environment()
+
+
+def processor() -> Iterator[Finding]:
+    """Instructions, cores and caches."""
+    target = device.target()
+    yield Finding("processor", f"{target.cpu}: kernels use {target.name}")
+    limit = settings.current().cpu_features
+    if limit != "auto":
+        yield Finding("processor", f"held to {limit} by GNOMON_CPU_FEATURES", good=False)
+    elif target.name == "avx2":
+        yield Finding("processor", "no AVX-512: this processor does not have it", good=False)
+    elif target.name == "sse2":
+        yield Finding("processor", "no AVX2 with FMA: kernels will be slow here", good=False)
+    usable, present = device.usable_cores(), os.cpu_count() or 1
+    yield Finding("cores", f"{usable} used of {present} processors that the system shows")
+    if usable < present:
+        why = "siblings share a core's arithmetic; affinity and quotas count too"
+        yield Finding("cores", why, good=False)
+    threads = settings.current().num_threads
+    if threads:
+        yield Finding("cores", f"held to {threads} by GNOMON_NUM_THREADS", good=False)
+    sizes = device.caches()
+    levels = (bytes_text(size) for size in (sizes.l1, sizes.l2, sizes.l3))
+    yield Finding("caches", ", ".join(levels))
+
+
+def memory() -> Iterator[Finding]:
+    """How much there is, and how much is free where the system says."""
+    try:
+        page = os.sysconf("SC_PAGE_SIZE")
+        present = page * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        yield Finding("memory", "the system does not say", good=False)
+        return
+    free = page * os.sysconf("SC_AVPHYS_PAGES") if "SC_AVPHYS_PAGES" in os.sysconf_names else None
+    yield Finding("memory", bytes_text(present) + (f", {bytes_text(free)} free" if free else ""))
+
+
+def packages() -> Iterator[Finding]:
+    """Versions of what Gnomon stands on, and what could be added."""
+    yield Finding("packages", ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES))
+    for name, use in EXTRAS.items():
+        if importlib.util.find_spec(name) is None:
+            yield Finding("optional", f"{name} is not installed ({use})", good=False)
+        else:
+            yield Finding("optional", f"{name} {metadata.version(name)} ({use})")
+
+
+def accelerators() -> Iterator[Finding]:
+    """Whether an NVIDIA driver is there; only its library is looked for."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        yield Finding("gpu", "no NVIDIA driver: everything runs on the processor", good=False)
+    else:
+        yield Finding("gpu", "an NVIDIA driver is here; kernels for it are later work", good=False)
+
+
+def files() -> Iterator[Finding]:
+    """The cache of compiled kernels, and the text that `gnomon train` learns from."""
+    cache = settings.current().path_of_cache()
+    if settings.current().cache:
+        sizes = [path.stat().st_size for path in cache.rglob("*") if path.is_file()]
+        yield Finding("cache", f"{cache}: {len(sizes)} files, {bytes_text(sum(sizes))}")
+    else:
+        yield Finding("cache", "off by GNOMON_CACHE: every start compiles again", good=False)
+    library = Path(sysconfig.get_path("stdlib"))
+    there = (library / "tokenize.py").is_file()
+    text = (
+        f"{library}" if there else f"{library} holds no sources: gnomon train needs corpus.folder"
+    )
+    yield Finding("corpus", text, good=there)
+
+
+def environment() -> Iterator[Finding]:
+    """Settings that are not the defaults, and variables that mislead comparisons."""
+    for name in sorted(os.environ):
+        if name.startswith("GNOMON_"):
+            yield Finding("environment", f"{name}={os.environ[name]}")
+    if "OPENBLAS_CORETYPE" in os.environ:
+        text = "OPENBLAS_CORETYPE is set: numpy may be slower here than it could be"
+        yield Finding("environment", text, good=False)
+    if sys.flags.dev_mode:
+        yield Finding("environment", "Python's development mode is on: slower", good=False)

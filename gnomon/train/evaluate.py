@@ -1,0 +1,115 @@
+"""How well a model predicts held-out text, in bits per byte of the text itself.
+
+A window slides over the tokens and only its last `stride` targets count, so each token is counted
+once, with as much context as there is. Bytes are those that the tokens decode to, so
+tokenizers, and compressors like xz, can be compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import gnomon as gn
+from gnomon.errors import ConfigError
+from gnomon.models.qwen3 import Qwen3ForCausalLM
+
+__all__ = ["HeldOut", "Measure", "Window", "cut"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What predicting some text cost."""
+
+    nats: float
+    tokens: int
+    bytes: int
+
+    @property
+    def loss(self) -> float:
+        """Nats per token."""
+        return self.nats / self.tokens
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits per byte of text."""
+        return self.nats / math.log(2) / self.bytes
+
+
+@dataclass(frozen=True)
+class Window:
+    """Tokens that are read together, and which of them count."""
+
+    start: int
+    """Where the window begins."""
+    first: int
+    """The first token that counts."""
+    stop: int
+    """The token after the last that counts."""
+
+
+def cut(tokens: int, length: int, stride: int) -> list[Window]:
+    """Windows of length + 1 tokens in which every token but the first counts exactly once.
+
+    >>> cut(8, 4, 2)
+    [Window(start=0, first=1, stop=3), Window(start=0, first=3, stop=5), \
+Window(start=2, first=5, stop=7), Window(start=3, first=7, stop=8)]
+    """
+    if tokens < length + 1:
+        raise ConfigError(
+            f"train.sequence_length: expected fewer than {tokens}, the tokens held out: "
+            f"got {length}."
+        )
+    windows = []
+    for first in range(1, tokens, stride):
+        stop = min(first + stride, tokens)
+        start = min(max(0, stop - 1 - length), tokens - 1 - length)
+        windows.append(Window(start, first, stop))
+    return windows
+
+
+class HeldOut:
+    """Held-out tokens, ready to be measured again and again with one compiled program."""
+
+    def __init__(
+        self,
+        model: Qwen3ForCausalLM,
+        tokens: np.ndarray,
+        lengths: np.ndarray,
+        shape: tuple[int, int],
+        stride: int,
+    ) -> None:
+        """Take the tokens, every token's bytes, and (windows at once, tokens in a window)."""
+        self.tokens, self.lengths, self.shape = tokens, lengths, shape
+        self.windows = cut(len(tokens), shape[1], stride)
+
+        @gn.compile
+        def losses(window_bt: gn.Tensor) -> gn.Tensor:
+            with gn.no_grad():
+                return model.losses(window_bt)
+
+        self.losses = losses
+
+    def measure(self, quick: int = 0) -> Measure:
+        """Measure everything, or so many windows spread evenly."""
+        chosen = self.windows
+        if 0 < quick < len(chosen):
+            chosen = [chosen[i * len(chosen) // quick] for i in range(quick)]
+        nats = math.fsum(self.nats(chosen))
+        counted = np.concatenate([self.tokens[w.first : w.stop] for w in chosen])
+        return Measure(nats, len(counted), int(self.lengths[counted].sum()))
+
+    def nats(self, chosen: Sequence[Window]) -> Iterator[float]:
+        """What each counted token cost."""
+        batch, length = self.shape
+        for place in range(0, len(chosen), batch):
+            part = chosen[place : place + batch]
+            # the last batch is filled up, so that one program serves all
+            starts = [w.start for w in (*part, *[part[-1]] * (batch - len(part)))]
+            rows = np.stack([self.tokens[s : s + length + 1] for s in starts])
+            found = self.losses(gn.from_numpy(rows)).numpy()
+            for window, row in zip(part, found, strict=False):
+                yield from row[window.first - window.start - 1 : window.stop - window.start - 1]

@@ -1,0 +1,119 @@
+"""What a run says while it runs: a live line on a terminal, a plain one now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+__all__ = ["Progress", "Status", "bytes_text", "duration", "peak_memory"]
+
+PLAIN_EVERY = 10.0
+"""Seconds between plain lines."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a run stands."""
+
+    step: int
+    steps: int
+    loss: float
+    held_out: float | None
+    tokens_per_s: float
+    of_peak: float
+    """Useful arithmetic as a part of the measured peak."""
+    memory: int
+    """Bytes, at most so far."""
+    left: float
+    """Seconds."""
+
+    def __str__(self) -> str:
+        held_out = "-" if self.held_out is None else f"{self.held_out:.3f}"
+        return (
+            f"step {self.step}/{self.steps}  loss {self.loss:.3f}  held-out {held_out}  "
+            f"{self.tokens_per_s:,.0f} tokens/s  {self.of_peak:.0%} of peak  "
+            f"{bytes_text(self.memory)}  {duration(self.left)} left"
+        )
+
+
+class Progress:
+    """Inside `with Progress() as progress:`, `update` shows a status and `say` a lasting line."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(highlight=False, soft_wrap=True)
+        live = self.console.is_terminal
+        self.live = (
+            Live(console=self.console, refresh_per_second=4, transient=True) if live else None
+        )
+        self.shown = 0.0
+
+    def __enter__(self) -> Progress:
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.live:
+            self.live.stop()
+
+    def say(self, line: str) -> None:
+        """Print a line that stays."""
+        self.console.print(Text(line))
+
+    def update(self, status: Status) -> None:
+        """Show where the run stands."""
+        if self.live:
+            self.live.update(Text(str(status), overflow="ellipsis", no_wrap=True))
+            return
+        last = status.step == status.steps
+        if last or status.step == 1 or time.monotonic() - self.shown > PLAIN_EVERY:
+            self.shown = time.monotonic()
+            self.say(str(status))
+
+
+def duration(seconds: float) -> str:
+    """A length of time for people.
+
+    >>> duration(9), duration(75), duration(7260)
+    ('9s', '1m15s', '2h01m')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes for people.
+
+    >>> bytes_text(999), bytes_text(1_500_000)
+    ('999 B', '1.5 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def peak_memory() -> int:
+    """The most memory that this process ever had, in bytes; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

@@ -1,0 +1,50 @@
+"""Ctrl-C and SIGTERM as a wish to stop: the loop saves between two steps and ends.
+
+A second Ctrl-C does not wait.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType, TracebackType
+
+__all__ = ["Stop"]
+
+
+class Stop:
+    """Inside `with Stop() as stop:`, `stop.asked` is the signal that came, or None.
+
+    Only the main thread can listen; elsewhere nothing ever asks.
+    """
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self.asked: signal.Signals | None = None
+        self.before: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> Stop:
+        if threading.current_thread() is threading.main_thread():
+            self.before = {name: signal.signal(name, self.hear) for name in self.SIGNALS}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for name, handler in self.before.items():
+            signal.signal(name, handler)  # type: ignore[arg-type]
+
+    def hear(self, number: int, frame: FrameType | None) -> None:
+        """Remember the first signal; a second one interrupts at once."""
+        if self.asked is not None:
+            raise KeyboardInterrupt
+        self.asked = signal.Signals(number)
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell expects of a process that a signal ended; 0 when none came."""
+        return 128 + self.asked if self.asked is not None else 0

@@ -1,0 +1,66 @@
+"""One training step as one compiled program: losses, gradients, clipping, AdamW.
+
+The learning rate comes in as a tensor, so that its changes replay the same program.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import gnomon as gn
+from gnomon import nn, optim
+from gnomon.models.initialization import EMBEDDING
+from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.train.config import Config
+from gnomon.train.state import optimizer_of
+
+__all__ = ["Step", "make_optimizer"]
+
+
+def make_optimizer(model: Qwen3ForCausalLM, config: Config) -> optim.AdamW:
+    """AdamW in three groups: the embedding, matrices (which decay), norm weights."""
+    chosen = config.optimizer
+    named = list(model.named_parameters())
+    embedding = [name for name, _ in named if name.endswith(EMBEDDING)]
+    matrices = [name for name, p in named if p.ndim == 2 and name not in embedding]
+    norms = [name for name, p in named if p.ndim == 1]
+    groups = [
+        {"names": embedding, "weight_decay": 0.0, "factor": chosen.embedding_factor},
+        {"names": matrices, "weight_decay": chosen.weight_decay, "factor": 1.0},
+        {"names": norms, "weight_decay": 0.0, "factor": 1.0},
+    ]
+    betas = (chosen.beta1, chosen.beta2)
+    return optimizer_of(model, groups, lr=chosen.learning_rate, betas=betas, eps=chosen.eps)
+
+
+class Step:
+    """Takes one step: windows and a learning rate in, loss and gradient norm out."""
+
+    def __init__(self, model: Qwen3ForCausalLM, optimizer: optim.AdamW, config: Config) -> None:
+        parameters = list(model.parameters())
+        largest = config.optimizer.clip_norm
+        self.taken = 0
+
+        @gn.compile
+        def program(window_bt: gn.Tensor, rate: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor]:
+            optimizer.zero_grad()
+            loss = model.losses(window_bt).mean()
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(parameters, largest)
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["factor"]
+            optimizer.step()
+            return loss.detach(), norm
+
+        self.program = program
+
+    def __call__(self, window: np.ndarray, rate: float) -> tuple[float, float]:
+        """Learn from (batch, length + 1) tokens."""
+        found = self.program(gn.from_numpy(window), gn.tensor(rate, dtype=gn.float32))
+        self.taken += 1
+        return found[0].item(), found[1].item()
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels a step became."""
+        return len(self.program.kernels()) if self.taken else 0
