@@ -31,7 +31,7 @@ EMPTY_WORDS = frozenset(
 # files, functions and parameters whose names PyTorch and the array API standard have already chosen
 THEIR_WORDS = frozenset({"data", "src", "utils"})
 # constructors and functions that take what PyTorch's take
-THEIR_PARAMETERS = ("gnomon/nn/", "gnomon/optim/")
+THEIR_PARAMETERS = ("gnomon/nn/", "gnomon/optim/", "gnomon/ops/convolution.py")
 
 BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

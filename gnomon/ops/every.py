@@ -8,18 +8,21 @@ from __future__ import annotations
 from gnomon.ops import (
     activations,
     attention,
+    convolution,
     creation,
     cross_entropy,
     diagonals,
     einsum,
     elementwise,
     embedding,
+    images,
     indexing,
     joining,
     linalg,
     logic,
     losses,
     normalization,
+    pooling,
     random,
     reductions,
     scans,
@@ -31,6 +34,6 @@ from gnomon.ops import (
 FILES = (
     *(creation, elementwise, logic, activations, reductions, scans, statistics, sorting),
     *(views, joining, diagonals, indexing, embedding, linalg, einsum, random),
-    *(normalization, attention, losses, cross_entropy),
+    *(normalization, attention, losses, cross_entropy, convolution, pooling, images),
 )
 """In the order in which a reader would want them."""

@@ -1,0 +1,344 @@
+"""Convolutions and their transposes over one, two and three axes: windows, then one contraction.
+
+The gradient of the input is a convolution of the spread gradient with the turned kernel, so every
+element gathers its own sum; the derived one would add whole windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gnomon.dtypes import DType, accumulator
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast
+from gnomon.ops.arguments import repeated
+from gnomon.ops.linalg import alike
+from gnomon.ops.primitives import contract, reduce, reshape
+from gnomon.ops.registry import Op, op
+from gnomon.ops.view_primitives import pad, permute
+from gnomon.ops.views import flip, part
+from gnomon.ops.windows import Pairs, check_reach, padded_axes, stretches
+
+Numbers = int | Sequence[int]
+Geometry = tuple[Sequence[int], Sequence[int], int]
+"""Stride and dilation per axis, and the number of groups."""
+PLACES, KERNEL = "xyz", "uvw"
+
+
+# the product
+
+
+def grouped(x: Node, axis: int, groups: int) -> Node:
+    """An axis as (groups, size / groups); as it is for one group."""
+    if groups == 1:
+        return x
+    return reshape(x, (*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :]))
+
+
+def convolved(x: Node, weight: Node, geometry: Geometry) -> Node:
+    """Windows of x contracted with the kernel, in the accumulator's dtype; x is padded already."""
+    stride, dilation, groups = geometry
+    windows, inner, places, g = windows_of(x, weight, stride, dilation, groups)
+    right = grouped(reshape(weight, without_ones(weight)), 0, groups)
+    spec = f"n{g}c{places}{inner},{g}oc{inner}->n{g}o{places}"
+    y = contract(spec, windows, right, accumulator(x.dtype))
+    return reshape(y, (y.shape[0], weight.shape[0], *y.shape[y.rank - len(places) :]))
+
+
+def without_ones(weight: Node) -> tuple[int, ...]:
+    """The kernel's shape without its axes of size 1, which need no window."""
+    return (*weight.shape[:2], *(n for n in weight.shape[2:] if n > 1))
+
+
+def windows_of(
+    x: Node, weight: Node, stride: Sequence[int], dilation: Sequence[int], groups: int
+) -> tuple[Node, str, str, str]:
+    """x as (n, groups, channels, places, kernel), and the letters of kernel, places and groups."""
+    for k, (size, step, gap) in enumerate(zip(weight.shape[2:], stride, dilation, strict=True)):
+        if size == 1:
+            x = part(x, 2 + k, 0, x.shape[2 + k], step)
+        else:
+            x = stretches(x, 2 + k, size, step, gap)
+    inner = KERNEL[: len(without_ones(weight)) - 2]
+    return grouped(x, 1, groups), inner, PLACES[: weight.rank - 2], "g" if groups > 1 else ""
+
+
+def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
+    """What each element of the kernel met, summed over samples and places; x is padded already."""
+    stride, dilation, groups = geometry
+    windows, inner, places, letter = windows_of(x, weight, stride, dilation, groups)
+    spec = f"n{letter}o{places},n{letter}c{places}{inner}->{letter}oc{inner}"
+    made = contract(spec, grouped(g, 1, groups), windows, accumulator(x.dtype))
+    return cast(reshape(made, weight.shape), weight.dtype)
+
+
+def spread_back(g: Node, weight: Node, size: Sequence[int], geometry: Geometry) -> Node:
+    """The transpose of `convolved`: from places back to an input with these sizes."""
+    stride, dilation, groups = geometry
+    kernel = weight.shape[2:]
+    if tuple(kernel) == tuple(stride) and max(dilation) == 1:
+        return fitted(tiled(g, weight, groups), size)
+    return slid_back(g, weight, size, geometry)
+
+
+def tiled(g: Node, weight: Node, groups: int) -> Node:
+    """The transpose when windows neither overlap nor leave gaps: each place fills its own tile."""
+    count = g.rank - 2
+    places, inner, letter = PLACES[:count], KERNEL[:count], "g" if groups > 1 else ""
+    pairs = "".join(a + b for a, b in zip(places, inner, strict=True))
+    y = contract(
+        f"n{letter}o{places},{letter}oc{inner}->n{letter}c{pairs}",
+        grouped(g, 1, groups),
+        grouped(weight, 0, groups),
+        accumulator(g.dtype),
+    )
+    sizes = [n * k for n, k in zip(g.shape[2:], weight.shape[2:], strict=True)]
+    return reshape(y, (g.shape[0], weight.shape[1] * groups, *sizes))
+
+
+def slid_back(g: Node, weight: Node, size: Sequence[int], geometry: Geometry) -> Node:
+    """The transpose in general: the turned kernel slides over places spread apart."""
+    stride, dilation, groups = geometry
+    none, kernel = (0, 0), weight.shape[2:]
+    apart = pad(g, (0,) * g.rank, (0,) * g.rank, 0.0, (*none, *(s - 1 for s in stride)))
+    margins = []
+    for n, k, gap, spread in zip(size, kernel, dilation, apart.shape[2:], strict=True):
+        low = (k - 1) * gap
+        margins.append((low, n - spread))
+    turned = flip(weight, tuple(range(2, weight.rank)))
+    swapped = exchanged(turned, groups)
+    ones = (1,) * len(kernel)
+    return convolved(padded_axes(apart, 2, tuple(margins), 0.0), swapped, (ones, dilation, groups))
+
+
+def exchanged(weight: Node, groups: int) -> Node:
+    """The kernel with its output and input channels exchanged within each group."""
+    outputs, inputs, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
+    split = reshape(weight, (groups, outputs // groups, inputs, *kernel))
+    order = (0, 2, 1, *range(3, split.rank))
+    return reshape(permute(split, order), (groups * inputs, outputs // groups, *kernel))
+
+
+def fitted(x: Node, size: Sequence[int]) -> Node:
+    """x cut or continued by zeros to these sizes."""
+    pairs = tuple((0, n - m) for n, m in zip(size, x.shape[2:], strict=True))
+    return padded_axes(x, 2, pairs, 0.0)
+
+
+# the operations
+
+
+def bias_gradient(g: Node, bias: Node) -> Node:
+    """The gradient summed over samples and places."""
+    axes = (0, *range(2, g.rank))
+    return cast(reduce("add", g, axes, accumulator(g.dtype)), bias.dtype)
+
+
+def finished(y: Node, bias: Node | None, kind: DType) -> Node:
+    """The bias added, and one rounding."""
+    if bias is not None:
+        lying = tuple(n if k == 1 else 1 for k, n in enumerate(y.shape))
+        y = y + reshape(cast(bias, y.dtype), lying)
+    return cast(y, kind)
+
+
+def convolution_gradient(
+    g: Node,
+    y: Node,
+    x: Node,
+    weight: Node,
+    bias: Node | None = None,
+    padding: Pairs = (),
+    geometry: Geometry = ((), (), 1),
+):
+    """Of the input: slid back, without the padding; of the kernel: the windows that it met."""
+    whole = padded_axes(x, 2, padding, 0.0)
+    back = spread_back(g, weight, whole.shape[2:], geometry)
+    inner = cast(padded_axes(back, 2, tuple((-a, -b) for a, b in padding), 0.0), x.dtype)
+    parts = (inner, kernel_gradient(g, whole, weight, geometry))
+    return parts if bias is None else (*parts, bias_gradient(g, bias))
+
+
+@op(gradient=convolution_gradient)
+def convolution(
+    x: Node, weight: Node, bias: Node | None, padding: Pairs, geometry: Geometry
+) -> Node:
+    """A kernel slid over x: sums of products over channels and kernel at every place.
+
+    Shapes: x (n, c, ...), weight (o, i, ...) -> (n, o, ...)
+
+    padding is (before, after) per axis, geometry is (stride, dilation, groups).
+    """
+    y = convolved(padded_axes(x, 2, padding, 0.0), weight, geometry)
+    return finished(y, bias, x.dtype)
+
+
+def transposed_gradient(
+    g: Node,
+    y: Node,
+    x: Node,
+    weight: Node,
+    bias: Node | None,
+    padding: Pairs,
+    size: tuple[int, ...],
+    geometry: Geometry,
+):
+    """Of the input: the convolution; of the kernel: windows of the gradient with the input."""
+    whole = padded_axes(g, 2, padding, 0.0)
+    inner = cast(convolved(whole, weight, geometry), x.dtype)
+    parts = (fitted(inner, x.shape[2:]), kernel_gradient(x, whole, weight, geometry))
+    return parts if bias is None else (*parts, bias_gradient(g, bias))
+
+
+@op(gradient=transposed_gradient)
+def transposed_convolution(
+    x: Node,
+    weight: Node,
+    bias: Node | None,
+    padding: Pairs,
+    size: tuple[int, ...],
+    geometry: Geometry,
+) -> Node:
+    """The transpose of a convolution: what its input would get as a gradient.
+
+    Shapes: x (n, i, ...), weight (i, o, ...) -> (n, ?, ...)
+
+    size is that of the result, padding is cut off it.
+    """
+    whole = tuple(n + a + b for n, (a, b) in zip(size, padding, strict=True))
+    y = spread_back(x, weight, whole, geometry)
+    y = padded_axes(y, 2, tuple((-a, -b) for a, b in padding), 0.0)
+    return finished(y, bias, x.dtype)
+
+
+def checked(name: str, x: Node, weight: Node, groups: int, axis: int) -> None:
+    """Refuse channels and axes that do not fit; `axis` is the kernel's axis of input channels."""
+    count = int(name[-2])
+    if x.rank != count + 2 or weight.rank != count + 2:
+        raise ShapeError(
+            f"{name}: x must have {count} axes after its channels, weight after its first two: "
+            f"got x {x.shape}, weight {weight.shape}."
+        )
+    met = weight.shape[axis] * (groups if axis == 1 else 1)
+    if x.shape[1] != met or groups < 1 or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{name}: {x.shape[1]} channels of x {x.shape} in {groups} groups do not fit weight "
+            f"{weight.shape}."
+        )
+
+
+def margins(name: str, padding: Numbers | str, kernel, stride, dilation) -> Pairs:
+    """Padding before and after each axis, from numbers or a word."""
+    if padding == "valid":
+        return tuple((0, 0) for _ in kernel)
+    if padding == "same":
+        if max(stride) > 1:
+            raise ArgumentError(f'{name}: padding="same" needs stride 1: got {tuple(stride)}.')
+        totals = [(k - 1) * gap for k, gap in zip(kernel, dilation, strict=True)]
+        return tuple((n // 2, n - n // 2) for n in totals)
+    if isinstance(padding, str):
+        raise ArgumentError(f'{name}: padding is numbers, "same" or "valid": got {padding!r}.')
+    return tuple((n, n) for n in repeated(name, padding, len(kernel)))
+
+
+def batched(x: Node, count: int) -> tuple[Node, bool]:
+    """x with an axis of samples, and whether it had none."""
+    alone = x.rank == count + 1
+    return (reshape(x, (1, *x.shape)) if alone else x), alone
+
+
+def np_convolution(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """A convolution over any number of axes by numpy, for equal padding on both sides."""
+    count = weight.ndim - 2
+    stride, padding, dilation = (repeated("", v, count) for v in (stride, padding, dilation))
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    axes = tuple(range(2, 2 + count))
+    reach = [(k - 1) * d + 1 for k, d in zip(weight.shape[2:], dilation, strict=True)]
+    views = np.lib.stride_tricks.sliding_window_view(x, reach, axes)
+    steps = (slice(None), slice(None), *(slice(None, None, s) for s in stride))
+    views = views[(*steps, *(slice(None, None, d) for d in dilation))]
+    outputs = weight.shape[0] // groups
+    parts = [
+        np.tensordot(v, w, ((1, *range(-count, 0)), tuple(range(1, 2 + count))))
+        for v, w in zip(
+            np.split(views, groups, 1), np.split(weight, weight.shape[0] // outputs), strict=True
+        )
+    ]
+    y = np.moveaxis(np.concatenate(parts, -1), -1, 1)
+    return y if bias is None else y + bias.reshape(1, -1, *(1,) * count)
+
+
+def convolution_over(count: int) -> Op:
+    """conv1d, conv2d or conv3d."""
+    name = f"conv{count}d"
+
+    def function(
+        x: Node,
+        weight: Node,
+        bias: Node | None = None,
+        stride: Numbers = 1,
+        padding: Numbers | str = 0,
+        dilation: Numbers = 1,
+        groups: int = 1,
+    ) -> Node:
+        x, alone = batched(x, count)
+        checked(name, x, weight, groups, 1)
+        x, weight = alike(name, x, weight)
+        steps, gaps = repeated(name, stride, count), repeated(name, dilation, count)
+        around = margins(name, padding, weight.shape[2:], steps, gaps)
+        check_reach(name, x, around, weight.shape[2:], gaps)
+        y = convolution(x, weight, bias, around, (steps, gaps, groups))
+        return reshape(y, y.shape[1:]) if alone else y
+
+    function.__name__ = name
+    function.__doc__ = f"""A kernel slid over {count} axes of x: sums over channels and kernel.
+
+    Shapes: x (...), weight (o, i, ...) -> (?)
+
+    padding is numbers, "same" or "valid"; groups split channels into that many separate kernels.
+    """
+    function.__module__ = __name__
+    return op(function, inline=True, reference=np_convolution)
+
+
+def transpose_over(count: int) -> Op:
+    """conv_transpose1d, conv_transpose2d or conv_transpose3d."""
+    name = f"conv_transpose{count}d"
+
+    def function(
+        x: Node,
+        weight: Node,
+        bias: Node | None = None,
+        stride: Numbers = 1,
+        padding: Numbers = 0,
+        output_padding: Numbers = 0,
+        groups: int = 1,
+        dilation: Numbers = 1,
+    ) -> Node:
+        x, alone = batched(x, count)
+        checked(name, x, weight, groups, 0)
+        x, weight = alike(name, x, weight)
+        steps, gaps = repeated(name, stride, count), repeated(name, dilation, count)
+        around = tuple((n, n) for n in repeated(name, padding, count))
+        more = repeated(name, output_padding, count)
+        rows = zip(x.shape[2:], weight.shape[2:], steps, gaps, around, more, strict=True)
+        size = tuple((n - 1) * s + (k - 1) * d + 1 - 2 * p + e for n, k, s, d, (p, _), e in rows)
+        y = transposed_convolution(x, weight, bias, around, size, (steps, gaps, groups))
+        return reshape(y, y.shape[1:]) if alone else y
+
+    function.__name__ = name
+    function.__doc__ = f"""The transpose of a convolution over {count} axes.
+
+    Shapes: x (...), weight (i, o, ...) -> (?)
+
+    output_padding lengthens the end of each axis.
+    """
+    function.__module__ = __name__
+    return op(function, inline=True)
+
+
+conv1d, conv2d, conv3d = map(convolution_over, (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(transpose_over, (1, 2, 3))

@@ -1,0 +1,225 @@
+"""Images resized and rearranged: interpolation, pixels into channels, patches into columns.
+
+Resizing between neighbours is a contraction with a small matrix of weights, axis by axis, so that
+its gradient is one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import floor, prod
+
+from gnomon.dtypes import DType, accumulator, float64, int64
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import choice, floats_only, repeated
+from gnomon.ops.indexing import rows
+from gnomon.ops.pooling import adaptive_avg_pool
+from gnomon.ops.primitives import contract, reshape, unsqueeze
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.scans import LETTERS
+from gnomon.ops.view_primitives import permute
+from gnomon.ops.views import repeat
+from gnomon.ops.windows import all_stretches, check_reach, laid_back, padded_axes
+
+Numbers = int | Sequence[int]
+MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area")
+CUBIC = -0.75
+"""The slope of the cubic kernel at distance 1."""
+
+
+@op
+def interpolate(
+    x: Node,
+    size: Numbers | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Node:
+    """x (n, c, ...) resized over its last axes, to sizes or by factors.
+
+    Shapes: x (n, c, ...) -> (?)
+
+    mode: "nearest", "nearest-exact", "linear" and its relatives, "bicubic", or "area".
+    """
+    floats_only("interpolate", x)
+    choice("interpolate", "mode", mode, MODES)
+    count = x.rank - 2
+    if count < 1 or (size is None) == (scale_factor is None):
+        raise ArgumentError(
+            f"interpolate: needs x (n, c, ...) and either size or scale_factor: got x {x.shape}, "
+            f"size {size!r}, scale_factor {scale_factor!r}."
+        )
+    if size is not None:
+        sizes, factors = repeated("interpolate", size, count), (None,) * count
+    else:
+        factors = (scale_factor,) * count if is_one(scale_factor) else tuple(scale_factor)
+        sizes = tuple(floor(n * f) for n, f in zip(x.shape[2:], factors, strict=True))
+        factors = (None,) * count if recompute_scale_factor else factors
+    if mode == "area":
+        return adaptive_avg_pool(x, sizes)
+    for k, (n, factor) in enumerate(zip(sizes, factors, strict=True)):
+        x = resized(x, 2 + k, n, factor, mode, bool(align_corners))
+    return x
+
+
+def is_one(value: object) -> bool:
+    """Whether a factor is one number."""
+    return isinstance(value, int | float)
+
+
+def resized(x: Node, axis: int, size: int, factor: float | None, mode: str, corners: bool) -> Node:
+    """One axis resized."""
+    old = x.shape[axis]
+    # a factor that was given counts, even where the size was rounded
+    scale = old / size if factor is None else 1 / factor
+    if mode.startswith("nearest"):
+        return nearest(x, axis, size, scale, 0.5 if mode == "nearest-exact" else 0.0)
+    if size == old and (corners or scale == 1):
+        return x
+    kind = accumulator(x.dtype)
+    if corners:
+        place = iota(x, size, float64) * ((old - 1) / (size - 1) if size > 1 else 0.0)
+    else:
+        place = (iota(x, size, float64) + 0.5) * scale - 0.5
+    if mode != "bicubic":
+        place = elementwise("maximum", place, 0.0)
+    weights = taps(place, old, kind, cubic if mode == "bicubic" else linear_taps)
+    names = LETTERS[: x.rank]
+    spec = f"{names},z{names[axis]}->{names[:axis]}z{names[axis + 1 :]}"
+    return cast(contract(spec, cast(x, kind), weights, kind), x.dtype)
+
+
+def nearest(x: Node, axis: int, size: int, scale: float, offset: float) -> Node:
+    """Every place takes the old one below it."""
+    old = x.shape[axis]
+    if size % old == 0 and scale == old / size:
+        return repeat(x, size // old, axis)
+    place = elementwise("floor", (iota(x, size, float64) + offset) * scale)
+    index = cast(elementwise("minimum", place, float(old - 1)), int64)
+    return rows(x, axis, index)
+
+
+def iota(x: Node, size: int, dtype: DType) -> Node:
+    """0, 1, 2, ..."""
+    return x.arena.node("iota", (), size=size, dtype=dtype)
+
+
+def linear_taps(share: Node) -> list[tuple[int, Node]]:
+    """Weights of the neighbours below and above."""
+    return [(0, 1.0 - share), (1, share)]
+
+
+def cubic(share: Node) -> list[tuple[int, Node]]:
+    """Weights of the four neighbours."""
+
+    def near(t: Node) -> Node:
+        return (t * (CUBIC + 2) - (CUBIC + 3)) * t * t + 1.0
+
+    def far(t: Node) -> Node:
+        return ((t - 5.0) * t * CUBIC + 8.0 * CUBIC) * t - 4.0 * CUBIC
+
+    rest = 1.0 - share
+    return [(-1, far(share + 1.0)), (0, near(share)), (1, near(rest)), (2, far(rest + 1.0))]
+
+
+def taps(place: Node, old: int, kind: DType, shape: Callable) -> Node:
+    """The matrix (new, old) of weights; neighbours past an end are the end."""
+    below = elementwise("floor", place)
+    columns = reshape(iota(place, old, int64), (1, old))
+    matrix = None
+    for step, weight in shape(place - below):
+        near = elementwise("minimum", elementwise("maximum", below + float(step), 0.0), old - 1.0)
+        here = elementwise("eq", unsqueeze(cast(near, int64), 1), columns)
+        part = where(here, unsqueeze(cast(weight, kind), 1), 0.0)
+        matrix = part if matrix is None else matrix + part
+    return matrix
+
+
+# pixels and channels
+
+
+def whole_parts(name: str, n: int, factor: int) -> int:
+    """n / factor, which must be whole."""
+    if n % factor:
+        raise ShapeError(f"{name}: {n} is not divisible by {factor}.")
+    return n // factor
+
+
+@op
+def pixel_shuffle(x: Node, upscale_factor: int) -> Node:
+    """Channels spread out into finer pixels.
+
+    Shapes: x (..., c, h, w) -> (?)
+    """
+    r, (c, h, w) = upscale_factor, x.shape[-3:]
+    c = whole_parts("pixel_shuffle", c, r * r)
+    lead, k = x.shape[:-3], x.rank - 3
+    split = reshape(x, (*lead, c, r, r, h, w))
+    order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
+    return reshape(permute(split, order), (*lead, c, h * r, w * r))
+
+
+@op
+def pixel_unshuffle(x: Node, downscale_factor: int) -> Node:
+    """Blocks of pixels gathered into channels.
+
+    Shapes: x (..., c, h, w) -> (?)
+    """
+    r, (c, h, w) = downscale_factor, x.shape[-3:]
+    h, w = (whole_parts("pixel_unshuffle", n, r) for n in (h, w))
+    lead, k = x.shape[:-3], x.rank - 3
+    split = reshape(x, (*lead, c, h, r, w, r))
+    order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)
+    return reshape(permute(split, order), (*lead, c * r * r, h, w))
+
+
+# patches
+
+
+@op
+def im2col(
+    x: Node, kernel_size: Numbers, dilation: Numbers = 1, padding: Numbers = 0, stride: Numbers = 1
+) -> Node:
+    """Every window of an image as a column: PyTorch's nn.functional.unfold.
+
+    Shapes: x (n, c, h, w) -> (?)
+    """
+    kernel, gaps, pads, steps = (
+        repeated("unfold", v, 2) for v in (kernel_size, dilation, padding, stride)
+    )
+    around = tuple((p, p) for p in pads)
+    check_reach("unfold", x, around, kernel, gaps)
+    windows = all_stretches(padded_axes(x, 2, around, 0.0), 2, kernel, steps, gaps)
+    n, c, h, w = windows.shape[:4]
+    return reshape(permute(windows, (0, 1, 4, 5, 2, 3)), (n, c * prod(kernel), h * w))
+
+
+@op
+def col2im(
+    x: Node,
+    output_size: Numbers,
+    kernel_size: Numbers,
+    dilation: Numbers = 1,
+    padding: Numbers = 0,
+    stride: Numbers = 1,
+) -> Node:
+    """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold.
+
+    Shapes: x (n, k, l) -> (?)
+    """
+    size, kernel, gaps, pads, steps = (
+        repeated("fold", v, 2) for v in (output_size, kernel_size, dilation, padding, stride)
+    )
+    whole = [n + 2 * p for n, p in zip(size, pads, strict=True)]
+    rows = zip(whole, kernel, gaps, steps, strict=True)
+    places = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in rows]
+    channels = whole_parts("fold", x.shape[1], prod(kernel))
+    if x.shape[2] != prod(places):
+        raise ShapeError(f"fold: needs {prod(places)} columns for {tuple(places)}: got {x.shape}.")
+    windows = reshape(x, (x.shape[0], channels, *kernel, *places))
+    image = laid_back(permute(windows, (0, 1, 4, 5, 2, 3)), 2, whole, steps, gaps)
+    return padded_axes(image, 2, tuple((-p, -p) for p in pads), 0.0)
