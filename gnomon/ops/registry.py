@@ -84,7 +84,7 @@ class Op:
         self.__module__ = function.__module__
         self.__wrapped__ = function
         self._bodies: dict[tuple, tuple[Graph, bool]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @cached_property
     def signature(self) -> inspect.Signature:

@@ -1,0 +1,246 @@
+"""Attention over tensors, and the module of many heads. The operation itself is in gnomon/ops."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from gnomon.dtypes import bool_
+from gnomon.errors import ArgumentError
+from gnomon.nn import init
+from gnomon.nn.linear import NonDynamicallyQuantizableLinear
+from gnomon.nn.module import Module
+from gnomon.nn.parameter import empty_parameter
+from gnomon.ops.registry import OPS
+from gnomon.tensor.creation import ones, zeros
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.random import default_generator
+from gnomon.tensor.tensor import Tensor, apply
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Mix the rows of value by how well each query matches each key."""
+    if is_causal and attn_mask is not None:
+        raise ArgumentError(
+            "scaled_dot_product_attention: is_causal and attn_mask cannot both be given."
+        )
+    t, s = query.shape[-2], key.shape[-2]
+    if is_causal and t != s:
+        attn_mask, is_causal = ones(t, s, dtype=bool_).tril(), False
+    if dropout_p > 0:
+        weights = attention_weights(query, key, attn_mask, is_causal, scale)
+        return drop(weights, dropout_p) @ value
+    return apply(
+        OPS["attention"],
+        (query, key, value),
+        {"causal": is_causal, "scale": scale, "mask": attn_mask},
+    )
+
+
+def attention_weights(
+    query: Tensor, key: Tensor, mask: Tensor | None, causal: bool, scale: float | None
+) -> Tensor:
+    """The shares with which each query mixes the rows."""
+    factor = 1 / sqrt(query.shape[-1]) if scale is None else scale
+    scores = (query * factor) @ key.mT
+    if causal:
+        mask = ones(query.shape[-2], key.shape[-2], dtype=bool_).tril()
+    if mask is not None and mask.dtype is bool_:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    elif mask is not None:
+        scores = scores + mask
+    return FUNCTIONS["softmax"](scores, -1)
+
+
+def drop(x: Tensor, p: float) -> Tensor:
+    """x with elements set to 0 by chance."""
+    return apply(OPS["dropout"], (x, default_generator.key(), float(p)))
+
+
+class MultiheadAttention(Module):
+    """Several attentions side by side over projections of queries, keys and values."""
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: object = None,
+        dtype: object = None,
+    ) -> None:
+        super().__init__()
+        if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
+            raise ArgumentError(
+                f"MultiheadAttention: embed_dim must be divisible by num_heads: got {embed_dim} "
+                f"and {num_heads}."
+            )
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
+        self.dropout, self.batch_first = dropout, batch_first
+        self.head_dim, self.add_zero_attn = embed_dim // num_heads, add_zero_attn
+        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+        self._make_projections()
+        if bias:
+            self.in_proj_bias = empty_parameter(3 * embed_dim)
+        else:
+            self.register_parameter("in_proj_bias", None)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias)
+        if add_bias_kv:
+            self.bias_k, self.bias_v = (empty_parameter(1, 1, embed_dim) for _ in "kv")
+        else:
+            self.bias_k = self.bias_v = None
+        self._reset_parameters()
+        if dtype is not None:
+            self.to(dtype)
+
+    def _make_projections(self) -> None:
+        width = self.embed_dim
+        if self._qkv_same_embed_dim:
+            self.in_proj_weight = empty_parameter(3 * width, width)
+            names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+        else:
+            self.q_proj_weight = empty_parameter(width, width)
+            self.k_proj_weight = empty_parameter(width, self.kdim)
+            self.v_proj_weight = empty_parameter(width, self.vdim)
+            names = ("in_proj_weight",)
+        for name in names:
+            self.register_parameter(name, None)
+
+    def _reset_parameters(self) -> None:
+        if self._qkv_same_embed_dim:
+            init.xavier_uniform_(self.in_proj_weight)
+        else:
+            for weight in (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+                init.xavier_uniform_(weight)
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+        for bias in (self.bias_k, self.bias_v):
+            if bias is not None:
+                init.xavier_normal_(bias)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The mixed values, and the weights (averaged over heads) when they are wanted."""
+        alone = query.ndim == 2
+        if alone:
+            query, key, value = (x.unsqueeze(0) for x in (query, key, value))
+            key_padding_mask = None if key_padding_mask is None else key_padding_mask[None]
+        elif not self.batch_first:
+            query, key, value = (x.transpose(0, 1) for x in (query, key, value))
+        q, k, v = self._project(query, key, value)
+        k, v = self._extended(k, v)
+        mask = self._mask(query, k.shape[2], key_padding_mask, attn_mask)
+        mixed, weights = self._mix(q, k, v, mask, need_weights)
+        mixed = mixed.transpose(1, 2).reshape(query.shape[0], query.shape[1], self.embed_dim)
+        mixed = self.out_proj(mixed)
+        if weights is not None and average_attn_weights:
+            weights = weights.mean(dim=1)
+        if alone:
+            return mixed[0], None if weights is None else weights[0]
+        return (mixed if self.batch_first else mixed.transpose(0, 1)), weights
+
+    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        """Queries, keys and values by heads: (b, h, t, k)."""
+        width = self.embed_dim
+        if self._qkv_same_embed_dim:
+            weights = [self.in_proj_weight[k * width : (k + 1) * width] for k in range(3)]
+        else:
+            weights = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
+        biases: list[Any] = [None] * 3
+        if self.in_proj_bias is not None:
+            biases = [self.in_proj_bias[k * width : (k + 1) * width] for k in range(3)]
+        made = [
+            FUNCTIONS["linear"](x, w, b)
+            for x, w, b in zip((query, key, value), weights, biases, strict=True)
+        ]
+        return [self._split(x) for x in made]
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.reshape(x.shape[0], x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
+
+    def _extended(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values with a learned or a zero position behind them."""
+        pairs = []
+        for x, bias in ((k, self.bias_k), (v, self.bias_v)):
+            parts = [x]
+            if bias is not None:
+                parts.append(self._split(bias.expand(x.shape[0], 1, self.embed_dim)))
+            if self.add_zero_attn:
+                parts.append(zeros(*x.shape[:2], 1, x.shape[3], dtype=x.dtype))
+            pairs.append(FUNCTIONS["cat"](parts, dim=2) if len(parts) > 1 else x)
+        return pairs[0], pairs[1]
+
+    def _mask(
+        self, query: Tensor, keys: int, padding: Tensor | None, attn_mask: Tensor | None
+    ) -> Tensor | None:
+        """One mask of scores, broadcast over (b, h, t, s)."""
+        found = None
+        if attn_mask is not None:
+            if attn_mask.ndim == 3:
+                attn_mask = attn_mask.reshape(-1, self.num_heads, *attn_mask.shape[1:])
+            found = widened(attn_mask, keys)
+        if padding is not None:
+            more = widened(padding[:, None, None, :], keys)
+            found = more if found is None else joined(found, more, query.dtype)
+        if found is not None and found.dtype is bool_:
+            return ~found
+        return found
+
+    def _mix(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        p = self.dropout if self.training else 0.0
+        if not need_weights:
+            return scaled_dot_product_attention(q, k, v, mask, p), None
+        weights = attention_weights(q, k, mask, False, None)
+        weights = drop(weights, p) if p else weights
+        return weights @ v, weights
+
+
+def widened(mask: Tensor, keys: int) -> Tensor:
+    """A mask that lets added positions be seen."""
+    missing = keys - mask.shape[-1]
+    if not missing:
+        return mask
+    return FUNCTIONS["pad"](mask, (0, missing))
+
+
+def joined(left: Tensor, right: Tensor, dtype: Any) -> Tensor:
+    """Two masks, where PyTorch's True hides, as one."""
+    if left.dtype is bool_ and right.dtype is bool_:
+        return left | right
+    return additive(left, dtype) + additive(right, dtype)
+
+
+def additive(mask: Tensor, dtype: Any) -> Tensor:
+    """A mask as numbers that are added to scores."""
+    if mask.dtype is not bool_:
+        return mask
+    return zeros(tuple(mask.shape), dtype=dtype).masked_fill(mask, float("-inf"))
+
+

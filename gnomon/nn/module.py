@@ -1,0 +1,414 @@
+"""Module: parameters, buffers and submodules under names, calls with hooks, training and modes.
+
+Saving and loading are in states.py; containers of modules in containers.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+from gnomon.dtypes import dtype_of
+from gnomon.errors import ArgumentError
+from gnomon.ir.provenance import _scope
+from gnomon.jit import compile as compile_function
+from gnomon.nn.parameter import Buffer, Parameter
+from gnomon.nn.states import Stateful
+from gnomon.tensor.autograd import Handle, no_grad
+from gnomon.tensor.conversions import target
+from gnomon.tensor.tensor import Tensor
+
+_hook_numbers = count()
+
+
+class Module(Stateful):
+    """Base of all parts of a model: assign parameters and modules to attributes, define forward()."""
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+
+    def __init__(self) -> None:
+        put = object.__setattr__
+        put(self, "training", True)
+        for name in ("_parameters", "_buffers", "_modules"):
+            put(self, name, {})
+        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
+            put(self, name, {})
+        put(self, "_not_saved", set())
+        put(self, "_label", "")
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """What the module computes; every module defines its own."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """forward(), with hooks, under the module's name."""
+        before = _scope.modules
+        _scope.modules = (*before, self._label) if self._label else before
+        try:
+            if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
+                return self.forward(*inputs, **named)
+            return self._hooked(inputs, named)
+        finally:
+            _scope.modules = before
+
+    def _hooked(self, inputs: tuple, named: dict[str, Any]) -> Any:
+        """forward() between its hooks."""
+        for hook, with_named in list(self._forward_pre_hooks.values()):
+            answer = hook(self, inputs, named) if with_named else hook(self, inputs)
+            if answer is not None and with_named:
+                inputs, named = answer
+            elif answer is not None:
+                inputs = answer if isinstance(answer, tuple) else (answer,)
+        output = self.forward(*inputs, **named)
+        for hook, with_named in list(self._forward_hooks.values()):
+            given = (self, inputs, named, output) if with_named else (self, inputs, output)
+            answer = hook(*given)
+            output = output if answer is None else answer
+        for hook in list(self._backward_hooks.values()):
+            watch_output(self, hook, output)
+        return output
+
+    # attributes
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter):
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            self._forget(name)
+            self.add_module(name, value)
+        elif isinstance(value, Buffer):
+            self._forget(name)
+            self.register_buffer(name, value, value.persistent)
+        else:
+            self._set_plain(name, value)
+
+    def _set_plain(self, name: str, value: Any) -> None:
+        """Assign what is no parameter and no module; None empties a place of one."""
+        kept = self.__dict__
+        for place in ("_parameters", "_buffers", "_modules"):
+            if name in kept.get(place, ()):
+                if value is not None and not (place == "_buffers" and isinstance(value, Tensor)):
+                    raise TypeError(
+                        f"cannot assign '{type(value).__name__}' as {place[1:-1]} '{name}' "
+                        f"({place[1:-1]} or None expected)"
+                    )
+                kept[place][name] = value
+                return
+        object.__setattr__(self, name, value)
+
+    def _forget(self, name: str) -> None:
+        """Free a name for another kind of value."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign before Module.__init__() call")
+        self.__dict__.pop(name, None)
+        for place in (self._parameters, self._buffers, self._modules):
+            place.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        for place in ("_parameters", "_buffers", "_modules"):
+            found = self.__dict__.get(place, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name: str) -> None:
+        for place in (self._parameters, self._buffers, self._modules):
+            if name in place:
+                del place[name]
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Keep a parameter under a name."""
+        check_name(self, name)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' "
+                "(nn.Parameter or None required)"
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Keep a tensor that no optimizer changes under a name."""
+        check_name(self, name)
+        self._buffers[name] = tensor
+        (self._not_saved.discard if persistent else self._not_saved.add)(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Keep a module under a name."""
+        check_name(self, name)
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+        self._modules[name] = module
+        if module is not None:
+            object.__setattr__(module, "_label", name)
+
+    register_module = add_module
+
+    # walks
+
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all inside it, each once, with its path."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                path = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, path, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all inside it, each once."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly inside, with their names."""
+        seen: set[Module] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly inside."""
+        return (module for _, module in self.named_children())
+
+    def _named(
+        self, place: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        """Parameters or buffers with their paths, each once."""
+        seen: set[int] = set()
+        owners = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        )
+        for path, module in owners:
+            for name, value in getattr(module, place).items():
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield (f"{path}.{name}" if path else name), value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their paths; one that is shared comes once."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters; one that is shared comes once."""
+        return (value for _, value in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their paths."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers."""
+        return (value for _, value in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path."""
+        found = self
+        for name in filter(None, target.split(".")):
+            found = getattr(found, name)
+            if not isinstance(found, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return found
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path."""
+        path, _, name = target.rpartition(".")
+        return self.get_submodule(path)._parameters[name]
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a path."""
+        path, _, name = target.rpartition(".")
+        return self.get_submodule(path)._buffers[name]
+
+    # changes
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call fn on every module inside, then on this one."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Module:
+        """Replace the values of all parameters, gradients and buffers."""
+        for module in self.modules():
+            with no_grad():
+                for value in module._parameters.values():
+                    if value is not None:
+                        value.data = fn(value.data)
+                        value._rare = renewed(value, fn)
+                for name, value in module._buffers.items():
+                    if value is not None:
+                        module._buffers[name] = fn(value)
+        return self
+
+    def to(self, *args: Any, **named: Any) -> Module:
+        """Cast floating parameters and buffers to a dtype."""
+        dtype = target(args, {k: v for k, v in named.items() if k in ("dtype", "device")})
+        if dtype is None:
+            return self
+        if not dtype.is_floating_point:
+            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got {dtype}")
+        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
+
+    def type(self, dst_type: object) -> Module:
+        """Cast all parameters and buffers to a dtype."""
+        return self._apply(lambda t: t.to(dtype_of(dst_type)))
+
+    def float(self) -> Module:
+        """Floats as float32."""
+        return self.to(dtype_of("float32"))
+
+    def double(self) -> Module:
+        """Floats as float64."""
+        return self.to(dtype_of("float64"))
+
+    def half(self) -> Module:
+        """Floats as float16."""
+        return self.to(dtype_of("float16"))
+
+    def bfloat16(self) -> Module:
+        """Floats as bfloat16."""
+        return self.to(dtype_of("bfloat16"))
+
+    def cpu(self) -> Module:
+        """Itself: everything is in main memory."""
+        return self
+
+    def cuda(self, device: object = None) -> Module:
+        """Refused: this build computes on the CPU."""
+        return self.to(device="cuda")
+
+    def train(self, mode: bool = True) -> Module:
+        """Switch the training behaviour of dropout and batch norm."""
+        if not isinstance(mode, bool):
+            raise ArgumentError(f"train: training mode is expected to be boolean: got {mode!r}.")
+        for module in self.modules():
+            object.__setattr__(module, "training", mode)
+        return self
+
+    def eval(self) -> Module:
+        """Switch to the behaviour of use."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Say whether gradients are wanted for all parameters."""
+        for value in self.parameters():
+            value.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to 0."""
+        for value in self.parameters():
+            if value.grad is None:
+                continue
+            if set_to_none:
+                value.grad = None
+            else:
+                value.grad = value.grad.detach().zero_()
+
+    def compile(self, *args: Any, **options: Any) -> None:
+        """Compile this module's forward in place."""
+        object.__setattr__(self, "forward", compile_function(self.forward, *args, **options))
+
+    # hooks
+
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Call hook(module, inputs, output) after every forward."""
+        return attached(self._forward_hooks, (hook, with_kwargs), prepend)
+
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
+        """Call hook(module, inputs) before every forward."""
+        return attached(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call hook(module, (), gradients of outputs) when they are known."""
+        return attached(self._backward_hooks, hook, prepend)
+
+    # text
+
+    def extra_repr(self) -> str:
+        """What to say about the module in its one line."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        inside = [f"({name}): {indented(repr(m))}" for name, m in self._modules.items()]
+        extra = self.extra_repr()
+        if not inside:
+            return f"{self._get_name()}({extra})"
+        lines = "".join(f"  {line}\n" for line in ([extra] if extra else []) + inside)
+        return f"{self._get_name()}(\n{lines})"
+
+
+def renewed(value: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:
+    """The rare parts of a parameter whose value was replaced: its gradient follows."""
+    if value._rare is not None and value._rare.grad is not None:
+        value._rare.grad = fn(value._rare.grad)
+    return value._rare
+
+
+def check_name(module: Module, name: str) -> None:
+    """Refuse names that cannot be part of a path."""
+    if "." in name:
+        raise KeyError(f'a name can\'t contain ".", got: {name}')
+    if name == "":
+        raise KeyError('a name can\'t be empty string ""')
+    if hasattr(type(module), name) and not isinstance(getattr(type(module), name), property):
+        raise KeyError(f"attribute '{name}' already exists")
+
+
+def attached(hooks: dict, hook: Any, prepend: bool) -> Handle:
+    """Add a hook after the others, or before them."""
+    key = next(_hook_numbers)
+    if prepend:
+        others = dict(hooks)
+        hooks.clear()
+        hooks[key] = hook
+        hooks.update(others)
+    else:
+        hooks[key] = hook
+    return Handle(hooks, key)
+
+
+def watch_output(module: Module, hook: Callable, output: Any) -> None:
+    """Call a backward hook with the gradient of a module's output."""
+    first = output[0] if isinstance(output, (tuple, list)) else output
+    if isinstance(first, Tensor) and first.requires_grad:
+        first.register_hook(lambda gradient: hook(module, (), (gradient,)) and None)
+
+
+def indented(text: str) -> str:
+    """A text of several lines, all but the first moved in."""
+    return text.replace("\n", "\n  ")
