@@ -1,0 +1,264 @@
+"""Attention forward: softmax over blocks of keys as they come, scores never in memory as a whole.
+
+For each block of queries, and blocks of keys ascending: the running maximum and sum of each query
+are brought up to date, what was gathered so far is scaled down, and the block's values are added
+in one chain over its keys. A query that sees no key gives 0. What a block is: attention_parts.py.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from gnomon.codegen.emitter import LANES, Emitter, Module, vector
+from gnomon.codegen.kernels.attention_parts import (
+    BLOCK_KEYS,
+    BLOCK_QUERIES,
+    KERNEL,
+    AttentionSpec,
+    Parts,
+    most,
+    panels,
+)
+from gnomon.codegen.kernels.sharing import part
+from gnomon.codegen.machine import Machine
+from gnomon.codegen.math import FUNCTIONS
+
+
+def emit_attention(module: Module, name: str, spec: AttentionSpec, machine: Machine) -> int:
+    """Define kernel `name`, which writes out and lse; gives the bytes of scratch per thread."""
+    return Forward(Parts(module, name, spec, machine)).write()
+
+
+class Forward:
+    """Writes the forward kernel.
+
+    Keys are rows of A and queries columns of B, so a tile of scores has queries in its lanes; it
+    is then, as it stands, a panel of B for the product with the values.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts, self.spec, self.tile = parts, parts.spec, parts.tile
+        self.key_panels = panels(BLOCK_KEYS, self.tile.rows)
+        self.value_panels = panels(self.spec.value_width, self.tile.rows)
+        self.query_panels = BLOCK_QUERIES // self.tile.columns
+        # values in scratch: a block of keys, of values, a panel of queries, of results
+        self.key_block = self.key_panels * self.tile.rows * self.spec.width
+        self.value_block = self.value_panels * self.tile.rows * BLOCK_KEYS
+        self.query_panel = self.spec.width * self.tile.columns
+        self.result = self.value_panels * self.tile.rows * self.tile.columns
+
+    def write(self) -> int:
+        """Everything; gives the bytes of scratch."""
+        parts, spec, tile = self.parts, self.spec, self.tile
+        for operand, name in ((spec.k, "pack_k"), (spec.q, "pack_q")):
+            size = spec.keys if operand is spec.k else spec.queries
+            width = tile.rows if operand is spec.k else tile.columns
+            parts.packer(name, width, (size, operand.row), (spec.width, operand.column))
+        parts.packer(
+            "pack_v", tile.rows, (spec.value_width, spec.v.column), (spec.keys, spec.v.row)
+        )
+        parts.reserve("k", spec.key_blocks * self.key_block)
+        parts.reserve("v", spec.key_blocks * self.value_block)
+        parts.reserve("q", self.query_panels * self.query_panel)
+        parts.reserve("scores", self.key_panels * tile.rows * tile.columns)
+        for label in ("top", "sum"):
+            parts.reserve(label, BLOCK_QUERIES)
+        parts.reserve("results", self.query_panels * self.result)
+        parts.multiplier()
+        parts.filler()
+        parts.turner()
+        parts.row_writer("write_out", spec.value_width, spec.out.column)
+        self.write_softmax()
+        self.write_close()
+        self.kernel()
+        return parts.bytes
+
+    def write_softmax(self) -> None:
+        """softmax(scores, keys, limit, top, sum, results): one panel of queries meets a block.
+
+        `limit` is the last key that the first query sees, counted from the block's first.
+        """
+        parts = self.parts
+        pointers = [("ptr", label) for label in ("scores", "top", "sum", "results")]
+        e = parts.start("softmax", *pointers, ("i64", "keys"), ("i64", "limit"))
+        parts.each_group(e, lambda lane: self.softmax_group(e, lane))
+        e.ret()
+
+    def softmax_group(self, e: Emitter, lane: str) -> None:
+        """The same for 16 queries."""
+        parts, a, columns = self.parts, self.parts.algebra(e), self.tile.columns
+        kind, scale, never = vector(self.spec.scalar), a.const(self.spec.scale), a.const(-inf)
+        limit = parts.spread(e, e.add("%limit", lane))
+        limit = e.value(f"add {vector('i32')} {limit}, {parts.lane_numbers()}")
+        scores = parts.skip(e, "%scores", (lane, 1))
+
+        def hide(key: str, score: str, instead: str) -> str:
+            if not self.spec.causal:
+                return score
+            seen = e.value(f"icmp sle {vector('i32')} {parts.spread(e, key)}, {limit}")
+            return a.select(seen, score, instead)
+
+        def larger(key: str, top: str) -> list[str]:
+            return [a.maximum(top, hide(key, parts.value_at(e, scores, (key, columns)), never))]
+
+        (highest,) = e.loop(0, "%keys", 1, larger, [(kind, never)])
+        old = parts.value_at(e, "%top", (lane, 1))
+        top = a.maximum(old, a.mul(highest, scale))
+        # with nothing seen yet, any finite number will do
+        base = a.select(a.equal(top, never), a.const(0.0), top)
+        shrink = FUNCTIONS["exp"](a, a.sub(old, base))
+
+        def weigh(key: str, total: str) -> list[str]:
+            score = parts.value_at(e, scores, (key, columns))
+            weight = FUNCTIONS["exp"](a, a.fma(score, scale, a.neg(base)))
+            weight = hide(key, weight, a.const(0.0))
+            parts.put(e, weight, scores, (key, columns))
+            return [a.add(total, weight)]
+
+        total = a.mul(parts.value_at(e, "%sum", (lane, 1)), shrink)
+        (total,) = e.loop(0, "%keys", 1, weigh, [(kind, total)])
+        parts.put(e, top, "%top", (lane, 1))
+        parts.put(e, total, "%sum", (lane, 1))
+        self.rescale(e, lane, lambda value: a.mul(value, shrink))
+
+    def rescale(self, e: Emitter, lane: str, change) -> None:
+        """Change what 16 queries have gathered, all columns of the values."""
+        parts, columns = self.parts, self.tile.columns
+
+        def one(row: str) -> None:
+            place = (row, columns), (lane, 1)
+            parts.put(e, change(parts.value_at(e, "%results", *place)), "%results", *place)
+
+        e.loop(0, self.spec.value_width, 1, one)
+
+    def write_close(self) -> None:
+        """close(top, sum, results): divide by the sums; top becomes log(sum(exp(scores)))."""
+        parts = self.parts
+        e = parts.start("close", *(("ptr", label) for label in ("top", "sum", "results")))
+
+        def group(lane: str) -> None:
+            a = parts.algebra(e)
+            total = parts.value_at(e, "%sum", (lane, 1))
+            divisor = a.select(a.equal(total, a.const(0.0)), a.const(1.0), total)
+            self.rescale(e, lane, lambda value: a.div(value, divisor))
+            top = parts.value_at(e, "%top", (lane, 1))
+            parts.put(e, a.add(top, FUNCTIONS["log"](a, total)), "%top", (lane, 1))
+
+        parts.each_group(e, group)
+        e.ret()
+
+    def kernel(self) -> None:
+        """Each thread takes a run of blocks of queries, counted through heads and batches."""
+        parts, spec = self.parts, self.spec
+        e = self.e = parts.module.function(parts.name, KERNEL)
+        per_pair = spec.group * spec.query_blocks
+        low, high = part(e, spec.pairs * per_pair, "%thread", "%threads")
+
+        def pair(number: str) -> None:
+            done = e.mul(number, per_pair)
+            self.pack_pair(number)
+            first, last = most(e, e.sub(low, done), 0), e.least(e.sub(high, done), per_pair)
+            e.loop(first, last, 1, lambda unit: self.one_block(number, unit))
+
+        if per_pair and spec.pairs:
+            last = e.value(f"udiv i64 {e.add(high, per_pair - 1)}, {per_pair}")
+            some = e.value(f"icmp slt i64 {low}, {high}")
+            last = e.value(f"select i1 {some}, i64 {last}, i64 0")
+            e.loop(e.value(f"udiv i64 {low}, {per_pair}"), last, 1, pair)
+        e.ret()
+
+    def pack_pair(self, number: str) -> None:
+        """Copy the keys and values of one head into panels, block by block."""
+        e, parts, spec = self.e, self.parts, self.spec
+        batch = e.value(f"udiv i64 {number}, {spec.key_heads}")
+        head = e.value(f"urem i64 {number}, {spec.key_heads}")
+        k, v = parts.head(e, spec.k, batch, head), parts.head(e, spec.v, batch, head)
+
+        def block(index: str) -> None:
+            start = e.mul(index, BLOCK_KEYS)
+            length = e.least(e.sub(str(spec.keys), start), BLOCK_KEYS)
+            rows = e.value(f"udiv i64 {e.add(length, self.tile.rows - 1)}, {self.tile.rows}")
+            into = parts.skip(e, parts.at(e, "k"), (index, self.key_block))
+            parts.pack(e, "pack_k", k, (start, rows), (0, spec.width), into)
+            into = parts.skip(e, parts.at(e, "v"), (index, self.value_block))
+            parts.pack(e, "pack_v", v, (0, self.value_panels), (start, length), into)
+
+        e.loop(0, spec.key_blocks, 1, block)
+
+    def one_block(self, pair: str, unit: str) -> None:
+        """One block of queries against all blocks of keys that it sees."""
+        e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
+        batch = e.value(f"udiv i64 {pair}, {spec.key_heads}")
+        head = e.value(f"urem i64 {pair}, {spec.key_heads}")
+        inner = e.value(f"udiv i64 {unit}, {spec.query_blocks}")
+        head = e.add(e.mul(head, spec.group), inner)
+        start, end = parts.queries_of(e, e.value(f"urem i64 {unit}, {spec.query_blocks}"))
+        count = e.sub(end, start)
+        wide = e.value(f"udiv i64 {e.add(count, columns - 1)}, {columns}")
+        q = parts.head(e, spec.q, batch, head)
+        parts.pack(e, "pack_q", q, (start, wide), (0, spec.width), parts.at(e, "q"))
+        parts.fill(e, parts.at(e, "results"), self.query_panels * self.result)
+        self.begin()
+        seen = parts.keys_seen(e, end)
+        e.loop(0, seen, BLOCK_KEYS, lambda key: self.meet(key, seen, start, wide))
+        self.store(batch, head, start, count)
+
+    def begin(self) -> None:
+        """No query has seen anything yet."""
+        e, parts = self.e, self.parts
+        a = parts.algebra(e)
+        for lane in range(0, BLOCK_QUERIES, LANES):
+            parts.put(e, a.const(-inf), parts.at(e, "top"), (lane, 1))
+            parts.put(e, a.const(0.0), parts.at(e, "sum"), (lane, 1))
+
+    def meet(self, key: str, seen: str, start: str, wide: str) -> None:
+        """All panels of queries meet the block of keys that begins at `key`."""
+        e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
+        block = e.value(f"udiv i64 {key}, {BLOCK_KEYS}")
+        count = e.least(e.sub(seen, key), BLOCK_KEYS)
+        rows = e.value(f"udiv i64 {e.add(count, self.tile.rows - 1)}, {self.tile.rows}")
+        packed = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
+        k = parts.skip(e, parts.at(e, "k"), (block, self.key_block))
+        v = parts.skip(e, parts.at(e, "v"), (block, self.value_block))
+        limit = e.sub(e.add(start, spec.keys - spec.queries), key)
+        scores = parts.at(e, "scores")
+
+        def panel(index: str) -> None:
+            q = parts.skip(e, parts.at(e, "q"), (index, self.query_panel))
+            results = parts.skip(e, parts.at(e, "results"), (index, self.result))
+            parts.multiply(
+                e, (k, rows, self.tile.rows * spec.width), q, spec.width, scores, carried=False
+            )
+            states = [parts.skip(e, parts.at(e, s), (index, columns)) for s in ("top", "sum")]
+            parts.call(
+                e, "softmax", ("ptr", scores), *(("ptr", state) for state in states),
+                ("ptr", results), ("i64", count), ("i64", e.add(limit, e.mul(index, columns))),
+            )  # fmt: skip
+            a = (v, self.value_panels, e.mul(packed, self.tile.rows))
+            parts.multiply(e, a, scores, count, results, carried=True)
+
+        e.loop(0, wide, 1, panel)
+
+    def store(self, batch: str, head: str, start: str, count: str) -> None:
+        """Write the block's results, and what its gradient will need of its sums."""
+        e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
+        out = parts.skip(e, parts.head(e, spec.out, batch, head), (start, spec.out.row))
+        lse = e.load(e.offset("%buffers", 8 * spec.lse), "ptr", 8)
+        flat = e.add(e.mul(batch, spec.heads), head)
+        lse = parts.skip(e, lse, (flat, spec.queries), (start, 1))
+
+        def panel(first: str) -> None:
+            index = e.value(f"udiv i64 {first}, {columns}")
+            results = parts.skip(e, parts.at(e, "results"), (index, self.result))
+            states = [parts.skip(e, parts.at(e, s), (first, 1)) for s in ("top", "sum")]
+            parts.call(e, "close", *(("ptr", p) for p in (*states, results)))
+            rows = e.least(e.sub(count, first), columns)
+            target = parts.skip(e, out, (first, spec.out.row))
+            parts.write_rows(e, "write_out", results, (target, spec.out.row), rows)
+
+        def one(row: str) -> None:
+            value = e.load(parts.skip(e, parts.at(e, "top"), (row, 1)), spec.scalar, parts.item)
+            e.store(value, parts.skip(e, lse, (row, 1)), spec.scalar, parts.item)
+
+        e.loop(0, count, columns, panel)
+        e.loop(0, count, 1, one)

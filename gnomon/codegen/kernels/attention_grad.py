@@ -1,0 +1,433 @@
+"""The gradient of attention: scores are computed again, block by block, never stored as a whole.
+
+One thread has a head of keys and all queries that meet it. For each query head of the group and
+each block of queries, ascending, all blocks of keys that it sees, ascending:
+
+    P = exp(scale * q k^T - lse)      dV += P^T dO      dP = dO v^T
+    dS = P * (dP - D) * scale         dK += dS^T q      dQ += dS k       D = sum of dO * O in a row
+
+dQ is one chain over all keys. dK and dV are chains over the queries of a leaf; leaves, and then the
+heads of a group, are added in canonical order (order.py). A zero is stored as +0.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gnomon.codegen.emitter import LANES, Emitter, Module, splat, vector
+from gnomon.codegen.kernels.attention_parts import (
+    BLOCK_KEYS,
+    BLOCK_QUERIES,
+    KERNEL,
+    AttentionSpec,
+    Operand,
+    Parts,
+    panels,
+)
+from gnomon.codegen.kernels.order import combine_counts, depths
+from gnomon.codegen.kernels.sharing import part
+from gnomon.codegen.machine import Machine
+from gnomon.codegen.math import FUNCTIONS
+
+VIRTUAL_LANES = 64
+"""How many partial sums a row of dO * O has."""
+
+
+@dataclass(frozen=True)
+class AttentionGradSpec:
+    """The forward description, with this kernel's slots, and the four gradients' operands."""
+
+    forward: AttentionSpec
+    dout: Operand
+    dq: Operand
+    dk: Operand
+    dv: Operand
+
+
+def emit_attention_grad(
+    module: Module, name: str, spec: AttentionGradSpec, machine: Machine
+) -> int:
+    """Define kernel `name`, which writes dq, dk and dv; gives the bytes of scratch per thread."""
+    return Backward(Parts(module, name, spec.forward, machine), spec).write()
+
+
+class Backward:
+    """Writes the gradient kernel.
+
+    Queries are rows of A and keys columns of B, so a tile of weights is, as it stands, a panel of
+    B for the products with dO and q; only dQ needs dS turned.
+    """
+
+    def __init__(self, parts: Parts, grads: AttentionGradSpec) -> None:
+        self.parts, self.grads, self.spec, self.tile = parts, grads, parts.spec, parts.tile
+        tile, spec = self.tile, self.spec
+        self.rows = panels(BLOCK_QUERIES, tile.rows)
+        self.columns = BLOCK_KEYS // tile.columns
+        self.wide, self.deep = (
+            panels(width, tile.rows) for width in (spec.width, spec.value_width)
+        )
+        # values: a square's panel, a panel of dK and dQ, one of dV, all of dK and dV
+        self.square = self.rows * tile.rows * tile.columns
+        self.width_panel = self.wide * tile.rows * tile.columns
+        self.value_panel = self.deep * tile.rows * tile.columns
+        self.key_panels = spec.key_blocks * self.columns
+        self.level = self.key_panels * (self.width_panel + self.value_panel)
+        self.counts = combine_counts([(spec.group, spec.leaves[0]), (spec.queries, spec.leaves[1])])
+
+    def write(self) -> int:
+        """Everything; gives the bytes of scratch."""
+        parts, spec, grads = self.parts, self.spec, self.grads
+        self.define_packers()
+        self.reserve()
+        parts.multiplier()
+        parts.filler()
+        parts.turner()
+        parts.row_writer("write_dq", spec.width, grads.dq.column)
+        parts.row_writer("write_dk", spec.width, grads.dk.column)
+        parts.row_writer("write_dv", spec.value_width, grads.dv.column)
+        self.write_delta()
+        self.write_weights()
+        self.write_fold()
+        text = "".join(f"\\{count:02X}" for count in self.counts)
+        kind = f"[{len(self.counts)} x i8]"
+        parts.module.define(f'@{parts.name}.pops = private constant {kind} c"{text}"')
+        self.kernel()
+        return parts.bytes
+
+    def define_packers(self) -> None:
+        """Every operand as rows of A or columns of B, and turned."""
+        parts, spec, tile, dout = self.parts, self.spec, self.tile, self.grads.dout
+        keys, queries = (spec.keys, spec.k.row), (spec.queries, spec.q.row)
+        width, values = (spec.width, spec.k.column), (spec.value_width, spec.v.column)
+        parts.packer("pack_k", tile.columns, keys, width)
+        parts.packer("pack_v", tile.columns, (spec.keys, spec.v.row), values)
+        parts.packer("pack_k_turned", tile.rows, width, keys)
+        parts.packer("pack_q", tile.rows, queries, (spec.width, spec.q.column))
+        parts.packer("pack_q_turned", tile.rows, (spec.width, spec.q.column), queries)
+        queries, values = (spec.queries, dout.row), (spec.value_width, dout.column)
+        parts.packer("pack_dout", tile.rows, queries, values)
+        parts.packer("pack_dout_turned", tile.rows, values, queries)
+
+    def reserve(self) -> None:
+        """Ask for scratch memory."""
+        parts, spec, tile = self.parts, self.spec, self.tile
+        keys = spec.key_blocks * BLOCK_KEYS
+        queries = self.rows * tile.rows
+        sizes = {
+            "k": keys * spec.width,
+            "v": keys * spec.value_width,
+            "k_turned": keys * self.wide * tile.rows,
+            "q": queries * spec.width,
+            "dout": queries * spec.value_width,
+            "q_turned": BLOCK_QUERIES * self.wide * tile.rows,
+            "dout_turned": BLOCK_QUERIES * self.deep * tile.rows,
+            "weights": self.square,
+            "slopes": self.columns * self.square,
+            "slopes_turned": BLOCK_QUERIES * BLOCK_KEYS,
+            "dq": BLOCK_QUERIES // tile.columns * self.width_panel,
+            "delta": BLOCK_QUERIES,
+            "products": -(-spec.value_width // VIRTUAL_LANES) * VIRTUAL_LANES,
+            "levels": (max(depths(self.counts)) + 1) * self.level,
+        }
+        for label, values in sizes.items():
+            parts.reserve(label, values)
+
+    # functions
+
+    def write_delta(self) -> None:
+        """delta(dout, out, products, count, target): the sum of dO * O in each row.
+
+        Products go to 64 virtual lanes by their number; lanes are added by halves.
+        """
+        parts, spec, dout = self.parts, self.spec, self.grads.dout
+        pointers = [("ptr", label) for label in ("dout", "out", "products", "target")]
+        e = parts.start("delta", *pointers, ("i64", "count"))
+        width, item, scalar = spec.value_width, parts.item, spec.scalar
+        rounds = -(-width // VIRTUAL_LANES)
+        parts.fill(e, "%products", rounds * VIRTUAL_LANES)
+        whole = width // LANES * LANES if dout.column == spec.out.column == 1 else 0
+
+        def product(row: str, kind: str, column: str) -> None:
+            x, y = (
+                e.load(parts.skip(e, base, (row, at.row), (column, at.column)), kind, item)
+                for base, at in (("%dout", dout), ("%out", spec.out))
+            )
+            value = e.value(f"fmul {kind} {x}, {y}")
+            e.store(value, parts.skip(e, "%products", (column, 1)), kind, item)
+
+        def one(row: str) -> None:
+            e.loop(0, whole, LANES, lambda column: product(row, vector(scalar), column))
+            e.loop(whole, width, 1, lambda column: product(row, scalar, column))
+            e.store(self.lanes_added(e, rounds), parts.skip(e, "%target", (row, 1)), scalar, item)
+
+        e.loop(0, "%count", 1, one)
+        e.ret()
+
+    def lanes_added(self, e: Emitter, rounds: int) -> str:
+        """The sum of the products, as one scalar."""
+        parts, a = self.parts, self.parts.algebra(e)
+        lanes = [parts.value_at(e, "%products", (lane, 1)) for lane in range(0, 64, LANES)]
+        for number in range(1, rounds):
+            for k in range(len(lanes)):
+                place = number * VIRTUAL_LANES + k * LANES
+                lanes[k] = a.add(lanes[k], parts.value_at(e, "%products", (place, 1)))
+        total = a.add(a.add(lanes[0], lanes[2]), a.add(lanes[1], lanes[3]))
+        half = LANES // 2
+        while half:
+            order = [*range(half, 2 * half), *range(LANES - half)]
+            total = a.add(total, e.shuffle(total, total, order, self.spec.scalar))
+            half //= 2
+        return e.value(f"extractelement {vector(self.spec.scalar)} {total}, i32 0")
+
+    def write_weights(self) -> None:
+        """weigh(scores, slopes, lse, delta, count, limit): scores become P, dP becomes dS.
+
+        Rows are queries; `limit` is the last key that the first of them sees, from the panel's own.
+        """
+        parts, columns = self.parts, self.tile.columns
+        pointers = [("ptr", label) for label in ("scores", "slopes", "lse", "delta")]
+        e = parts.start("weigh", *pointers, ("i64", "count"), ("i64", "limit"))
+        a = parts.algebra(e)
+        scale, zero = a.const(self.spec.scale), a.const(0.0)
+
+        def spread(base: str, row: str) -> str:
+            one = e.load(parts.skip(e, base, (row, 1)), self.spec.scalar, parts.item)
+            return e.broadcast(one, self.spec.scalar)
+
+        def one(row: str) -> None:
+            less, delta = a.neg(spread("%lse", row)), spread("%delta", row)
+            limit = parts.spread(e, e.add("%limit", row))
+
+            def group(lane: str) -> None:
+                place = (row, columns), (lane, 1)
+                score = parts.value_at(e, "%scores", *place)
+                weight = FUNCTIONS["exp"](a, a.fma(score, scale, less))
+                slope = a.sub(parts.value_at(e, "%slopes", *place), delta)
+                slope = a.mul(a.mul(weight, slope), scale)
+                if self.spec.causal:
+                    kind = vector("i32")
+                    key = e.value(f"add {kind} {parts.spread(e, lane)}, {parts.lane_numbers()}")
+                    seen = e.value(f"icmp sle {kind} {key}, {limit}")
+                    weight, slope = a.select(seen, weight, zero), a.select(seen, slope, zero)
+                parts.put(e, weight, "%scores", *place)
+                parts.put(e, slope, "%slopes", *place)
+
+            parts.each_group(e, group)
+
+        e.loop(0, "%count", 1, one)
+        e.ret()
+
+    def write_fold(self) -> None:
+        """fold(older, newer, values): older + newer; settle(target, values): zeros lose a sign."""
+        parts = self.parts
+        kind = vector(self.spec.scalar)
+        for name, others in (("fold", [("ptr", "newer")]), ("settle", [])):
+            e = parts.start(name, ("ptr", "older"), *others, ("i64", "values"))
+
+            def one(index: str, e: Emitter = e, fold: bool = bool(others)) -> None:
+                old = parts.value_at(e, "%older", (index, 1))
+                new = parts.value_at(e, "%newer", (index, 1)) if fold else splat(0.0, kind[6:-1])
+                parts.put(e, e.value(f"fadd {kind} {old}, {new}"), "%older", (index, 1))
+
+            e.loop(0, "%values", LANES, one)
+            e.ret()
+
+    # the kernel
+
+    def kernel(self) -> None:
+        """Each thread takes a run of heads of keys."""
+        e = self.e = self.parts.module.function(self.parts.name, KERNEL)
+        low, high = part(e, self.spec.pairs, "%thread", "%threads")
+        e.loop(low, high, 1, self.pair)
+        e.ret()
+
+    def pair(self, number: str) -> None:
+        """One head of keys and every query that meets it."""
+        e, parts, spec = self.e, self.parts, self.spec
+        batch = e.value(f"udiv i64 {number}, {spec.key_heads}")
+        head = e.value(f"urem i64 {number}, {spec.key_heads}")
+        self.pack_keys(batch, head)
+        parts.fill(e, parts.at(e, "levels"), self.level)
+        leaves = spec.leaves[1]
+
+        def leaf(index: str, depth: str) -> list[str]:
+            level = parts.skip(e, parts.at(e, "levels"), (depth, self.level))
+            parts.fill(e, level, self.level)
+            inner = e.value(f"udiv i64 {index}, {leaves}")
+            query_head = e.add(e.mul(head, spec.group), inner)
+            first = e.mul(e.value(f"urem i64 {index}, {leaves}"), spec.blocks_per_leaf)
+            last = e.add(first, spec.blocks_per_leaf)
+            e.loop(first, last, 1, lambda block: self.one_block((batch, query_head), block, level))
+            return [self.combine(index, depth)]
+
+        e.loop(0, len(self.counts), 1, leaf, [("i64", "0")])
+        self.store_keys(batch, head)
+
+    def combine(self, index: str, depth: str) -> str:
+        """Add what the tree owes after a leaf; gives the depth of the next."""
+        e, parts = self.e, self.parts
+        pops = e.load(e.offset(f"@{parts.name}.pops", index), "i8", 1)
+        pops = e.value(f"zext i8 {pops} to i64")
+
+        def pop(done: str) -> None:
+            newer = parts.skip(e, parts.at(e, "levels"), (e.sub(depth, done), self.level))
+            older = parts.skip(e, newer, (-1, self.level))
+            parts.call(e, "fold", ("ptr", older), ("ptr", newer), ("i64", str(self.level)))
+
+        e.loop(0, pops, 1, pop)
+        return e.add(e.sub(depth, pops), 1)
+
+    def pack_keys(self, batch: str, head: str) -> None:
+        """Copy keys and values into panels, for all blocks."""
+        e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
+        k, v = parts.head(e, spec.k, batch, head), parts.head(e, spec.v, batch, head)
+        count = panels(spec.keys, tile.columns)
+        parts.pack(e, "pack_k", k, (0, count), (0, spec.width), parts.at(e, "k"))
+        parts.pack(e, "pack_v", v, (0, count), (0, spec.value_width), parts.at(e, "v"))
+
+        def block(key: str) -> None:
+            length = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
+            into = parts.skip(e, parts.at(e, "k_turned"), (key, self.wide * tile.rows))
+            parts.pack(e, "pack_k_turned", k, (0, self.wide), (key, length), into)
+
+        e.loop(0, spec.keys, BLOCK_KEYS, block)
+
+    def one_block(self, where: tuple[str, str], block: str, level: str) -> None:
+        """One block of queries against all blocks of keys that it sees."""
+        e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
+        start, end = parts.queries_of(e, block)
+        count = e.sub(end, start)
+        self.pack_queries(where, start, count)
+        wide = e.value(f"udiv i64 {e.add(count, tile.columns - 1)}, {tile.columns}")
+        parts.fill(e, parts.at(e, "dq"), BLOCK_QUERIES // tile.columns * self.width_panel)
+        lse = e.load(e.offset("%buffers", 8 * spec.lse), "ptr", 8)
+        flat = e.add(e.mul(where[0], spec.heads), where[1])
+        lse = parts.skip(e, lse, (flat, spec.queries), (start, 1))
+        seen = parts.keys_seen(e, end)
+
+        def meet(key: str) -> None:
+            length = e.least(e.sub(seen, key), BLOCK_KEYS)
+
+            def panel(column: str) -> None:
+                self.one_panel(e.add(key, column), (start, count), lse, level)
+
+            e.loop(0, length, tile.columns, panel)
+            self.add_to_dq(key, length, wide)
+
+        e.loop(0, seen, BLOCK_KEYS, meet)
+        self.store_dq(where, start, count)
+
+    def pack_queries(self, where: tuple[str, str], start: str, count: str) -> None:
+        """Copy a block of q and dO into panels, both ways, and find D."""
+        e, parts, spec, dout = self.e, self.parts, self.spec, self.grads.dout
+        q, slope = parts.head(e, spec.q, *where), parts.head(e, dout, *where)
+        rows = e.value(f"udiv i64 {e.add(count, self.tile.rows - 1)}, {self.tile.rows}")
+        parts.pack(e, "pack_q", q, (start, rows), (0, spec.width), parts.at(e, "q"))
+        into = parts.at(e, "q_turned")
+        parts.pack(e, "pack_q_turned", q, (0, self.wide), (start, count), into)
+        into = parts.at(e, "dout")
+        parts.pack(e, "pack_dout", slope, (start, rows), (0, spec.value_width), into)
+        into = parts.at(e, "dout_turned")
+        parts.pack(e, "pack_dout_turned", slope, (0, self.deep), (start, count), into)
+        out = parts.skip(e, parts.head(e, spec.out, *where), (start, spec.out.row))
+        slope = parts.skip(e, slope, (start, dout.row))
+        pointers = (slope, out, parts.at(e, "products"), parts.at(e, "delta"))
+        parts.call(e, "delta", *(("ptr", p) for p in pointers), ("i64", count))
+
+    def one_panel(self, key: str, queries: tuple[str, str], lse: str, level: str) -> None:
+        """A panel of keys: P and dS, and what they add to dV and dK."""
+        e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
+        start, count = queries
+        number = e.value(f"udiv i64 {key}, {tile.columns}")
+        inside = e.value(f"urem i64 {number}, {self.columns}")
+        rows = e.value(f"udiv i64 {e.add(count, tile.rows - 1)}, {tile.rows}")
+        weights = parts.at(e, "weights")
+        slopes = parts.skip(e, parts.at(e, "slopes"), (inside, self.square))
+        for left, right, width, into in (
+            ("q", "k", spec.width, weights),
+            ("dout", "v", spec.value_width, slopes),
+        ):
+            a = (parts.at(e, left), rows, tile.rows * width)
+            b = parts.skip(e, parts.at(e, right), (key, width))
+            parts.multiply(e, a, b, width, into, carried=False)
+        limit = e.sub(e.add(start, spec.keys - spec.queries), key)
+        pointers = (weights, slopes, lse, parts.at(e, "delta"))
+        parts.call(e, "weigh", *(("ptr", p) for p in pointers), ("i64", count), ("i64", limit))
+        dv = parts.skip(e, level, (self.key_panels, self.width_panel), (number, self.value_panel))
+        dk = parts.skip(e, level, (number, self.width_panel))
+        length = e.mul(count, tile.rows)
+        a = (parts.at(e, "dout_turned"), self.deep, length)
+        parts.multiply(e, a, weights, count, dv, carried=True)
+        a = (parts.at(e, "q_turned"), self.wide, length)
+        parts.multiply(e, a, slopes, count, dk, carried=True)
+
+    def add_to_dq(self, key: str, length: str, wide: str) -> None:
+        """What a block of keys adds to dQ: turn dS, then multiply with k."""
+        e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
+        packed = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
+        k = parts.skip(e, parts.at(e, "k_turned"), (key, self.wide * self.tile.rows))
+
+        def panel(index: str) -> None:
+            turned = parts.at(e, "slopes_turned")
+
+            def turn(column: str) -> None:
+                number = e.value(f"udiv i64 {column}, {columns}")
+                source = parts.skip(
+                    e, parts.at(e, "slopes"), (number, self.square), (index, columns * columns)
+                )
+                target = parts.skip(e, turned, (column, columns))
+                parts.turn(e, (source, columns), (target, columns), columns, columns)
+
+            e.loop(0, length, columns, turn)
+            a = (k, self.wide, e.mul(packed, self.tile.rows))
+            into = parts.skip(e, parts.at(e, "dq"), (index, self.width_panel))
+            parts.multiply(e, a, turned, length, into, carried=True)
+
+        e.loop(0, wide, 1, panel)
+
+    def store_dq(self, where: tuple[str, str], start: str, count: str) -> None:
+        """Write a block of dQ."""
+        e, parts, columns, dq = self.e, self.parts, self.tile.columns, self.grads.dq
+        base = parts.skip(e, parts.head(e, dq, *where), (start, dq.row))
+        self.settle(parts.at(e, "dq"), BLOCK_QUERIES // columns * self.width_panel)
+
+        def panel(first: str) -> None:
+            index = e.value(f"udiv i64 {first}, {columns}")
+            source = parts.skip(e, parts.at(e, "dq"), (index, self.width_panel))
+            target = parts.skip(e, base, (first, dq.row))
+            rows = e.least(e.sub(count, first), columns)
+            parts.write_rows(e, "write_dq", source, (target, dq.row), rows)
+
+        e.loop(0, count, columns, panel)
+
+    def store_keys(self, batch: str, head: str) -> None:
+        """Write dK and dV of one head."""
+        e, parts, columns = self.e, self.parts, self.tile.columns
+        level = parts.at(e, "levels")
+        self.settle(level, self.level)
+        parts_of = (
+            ("write_dk", self.grads.dk, level, self.width_panel),
+            (
+                "write_dv",
+                self.grads.dv,
+                parts.skip(e, level, (self.key_panels, self.width_panel)),
+                self.value_panel,
+            ),
+        )
+        for name, operand, sums, size in parts_of:
+            base = parts.head(e, operand, batch, head)
+
+            def panel(
+                key: str, name=name, operand=operand, sums=sums, size=size, base=base
+            ) -> None:
+                index = e.value(f"udiv i64 {key}, {columns}")
+                source = parts.skip(e, sums, (index, size))
+                target = parts.skip(e, base, (key, operand.row))
+                rows = e.least(e.sub(str(self.spec.keys), key), columns)
+                parts.write_rows(e, name, source, (target, operand.row), rows)
+
+            e.loop(0, self.spec.keys, columns, panel)
+
+    def settle(self, target: str, values: int) -> None:
+        """Zeros lose their sign."""
+        self.parts.call(self.e, "settle", ("ptr", target), ("i64", str(values)))

@@ -1,0 +1,349 @@
+"""What attention's two kernels share: the description, tiles of scores, rows written back.
+
+Scores are computed in squares of BLOCK_QUERIES by BLOCK_KEYS, which are part of the numerics; a
+square that the causal mask hides altogether is skipped. Vectors hold neighbouring rows of one
+operand, so softmax needs no sum across lanes. The forward kernel is attention.py, its gradient
+attention_grad.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from gnomon.codegen.algebra import Value
+from gnomon.codegen.emitter import BITS, LANES, Emitter, Module, splat, vector
+from gnomon.codegen.kernels.blocking import cycles, fits
+from gnomon.codegen.kernels.microkernel import Tile, emit_tile
+from gnomon.codegen.kernels.packing import BLOCK, Packing, emit_pack, transpose
+from gnomon.codegen.kernels.strides import merge
+from gnomon.codegen.llvm_algebra import LlvmAlgebra
+from gnomon.codegen.machine import Machine
+
+BLOCK_QUERIES = 64
+"""Rows of a square; they are counted from the start of their leaf."""
+BLOCK_KEYS = 128
+"""Columns of a square."""
+KERNEL = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
+"""What every kernel takes."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Where a tensor of (batch, head, row, column) lies: slot, strides in elements, first one."""
+
+    slot: int
+    batch: int
+    head: int
+    row: int
+    column: int
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class AttentionSpec:
+    """out = softmax(scale * q k^T) v for each query head; groups of them share a key head.
+
+    q is (batch, heads, queries, width), k (batch, key_heads, keys, width), v and out likewise with
+    value_width. `lse` is the slot of log(sum(exp(scores))), (batch, heads, queries), contiguous.
+    `leaves` are those of a group's heads and of the queries, as gradients of k and v add them.
+    With `causal` the last query sees every key and each earlier one sees one key fewer.
+    """
+
+    scalar: str
+    batch: int
+    heads: int
+    key_heads: int
+    queries: int
+    keys: int
+    width: int
+    value_width: int
+    causal: bool
+    scale: float
+    leaves: tuple[int, int]
+    q: Operand
+    k: Operand
+    v: Operand
+    out: Operand
+    lse: int
+
+    @property
+    def group(self) -> int:
+        """Query heads per key head."""
+        return self.heads // self.key_heads
+
+    @property
+    def pairs(self) -> int:
+        """How often a head of keys is met: batch by key heads."""
+        return self.batch * self.key_heads
+
+    @property
+    def leaf(self) -> int:
+        """Queries in a leaf."""
+        return self.queries // self.leaves[1]
+
+    @property
+    def blocks_per_leaf(self) -> int:
+        """Blocks of queries in a leaf."""
+        return -(-self.leaf // BLOCK_QUERIES)
+
+    @property
+    def query_blocks(self) -> int:
+        """Blocks of queries in a head."""
+        return self.leaves[1] * self.blocks_per_leaf
+
+    @property
+    def key_blocks(self) -> int:
+        """Blocks of keys in a head."""
+        return -(-self.keys // BLOCK_KEYS)
+
+
+def choose_tile(machine: Machine, scalar: str) -> Tile:
+    """The tile that is quickest per value among those whose width divides a block."""
+    lanes = machine.lanes(scalar)
+    tiles = [
+        Tile(scalar, lanes, high, columns)
+        for columns in (16, 32, 64)
+        for high in range(1, 13)
+        if fits(machine, high, columns // lanes)
+    ]
+    return min(tiles, key=lambda tile: cycles(tile, 1, 1) / (tile.rows * tile.columns))
+
+
+def panels(count: int, width: int) -> int:
+    """How many panels hold that many rows."""
+    return -(-count // width)
+
+
+class Parts:
+    """Writes the functions that an attention kernel calls, and hands out scratch memory."""
+
+    def __init__(self, module: Module, name: str, spec: AttentionSpec, machine: Machine) -> None:
+        self.module, self.name, self.spec = module, name, spec
+        self.tile = choose_tile(machine, spec.scalar)
+        self.item = BITS[spec.scalar] // 8
+        self.reserved: dict[str, tuple[int, int]] = {}
+        self.bytes = 0
+        module.define(f"@{name}.none = private constant i8 0")
+        emit_tile(module, f"{name}.tile", self.tile)
+
+    def start(self, name: str, *parameters: tuple[str, str]) -> Emitter:
+        """Begin an internal function; it is called with its plain name."""
+        return self.module.function(
+            f"{self.name}.{name}", parameters, linkage="internal", attributes="noinline nounwind"
+        )
+
+    def call(self, e: Emitter, name: str, *arguments: tuple[str, str]) -> None:
+        """Call one of the kernel's own functions."""
+        e.call("void", f"{self.name}.{name}", *arguments)
+
+    def reserve(self, label: str, values: int) -> None:
+        """Ask for scratch memory, a little more than said: transposed squares stick out."""
+        size = (values + 16 * self.tile.columns) * self.item
+        self.reserved[label] = (self.bytes, size)
+        self.bytes += -(-size // 64) * 64
+
+    def at(self, e: Emitter, label: str) -> str:
+        """Where reserved memory lies."""
+        return e.offset("%scratch", self.reserved[label][0])
+
+    def skip(self, e: Emitter, base: str, *steps: tuple[str | int, int]) -> str:
+        """base moved by the sum of index * values."""
+        for index, values in steps:
+            base = e.offset(base, e.mul(index, values * self.item))
+        return base
+
+    def head(self, e: Emitter, operand: Operand, batch: str, head: str) -> str:
+        """Where one head of a tensor begins."""
+        base = e.load(e.offset("%buffers", 8 * operand.slot), "ptr", 8)
+        base = e.offset(base, operand.start * self.item)
+        return self.skip(e, base, (batch, operand.batch), (head, operand.head))
+
+    # functions
+
+    def packer(self, name: str, width: int, rows: tuple[int, int], steps: tuple[int, int]) -> None:
+        """Define a copy into panels; rows and steps are (size, stride)."""
+        packing = Packing(self.spec.scalar, width, merge([rows]), merge([steps]))
+        emit_pack(self.module, f"{self.name}.{name}", packing)
+        if "offsets" not in self.reserved:
+            self.reserve("offsets", 8 * 128 // self.item)
+
+    def pack(
+        self, e: Emitter, name: str, base: str, rows: tuple[str | int, str | int],
+        steps: tuple[str | int, str | int], target: str,
+    ) -> None:  # fmt: skip
+        """Copy (first row, panels), (first step, steps) into panels."""
+        numbers = [("i64", str(number)) for number in (*rows, *steps)]
+        self.call(e, name, ("ptr", base), *numbers, ("ptr", target), ("ptr", self.at(e, "offsets")))
+
+    def multiplier(self) -> None:
+        """multiply(a, panels, stride, b, length, carried, into): a column of tiles."""
+        e = self.start(
+            "multiply",
+            *(("ptr", "a"), ("i64", "panels"), ("i64", "stride"), ("ptr", "b")),
+            *(("i64", "length"), ("i64", "carried"), ("ptr", "into")),
+        )
+
+        def one(index: str) -> None:
+            into = e.offset("%into", e.mul(index, self.tile.bytes))
+            a = e.offset("%a", e.mul(index, "%stride"))
+            numbers = ("1", "%length", "%carried", "%carried", "0")
+            e.call(
+                "ptr", f"{self.name}.tile", ("ptr", a), ("ptr", "%b"), ("ptr", into),
+                ("ptr", into), ("ptr", f"@{self.name}.none"), *(("i64", n) for n in numbers),
+            )  # fmt: skip
+
+        e.loop(0, "%panels", 1, one)
+        e.ret()
+
+    def multiply(
+        self, e: Emitter, a: tuple[str, str | int, str | int], b: str, length: str | int,
+        into: str, *, carried: bool,
+    ) -> None:  # fmt: skip
+        """into (+)= panels of A, given as (address, panels, values in each), times one of B."""
+        address, count, values = a
+        self.call(
+            e, "multiply", ("ptr", address), ("i64", str(count)),
+            ("i64", e.mul(values, self.item)), ("ptr", b), ("i64", str(length)),
+            ("i64", str(int(carried))), ("ptr", into),
+        )  # fmt: skip
+
+    def filler(self) -> None:
+        """fill(target, values): -0.0, where every chain starts."""
+        e = self.start("fill", ("ptr", "target"), ("i64", "values"))
+        zero = splat(-0.0, self.spec.scalar)
+
+        def one(index: str) -> None:
+            e.store(zero, self.skip(e, "%target", (index, 1)), vector(self.spec.scalar), self.item)
+
+        e.loop(0, "%values", LANES, one)
+        e.ret()
+
+    def fill(self, e: Emitter, target: str, values: str | int) -> None:
+        """Start chains in a run of values, a multiple of 16."""
+        self.call(e, "fill", ("ptr", target), ("i64", str(values)))
+
+    def turner(self) -> None:
+        """turn(source, from, target, to, rows, columns): transpose squares, strides in bytes."""
+        side, scalar = BLOCK[self.spec.scalar], self.spec.scalar
+        e = self.start(
+            "turn",
+            *(("ptr", "source"), ("i64", "from"), ("ptr", "target"), ("i64", "to")),
+            *(("i64", "rows"), ("i64", "columns")),
+        )
+
+        def square(row: str, column: str) -> None:
+            read = e.offset(e.offset("%source", e.mul(row, "%from")), e.mul(column, self.item))
+            write = e.offset(e.offset("%target", e.mul(column, "%to")), e.mul(row, self.item))
+            kind = vector(scalar, side)
+            values = [
+                e.load(e.offset(read, e.mul("%from", k)), kind, self.item) for k in range(side)
+            ]
+            for k, value in enumerate(transpose(e, scalar, values)):
+                e.store(value, e.offset(write, e.mul("%to", k)), kind, self.item)
+
+        def strip(row: str) -> None:
+            e.loop(0, "%columns", side, partial(square, row))
+
+        e.loop(0, "%rows", side, strip)
+        e.ret()
+
+    def turn(
+        self, e: Emitter, source: tuple[str, int], target: tuple[str, int],
+        rows: str | int, columns: str | int,
+    ) -> None:  # fmt: skip
+        """target[column][row] = source[row][column]; (address, values in a row); squares whole."""
+        self.call(
+            e, "turn", ("ptr", source[0]), ("i64", str(source[1] * self.item)),
+            ("ptr", target[0]), ("i64", str(target[1] * self.item)),
+            ("i64", str(rows)), ("i64", str(columns)),
+        )  # fmt: skip
+
+    def row_writer(self, name: str, width: int, column: int) -> None:
+        """name(panel, target, row, count): write `count` rows of a panel [width][columns].
+
+        `row` is the stride of rows in bytes, `column` that of columns in elements.
+        """
+        names = (("ptr", "panel"), ("ptr", "target"), ("i64", "row"), ("i64", "count"))
+        e = self.start(name, *names, ("ptr", "scratch"))
+        padded = -(-width // LANES) * LANES
+        self.reserve(name, self.tile.columns * padded)
+        turned = self.at(e, name)
+        source = ("%panel", self.tile.columns)
+        self.turn(e, source, (turned, padded), padded, self.tile.columns)
+        whole = width // LANES * LANES if column == 1 else 0
+        kind = vector(self.spec.scalar)
+
+        def copy(row: str, step: int, kind: str, index: str) -> None:
+            read = self.skip(e, turned, (row, padded), (index, 1))
+            write = self.skip(e, e.offset("%target", e.mul(row, "%row")), (index, step))
+            e.store(e.load(read, kind, self.item), write, kind, self.item)
+
+        def one(row: str) -> None:
+            e.loop(0, whole, LANES, partial(copy, row, 1, kind))
+            e.loop(whole, width, 1, partial(copy, row, column, self.spec.scalar))
+
+        e.loop(0, "%count", 1, one)
+        e.ret()
+
+    def write_rows(
+        self, e: Emitter, name: str, panel: str, target: tuple[str, int], count: str
+    ) -> None:
+        """Write rows by a row writer; target is (address, row stride in elements)."""
+        stride = str(target[1] * self.item)
+        self.call(
+            e, name, ("ptr", panel), ("ptr", target[0]), ("i64", stride), ("i64", count),
+            ("ptr", "%scratch"),
+        )  # fmt: skip
+
+    # blocks
+
+    def queries_of(self, e: Emitter, block: str) -> tuple[str, str]:
+        """The first query of a block, and the one after its last."""
+        leaf = e.value(f"udiv i64 {block}, {self.spec.blocks_per_leaf}")
+        inside = e.value(f"urem i64 {block}, {self.spec.blocks_per_leaf}")
+        first = e.mul(leaf, self.spec.leaf)
+        start = e.add(first, e.mul(inside, BLOCK_QUERIES))
+        return start, e.least(e.add(start, BLOCK_QUERIES), e.add(first, self.spec.leaf))
+
+    def keys_seen(self, e: Emitter, end: str) -> str:
+        """How many keys the queries before `end` see."""
+        if not self.spec.causal:
+            return str(self.spec.keys)
+        seen = e.least(e.add(end, self.spec.keys - self.spec.queries), self.spec.keys)
+        return most(e, seen, 0)
+
+    def algebra(self, e: Emitter) -> LlvmAlgebra:
+        """Vector math on 16 lanes."""
+        return LlvmAlgebra(e, self.spec.scalar)
+
+    def lane_numbers(self) -> str:
+        """0, 1, 2, ... in the lanes."""
+        return f"<{', '.join(f'i32 {lane}' for lane in range(LANES))}>"
+
+    def spread(self, e: Emitter, index: str) -> str:
+        """An i64 in every lane, as i32."""
+        return e.broadcast(e.value(f"trunc i64 {index} to i32"), "i32")
+
+    def each_group(self, e: Emitter, body: Callable[[str], None]) -> None:
+        """body(first lane) for every 16 lanes of a panel."""
+        e.loop(0, self.tile.columns, LANES, body)
+
+    def value_at(self, e: Emitter, base: str, *steps: tuple[str | int, int]) -> Value:
+        """A vector at base moved by the sum of index * values."""
+        return e.load(self.skip(e, base, *steps), vector(self.spec.scalar), self.item)
+
+    def put(self, e: Emitter, value: Value, base: str, *steps: tuple[str | int, int]) -> None:
+        """Store a vector likewise."""
+        e.store(value, self.skip(e, base, *steps), vector(self.spec.scalar), self.item)
+
+
+def most(e: Emitter, a: str | int, b: str | int) -> str:
+    """max(a, b) on i64."""
+    return e.call("i64", "llvm.smax.i64", ("i64", str(a)), ("i64", str(b)))
+
+
+def names(kind: str, labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Parameters of one type."""
+    return [(kind, label) for label in labels]
