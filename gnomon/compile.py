@@ -24,6 +24,7 @@ from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import Site, inherit, union
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
+from gnomon.passes.simplify import simplify
 from gnomon.runtime import cpu, device
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.program import Arena, Call, Constant, Input, Needs, Output, Program, Slot
@@ -157,7 +158,7 @@ _lock = threading.Lock()
 def compile_graph(graph: Graph, settings: Settings) -> Executable:
     """All passes, in order."""
     flat = inline(graph, lambda node: False)
-    flat = legalize(flat)
+    flat = simplify(legalize(flat))
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
         kernels = generate(Partition(flat, settings.fuse))
     return Executable(flat, kernels, Placement(flat, kernels))

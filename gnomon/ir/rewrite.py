@@ -1,0 +1,162 @@
+"""Rewrite rules: left >> right, read as theorems, each tested by itself on values.
+
+A pattern is a scalar function of patterns; lower-case variables match any node, capital ones a
+constant. What a rule builds inherits the sites of what it replaces, so no rule mentions them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ir.operators import constant
+from gnomon.ir.provenance import inherit
+
+Match = dict[str, Node]
+Guard = Callable[..., bool]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A variable (f is empty) or a scalar function of patterns; numbers match constants of that value."""
+
+    f: str = ""
+    operands: tuple[Pattern | float, ...] = ()
+    name: str = ""
+
+    def __rshift__(self, right: Right) -> Rule:
+        return Rule(self, right)
+
+    def __add__(self, other: Pattern | float) -> Pattern:
+        return Pattern("add", (self, other))
+
+    def __sub__(self, other: Pattern | float) -> Pattern:
+        return Pattern("sub", (self, other))
+
+    def __mul__(self, other: Pattern | float) -> Pattern:
+        return Pattern("mul", (self, other))
+
+    def __truediv__(self, other: Pattern | float) -> Pattern:
+        return Pattern("div", (self, other))
+
+    def __neg__(self) -> Pattern:
+        return Pattern("neg", (self,))
+
+    def __repr__(self) -> str:
+        return self.name or f"{self.f}({', '.join(map(repr, self.operands))})"
+
+    def variables(self) -> Iterator[str]:
+        """The names in the pattern, in order."""
+        if self.name:
+            yield self.name
+        for operand in self.operands:
+            if isinstance(operand, Pattern):
+                yield from operand.variables()
+
+
+Right = Pattern | Callable[..., Node]
+"""What a rule builds: a pattern, or a function of the matched nodes."""
+
+
+def variables(names: str) -> tuple[Pattern, ...]:
+    """Variables by name: variables("x y C")."""
+    return tuple(Pattern(name=name) for name in names.split())
+
+
+def function(f: str) -> Callable[..., Pattern]:
+    """A scalar function as a pattern: function("where")(c, x, y)."""
+    return lambda *operands: Pattern(f, operands)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """left equals right wherever the guard holds, to the bit."""
+
+    left: Pattern
+    right: Right
+    guard: Guard = field(default=lambda **_: True)
+
+    def __repr__(self) -> str:
+        right = self.right if isinstance(self.right, Pattern) else "..."
+        return f"{self.left!r} >> {right!r}"
+
+    def apply(self, node: Node) -> Node | None:
+        """What the node becomes; None where the rule says nothing."""
+        found: Match = {}
+        if not matches(self.left, node, found) or not self.guard(**found):
+            return None
+        made = (
+            build(self.right, found, node)
+            if isinstance(self.right, Pattern)
+            else self.right(**found)
+        )
+        # a rule may not lose a broadcast: the replacement stands where the node stood
+        return made if made.shape == node.shape and made.dtype is node.dtype else None
+
+
+class Rules(list[Rule]):
+    """Rules under a title; `rules += left >> right` or `rules += left >> right, guard`."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.title = title
+
+    def __iadd__(self, rule: Rule | tuple[Rule, Guard]) -> Rules:  # type: ignore[override]
+        self.append(rule if isinstance(rule, Rule) else Rule(rule[0].left, rule[0].right, rule[1]))
+        return self
+
+
+def matches(pattern: Pattern | float, node: Node, found: Match) -> bool:
+    """Whether a node has a pattern's form; fills in the variables."""
+    if not isinstance(pattern, Pattern):
+        return is_number(node, pattern)
+    if pattern.name:
+        if pattern.name.isupper() and node.op != "const":
+            return False
+        return found.setdefault(pattern.name, node) is node
+    if node.op != "map" or node.params["f"] != pattern.f:
+        return False
+    pairs = zip(pattern.operands, node.inputs, strict=True)
+    return all(matches(p, x, found) for p, x in pairs)
+
+
+def is_number(node: Node, value: float) -> bool:
+    """Whether a node is this constant; 0.0 and -0.0 differ."""
+    if node.op != "const":
+        return False
+    kept = node.params["value"]
+    return (
+        float(kept).hex() == float(value).hex() if node.dtype.is_floating_point else kept == value
+    )
+
+
+def build(pattern: Pattern | float, found: Match, like: Node) -> Node:
+    """The node of a pattern; numbers take the dtype of the node that is replaced."""
+    if not isinstance(pattern, Pattern):
+        return constant(like.arena, pattern, like.dtype)
+    if pattern.name:
+        return found[pattern.name]
+    operands = tuple(build(p, found, like) for p in pattern.operands)
+    return like.arena.node("map", operands, f=pattern.f)
+
+
+def rewrite(graph: Graph, step: Callable[[Node], Node | None]) -> Graph:
+    """The graph with every node replaced for as long as `step` has something to say."""
+    arena = Arena()
+    known: dict[Node, Node] = {}
+    for node in topological([*graph.inputs, *graph.outputs]):
+        with inherit(node.sites):
+            if node.op == "input":
+                known[node] = arena.input(node.shape, node.dtype, node.params["name"])
+            else:
+                made = arena.node(node.op, tuple(known[x] for x in node.inputs), **node.params)
+                known[node] = settled(made, step)
+    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+
+
+def settled(node: Node, step: Callable[[Node], Node | None]) -> Node:
+    """A node after all steps that apply."""
+    while (better := step(node)) is not None:
+        node = better
+    return node

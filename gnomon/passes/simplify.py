@@ -1,0 +1,150 @@
+"""Rewrites that keep every bit: over signed zeros, denormals, infinities and NaN.
+
+What looks harmless and is not (x + 0, x * 0, 1 / b * a, reassociation) is not here. Views that follow
+each other become one.
+"""
+
+from __future__ import annotations
+
+import math
+
+from gnomon.dtypes import DType
+from gnomon.ir.node import Graph, Node
+from gnomon.ir.operators import constant
+from gnomon.ir.rewrite import Rules, function, rewrite, variables
+from gnomon.ops.view_primitives import permute
+
+x, y, c, C = variables("x y c C")
+where, absolute, invert = function("where"), function("abs"), function("not")
+minimum, maximum = function("minimum"), function("maximum")
+
+
+def is_float(**found: Node) -> bool:
+    """Whether the rule meets floats."""
+    return next(iter(found.values())).dtype.is_floating_point
+
+
+def is_integer(**found: Node) -> bool:
+    """Whether the rule meets integers."""
+    return next(iter(found.values())).dtype.is_integer
+
+
+def halves(C: Node, **_: Node) -> bool:
+    """Whether dividing by C is multiplying by an exact reciprocal: a power of two, neither too large nor small."""
+    value = C.params["value"]
+    if not C.dtype.is_floating_point or not math.isfinite(value) or value == 0:
+        return False
+    fraction, exponent = math.frexp(abs(value))
+    return fraction == 0.5 and abs(exponent) < LEAST_EXPONENT[C.dtype.name]
+
+
+LEAST_EXPONENT = {"float16": 14, "bfloat16": 126, "float32": 126, "float64": 1022}
+"""Powers of two whose reciprocal is a normal number."""
+
+
+def times_reciprocal(x: Node, C: Node) -> Node:
+    """x * (1 / C)."""
+    factor = constant(C.arena, 1.0 / C.params["value"], C.dtype)
+    return x.arena.node("map", (x, factor), f="mul")
+
+
+FLOAT = Rules("floats")
+FLOAT += -(-x) >> x, is_float
+FLOAT += x * 1.0 >> x, is_float
+FLOAT += x / 1.0 >> x, is_float
+FLOAT += x * -1.0 >> -x, is_float
+FLOAT += x / -1.0 >> -x, is_float
+FLOAT += x - 0.0 >> x, is_float  # but not x + 0.0, which turns -0.0 into 0.0
+FLOAT += x + -0.0 >> x, is_float
+FLOAT += x + (-y) >> x - y, is_float
+FLOAT += x - (-y) >> x + y, is_float
+FLOAT += (-x) * (-y) >> x * y, is_float
+FLOAT += (-x) / (-y) >> x / y, is_float
+FLOAT += absolute(-x) >> absolute(x), is_float
+FLOAT += x / C >> times_reciprocal, halves
+
+EVERY = Rules("any dtype")
+EVERY += where(c, x, x) >> x
+EVERY += minimum(x, x) >> x
+EVERY += maximum(x, x) >> x
+EVERY += absolute(absolute(x)) >> absolute(x)
+EVERY += invert(invert(x)) >> x
+
+INTEGER = Rules("integers")
+INTEGER += x + 0 >> x, is_integer
+INTEGER += x - 0 >> x, is_integer
+INTEGER += x * 1 >> x, is_integer
+INTEGER += -(-x) >> x, is_integer
+INTEGER += x + (-y) >> x - y, is_integer
+INTEGER += x - (-y) >> x + y, is_integer
+
+ALL = (FLOAT, EVERY, INTEGER)
+
+
+def simplify(graph: Graph) -> Graph:
+    """The graph with every rule applied."""
+    return rewrite(graph, step)
+
+
+def step(node: Node) -> Node | None:
+    """One rewrite of a node; None when no rule applies."""
+    if node.op == "map":
+        return cast_back(node) or next(
+            (made for rules in ALL for r in rules if (made := r.apply(node))), None
+        )
+    return MERGES[node.op](node) if node.op in MERGES else None
+
+
+def cast_back(node: Node) -> Node | None:
+    """A cast to a wider dtype and back is nothing."""
+    if (
+        node.params["f"] != "cast"
+        or node.inputs[0].op != "map"
+        or node.inputs[0].params["f"] != "cast"
+    ):
+        return None
+    first = node.inputs[0].inputs[0]
+    return first if first.dtype is node.dtype and holds(node.inputs[0].dtype, first.dtype) else None
+
+
+def holds(wide: DType, narrow: DType) -> bool:
+    """Whether every value of a dtype is one of the other."""
+    if narrow.kind == "bool":
+        return wide.kind != "bool"
+    if wide.kind == narrow.kind == "float":
+        return wide.name in WIDER.get(narrow.name, ())
+    return wide.kind == narrow.kind and wide.bits >= narrow.bits
+
+
+WIDER = {
+    "bfloat16": ("float32", "float64"),
+    "float16": ("float32", "float64"),
+    "float32": ("float64",),
+}
+
+
+def merge_permutes(node: Node) -> Node | None:
+    """permute of permute."""
+    (x,) = node.inputs
+    if x.op != "permute":
+        return None
+    return permute(x.inputs[0], tuple(x.params["order"][k] for k in node.params["order"]))
+
+
+def merge_reshapes(node: Node) -> Node | None:
+    """reshape of reshape, and reshape to the same."""
+    (x,) = node.inputs
+    if x.shape == node.shape:
+        return x
+    if x.op != "reshape":
+        return None
+    return node.arena.node("reshape", x.inputs, shape=node.shape)
+
+
+def merge_expands(node: Node) -> Node | None:
+    """expand of expand."""
+    (x,) = node.inputs
+    return node.arena.node("expand", x.inputs, shape=node.shape) if x.op == "expand" else None
+
+
+MERGES = {"permute": merge_permutes, "reshape": merge_reshapes, "expand": merge_expands}
