@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gnomon.codegen.emitter import LANES, Emitter, Module, splat, vector
+from gnomon.codegen.emitter import Module
 from gnomon.codegen.kernels.attention_parts import (
     BLOCK_KEYS,
     BLOCK_QUERIES,
@@ -24,13 +24,15 @@ from gnomon.codegen.kernels.attention_parts import (
     Parts,
     panels,
 )
+from gnomon.codegen.kernels.attention_slopes import (
+    VIRTUAL_LANES,
+    write_delta,
+    write_fold,
+    write_weights,
+)
 from gnomon.codegen.kernels.order import combine_counts, depths
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.machine import Machine
-from gnomon.codegen.math import FUNCTIONS
-
-VIRTUAL_LANES = 64
-"""How many partial sums a row of dO * O has."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,9 @@ class Backward:
         parts.row_writer("write_dq", spec.width, grads.dq.column)
         parts.row_writer("write_dk", spec.width, grads.dk.column)
         parts.row_writer("write_dv", spec.value_width, grads.dv.column)
-        self.write_delta()
-        self.write_weights()
-        self.write_fold()
+        write_delta(parts, grads.dout)
+        write_weights(parts)
+        write_fold(parts)
         text = "".join(f"\\{count:02X}" for count in self.counts)
         kind = f"[{len(self.counts)} x i8]"
         parts.module.define(f'@{parts.name}.pops = private constant {kind} c"{text}"')
@@ -131,106 +133,6 @@ class Backward:
         }
         for label, values in sizes.items():
             parts.reserve(label, values)
-
-    # functions
-
-    def write_delta(self) -> None:
-        """delta(dout, out, products, count, target): the sum of dO * O in each row.
-
-        Products go to 64 virtual lanes by their number; lanes are added by halves.
-        """
-        parts, spec, dout = self.parts, self.spec, self.grads.dout
-        pointers = [("ptr", label) for label in ("dout", "out", "products", "target")]
-        e = parts.start("delta", *pointers, ("i64", "count"))
-        width, item, scalar = spec.value_width, parts.item, spec.scalar
-        rounds = -(-width // VIRTUAL_LANES)
-        parts.fill(e, "%products", rounds * VIRTUAL_LANES)
-        whole = width // LANES * LANES if dout.column == spec.out.column == 1 else 0
-
-        def product(row: str, kind: str, column: str) -> None:
-            x, y = (
-                e.load(parts.skip(e, base, (row, at.row), (column, at.column)), kind, item)
-                for base, at in (("%dout", dout), ("%out", spec.out))
-            )
-            value = e.value(f"fmul {kind} {x}, {y}")
-            e.store(value, parts.skip(e, "%products", (column, 1)), kind, item)
-
-        def one(row: str) -> None:
-            e.loop(0, whole, LANES, lambda column: product(row, vector(scalar), column))
-            e.loop(whole, width, 1, lambda column: product(row, scalar, column))
-            e.store(self.lanes_added(e, rounds), parts.skip(e, "%target", (row, 1)), scalar, item)
-
-        e.loop(0, "%count", 1, one)
-        e.ret()
-
-    def lanes_added(self, e: Emitter, rounds: int) -> str:
-        """The sum of the products, as one scalar."""
-        parts, a = self.parts, self.parts.algebra(e)
-        lanes = [parts.value_at(e, "%products", (lane, 1)) for lane in range(0, 64, LANES)]
-        for number in range(1, rounds):
-            for k in range(len(lanes)):
-                place = number * VIRTUAL_LANES + k * LANES
-                lanes[k] = a.add(lanes[k], parts.value_at(e, "%products", (place, 1)))
-        total = a.add(a.add(lanes[0], lanes[2]), a.add(lanes[1], lanes[3]))
-        half = LANES // 2
-        while half:
-            order = [*range(half, 2 * half), *range(LANES - half)]
-            total = a.add(total, e.shuffle(total, total, order, self.spec.scalar))
-            half //= 2
-        return e.value(f"extractelement {vector(self.spec.scalar)} {total}, i32 0")
-
-    def write_weights(self) -> None:
-        """weigh(scores, slopes, lse, delta, count, limit): scores become P, dP becomes dS.
-
-        Rows are queries; `limit` is the last key that the first of them sees, from the panel's own.
-        """
-        parts, columns = self.parts, self.tile.columns
-        pointers = [("ptr", label) for label in ("scores", "slopes", "lse", "delta")]
-        e = parts.start("weigh", *pointers, ("i64", "count"), ("i64", "limit"))
-        a = parts.algebra(e)
-        scale, zero = a.const(self.spec.scale), a.const(0.0)
-
-        def spread(base: str, row: str) -> str:
-            one = e.load(parts.skip(e, base, (row, 1)), self.spec.scalar, parts.item)
-            return e.broadcast(one, self.spec.scalar)
-
-        def one(row: str) -> None:
-            less, delta = a.neg(spread("%lse", row)), spread("%delta", row)
-            limit = parts.spread(e, e.add("%limit", row))
-
-            def group(lane: str) -> None:
-                place = (row, columns), (lane, 1)
-                score = parts.value_at(e, "%scores", *place)
-                weight = FUNCTIONS["exp"](a, a.fma(score, scale, less))
-                slope = a.sub(parts.value_at(e, "%slopes", *place), delta)
-                slope = a.mul(a.mul(weight, slope), scale)
-                if self.spec.causal:
-                    kind = vector("i32")
-                    key = e.value(f"add {kind} {parts.spread(e, lane)}, {parts.lane_numbers()}")
-                    seen = e.value(f"icmp sle {kind} {key}, {limit}")
-                    weight, slope = a.select(seen, weight, zero), a.select(seen, slope, zero)
-                parts.put(e, weight, "%scores", *place)
-                parts.put(e, slope, "%slopes", *place)
-
-            parts.each_group(e, group)
-
-        e.loop(0, "%count", 1, one)
-        e.ret()
-
-    def write_fold(self) -> None:
-        """fold(older, newer, values): older + newer; settle(target, values): zeros lose a sign."""
-        parts = self.parts
-        kind = vector(self.spec.scalar)
-        for name, others in (("fold", [("ptr", "newer")]), ("settle", [])):
-            e = parts.start(name, ("ptr", "older"), *others, ("i64", "values"))
-
-            def one(index: str, e: Emitter = e, fold: bool = bool(others)) -> None:
-                old = parts.value_at(e, "%older", (index, 1))
-                new = parts.value_at(e, "%newer", (index, 1)) if fold else splat(0.0, kind[6:-1])
-                parts.put(e, e.value(f"fadd {kind} {old}, {new}"), "%older", (index, 1))
-
-            e.loop(0, "%values", LANES, one)
-            e.ret()
 
     # the kernel
 

@@ -1,0 +1,114 @@
+"""The small functions of attention's gradient: what is done to a square of scores, and to sums.
+
+Which squares and which sums: attention_grad.py.
+"""
+
+from __future__ import annotations
+
+from gnomon.codegen.emitter import LANES, Emitter, splat, vector
+from gnomon.codegen.kernels.attention_parts import Operand, Parts
+from gnomon.codegen.math import FUNCTIONS
+
+VIRTUAL_LANES = 64
+"""How many partial sums a row of dO * O has."""
+
+
+def write_delta(parts: Parts, dout: Operand) -> None:
+    """delta(dout, out, products, count, target): the sum of dO * O in each row.
+
+    Products go to 64 virtual lanes by their number; lanes are added by halves.
+    """
+    spec = parts.spec
+    pointers = [("ptr", label) for label in ("dout", "out", "products", "target")]
+    e = parts.start("delta", *pointers, ("i64", "count"))
+    width, item, scalar = spec.value_width, parts.item, spec.scalar
+    rounds = -(-width // VIRTUAL_LANES)
+    parts.fill(e, "%products", rounds * VIRTUAL_LANES)
+    whole = width // LANES * LANES if dout.column == spec.out.column == 1 else 0
+
+    def product(row: str, kind: str, column: str) -> None:
+        x, y = (
+            e.load(parts.skip(e, base, (row, at.row), (column, at.column)), kind, item)
+            for base, at in (("%dout", dout), ("%out", spec.out))
+        )
+        value = e.value(f"fmul {kind} {x}, {y}")
+        e.store(value, parts.skip(e, "%products", (column, 1)), kind, item)
+
+    def one(row: str) -> None:
+        e.loop(0, whole, LANES, lambda column: product(row, vector(scalar), column))
+        e.loop(whole, width, 1, lambda column: product(row, scalar, column))
+        e.store(lanes_added(parts, e, rounds), parts.skip(e, "%target", (row, 1)), scalar, item)
+
+    e.loop(0, "%count", 1, one)
+    e.ret()
+
+
+def lanes_added(parts: Parts, e: Emitter, rounds: int) -> str:
+    """The sum of the products, as one scalar."""
+    a = parts.algebra(e)
+    lanes = [parts.value_at(e, "%products", (lane, 1)) for lane in range(0, 64, LANES)]
+    for number in range(1, rounds):
+        for k in range(len(lanes)):
+            place = number * VIRTUAL_LANES + k * LANES
+            lanes[k] = a.add(lanes[k], parts.value_at(e, "%products", (place, 1)))
+    total = a.add(a.add(lanes[0], lanes[2]), a.add(lanes[1], lanes[3]))
+    half = LANES // 2
+    while half:
+        order = [*range(half, 2 * half), *range(LANES - half)]
+        total = a.add(total, e.shuffle(total, total, order, parts.spec.scalar))
+        half //= 2
+    return e.value(f"extractelement {vector(parts.spec.scalar)} {total}, i32 0")
+
+
+def write_weights(parts: Parts) -> None:
+    """weigh(scores, slopes, lse, delta, count, limit): scores become P, dP becomes dS.
+
+    Rows are queries; `limit` is the last key that the first of them sees, from the panel's own.
+    """
+    columns = parts.tile.columns
+    pointers = [("ptr", label) for label in ("scores", "slopes", "lse", "delta")]
+    e = parts.start("weigh", *pointers, ("i64", "count"), ("i64", "limit"))
+    a = parts.algebra(e)
+    scale, zero = a.const(parts.spec.scale), a.const(0.0)
+
+    def spread(base: str, row: str) -> str:
+        one = e.load(parts.skip(e, base, (row, 1)), parts.spec.scalar, parts.item)
+        return e.broadcast(one, parts.spec.scalar)
+
+    def one(row: str) -> None:
+        less, delta = a.neg(spread("%lse", row)), spread("%delta", row)
+        limit = parts.spread(e, e.add("%limit", row))
+
+        def group(lane: str) -> None:
+            place = (row, columns), (lane, 1)
+            score = parts.value_at(e, "%scores", *place)
+            weight = FUNCTIONS["exp"](a, a.fma(score, scale, less))
+            slope = a.sub(parts.value_at(e, "%slopes", *place), delta)
+            slope = a.mul(a.mul(weight, slope), scale)
+            if parts.spec.causal:
+                kind = vector("i32")
+                key = e.value(f"add {kind} {parts.spread(e, lane)}, {parts.lane_numbers()}")
+                seen = e.value(f"icmp sle {kind} {key}, {limit}")
+                weight, slope = a.select(seen, weight, zero), a.select(seen, slope, zero)
+            parts.put(e, weight, "%scores", *place)
+            parts.put(e, slope, "%slopes", *place)
+
+        parts.each_group(e, group)
+
+    e.loop(0, "%count", 1, one)
+    e.ret()
+
+
+def write_fold(parts: Parts) -> None:
+    """fold(older, newer, values): older + newer; settle(target, values): zeros lose a sign."""
+    kind = vector(parts.spec.scalar)
+    for name, others in (("fold", [("ptr", "newer")]), ("settle", [])):
+        e = parts.start(name, ("ptr", "older"), *others, ("i64", "values"))
+
+        def one(index: str, e: Emitter = e, fold: bool = bool(others)) -> None:
+            old = parts.value_at(e, "%older", (index, 1))
+            new = parts.value_at(e, "%newer", (index, 1)) if fold else splat(0.0, kind[6:-1])
+            parts.put(e, e.value(f"fadd {kind} {old}, {new}"), "%older", (index, 1))
+
+        e.loop(0, "%values", LANES, one)
+        e.ret()
