@@ -9,6 +9,7 @@
     ├── TraceError        a traced value was needed in Python   (RuntimeError)
     ├── CompileError      a program cannot be built             (RuntimeError)
     ├── LayoutError       a layout that a plan cannot keep      (ValueError)
+    ├── CollectiveError   ranks could not finish together       (RuntimeError)
     ├── ConfigError       a setting or recipe is wrong          (ValueError)
     └── CheckpointError   a saved file is not what was written  (RuntimeError)
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 __all__ = [
     "ArgumentError",
     "CheckpointError",
+    "CollectiveError",
     "CompileError",
     "ConfigError",
     "DtypeError",
@@ -66,6 +68,10 @@ class CompileError(GnomonError, RuntimeError):
 
 class LayoutError(GnomonError, ValueError):
     """A layout that a plan cannot keep."""
+
+
+class CollectiveError(GnomonError, RuntimeError):
+    """Ranks could not finish together: one failed, or nobody answered."""
 
 
 class ConfigError(GnomonError, ValueError):

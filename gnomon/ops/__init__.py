@@ -3,6 +3,7 @@
 Importing any of it brings all primitives, since a graph may hold any of them.
 """
 
+import gnomon.ops.collectives
 import gnomon.ops.lookup_primitives
 import gnomon.ops.primitives
 import gnomon.ops.view_primitives

@@ -1,0 +1,145 @@
+"""One program over a mesh: divided for every mesh axis, cut where ranks meet, run by each rank.
+
+All ranks run the same programs, compiled once per process; the rank's numbers are inputs. Which
+layouts to ask for is the caller's: a plan of parameters is a table elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gnomon.compile import build
+from gnomon.distributed.mesh import Mesh, placement
+from gnomon.ir.node import Graph, Node
+from gnomon.passes.accumulate import accumulate
+from gnomon.passes.layout import NETWORK, Across, Layout, Placement
+from gnomon.passes.segments import Meeting, Segment, Step, cut
+from gnomon.passes.shard import open_up, product_flops, shard
+from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.comm.base import Arrays, Communicator
+from gnomon.settings import current
+
+Run = Callable[[Graph, Arrays], Arrays]
+"""Runs a closed graph on arrays."""
+
+
+def compiled(graph: Graph, inputs: Arrays) -> Arrays:
+    """Run a graph by machine code."""
+    buffers = build(graph).run([Buffer.of(np.ascontiguousarray(x)) for x in inputs])
+    return [
+        made.numpy(x.dtype.numpy, x.shape) for made, x in zip(buffers, graph.outputs, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Division:
+    """How a program is divided: the mesh, how inputs and outputs lie, the rows of microbatches.
+
+    An output's layout of None leaves it as it comes, a pending sum excepted.
+    """
+
+    mesh: Mesh
+    inputs: tuple[Layout, ...]
+    outputs: tuple[Layout | None, ...]
+    rows: tuple[int | None, ...] = ()
+    microbatches: int = 1
+
+
+class RankProgram:
+    """What every rank of a mesh runs; immutable."""
+
+    def __init__(self, graph: Graph, division: Division, run: Run = compiled) -> None:
+        self.mesh, self.run_graph = division.mesh, run
+        self.given = len(graph.inputs)
+        self.outputs, local = divided(open_up(graph), division)
+        if division.microbatches > 1:
+            numbers = [None] * len(division.mesh.axes)
+            local = accumulate(local, [*division.rows, *numbers], division.microbatches)
+        self.graph = local
+        self.steps: list[Step] = cut(local)
+
+    def run(self, comm: Communicator, inputs: Sequence[np.ndarray]) -> Arrays:
+        """One rank's outputs from its parts of the inputs."""
+        assert len(inputs) == self.given, f"needs {self.given} inputs, got {len(inputs)}"
+        numbers = [np.asarray(comm.place(name), np.int64) for name, _ in self.mesh.axes]
+        values = dict(zip(self.graph.inputs, (*inputs, *numbers), strict=True))
+        for step in self.steps:
+            if isinstance(step, Segment):
+                made = self.run_graph(step.graph, [values[x] for x in step.takes])
+                values.update(zip(step.gives, made, strict=True))
+            else:
+                found = meet(comm, step, [values[x.inputs[0]] for x in step.nodes])
+                values.update(zip(step.nodes, found, strict=True))
+        return [values[x] for x in self.graph.outputs]
+
+    @property
+    def flops(self) -> float:
+        """What one rank multiplies and adds in products."""
+        return sum(map(product_flops, self.graph))
+
+    def traffic(self) -> Counter[tuple[str, str]]:
+        """Bytes that one rank sends, by collective and mesh axis."""
+        sent: Counter[tuple[str, str]] = Counter()
+        for step in self.steps:
+            if isinstance(step, Meeting):
+                sent[step.op, step.mesh] += round(sum(map(bytes_sent, step.nodes)))
+        return sent
+
+
+def divided(graph: Graph, division: Division) -> tuple[list[dict[str, Placement]], Graph]:
+    """One rank's graph, whose last inputs are its numbers, and how each output lies."""
+    layouts: list[dict[str, Placement]] = [{} for _ in graph.outputs]
+    for k, (name, count) in enumerate(division.mesh.axes):
+        across = Across(name, count, NETWORK, current().numerics != "fast")
+        numbers = [placement({}, name)] * k
+        inputs = [*(placement(layout, name) for layout in division.inputs), *numbers]
+        wants = [None if x is None else placement(x, name) for x in division.outputs]
+        found = shard(graph, across, inputs, wants)
+        graph = found.graph
+        for layout, lying in zip(layouts, found.outputs, strict=True):
+            layout[name] = lying
+    return layouts, graph
+
+
+def meet(comm: Communicator, meeting: Meeting, xs: Arrays) -> Arrays:
+    """Do a meeting's collectives, those alike in one message."""
+    found: dict[int, np.ndarray] = {}
+    groups: dict[tuple, list[int]] = {}
+    for k, node in enumerate(meeting.nodes):
+        p = node.params
+        groups.setdefault((p.get("monoid"), p.get("ordered"), p.get("shift")), []).append(k)
+    for places in groups.values():
+        nodes = [meeting.nodes[k] for k in places]
+        made = together(comm, meeting, nodes, [np.ascontiguousarray(xs[k]) for k in places])
+        found.update(zip(places, made, strict=True))
+    return [np.ascontiguousarray(found[k]) for k in range(len(xs))]
+
+
+def together(comm: Communicator, meeting: Meeting, nodes: Sequence[Node], xs: Arrays) -> Arrays:
+    """Collectives with the same settings, as one."""
+    p, mesh = nodes[0].params, meeting.mesh
+    axes = [node.params.get("axis", 0) for node in nodes]
+    match meeting.op:
+        case "all_reduce":
+            return comm.all_reduce(mesh, xs, p["monoid"], ordered=p["ordered"])
+        case "reduce_scatter":
+            return comm.reduce_scatter(mesh, xs, axes, p["monoid"], ordered=p["ordered"])
+        case "all_gather":
+            return comm.all_gather(mesh, xs, axes)
+        case "all_to_all":
+            return comm.all_to_all(mesh, xs, axes, [node.params["joined"] for node in nodes])
+        case "permute_ranks":
+            return comm.permute_ranks(mesh, xs, p["shift"])
+    raise AssertionError(f"no such collective: {meeting.op}")
+
+
+def bytes_sent(node: Node) -> float:
+    """What one rank puts on the wire for a collective."""
+    (x,), ranks = node.inputs, node.params["ranks"]
+    size, others = x.size * x.dtype.itemsize, (ranks - 1) / ranks
+    turns = {"all_reduce": 2 * others, "all_gather": ranks - 1, "permute_ranks": 1}
+    return size * turns.get(node.op, others)

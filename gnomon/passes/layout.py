@@ -1,0 +1,113 @@
+"""How a value lies over the ranks of one mesh axis, and what a change of that costs.
+
+A layout over several mesh axes is one placement per axis, by the axis's name. What a mesh is, and
+which parameter lies how, is policy: gnomon/distributed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gnomon.ir.node import Node, Shape
+
+
+@dataclass(frozen=True)
+class Replicated:
+    """Every rank holds all of it."""
+
+    def __repr__(self) -> str:
+        return "R"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Every rank holds an equal stretch of one axis, in rank order."""
+
+    axis: int
+
+    def __repr__(self) -> str:
+        return f"S({self.axis})"
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Every rank holds one node of the tree that folds the value."""
+
+    monoid: str = "add"
+
+    def __repr__(self) -> str:
+        return f"P({self.monoid})"
+
+
+Placement = Replicated | Split | Partial
+Layout = Mapping[str, Placement]
+"""Mesh axis -> placement; an axis that is not named replicates."""
+
+REPLICATED = Replicated()
+
+
+class Prices(NamedTuple):
+    """What moving costs, per byte of the whole value."""
+
+    all_gather: float
+    all_to_all: float
+    all_reduce: float
+    reduce_scatter: float
+
+
+NETWORK = Prices(all_gather=1.0, all_to_all=0.5, all_reduce=2.0, reduce_scatter=1.0)
+"""Bytes on the wire, a factor (ranks - 1) / ranks aside."""
+TIME = Prices(all_gather=1.0, all_to_all=1.0, all_reduce=0.0, reduce_scatter=1.0)
+"""Between turns of one rank a sum costs nothing; keeping every turn's part costs memory."""
+
+
+@dataclass(frozen=True)
+class Across:
+    """The mesh axis that a program is divided over: its name, its ranks, and the rules in force."""
+
+    name: str
+    ranks: int
+    prices: Prices = NETWORK
+    ordered: bool = True
+    """Keep canonical order: sums are cut at subtrees only, and combined as a tree."""
+
+
+def move_price(have: Placement, want: Placement, x: Node, across: Across) -> float:
+    """What it costs to change the placement of x; infinite when that makes no sense."""
+    size, prices = x.size * x.dtype.itemsize, across.prices
+    match have, want:
+        case _ if have == want:
+            return 0.0
+        case Replicated(), Split():
+            return 0.0
+        case Split(), Replicated():
+            return size * prices.all_gather
+        case Split(), Split():
+            return size * prices.all_to_all
+        case Partial(), Replicated():
+            return size * prices.all_reduce
+        case Partial(), Split():
+            return size * prices.reduce_scatter
+    return math.inf
+
+
+def local_shape(shape: Shape, placement: Placement, ranks: int) -> Shape:
+    """The shape of one rank's part.
+
+    >>> local_shape((8, 6), Split(0), 2), local_shape((8, 6), Partial("add"), 2)
+    ((4, 6), (8, 6))
+    """
+    if not isinstance(placement, Split):
+        return shape
+    k = placement.axis
+    return (*shape[:k], shape[k] // ranks, *shape[k + 1 :])
+
+
+def fits(shape: Shape, placement: Placement, ranks: int) -> bool:
+    """Whether a value of this shape can lie so."""
+    if not isinstance(placement, Split):
+        return True
+    return placement.axis < len(shape) and shape[placement.axis] % ranks == 0

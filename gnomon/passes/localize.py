@@ -1,0 +1,150 @@
+"""One node of a global program as nodes of one rank's program, and moves between placements.
+
+Parts have the same shape on every rank: what differs is the rank's number, a runtime input, from
+which offsets follow. Which strategy a node takes was decided in shard.py.
+"""
+
+from __future__ import annotations
+
+from gnomon.dtypes import DType, bool_, int64
+from gnomon.ir.node import Arena, Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
+from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.primitives import reshape, split_spec
+from gnomon.ops.scalars import where
+from gnomon.ops.scans import LETTERS
+from gnomon.ops.view_primitives import permute, slice_
+from gnomon.passes.layout import Across, Partial, Placement, Replicated, Split, local_shape
+from gnomon.passes.strategies import Strategy, folded
+
+
+class Locals:
+    """Builds one rank's nodes in an arena; `rank` is the input that holds the rank's number."""
+
+    def __init__(self, arena: Arena, across: Across) -> None:
+        self.arena, self.across = arena, across
+        self.rank = arena.input((), int64, rank_name(across.name))
+
+    def build(self, node: Node, strategy: Strategy, inputs: tuple[Node, ...]) -> Node:
+        """A node from its inputs' parts."""
+        if strategy.rule == "lookup":
+            return self.lookup(node, *inputs)
+        if strategy.rule == "rows":
+            return self.rows(node, *inputs)
+        if node.op == "iota" and isinstance(strategy.given, Split):
+            return self.positions(node.shape[0] // self.across.ranks, node.dtype)
+        params = {**node.params, **local_params(node, strategy, self.across)}
+        return self.arena.node(node.op, inputs, **params)
+
+    def move(self, x: Node, have: Placement, want: Placement) -> Node:
+        """x, which lies one way, lying another."""
+        name, ranks, ordered = self.across.name, self.across.ranks, self.across.ordered
+        match have, want:
+            case _ if have == want:
+                return x
+            case Replicated(), Split(axis):
+                return self.own_part(x, axis)
+            case Split(axis), Replicated():
+                return all_gather(x, axis, name, ranks)
+            case Split(joined), Split(axis):
+                return all_to_all(x, axis, joined, name, ranks)
+            case Partial(monoid), Replicated():
+                return all_reduce(x, name, ranks, monoid, ordered=ordered)
+            case Partial(monoid), Split(axis):
+                return reduce_scatter(x, axis, name, ranks, monoid, ordered=ordered)
+        raise AssertionError(f"shard: no way from {have} to {want}")
+
+    def offset(self, size: int, dtype: DType) -> Node:
+        """The number of the first element of this rank's stretch of an axis."""
+        return cast(elementwise("mul", self.rank, size), dtype)
+
+    def positions(self, size: int, dtype: DType) -> Node:
+        """The numbers of this rank's stretch of an axis."""
+        here = self.arena.node("iota", (), size=size, dtype=dtype)
+        return elementwise("add", here, self.offset(size, dtype))
+
+    def own_part(self, x: Node, axis: int) -> Node:
+        """The own stretch of a value that every rank holds."""
+        out = LETTERS[: x.rank]
+        table = out.replace(out[axis], "z")
+        size = x.shape[axis] // self.across.ranks
+        return gather(f"{table},{out[axis]}->{out}", x, self.positions(size, int64))
+
+    def lookup(self, node: Node, table: Node, index: Node) -> Node:
+        """Rows that are here, and −0.0 for the others, which changes no sum."""
+        names, own, out = split_spec(node.params["spec"])
+        letter = next(c for c in names if c not in out)
+        size = table.shape[names.index(letter)]
+        place, here = self.in_part(index, size)
+        rows = gather(node.params["spec"], table, where(here, place, 0))
+        nothing = -0.0 if node.dtype.is_floating_point else 0
+        return where(along(here, own, out), rows, nothing)
+
+    def rows(self, node: Node, values: Node, index: Node) -> Node:
+        """A stretch of a scatter's result; what belongs elsewhere goes to a row that is dropped."""
+        own, _, out = split_spec(node.params["spec"])
+        axis = next(k for k, c in enumerate(out) if c not in own)
+        size = node.shape[axis] // self.across.ranks
+        place, here = self.in_part(index, size)
+        params = {**node.params, "size": size + 1}
+        full = self.arena.node("scatter", (values, where(here, place, size)), **params)
+        bounds = tuple((0, size if k == axis else n, 1) for k, n in enumerate(full.shape))
+        return slice_(full, bounds)
+
+    def in_part(self, index: Node, size: int) -> tuple[Node, Node]:
+        """Positions counted from this rank's first row, and whether they are this rank's."""
+        place = elementwise("sub", index, self.offset(size, index.dtype))
+        above, below = elementwise("ge", place, 0), elementwise("lt", place, size)
+        here = elementwise("and", above, below)
+        assert here.dtype is bool_, "whether a row is here is a truth value"
+        return place, here
+
+
+def rank_name(axis: str) -> str:
+    """The name of the input that holds a rank's number along a mesh axis."""
+    return f"rank:{axis}"
+
+
+def along(x: Node, own: str, out: str) -> Node:
+    """x, whose axes are `own`, with the axes of `out` and size 1 for those that it lacks."""
+    present = [c for c in out if c in own]
+    x = permute(x, tuple(own.index(c) for c in present))
+    sizes = dict(zip(present, x.shape, strict=True))
+    return reshape(x, tuple(sizes.get(c, 1) for c in out))
+
+
+def local_params(node: Node, strategy: Strategy, across: Across) -> dict:
+    """The parameters that follow from sizes."""
+    given, ranks = strategy.given, across.ranks
+    if isinstance(given, Partial) and "leaves" in node.params:
+        return {"leaves": local_leaves(node, strategy, across)}
+    if not isinstance(given, Split):
+        return {}
+    if node.op in ("reshape", "expand"):
+        return {"shape": local_shape(node.shape, given, ranks)}
+    if node.op == "slice":
+        bounds, axis = list(node.params["bounds"]), given.axis
+        bounds[axis] = (0, node.shape[axis] // ranks, 1)
+        return {"bounds": tuple(bounds)}
+    return {}
+
+
+def local_leaves(node: Node, strategy: Strategy, across: Across) -> int | tuple[int, ...]:
+    """The leaves of one rank's share: a subtree's, or without an order whatever divides."""
+    if node.op == "reduce":
+        axis = node.params["axis"]
+        return shared(node.params["leaves"], node.inputs[0].shape[axis], across)
+    sizes, names = folded(node)
+    left = split_spec(node.params["spec"])[0]
+    place = strategy.wanted[0]
+    cut = left[place.axis] if isinstance(place, Split) else ""
+    counts = zip(names, node.params["leaves"], strict=True)
+    return tuple(shared(n, sizes[c], across) if c == cut else n for c, n in counts)
+
+
+def shared(leaves: int, size: int, across: Across) -> int:
+    """One rank's leaves of a split axis."""
+    if across.ordered and leaves % across.ranks == 0:
+        return leaves // across.ranks
+    return leaves if size // across.ranks % leaves == 0 else 1

@@ -1,0 +1,123 @@
+"""The correct ways to divide one node over ranks, derived from its signature.
+
+A parallel letter split: its output is split there. A folded letter split: every rank holds one node
+of the canonical tree, which is allowed where the cut falls between subtrees. A lookup in a split
+table finds each row on one rank. Which way is taken: shard.py. How a node is rebuilt: localize.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gnomon.dtypes import accumulator, bool_
+from gnomon.ir.node import PRIMITIVES, Node
+from gnomon.ops.primitives import split_spec, summed
+from gnomon.ops.scalars import SCALARS
+from gnomon.passes.layout import REPLICATED, Across, Partial, Placement, Split, fits
+
+UNORDERED = frozenset({"max", "min", "and", "or"})
+"""Folds whose result does not depend on their order."""
+CARRIERS = frozenset({"permute", "reshape", "slice", "detach"})
+"""Views that move what they are given: a sum of moved parts is the moved sum, to the bit."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Placements wanted of the inputs, the placement they give, and how the node is rebuilt."""
+
+    wanted: tuple[Placement, ...]
+    given: Placement
+    rule: str = "letter"
+    """"letter": the same node on parts; "lookup", "rows": a table split where it is looked up."""
+
+
+def strategies(node: Node, across: Across) -> list[Strategy]:
+    """Every correct way to run a node, those that move least first."""
+    count = len(node.inputs)
+    found = list(carrying(node))
+    found.append(Strategy((REPLICATED,) * count, REPLICATED))
+    if node.op not in ("input", "const"):
+        found.extend(by_letters(node, across))
+        found.extend(by_lookup(node))
+    return [s for s in found if legal(node, s, across.ranks)]
+
+
+def legal(node: Node, strategy: Strategy, ranks: int) -> bool:
+    """Whether every part has the same size."""
+    inputs = zip(node.inputs, strategy.wanted, strict=True)
+    return fits(node.shape, strategy.given, ranks) and all(
+        fits(x.shape, w, ranks) for x, w in inputs
+    )
+
+
+def carrying(node: Node) -> Iterator[Strategy]:
+    """A pending sum passes through what commutes with it to the bit."""
+    scalar = SCALARS[node.params["f"]] if node.op == "map" else None
+    if node.op in CARRIERS or (scalar is not None and scalar.passes_sum):
+        yield Strategy((Partial("add"),), Partial("add"))
+
+
+def by_letters(node: Node, across: Across) -> Iterator[Strategy]:
+    """One strategy per letter that may be split."""
+    signature = PRIMITIVES[node.op].signature(node)
+    rows = (*signature.inputs, signature.output)
+    for letter in dict.fromkeys(c for row in rows for c in row if c is not None):
+        if letter in signature.whole or any(row.count(letter) > 1 for row in rows):
+            continue
+        monoid = signature.reduced.get(letter)
+        if monoid is not None and not may_cut(node, letter, monoid, across):
+            continue
+        wanted = tuple(placed(letter, row) for row in signature.inputs)
+        yield Strategy(wanted, Partial(monoid) if monoid else placed(letter, signature.output))
+
+
+def placed(letter: str, row: tuple[str | None, ...]) -> Placement:
+    """The placement of a tensor whose axes are these letters when one letter is split."""
+    return Split(row.index(letter)) if letter in row else REPLICATED
+
+
+def may_cut(node: Node, letter: str, monoid: str, across: Across) -> bool:
+    """Whether each rank's share of a folded letter is a node of the canonical tree."""
+    if monoid in UNORDERED:
+        return True
+    if monoid != "add":
+        return False
+    if not node.dtype.is_floating_point or not across.ordered:
+        return True
+    if node.dtype is not accumulator(node.dtype):
+        return False
+    number, count = leaf_of(node, letter)
+    return number == 0 and across.ranks & (across.ranks - 1) == 0 and count % across.ranks == 0
+
+
+def leaf_of(node: Node, letter: str) -> tuple[int, int]:
+    """How many larger letters are folded outside this one, and into how many leaves it is cut."""
+    if node.op == "reduce":
+        return 0, node.params["leaves"]
+    sizes, names = folded(node)
+    place = names.index(letter)
+    outside = sum(sizes[c] > 1 for c in names[:place])
+    return outside, node.params["leaves"][place]
+
+
+def folded(node: Node) -> tuple[dict[str, int], list[str]]:
+    """Sizes by letter, and the letters that a contract or scatter folds, outermost first."""
+    left, right, out = split_spec(node.params["spec"])
+    shapes = node.inputs[0].shape + node.inputs[1].shape
+    sizes = dict(zip(left + right, shapes, strict=True))
+    if node.op == "contract":
+        return sizes, summed(left, right, out)
+    return sizes, [c for c in left if c not in out]
+
+
+def by_lookup(node: Node) -> Iterator[Strategy]:
+    """A table split along the letter that is looked up: each position is on one rank."""
+    if node.op == "gather" and node.dtype is not bool_:
+        table, _, out = split_spec(node.params["spec"])
+        letter = next(c for c in table if c not in out)
+        yield Strategy((Split(table.index(letter)), REPLICATED), Partial("add"), "lookup")
+    if node.op == "scatter":
+        values, _, out = split_spec(node.params["spec"])
+        letter = next(c for c in out if c not in values)
+        yield Strategy((REPLICATED, REPLICATED), Split(out.index(letter)), "rows")

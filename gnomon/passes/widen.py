@@ -1,0 +1,43 @@
+"""Sums leave in their accumulator's dtype and are rounded by a cast of their own.
+
+Kernels round once, after the last addition, so this changes no bit; what it gives is a place,
+between sum and rounding, where ranks can add their parts.
+"""
+
+from __future__ import annotations
+
+from gnomon.dtypes import accumulator
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.operators import cast
+from gnomon.ir.provenance import inherit
+
+
+def widen(graph: Graph) -> Graph:
+    """The graph with no sum narrower than its accumulator."""
+    if not any(is_narrow_sum(node) for node in graph):
+        return graph
+    arena = Arena()
+    known: dict[Node, Node] = {}
+    for node in (*graph.inputs, *graph.nodes):
+        if node in known:
+            continue
+        with inherit(node.sites):
+            if node.op == "input":
+                known[node] = arena.input(node.shape, node.dtype, node.params["name"])
+            else:
+                known[node] = rebuild(arena, node, tuple(known[x] for x in node.inputs))
+    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+
+
+def is_narrow_sum(node: Node) -> bool:
+    """Whether a node sums floats and rounds to less than it sums in."""
+    sums = node.op == "contract" or (node.op == "reduce" and node.params["monoid"] == "add")
+    return sums and node.dtype.is_floating_point and node.dtype is not accumulator(node.dtype)
+
+
+def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
+    """A node over new inputs, its rounding set apart."""
+    if not is_narrow_sum(node):
+        return arena.node(node.op, inputs, **node.params)
+    wide = arena.node(node.op, inputs, **{**node.params, "dtype": accumulator(node.dtype)})
+    return cast(wide, node.dtype)

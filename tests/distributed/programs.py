@@ -1,0 +1,218 @@
+"""The training steps that the bit tests divide: an MLP and a stack of transformer blocks.
+
+Plain functions over nodes. Each gives a step's graph: loss, gradients, updated parameters and
+optimizer state, with the tables that say along which axis each parameter may be split. Not a test.
+
+Letters: b batch, t tokens, d width, h heads, k width of a head, f inner width, v vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gnomon.dtypes import DType, float32, int64
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.operators import elementwise
+from gnomon.ops.activations import relu, silu
+from gnomon.ops.attention import attention
+from gnomon.ops.cross_entropy import cross_entropy
+from gnomon.ops.embedding import embedding
+from gnomon.ops.joining import cat
+from gnomon.ops.linalg import linear
+from gnomon.ops.normalization import rms_norm
+from gnomon.ops.primitives import reduce, reshape
+from gnomon.ops.view_primitives import permute, slice_
+from gnomon.passes.grad import gradients, seed_of
+from gnomon.passes.layout import Layout, Placement, Split
+
+
+@dataclass(frozen=True)
+class Step:
+    """A training step: its graph, the names of inputs and outputs, and which axes may be split."""
+
+    graph: Graph
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    batch: frozenset[str]
+    """Inputs whose axis 0 is rows."""
+    tensor: dict[str, int]
+    """Parameter -> the axis that tensor parallelism splits."""
+
+    def layout(self, name: str, data: str | None, tensor: str | None) -> Layout:
+        """How a value lies when rows are split over one mesh axis and parameters over another."""
+        found: dict[str, Placement] = {}
+        parameter = name.rpartition(":")[2]
+        if data and name in self.batch:
+            found[data] = Split(0)
+        if tensor and parameter in self.tensor:
+            found[tensor] = Split(self.tensor[parameter])
+        return found
+
+    def arrays(self, seed: int, vocabulary: int = 0) -> list[np.ndarray]:
+        """Inputs to run with: small weights, tokens below the vocabulary."""
+        rng = np.random.default_rng(seed)
+        return [value_for(rng, x, vocabulary) for x in self.graph.inputs]
+
+
+def value_for(rng: np.random.Generator, x: Node, vocabulary: int) -> np.ndarray:
+    """Numbers for one input."""
+    if x.dtype is int64:
+        return rng.integers(0, vocabulary, x.shape)
+    if x.params["name"].startswith("second:"):
+        return rng.random(x.shape).astype(np.float32) * np.float32(1e-4)
+    scale = 1.0 if x.params["name"] in ("x", "y") else 0.08
+    around = 1.0 if x.params["name"].endswith("norm") else 0.0
+    return (around + scale * rng.standard_normal(x.shape)).astype(np.float32)
+
+
+Loss = Callable[[dict[str, Node]], Node]
+
+
+def step(
+    loss_of: Loss,
+    batch: dict[str, tuple[tuple[int, ...], DType]],
+    parameters: dict[str, tuple[int, ...]],
+    tensor: dict[str, int],
+    optimizer: str,
+) -> Step:
+    """The whole step: loss, gradients, update."""
+    arena = Arena()
+    leaves = {name: arena.input(shape, dtype, name) for name, (shape, dtype) in batch.items()}
+    leaves |= {name: arena.input(shape, float32, name) for name, shape in parameters.items()}
+    state = {
+        f"{moment}:{name}": arena.input(shape, float32, f"{moment}:{name}")
+        for name, shape in parameters.items()
+        for moment in (("first", "second") if optimizer == "adamw" else ())
+    }
+    loss = loss_of(leaves)
+    found = gradients(loss, seed_of(loss), [leaves[name] for name in parameters])
+    outputs = {"loss": loss} | {f"grad:{n}": g for n, g in zip(parameters, found, strict=True)}
+    for name in parameters:
+        update = adamw if optimizer == "adamw" else sgd
+        outputs |= update(name, leaves[name], outputs[f"grad:{name}"], state)
+    inputs = leaves | state
+    graph = Graph(list(inputs.values()), list(outputs.values()))
+    return Step(graph, tuple(inputs), tuple(outputs), frozenset(batch), tensor)
+
+
+def sgd(name: str, weight: Node, g: Node, state: dict[str, Node]) -> dict[str, Node]:
+    """weight - rate * gradient."""
+    return {f"new:{name}": weight - g * 0.05}
+
+
+def adamw(name: str, weight: Node, g: Node, state: dict[str, Node]) -> dict[str, Node]:
+    """Adam with decoupled decay, at its third step."""
+    first = state[f"first:{name}"] * 0.9 + g * 0.1
+    second = state[f"second:{name}"] * 0.95 + g * g * 0.05
+    size = first * (1 / (1 - 0.9**3))
+    root = elementwise("sqrt", second * (1 / (1 - 0.95**3))) + 1e-8
+    fresh = weight * (1 - 0.01 * 0.1) - size / root * 0.01
+    return {f"new:{name}": fresh, f"newfirst:{name}": first, f"newsecond:{name}": second}
+
+
+# models
+
+
+def mlp(optimizer: str = "sgd", rows: int = 8, width: int = 256, inner: int = 512) -> Step:
+    """Two layers with bias, and the mean of squared differences."""
+
+    def loss_of(leaf: dict[str, Node]) -> Node:
+        inside = relu(linear(leaf["x"], leaf["in"], leaf["in_bias"]))
+        away = linear(inside, leaf["out"], leaf["out_bias"]) - leaf["y"]
+        return reduce("add", away * away, (0, 1, 2)) / float(away.size)
+
+    batch = {name: ((rows, 6, width), float32) for name in ("x", "y")}
+    parameters = {
+        "in": (inner, width),
+        "in_bias": (inner,),
+        "out": (width, inner),
+        "out_bias": (width,),
+    }
+    return step(loss_of, batch, parameters, {"in": 0, "in_bias": 0, "out": 1}, optimizer)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A decoder's sizes; the table is split along its rows if they can be cut, else its width."""
+
+    rows: int = 8
+    tokens: int = 10
+    heads: int = 6
+    head: int = 64
+    inner: int = 512
+    vocabulary: int = 300
+    layers: int = 1
+    table_axis: int = 0
+
+    @property
+    def width(self) -> int:
+        """Of the residual stream."""
+        return self.heads * self.head
+
+
+def linears(x: Node, weights: list[Node], groups: int) -> list[Node]:
+    """Layers on one x as a single product; outputs of one group of each lie side by side."""
+    stacked = cat([reshape(w, (groups, w.shape[0] // groups, w.shape[1])) for w in weights], 1)
+    y = linear(x, reshape(stacked, (-(-stacked.size // x.shape[-1]), x.shape[-1])))
+    y = reshape(y, (*x.shape[:-1], groups, stacked.shape[1]))
+    parts, at = [], 0
+    for w in weights:
+        size = w.shape[0] // groups
+        bounds = (*((0, n, 1) for n in y.shape[:-1]), (at, at + size, 1))
+        parts.append(slice_(y, bounds))
+        at += size
+    return parts
+
+
+def block(x: Node, leaf: dict[str, Node], layer: int, sizes: Sizes) -> Node:
+    """Attention and a gated MLP, each on a normalized copy and added back."""
+    b, t, d = x.shape
+    own = {name: leaf[f"{layer}.{name}"] for name in NAMES}
+    normal = rms_norm(x, d, own["attn_norm"], 1e-6)
+    qkv = linears(normal, [own["q"], own["k"], own["v"]], sizes.heads)
+    q, k, v = (permute(part, (0, 2, 1, 3)) for part in qkv)
+    y = permute(attention(q, k, v, causal=True), (0, 2, 1, 3))
+    x = x + linear(reshape(y, (b, t, d)), own["o"])
+    normal = rms_norm(x, d, own["mlp_norm"], 1e-6)
+    gate, up = linears(normal, [own["gate"], own["up"]], sizes.inner)
+    inside = reshape(silu(gate) * up, (b, t, sizes.inner))
+    return x + linear(inside, own["down"])
+
+
+NAMES = ("attn_norm", "q", "k", "v", "o", "mlp_norm", "gate", "up", "down")
+
+
+def decoder(optimizer: str = "sgd", sizes: Sizes = Sizes()) -> Step:
+    """Blocks between an embedding and its transpose, with cross entropy."""
+    d, f = sizes.width, sizes.inner
+    shapes = {
+        "attn_norm": (d,),
+        "q": (d, d),
+        "k": (d, d),
+        "v": (d, d),
+        "o": (d, d),
+        "mlp_norm": (d,),
+        "gate": (f, d),
+        "up": (f, d),
+        "down": (d, f),
+    }
+    axes = {"q": 0, "k": 0, "v": 0, "o": 1, "gate": 0, "up": 0, "down": 1}
+    layers = range(sizes.layers)
+    parameters = {"table": (sizes.vocabulary, d), "positions": (sizes.tokens, d)}
+    parameters |= {f"{n}.{name}": shapes[name] for n in layers for name in NAMES}
+    parameters |= {"norm": (d,)}
+    tensor = {"table": sizes.table_axis}
+    tensor |= {f"{n}.{name}": axis for n in layers for name, axis in axes.items()}
+
+    def loss_of(leaf: dict[str, Node]) -> Node:
+        x = embedding(leaf["tokens"], leaf["table"]) + leaf["positions"]
+        for layer in layers:
+            x = block(x, leaf, layer, sizes)
+        scores = linear(rms_norm(x, d, leaf["norm"], 1e-6), leaf["table"])
+        return cross_entropy(scores, leaf["targets"], axis=2)
+
+    batch = {name: ((sizes.rows, sizes.tokens), int64) for name in ("tokens", "targets")}
+    return step(loss_of, batch, parameters, tensor, optimizer)
