@@ -305,7 +305,8 @@ def xlogy(x: Operand, y: Operand) -> Node:
     Shapes: x (...), y (...) -> (...)
     """
     x, y = (floating(v) for v in promoted("xlogy", x, y))
-    nothing = elementwise("eq", x, 0.0)
+    outside = elementwise("or", elementwise("le", y, 0.0), elementwise("eq", y, float("inf")))
+    nothing = elementwise("and", elementwise("eq", x, 0.0), outside)
     product = x * elementwise("log", where(nothing, 1.0, y))
     return where(nothing, 0.0, product)
 

@@ -1,7 +1,7 @@
 """Attention by its definition: scores, softmax in float32, a mixture of values.
 
-The region `attention` is what hand-written kernels claim (gnomon/codegen/kernels); this is what
-they must equal, and what runs where none applies.
+The regions `attention_forward` and `attention_backward` are what hand-written kernels claim
+(gnomon/codegen/claims.py); this is what they must equal, and what runs where none applies.
 """
 
 from __future__ import annotations
@@ -37,6 +37,83 @@ def np_attention(q, k, v, *, causal=False, scale=None, mask=None):
     return e / e.sum(-1, keepdims=True) @ v
 
 
+def np_attention_forward(q, k, v, *, causal=False, scale=None):
+    """Attention and the logarithm of each query's sum by numpy."""
+    repeats = q.shape[-3] // k.shape[-3]
+    scores = q @ np.swapaxes(np.repeat(k, repeats, -3), -1, -2) * scale
+    if causal:
+        t, s = scores.shape[-2:]
+        scores = np.where(np.tri(t, s, s - t, dtype=bool), scores, -np.inf)
+    top_score = np.max(scores, -1, keepdims=True)
+    lse = np.log(np.sum(np.exp(scores - top_score), -1)) + top_score[..., 0]
+    return np_attention(q, k, v, causal=causal, scale=scale), lse
+
+
+def attention_rule(gs, results, q: Node, k: Node, v: Node, *, causal: bool, scale: float):
+    """The gradient as one call, which a kernel claims too."""
+    assert gs[1] is None, "attention_forward: no gradient flows into the sums"
+    return attention_backward(q, k, v, *results, gs[0], causal=causal, scale=scale)
+
+
+@op(reference=np_attention_forward, gradient=attention_rule)
+def attention_forward(
+    q: Node, k: Node, v: Node, *, causal: bool, scale: float
+) -> tuple[Node, Node]:
+    """Attention, and log(sum(exp(scores))) of each query, which its gradient reads.
+
+    Shapes: q (b, h, t, d), k (b, g, s, d), v (b, g, s, e) -> (b, h, t, e), (b, h, t)
+    """
+    scores = scored(q, k, causal, scale)
+    highest = top(scores, (4,))
+    e = elementwise("exp", scores - highest)
+    total = unsqueeze(reduce("add", e, (4,)), 4)
+    some = elementwise("eq", total, 0.0)
+    y = contract("bgwts,bgsz->bgwtz", e / where(some, 1.0, total), v)
+    lse = reshape(elementwise("log", total) + highest, q.shape[:-1])
+    return reshape(y, (*q.shape[:-1], v.shape[-1])), lse
+
+
+@op
+def attention_backward(
+    q: Node,
+    k: Node,
+    v: Node,
+    y: Node,
+    lse: Node,
+    g: Node,
+    *,
+    causal: bool,
+    scale: float,
+) -> tuple[Node, Node, Node]:
+    """The gradients of q, k and v, from attention's results and the gradient of the first.
+
+    Shapes: q (b, h, t, d), k (b, g, s, d), v (b, g, s, e), y (b, h, t, e), lse (b, h, t),
+    g (b, h, t, e) -> (b, h, t, d), (b, g, s, d), (b, g, s, e)
+    """
+    scores = scored(q, k, causal, scale)
+    group = scores.shape[:4]
+    p = elementwise("exp", scores - reshape(lse, (*group, 1)))
+    p = where(elementwise("eq", scores, float("-inf")), 0.0, p)
+    gs = reshape(g, (*group, v.shape[-1]))
+    qs = reshape(q, (*group, q.shape[-1]))
+    dp = contract("bgwtz,bgsz->bgwts", gs, v)
+    delta = reshape(reduce("add", g * y, (3,)), (*group, 1))
+    ds = p * (dp - delta) * scale
+    return (
+        reshape(contract("bgwts,bgsz->bgwtz", ds, k), q.shape),
+        contract("bgwts,bgwtz->bgsz", ds, qs),
+        contract("bgwts,bgwtz->bgsz", p, gs),
+    )
+
+
+def scored(q: Node, k: Node, causal: bool, scale: float) -> Node:
+    """Scores of query heads in groups that share keys: (b, g, w, t, s)."""
+    groups = k.shape[1]
+    grouped = (q.shape[0], groups, q.shape[1] // groups, *q.shape[2:])
+    scores = contract("bgwtz,bgsz->bgwts", reshape(q, grouped), k) * scale
+    return hidden(scores, causal, None)
+
+
 @op(reference=np_attention)
 def attention(
     q: Node,
@@ -49,7 +126,7 @@ def attention(
 ) -> Node:
     """Mix the rows of v by how well each query matches each key.
 
-    Shapes: q (..., t, d), k (..., s, d), v (..., s, e) -> (..., t, e)
+    Shapes: q (*q, t, d), k (*k, s, d), v (*k, s, e) -> (*q, t, e)
 
     Softmax is taken in float32. With fewer key heads than query heads, keys are shared in equal
     groups. With `causal` the last query sees every key and each earlier one sees one key fewer.
@@ -59,12 +136,28 @@ def attention(
     floats_only("attention", q, k, v)
     check(q, k, v)
     q, k, v = alike("attention", q, k, v)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    if mask is None:
+        wide = accumulator(q.dtype)
+        heads = [cast(reshape(x, in_heads(x)), wide) for x in (q, k, v)]
+        y, _ = attention_forward(*heads, causal=causal, scale=scale)
+        return cast(reshape(y, (*q.shape[:-1], v.shape[-1])), q.dtype)
+    return masked_attention(q, k, v, mask, causal, scale)
+
+
+def in_heads(x: Node) -> tuple[int, ...]:
+    """The shape of x with exactly a batch axis and a heads axis."""
+    batch, heads = math.prod(x.shape[:-3]), x.shape[-3] if x.rank > 2 else 1
+    return (batch, heads, *x.shape[-2:])
+
+
+def masked_attention(q: Node, k: Node, v: Node, mask: Node, causal: bool, scale: float) -> Node:
+    """Attention with a mask, written out."""
     heads, groups = (q.shape[-3], k.shape[-3]) if q.rank > 2 else (1, 1)
     shared = heads != groups
     grouped = (*q.shape[:-3], groups, heads // groups, *q.shape[-2:]) if shared else q.shape
     batch = LETTERS[: k.rank - 2]
     names = batch + ("w" if shared else "")
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     wide = accumulator(q.dtype)
     scores = contract(f"{names}tz,{batch}sz->{names}ts", reshape(q, grouped), k, wide) * scale
     scores = hidden(scores, causal, spread(mask, q.rank, groups, heads, shared))

@@ -168,7 +168,7 @@ def convolution(
 ) -> Node:
     """A kernel slid over x: sums of products over channels and kernel at every place.
 
-    Shapes: x (n, c, ...), weight (o, i, ...) -> (n, o, ...)
+    Shapes: x (n, c, *s), weight (o, i, *k) -> (n, o, *p)
 
     padding is (before, after) per axis, geometry is (stride, dilation, groups).
     """
@@ -204,7 +204,7 @@ def transposed_convolution(
 ) -> Node:
     """The transpose of a convolution: what its input would get as a gradient.
 
-    Shapes: x (n, i, ...), weight (i, o, ...) -> (n, ?, ...)
+    Shapes: x (n, i, *p), weight (i, o, *k) -> (?)
 
     size is that of the result, padding is cut off it.
     """
@@ -296,7 +296,7 @@ def convolution_over(count: int) -> Op:
     function.__name__ = name
     function.__doc__ = f"""A kernel slid over {count} axes of x: sums over channels and kernel.
 
-    Shapes: x (...), weight (o, i, ...) -> (?)
+    Shapes: x (*s), weight (o, i, *k) -> (?)
 
     padding is numbers, "same" or "valid"; groups split channels into that many separate kernels.
     """
@@ -332,7 +332,7 @@ def transpose_over(count: int) -> Op:
     function.__name__ = name
     function.__doc__ = f"""The transpose of a convolution over {count} axes.
 
-    Shapes: x (...), weight (i, o, ...) -> (?)
+    Shapes: x (*s), weight (i, o, *k) -> (?)
 
     output_padding lengthens the end of each axis.
     """

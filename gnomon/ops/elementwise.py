@@ -70,7 +70,7 @@ def on_truth_values(row: str, x: Operand, y: Operand, logic: str) -> Node:
     return elementwise(logic if nodes[0].dtype is bool_ else row, *nodes)
 
 
-@op(inline=True, reference=lambda x, y, alpha=1: np.add(x, alpha * y))
+@op(inline=True, reference=lambda x, y, alpha=1: np.add(x, y if alpha == 1 else alpha * y))
 def add(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     """x + alpha · y.
 
@@ -79,7 +79,11 @@ def add(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     return on_truth_values("add", x, y if alpha == 1 else y * alpha, "or")
 
 
-@op(inline=True, reference=lambda x, y, alpha=1: np.subtract(x, alpha * y), aliases=("sub",))
+@op(
+    inline=True,
+    reference=lambda x, y, alpha=1: np.subtract(x, y if alpha == 1 else alpha * y),
+    aliases=("sub",),
+)
 def subtract(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     """x − alpha · y.
 

@@ -139,7 +139,11 @@ def index_copy(x: Node, axis: int, index: Node, values: Node) -> Node:
     return where(lying, new, x)
 
 
-@op(reference=lambda x, axis, index, value: np_index_copy(x, axis, index, np.asarray(value)))
+@op(
+    reference=lambda x, axis, index, value: np_index_copy(
+        x, axis, index, np.full_like(np.take(x, index, axis), value)
+    )
+)
 def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
     """x with one value in the slices at positions along an axis.
 

@@ -53,7 +53,7 @@ def batch_letters(name: str, x: Node, y: Node, inner: int) -> tuple[Node, str, N
 def matmul(x: Node, y: Node) -> Node:
     """The product of matrices; axes before the last two are batches and broadcast.
 
-    Shapes: x (...), y (...) -> (?)
+    Shapes: x (?), y (?) -> (?)
 
     A vector on the left is a row, on the right a column, and its axis goes.
     """
@@ -157,7 +157,7 @@ def outer(x: Node, y: Node) -> Node:
 def tensordot(x: Node, y: Node, axes: int | Sequence[Sequence[int]] = 2) -> Node:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named.
 
-    Shapes: x (...), y (...) -> (?)
+    Shapes: x (?), y (?) -> (?)
     """
     if isinstance(axes, int):
         left, right = range(x.rank - axes, x.rank), range(axes)
@@ -182,7 +182,7 @@ def tensordot(x: Node, y: Node, axes: int | Sequence[Sequence[int]] = 2) -> Node
 def kron(x: Node, y: Node) -> Node:
     """Every element of x times all of y, laid out in blocks.
 
-    Shapes: x (...), y (...) -> (?)
+    Shapes: x (?), y (?) -> (?)
     """
     rank = max(x.rank, y.rank)
     a, b = ((1,) * (rank - v.rank) + v.shape for v in (x, y))

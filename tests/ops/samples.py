@@ -1,0 +1,412 @@
+"""Calls of every operation, small and with sizes that differ: what test_every_op.py tries.
+
+An operation that is added to the registry gets its calls here; a test fails until it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+RANDOM = np.random.default_rng(20260)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call; arrays stand for tensors."""
+
+    args: tuple
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    gradient: bool = True
+    """Whether slopes are compared with differences."""
+    results: Sequence[int] | None = None
+    """The results through which gradients flow; all floats by default."""
+    reference: bool = True
+    """Whether the numpy reference speaks about this call."""
+
+
+SAMPLES: dict[str, list[Sample]] = {}
+
+
+def add(name: str, *args: Any, **kwargs: Any) -> None:
+    """A call of an operation; words that start with an underscore are about the sample."""
+    about = {k[1:]: kwargs.pop(k) for k in list(kwargs) if k.startswith("_")}
+    SAMPLES.setdefault(name, []).append(Sample(args, kwargs, **about))
+
+
+def normal(*shape: int) -> np.ndarray:
+    """Numbers around 0."""
+    return RANDOM.standard_normal(shape)
+
+
+def distinct(*shape: int) -> np.ndarray:
+    """Numbers that keep a distance from each other and from 0."""
+    count = int(np.prod(shape))
+    return ((RANDOM.permutation(count) - count / 2 + 0.25) * 0.3).reshape(shape)
+
+
+def between(low: float, high: float, *shape: int) -> np.ndarray:
+    """Numbers of an interval."""
+    return RANDOM.uniform(low, high, shape)
+
+
+def integers(low: int, high: int, *shape: int) -> np.ndarray:
+    """Integers of an interval."""
+    return RANDOM.integers(low, high, shape)
+
+
+def truths(*shape: int) -> np.ndarray:
+    """Truth values."""
+    return RANDOM.random(shape) < 0.5
+
+
+def plain(names: str, *args: Any, **kwargs: Any) -> None:
+    """The same call of several operations."""
+    for name in names.split():
+        add(name, *args, **kwargs)
+
+
+KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
+BOTH = (distinct(2, 3), normal(3))
+
+# elementwise
+plain("add subtract multiply divide maximum minimum copysign", *BOTH)
+plain("add subtract multiply maximum minimum floor_divide remainder", integers(-9, 9, 5), 4)
+add("add", truths(4), truths(4))
+add("add", normal(3), normal(2, 1), alpha=0.5)
+add("multiply", truths(4), truths(4))
+add("divide", integers(-9, 9, 7), 2, rounding_mode="trunc")
+add("divide", integers(-9, 9, 7), 2, rounding_mode="floor")
+add("divide", distinct(7), 0.7, rounding_mode="trunc", _gradient=False)
+plain("floor_divide fmod remainder nextafter", *BOTH, _gradient=False)
+plain("negative positive abs sign square", distinct(2, 3))
+plain("positive abs sign square negative", integers(-9, 9, 4))
+add("abs", integers(0, 9, 4).astype(np.uint8))
+add("reciprocal", between(0.5, 2, 5))
+plain("sin cos tan sinh cosh tanh asinh atan exp exp2 expm1 erf sigmoid", normal(2, 3))
+plain("sqrt rsqrt log log2 log10 log1p", between(0.3, 3, 2, 3))
+plain("asin acos atanh", between(-0.8, 0.8, 5))
+add("acosh", between(1.2, 3, 5))
+add("atan2", *BOTH)
+plain("floor ceil trunc round", distinct(7) * 1.3, _gradient=False)
+plain("floor ceil trunc round", integers(-9, 9, 4))
+add("round", distinct(7), decimals=1, _gradient=False)
+add("frac", distinct(7))
+for exponent in (0, 1, 2, 3, 7, -1, -2, 0.5, -0.5, 1.7):
+    add("pow", between(0.5, 2, 4), exponent)
+add("pow", integers(-3, 4, 6), 15)
+add("pow", integers(2, 4, 6), integers(0, 30, 6))
+add("pow", between(0.5, 2, 4), normal(3, 1))
+add("pow", 2.0, normal(4))
+add("float_power", between(0.5, 2, 4), 3)
+
+# logic
+plain("equal not_equal less less_equal greater greater_equal", integers(0, 4, 6), integers(0, 4, 6))
+plain("equal not_equal less less_equal greater greater_equal", normal(3), 0.1)
+ODD = np.array([1.0, -np.inf, np.nan, -0.0, np.inf])
+plain("isnan isinf isfinite signbit", ODD)
+plain("isnan isinf isfinite signbit", integers(-3, 3, 4))
+add("isclose", ODD, ODD[::-1].copy(), equal_nan=True)
+add("isclose", np.array([1.0, 1.00001, 2]), np.array([1.0, 1, 2.1]))
+plain("logical_and logical_or logical_xor", truths(5), integers(0, 2, 5))
+plain("bitwise_and bitwise_or bitwise_xor", integers(0, 99, 5), integers(0, 99, 5))
+plain("bitwise_and bitwise_or bitwise_xor", truths(5), truths(5))
+plain("bitwise_left_shift bitwise_right_shift", integers(-99, 99, 5), integers(0, 5, 5))
+plain("logical_not", distinct(3))
+plain("bitwise_not", integers(-9, 9, 5))
+plain("bitwise_not logical_not", truths(5))
+add("where", truths(2, 3), normal(3), normal(2, 1))
+add("where", truths(3), normal(3), 0.0)
+add("masked_fill", normal(2, 3), truths(3), -5.0)
+add("masked_fill", integers(0, 9, 4), truths(4), 7)
+add("clip", distinct(7), -0.4, 0.5)
+add("clip", distinct(7), min=0.1)
+add("clip", normal(2, 3), normal(3) - 2, normal(2, 1) + 2, _reference=False)
+add("nan_to_num", ODD, nan=0.5, _gradient=False)
+
+# activations
+plain(
+    "relu relu6 leaky_relu elu celu selu gelu silu softplus logsigmoid mish softsign tanhshrink "
+    "softshrink hardshrink hardsigmoid hardswish hardtanh",
+    distinct(3, 5),
+)
+add("gelu", normal(5), approximate="tanh")
+add("leaky_relu", distinct(5), 0.3)
+add("elu", distinct(5), 0.5)
+add("softplus", np.array([-60.0, 19, 21, 900]), 2.0)
+add("threshold", distinct(5), 0.2, -3.0)
+add("prelu", distinct(2, 3, 4), between(0.1, 0.4, 3), _reference=False)
+add("prelu", distinct(5), between(0.1, 0.4, 1))
+add("glu", normal(2, 6))
+plain("logaddexp hypot", *BOTH)
+add("hypot", np.array([1e300, 0.0]), np.array([1e300, 0.0]), _gradient=False)
+add("xlogy", np.array([0.0, 1.5, 2]), between(0.5, 2, 3))
+add("lerp", normal(3), normal(2, 3), 0.3)
+add("lerp", normal(3), normal(3), between(0, 1, 3))
+plain("addcmul addcdiv", normal(3), normal(2, 3), between(0.5, 2, 3), value=0.5)
+
+# reductions
+plain("sum mean max min", distinct(2, 3, 4), (0, 2))
+plain("sum mean max min prod", distinct(2, 3), keepdims=True)
+plain("sum mean max min prod argmax argmin", distinct(2, 3, 2), 1)
+plain("sum prod max min argmax argmin", integers(-3, 4, 2, 5), -1)
+plain("sum prod", truths(5))
+add("prod", np.array([[2.0, 0, 3], [0, 0, 1]]), 1)
+plain("any all count_nonzero", truths(2, 5), 1)
+plain("any all count_nonzero", integers(0, 2, 3))
+plain("argmax argmin", np.array([1.0, np.nan, 3, -2, np.nan]))
+plain("argmax argmin", distinct(2, 3), keepdims=True)
+plain("max_with_positions min_with_positions", distinct(2, 3, 2), 1)
+plain("var std", normal(2, 3, 4), (0, 2))
+plain("var std", normal(2, 3), 1, correction=0, keepdims=True)
+plain("var std", normal(5), False)
+add("var_mean", normal(2, 3), 1)
+for order in (0, 1, 2, 3, np.inf, -np.inf):
+    add("vector_norm", distinct(2, 3), order, 1, _gradient=order != 0)
+add("norm", normal(2, 3))
+add("norm", distinct(2, 3), 1, 0, keepdims=True)
+add("logsumexp", normal(2, 3), 1)
+add("logsumexp", np.array([1000.0, -np.inf, 999.0]), 0, _gradient=False)
+plain("cumsum cumprod cummax cummin logcumsumexp", distinct(3, 5) * 0.3, 1)
+plain("cumsum cumprod cummax", integers(-2, 3, 4), 0)
+add("cumprod", np.array([2.0, 3, 0, 4, 0, 5]), 0)
+add("diff", normal(3, 5), 2, 1)
+add("pick", normal(2, 3, 4), integers(0, 3, 2, 4), 1)
+
+# order
+add("sort", distinct(3, 5))
+add("sort", integers(0, 3, 9), 0, True)
+add("argsort", distinct(5, 3), 0)
+add("argsort", np.array([2.0, np.nan, 1]), 0)
+add("topk", distinct(2, 7), 3)
+add("topk", distinct(7, 2), 2, 0, False)
+add("kthvalue", distinct(2, 7), 3)
+add("median_with_positions", distinct(2, 6))
+add("median", distinct(2, 3))
+add("quantile", distinct(2, 5), 0.3, 1)
+add("quantile", distinct(2, 5), 0.6, keepdims=True, interpolation="higher")
+add("searchsorted", np.array([0.0, 1, 2.5]), np.array([[0.5, 1], [3, -1]]), right=True)
+add("searchsorted", np.sort(normal(2, 4)), normal(2, 3), _reference=False)
+add("bucketize", normal(2, 3), np.array([0.0, 1, 2.5]))
+add("isin", integers(0, 9, 2, 6), integers(0, 9, 3))
+
+# views
+add("reshape", normal(2, 6), (3, -1))
+add("reshape", normal(2, 6), 4, 3)
+add("reshape_as", normal(2, 6), normal(3, 4))
+add("permute", normal(2, 3, 4), (2, 0, 1))
+add("transpose", normal(2, 3, 4), -1, 0)
+add("matrix_transpose", normal(2, 3, 4))
+add("t", normal(2, 3))
+add("movedim", normal(2, 3, 4), 0, -1)
+add("movedim", normal(2, 3, 4), (0, 1), (2, 0))
+add("squeeze", normal(1, 3, 1))
+add("squeeze", normal(1, 3, 1), 0)
+add("unsqueeze", normal(2, 3), -1)
+add("flatten", normal(2, 3, 4))
+add("flatten", normal(2, 3, 4), 1, _reference=False)
+add("unflatten", normal(2, 6), 1, (2, 3))
+add("expand", normal(2, 1), (4, 2, 3))
+add("expand", normal(2, 1), -1, 3, _reference=False)
+add("expand_as", normal(1, 3), normal(2, 3))
+add("tile", normal(2, 3), (2, 1, 3))
+add("repeat", normal(2, 3), 2)
+add("repeat", normal(2, 3), 3, 1)
+add("narrow", normal(2, 5), 1, 1, 3)
+add("select", normal(2, 5), 1, -1)
+add("split", normal(2, 5), 2, 1)
+add("split", normal(2, 5), (1, 3, 1), 1)
+add("chunk", normal(7, 2), 3)
+add("unbind", normal(2, 3), 1)
+add("flip", normal(2, 3, 4), (0, 2))
+add("unfold", normal(2, 7), 1, 3, 2)
+add("rot90", normal(2, 3))
+add("diagonal", normal(3, 4, 2), 1)
+add("diagonal", normal(2, 4, 3), -2, 1, 2)
+plain("tril triu", normal(2, 3, 4), 1)
+add("diag", normal(3), 1)
+add("diag", normal(3, 4), -1)
+add("trace", normal(3, 3))
+
+# joins
+add("cat", [normal(2, 3), normal(2, 1), normal(2, 4)], 1)
+add("cat", [integers(0, 5, 2), truths(3)])
+add("stack", [normal(2, 3), normal(2, 3)], -1)
+add("hstack", [normal(2, 3), normal(2, 1)])
+add("vstack", [normal(3), normal(2, 3)])
+add("roll", normal(3, 5), (1, -2), (0, 1))
+add("roll", normal(2, 3), 4)
+add("pad", normal(2, 3), (1, 0, 2, 1), value=0.5)
+for mode in ("reflect", "replicate", "circular"):
+    add("pad", normal(2, 5), (2, 1), mode)
+add("full_like", normal(2, 3), 7.0)
+plain("zeros_like ones_like", normal(2, 3))
+add("meshgrid", normal(2), normal(3), indexing="ij")
+add("meshgrid", normal(2), normal(3))
+add("broadcast_tensors", normal(3, 1), normal(4))
+
+# lookups
+add("take", normal(3, 5), integers(-5, 5, 2, 2), 1)
+add("take", normal(3, 5), integers(0, 15, 4))
+add("index_select", normal(3, 5), 1, integers(0, 5, 4))
+add("index_add", normal(4, 3), 0, integers(0, 4, 6), normal(6, 3), alpha=0.5)
+add("index_copy", normal(4, 3), 1, np.array([2, 0]), normal(4, 2))
+add("index_fill", normal(4, 3), 1, np.array([0, 2]), 7.0)
+add("gather", normal(3, 5), 1, integers(0, 5, 2, 4))
+add("take_along_axis", normal(3, 5), integers(-5, 5, 3, 2), 1)
+add("scatter", normal(4, 3), 0, np.array([[2, 0, 1]]), normal(1, 3))
+add("scatter", normal(3, 5), 1, integers(0, 5, 3, 1), 1.0)
+add("scatter", normal(3, 5), 1, integers(0, 5, 3, 2), 2.0, reduce="add", _reference=False)
+add("placed", normal(4), 0, np.array([1, 3, 1]), normal(3), _gradient=False)
+add("scatter_add", normal(3, 5), 1, integers(0, 5, 2, 4), normal(2, 4))
+for word in ("sum", "mean", "prod", "amax", "amin"):
+    slopes = word in ("sum", "mean")
+    add("scatter_reduce", normal(4), 0, integers(0, 3, 7), normal(7), word, _gradient=slopes)
+add("counts", integers(0, 5, 20), 6)
+add("counts", integers(0, 5, 20), 6, normal(20))
+add("embedding", integers(0, 4, 2, 5), normal(4, 3))
+add("embedding", integers(1, 4, 5), normal(4, 3), 0)
+add("one_hot", integers(0, 5, 2, 3), 5)
+
+# products
+for left, right in (
+    *(((3, 4), (4, 5)), ((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 5)), ((2, 3, 4), (4, 5))),
+    *(((3, 4), (2, 4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((2, 3, 4), (4,)), ((3, 0), (0, 5))),
+):
+    add("matmul", normal(*left), normal(*right))
+add("matmul", integers(-9, 9, 3, 4), integers(-9, 9, 4, 5))
+add("mm", normal(2, 3), normal(3, 4))
+add("mv", normal(2, 3), normal(3))
+add("bmm", normal(2, 3, 4), normal(2, 4, 5))
+add("dot", normal(4), normal(4))
+add("vecdot", normal(2, 3), normal(3))
+add("outer", normal(2), normal(3))
+add("tensordot", normal(2, 3, 4), normal(3, 4, 5))
+add("tensordot", normal(2, 3, 4), normal(4, 2, 5), ((0, 2), (1, 0)))
+add("kron", normal(2, 3), normal(3, 2))
+add("cross", normal(2, 3), normal(2, 3))
+add("linear", normal(2, 3, 4), normal(5, 4), normal(5))
+add("linears", normal(2, 4), [normal(5, 4), normal(3, 4)], [normal(5), normal(3)])
+add("bilinear", normal(2, 3), normal(2, 4), normal(5, 3, 4))
+add("addmm", normal(5), normal(3, 4), normal(4, 5), beta=0.5, alpha=2)
+add("baddbmm", normal(5), normal(2, 3, 4), normal(2, 4, 5))
+add("einsum", "bqhd,bkhd->bhqk", normal(2, 3, 2, 4), normal(2, 5, 2, 4))
+add("einsum", "ij,jk,kl->il", normal(2, 3), normal(3, 4), normal(4, 2))
+add("einsum", "...i, ij -> ...j", normal(2, 3, 4), normal(4, 5))
+add("einsum", "iij->ji", normal(3, 3, 2))
+add("einsum", "ij,kl->", normal(2, 3), normal(3, 2))
+
+# normalization, attention
+plain("softmax log_softmax softmin", normal(2, 5), 1)
+add("softmax", np.array([[1000.0, 999, -1000]]), -1, _gradient=False)
+add("layer_norm", normal(2, 3, 5), (5,), normal(5), normal(5))
+add("layer_norm", normal(2, 3, 5), (3, 5), eps=1e-3)
+add("rms_norm", normal(2, 3, 5), (5,), normal(5), 1e-6)
+add("batch_norm", normal(4, 3, 2), normal(3), between(0.5, 2, 3), normal(3), normal(3))
+add("batch_norm_training", normal(4, 3, 2), normal(3), normal(3), _results=(0,))
+add("group_norm", normal(2, 6, 3), 2, normal(6), normal(6))
+add("instance_norm", normal(2, 3, 4), normal(3))
+add("local_response_norm", normal(2, 5, 3), 3)
+add("normalize", normal(3, 5))
+add("cosine_similarity", normal(3, 1, 5), normal(2, 5), -1)
+add("pairwise_distance", normal(3, 5), normal(3, 5))
+add("cdist", normal(3, 4), normal(5, 4))
+QKV = (normal(2, 3, 4, 6), normal(2, 3, 5, 6), normal(2, 3, 5, 7))
+add("attention", *QKV)
+add("attention", *QKV, causal=True, scale=0.3)
+add("attention", *QKV, mask=np.array([[True, False, True, True, False]]))
+add("attention", *QKV, mask=normal(4, 5))
+add("attention", normal(2, 4, 3, 6), normal(2, 2, 5, 6), normal(2, 2, 5, 6), causal=True)
+
+# losses
+for reduction in ("mean", "sum", "none"):
+    plain("mse_loss l1_loss smooth_l1_loss huber_loss", distinct(9), normal(9), reduction=reduction)
+    add("cross_entropy", normal(7, 5), integers(0, 5, 7), reduction=reduction)
+LABELS = np.array([1, -100, 4, 0, -100, 2, 3])
+add("cross_entropy", normal(7, 5), LABELS, between(0.5, 2, 5), label_smoothing=0.1)
+add("cross_entropy", normal(2, 3, 5), integers(0, 5, 2, 3), axis=-1, _reference=False)
+add("cross_entropy", normal(3, 5), between(0, 0.4, 3, 5), label_smoothing=0.1, _reference=False)
+add("nll_loss", normal(7, 5), integers(0, 5, 7))
+add("nll_loss", normal(7, 5), LABELS, between(0.5, 2, 5), _reference=False)
+add("surprise", between(0.1, 0.9, 5), between(0, 1, 5))
+add("binary_cross_entropy", between(0.1, 0.9, 5), between(0, 1, 5))
+add("binary_cross_entropy_with_logits", normal(3, 4), between(0, 1, 3, 4))
+add(
+    "binary_cross_entropy_with_logits",
+    *(normal(3, 4), between(0, 1, 3, 4)),
+    pos_weight=between(0.5, 2, 4),
+    _reference=False,
+)
+add("kl_div", normal(3, 4), between(0.1, 0.9, 3, 4))
+add("kl_div", normal(3, 4), normal(3, 4), reduction="batchmean", log_target=True, _reference=False)
+SIGNS = np.array([1.0, -1, 1, -1, 1])
+plain("hinge_embedding_loss soft_margin_loss", distinct(5), SIGNS, _gradient=False)
+add("margin_ranking_loss", normal(5), distinct(5), SIGNS, margin=0.3)
+add("cosine_embedding_loss", normal(3, 4), normal(3, 4), np.array([1, -1, 1]))
+add("triplet_margin_loss", normal(3, 4), normal(3, 4), normal(3, 4))
+add("gaussian_nll_loss", normal(5), normal(5), between(0.5, 2, 5), full=True)
+add("poisson_nll_loss", normal(5), between(0.5, 2, 5), log_input=True)
+
+# images
+IMAGE = normal(2, 4, 7, 6)
+add("conv1d", normal(2, 3, 9), normal(4, 3, 3), normal(4), 2, 1, 2)
+add("conv2d", IMAGE, normal(3, 4, 3, 3), normal(3), 2, 1)
+add("conv2d", IMAGE, normal(6, 2, 3, 2), None, (2, 1), (0, 1), 1, 2)
+add("conv2d", IMAGE, normal(3, 4, 3, 5), padding="same", _reference=False)
+add("conv2d", IMAGE, normal(5, 4, 1, 1), stride=2)
+add("conv2d", IMAGE, normal(5, 4, 2, 2), stride=2)
+add("conv3d", normal(1, 2, 4, 5, 3), normal(3, 2, 2, 3, 2), normal(3), padding=1)
+add("conv_transpose1d", normal(2, 3, 5), normal(3, 4, 4), stride=2, padding=1)
+add("conv_transpose2d", IMAGE, normal(4, 3, 2, 2), normal(3), 2)
+add("conv_transpose2d", IMAGE, normal(4, 2, 3, 3), None, 2, 1, 1, 2)
+add("conv_transpose3d", normal(1, 2, 3, 3, 2), normal(2, 3, 3, 2, 2), stride=2)
+ONES = (1, 1)
+add("convolution", IMAGE, normal(3, 4, 2, 3), None, ((0, 1), (1, 0)), (ONES, ONES, 1))
+add(
+    "transposed_convolution",
+    IMAGE,
+    normal(4, 3, 2, 3),
+    None,
+    ((0, 0),) * 2,
+    (8, 8),
+    (ONES, ONES, 1),
+)
+PIXELS = distinct(2, 3, 6, 7)
+add("largest", PIXELS)
+add("max_pool", PIXELS, (2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1))
+add("max_pool1d", distinct(2, 3, 9), 3, 2)
+add("max_pool2d", PIXELS, 3, 2, 1, ceil_mode=True, return_indices=True)
+add("max_pool2d", PIXELS, 2, 1, dilation=2)
+add("max_pool3d", distinct(1, 2, 4, 4, 5), 2)
+add("avg_pool", PIXELS, (2, 2), (2, 2), ((0, 0), (0, 0)), ((0, 0), (0, 0)))
+add("avg_pool1d", normal(2, 3, 9), 3)
+add("avg_pool2d", PIXELS, 3, 2, 1, True, False)
+add("avg_pool3d", normal(1, 2, 4, 4, 5), 2)
+plain("adaptive_avg_pool adaptive_max_pool", PIXELS, (4, 7))
+plain("adaptive_avg_pool1d adaptive_max_pool1d", distinct(2, 3, 9), 4)
+plain("adaptive_avg_pool2d adaptive_max_pool2d", PIXELS, (None, 3))
+plain("adaptive_avg_pool3d adaptive_max_pool3d", distinct(1, 2, 4, 3, 5), 2)
+SMALL = normal(2, 3, 4, 5)
+add("interpolate", SMALL, scale_factor=2)
+add("interpolate", SMALL, (7, 3))
+for mode in ("bilinear", "bicubic", "area"):
+    add("interpolate", SMALL, (6, 3), mode=mode)
+add("interpolate", SMALL, scale_factor=1.7, mode="bilinear", align_corners=True)
+add("pixel_shuffle", normal(2, 8, 3, 4), 2)
+add("pixel_unshuffle", normal(2, 3, 4, 6), 2)
+add("im2col", PIXELS, (2, 3), 1, 1, 2)
+add("col2im", normal(2, 12, 12), (4, 5), 2)
+
+# random
+add("fold_in", KEY, 3)
+add("random_bits", KEY, (2, 3))
+plain("random_uniform random_normal", KEY, (2, 3), dtype="float64")
+add("random_integers", KEY, -3, 4, (5,))
+add("random_permutation", KEY, 7)
+add("bernoulli", KEY, 0.3, (5,))
+add("bernoulli", KEY, between(0, 1, 5), _gradient=False)
+add("dropout", normal(3, 4), KEY, 0.3)
+add("random_choice", KEY, normal(3, 4))
