@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -214,7 +214,7 @@ def refuse_unfit(config: Config) -> None:
         )
 
 
-def overridden(found: Mapping[str, object], changes: Iterable[str]) -> dict[str, object]:
+def overridden(found: Mapping[str, Any], changes: Iterable[str]) -> dict[str, Any]:
     """The dictionaries with `a.b=c` changes made; the value is read as TOML, or else as text.
 
     >>> overridden({"train": {"steps": 3}}, ["train.steps=5"])
@@ -249,7 +249,7 @@ def value_of(text: str) -> object:
         return text
 
 
-def read_toml(path: Path) -> dict[str, object]:
+def read_toml(path: Path) -> dict[str, Any]:
     """The contents of a configuration file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from gnomon.train.compression import gzip_bits_per_byte, xz_bits_per_byte
 from gnomon.train.files import publish
@@ -15,7 +17,7 @@ from gnomon.train.progress import Progress, duration
 __all__ = ["comparison", "finish", "how_to_resume"]
 
 
-def finish(trainer: Trainer) -> dict[str, object]:
+def finish(trainer: Trainer) -> dict[str, Any]:
     """Measure, plot, write a sample and the summary, and say it all."""
     progress, folder = trainer.progress, trainer.folder
     progress.say("measuring every held-out byte, and gzip and xz beside it")
@@ -30,7 +32,7 @@ def finish(trainer: Trainer) -> dict[str, object]:
     return summary
 
 
-def summarize(trainer: Trainer) -> dict[str, object]:
+def summarize(trainer: Trainer) -> dict[str, Any]:
     """Everything that summary.json holds."""
     measure = trainer.measure()
     content = trainer.text.corpus.held_out_bytes
@@ -53,7 +55,7 @@ def summarize(trainer: Trainer) -> dict[str, object]:
     }
 
 
-def comparison(summary: dict[str, object]) -> list[str]:
+def comparison(summary: Mapping[str, float]) -> list[str]:
     """The figures side by side.
 
     >>> found = {"bits_per_byte": 1.5, "xz_bits_per_byte": 2.0, "gzip_bits_per_byte": 2.5}

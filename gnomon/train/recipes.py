@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from gnomon.errors import ConfigError
 from gnomon.models.config import Qwen3Config
@@ -103,7 +104,7 @@ def named(recipe: str) -> Config:
     return RECIPES[recipe]()
 
 
-def from_file(path: Path) -> dict[str, object]:
+def from_file(path: Path) -> dict[str, Any]:
     """The dictionaries of a file, over the recipe that it names."""
     found = read_toml(path)
     base = found.pop("recipe", None)
