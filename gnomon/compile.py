@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import prod
 
-from gnomon.codegen.calls import OPAQUE
+from gnomon.codegen.calls import OPAQUE, is_claimed
 from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
 from gnomon.errors import CompileError
@@ -157,7 +157,7 @@ _lock = threading.Lock()
 
 def compile_graph(graph: Graph, settings: Settings) -> Executable:
     """All passes, in order."""
-    flat = inline(graph, lambda node: False)
+    flat = inline(graph, is_claimed if settings.claim else lambda node: False)
     flat = simplify(legalize(flat))
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
         kernels = generate(Partition(flat, settings.fuse))
@@ -193,13 +193,14 @@ def looped(cluster: Cluster, partition: Partition) -> Kernel:
 
 def opaque(cluster: Cluster) -> Kernel:
     """A node that a hand-written kernel computes."""
-    (node,) = cluster.members
+    node = next(iter(cluster.members))
     if node.op not in OPAQUE:
         raise CompileError(
             f"compile: no kernel for {node.op}. Write one in gnomon/codegen/kernels."
         )
     call = OPAQUE[node.op](node, machine())
-    return Kernel(node.op, call.code, call.buffers, 1, None, (node,), call.flops)
+    name, members = node.params.get("name", node.op), tuple(cluster.members)
+    return Kernel(name, call.code, call.buffers, call.outputs, None, members, call.flops)
 
 
 @cache

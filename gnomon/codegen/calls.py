@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from math import prod
 
 from gnomon.codegen.emitter import Module
+from gnomon.codegen.kernels.attention import emit_attention
+from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
+from gnomon.codegen.kernels.attention_parts import AttentionSpec, Operand
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
@@ -16,6 +19,7 @@ from gnomon.codegen.loops import Code
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.scalar import register
 from gnomon.ir.node import Node, digest
+from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.schedule.access import Strided, strided
 
@@ -27,6 +31,7 @@ class OpaqueCall:
     code: Code
     buffers: tuple[Node, ...]
     flops: int
+    outputs: int = 1
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -109,11 +114,11 @@ def product_of(node: Node, a: Strided, b: Strided) -> MatmulSpec:
         dict(zip(names, s, strict=True))
         for names, s in ((left, a.strides), (right, b.strides), (out, row_major(node.shape)))
     ]
-    leaves = dict(zip(summed(left, right, out), node.params["leaves"], strict=True))
+    counts = dict(zip(summed(left, right, out), node.params["leaves"], strict=True))
 
     def axes(letters: Sequence[str]) -> tuple[Axis, ...]:
         return tuple(
-            Axis(size[c], *(s.get(c, 0) for s in strides), leaves.get(c, 1)) for c in letters
+            Axis(size[c], *(s.get(c, 0) for s in strides), counts.get(c, 1)) for c in letters
         )
 
     return MatmulSpec(
@@ -143,10 +148,92 @@ def mirrored(spec: MatmulSpec) -> MatmulSpec:
     )
 
 
+def results_of(node: Node) -> tuple[Node, ...]:
+    """Every result of a region's call, also those that nobody reads."""
+    p = node.params
+    return tuple(
+        node.arena.node(
+            "region", node.inputs, name=p["name"], body=p["body"], call=p["call"], index=k
+        )
+        for k in range(len(p["body"].outputs))
+    )
+
+
+def heads_of(slot: int, view: Strided) -> Operand:
+    """How the attention kernels read (batch, head, row, column)."""
+    return Operand(slot, *view.strides, view.offset)
+
+
+def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpec:
+    """The description that both attention kernels share; slots are those of q, k, v, out, lse."""
+    q, k, v = node.inputs[:3]
+    settings = dict(node.params["call"].kwargs)
+    out = node.inputs[3] if first else results_of(node)[0]
+    views = [operand(x) for x in (q, k, v, out)]
+    group = q.shape[1] // k.shape[1]
+    return AttentionSpec(
+        register(q.dtype),
+        batch=q.shape[0],
+        heads=q.shape[1],
+        key_heads=k.shape[1],
+        queries=q.shape[2],
+        keys=k.shape[2],
+        width=q.shape[3],
+        value_width=v.shape[3],
+        causal=settings["causal"],
+        scale=settings["scale"],
+        leaves=(leaves(group, ROWS), leaves(q.shape[2], SEQUENCE)),
+        **{
+            name: heads_of(slot, view)
+            for name, slot, view in zip("qkv", slots, views, strict=False)
+        },
+        out=heads_of(slots[3], views[3]),
+        lse=slots[4],
+    )
+
+
+def attention(node: Node, machine: Machine) -> OpaqueCall:
+    """Attention's results and the logarithms of its sums."""
+    spec = attention_spec(node, (2, 3, 4, 0, 1), 0)
+    read = tuple(operand(x).node for x in node.inputs)
+    pairs = spec.batch * spec.heads * spec.queries * spec.keys
+    flops = 2 * pairs * (spec.width + spec.value_width) // (2 if spec.causal else 1)
+    code = written("attention", emit_attention, spec, machine)
+    return OpaqueCall(code, (*results_of(node), *read), flops, 2)
+
+
+def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
+    """The gradients of q, k and v."""
+    forward = attention_spec(node, (3, 4, 5, 6, 7), 3)
+    results = results_of(node)
+    made = [heads_of(slot, operand(x)) for slot, x in enumerate(results)]
+    spec = AttentionGradSpec(forward, heads_of(8, operand(node.inputs[5])), *made)
+    read = tuple(x if x.rank != 4 else operand(x).node for x in node.inputs)
+    pairs = forward.batch * forward.heads * forward.queries * forward.keys
+    flops = (
+        2 * pairs * (3 * forward.width + 2 * forward.value_width) // (2 if forward.causal else 1)
+    )
+    code = written("attention_grad", emit_attention_grad, spec, machine)
+    return OpaqueCall(code, (*results, *read), flops, 3)
+
+
+CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
+    "attention_forward": attention,
+    "attention_backward": attention_grad,
+}
+"""Region -> the kernel that takes it whole."""
+
+
+def is_claimed(node: Node) -> bool:
+    """Whether a hand-written kernel takes a region."""
+    return node.params["name"] in CLAIMED and node.size > 0 and all(x.size for x in node.inputs)
+
+
 OPAQUE: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
     "contract": contract,
     "scan": scan,
     "scatter": scatter,
     "sort": sort,
+    "region": lambda node, machine: CLAIMED[node.params["name"]](node, machine),
 }
 """Primitive -> the kernel that computes it."""

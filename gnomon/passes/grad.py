@@ -101,7 +101,7 @@ def derive(
     g = arena.input(out.shape, out.dtype)
     own = OPS[params["name"]].gradient if params["name"] in OPS else None
     if own is not None:
-        parts = list(own_gradients(own, params["call"], body, index, leaves, g))
+        parts = list(own_gradients(own, params, body, index, leaves, g))
     else:
         (image,) = copy_into(arena, [out], dict(zip(body.inputs, leaves, strict=True)))
         asked = [leaf for leaf, need in zip(leaves, needed, strict=True) if need]
@@ -112,10 +112,12 @@ def derive(
 
 
 def own_gradients(
-    rule, call: Call, body: Graph, index: int, leaves: list[Node], g: Node
+    rule: Callable, params: dict, body: Graph, index: int, leaves: list[Node], g: Node
 ) -> Sequence[Node | None]:
     """What an operation's own gradient rule gives; results are rebuilt for it to read."""
-    results = copy_into(g.arena, body.outputs, dict(zip(body.inputs, leaves, strict=True)))
+    call: Call = params["call"]
+    # the region itself, not its body: once inlined it is the forward's own node
+    results = emit(params["name"], body, call, leaves, True)
     incoming = tuple(g if k == index else None for k in range(len(results)))
     single = len(results) == 1
     args, kwargs = fill(call.args, leaves), {k: fill(v, leaves) for k, v in call.kwargs}

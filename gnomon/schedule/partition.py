@@ -46,6 +46,8 @@ class Partition:
         self.reads: dict[Node, list[Reading]] = {}
         self.cluster: dict[Node, Cluster] = {}
         self.clusters: list[Cluster] = []
+        self.calls: dict[object, Cluster] = {}
+        """Results of one call of a claimed region are computed together."""
         for node in graph.nodes:
             if node.op not in LEAVES or node in self.required:
                 self._place(node)
@@ -64,7 +66,12 @@ class Partition:
     def _place(self, node: Node) -> None:
         """Give a node its cluster, or leave it to those who read it."""
         if is_opaque(node):
+            twin = self.calls.get(call_of(node))
+            if twin is not None:
+                self._add(node, twin, per_row=False)
+                return
             self._open(node, Cluster(1, node.size, opaque=True))
+            self.calls[call_of(node)] = self.cluster[node]
             return
         if node.op in VIEWS and node not in self.required:
             return
@@ -233,6 +240,13 @@ def is_opaque(node: Node) -> bool:
     return node.op in ("contract", "scan", "sort", "scatter", "region")
 
 
+def call_of(node: Node) -> object:
+    """What tells apart the calls of opaque kernels: results of one region's call are one call."""
+    if node.op != "region":
+        return node
+    return (node.inputs, node.params["name"], node.params["body"])
+
+
 def is_chain(node: Node) -> bool:
     """Whether a node folds an axis in chains, not in lanes."""
     return node.op == "reduce" and not node.params["lanes"]
@@ -245,7 +259,7 @@ def same_axis(a: Node, b: Node, size: int) -> bool:
 
 def operand_base(node: Node, x: Node) -> Node:
     """What is stored for an operand of an opaque call: below its views if the call can read by strides."""
-    if node.op == "contract" or node.op == "region":
+    if node.op == "contract" or (node.op == "region" and x.rank == 4):
         found = strided(x)
         return x if found is None else found.node
     return x
