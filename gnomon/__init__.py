@@ -28,7 +28,8 @@ from gnomon.dtypes import (
     uint64,
 )
 from gnomon.dtypes import bool_ as bool
-from gnomon.tensor import autograd, einops
+from gnomon.tensor import autograd
+from gnomon.tensor import einops as _einops
 from gnomon.tensor.autograd import (
     enable_grad,
     inference_mode,
@@ -55,6 +56,8 @@ from gnomon.tensor.creation import (
     ones_like,
     set_default_dtype,
     tensor,
+    tril_indices,
+    triu_indices,
     zeros,
     zeros_like,
 )
@@ -75,14 +78,27 @@ from gnomon.tensor.limits import (
     promote_types,
     result_type,
 )
+from gnomon.tensor.random import (
+    Generator,
+    bernoulli,
+    initial_seed,
+    manual_seed,
+    multinomial,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+    seed,
+)
 from gnomon.tensor.selection import (
     allclose,
     argwhere,
     bincount,
-    isin,
     masked_select,
     nonzero,
-    searchsorted,
     unique,
     unique_all,
     unique_counts,

@@ -24,7 +24,7 @@ codegen
 runtime
 compile
 tensor jit gnomon
-nn optim
+nn optim utils
 distributed profiler quant export
 models train __main__
 """

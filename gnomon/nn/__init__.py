@@ -1,21 +1,24 @@
-"""Layers, losses and what a model is made of: PyTorch's names, arguments and state_dict keys."""
-
-from __future__ import annotations
+"""Modules with PyTorch's names, arguments, first values and state_dict keys."""
 
 from gnomon.nn import functional, init, utils
-from gnomon.nn.attention import MultiheadAttention, TransformerEncoder, TransformerEncoderLayer
-from gnomon.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from gnomon.nn.layers import (
-    Bilinear,
+from gnomon.nn.activations import *  # noqa: F403 - rows of tables
+from gnomon.nn.attention import MultiheadAttention
+from gnomon.nn.containers import (
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
+from gnomon.nn.convolution import (
     Conv1d,
     Conv2d,
     Conv3d,
     ConvTranspose1d,
     ConvTranspose2d,
-    Embedding,
-    Identity,
-    Linear,
+    ConvTranspose3d,
 )
+from gnomon.nn.linear import Bilinear, Embedding, Identity, Linear
 from gnomon.nn.module import Module
 from gnomon.nn.normalization import (
     BatchNorm1d,
@@ -25,35 +28,7 @@ from gnomon.nn.normalization import (
     InstanceNorm1d,
     InstanceNorm2d,
     LayerNorm,
+    LocalResponseNorm,
     RMSNorm,
 )
-from gnomon.nn.parameter import Parameter
-from gnomon.nn.simple import *  # noqa: F403 - the table's classes
-from gnomon.nn.simple import __all__ as _simple
-
-__all__ = sorted(
-    {
-        *_simple,
-        *(
-            "Bilinear",
-            "Conv1d",
-            "Conv2d",
-            "Conv3d",
-            "ConvTranspose1d",
-            "ConvTranspose2d",
-            "Embedding",
-        ),
-        *(
-            "Identity",
-            "Linear",
-            "Module",
-            "ModuleDict",
-            "ModuleList",
-            "ParameterDict",
-            "ParameterList",
-        ),
-        *("Sequential", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d"),
-        *("InstanceNorm2d", "LayerNorm", "RMSNorm", "Parameter", "MultiheadAttention"),
-        *("TransformerEncoder", "TransformerEncoderLayer", "functional", "init", "utils"),
-    }
-)
+from gnomon.nn.parameter import Buffer, Parameter

@@ -242,5 +242,3 @@ def additive(mask: Tensor, dtype: Any) -> Tensor:
     if mask.dtype is not bool_:
         return mask
     return zeros(tuple(mask.shape), dtype=dtype).masked_fill(mask, float("-inf"))
-
-

@@ -1,8 +1,7 @@
-"""Modules that hold modules: in order, by name."""
+"""Containers: modules and parameters in lists, dicts and sequences."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -11,190 +10,196 @@ from gnomon.nn.parameter import Parameter
 from gnomon.tensor.tensor import Tensor
 
 
-class Sequential(Module):
-    """Modules one after the other.
+def renumbered(owner: Module, modules: Iterable[Module]) -> None:
+    """Keep these modules under 0, 1, 2, …"""
+    owner._modules.clear()
+    for number, module in enumerate(modules):
+        owner.add_module(str(number), module)
 
-    >>> import gnomon as gn
-    >>> Sequential(gn.nn.ReLU(), gn.nn.Flatten())(gn.ones(2, 1, 3)).shape
-    Size([2, 3])
-    """
 
-    def __init__(self, *modules: Module | OrderedDict) -> None:
-        super().__init__()
-        named = (
-            modules[0].items()
-            if len(modules) == 1 and isinstance(modules[0], Mapping)
-            else enumerate(modules)
-        )
-        for name, module in named:
-            self.add_module(str(name), module)
-
-    def forward(self, x: Any) -> Any:
-        """Each module on the result of the one before."""
-        for module in self:
-            x = module(x)
-        return x
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules.values())
+class Numbered(Module):
+    """Base of containers whose modules have numbers."""
 
     def __len__(self) -> int:
         return len(self._modules)
 
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())
+
     def __getitem__(self, index: int | slice) -> Any:
-        items = list(self._modules.items())
-        if isinstance(index, slice):
-            return type(self)(OrderedDict(items[index]))
-        return items[index][1]
+        found = list(self._modules.values())[index]
+        return type(self)(*self._as_arguments(found)) if isinstance(index, slice) else found
+
+    def _as_arguments(self, modules: list[Module]) -> tuple:
+        return (modules,)
 
     def __setitem__(self, index: int, module: Module) -> None:
         self.add_module(list(self._modules)[index], module)
 
-    def append(self, module: Module) -> Sequential:
+    def __delitem__(self, index: int | slice) -> None:
+        kept = list(self._modules.values())
+        del kept[index]
+        renumbered(self, kept)
+
+    def append(self, module: Module) -> Any:
         """Add a module at the end."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules: Iterable[Module]) -> Sequential:
+    def extend(self, modules: Iterable[Module]) -> Any:
         """Add modules at the end."""
-        for module in modules:
+        for module in list(modules):
             self.append(module)
         return self
 
+    def insert(self, index: int, module: Module) -> Any:
+        """Add a module before a place."""
+        kept = list(self._modules.values())
+        kept.insert(index, module)
+        renumbered(self, kept)
+        return self
 
-class ModuleList(Module):
-    """Modules by number."""
+    def pop(self, index: int = -1) -> Module:
+        """Take a module out."""
+        found = self[index]
+        del self[index]
+        return found
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
+
+class Sequential(Numbered):
+    """Modules called one after another."""
+
+    def __init__(self, *modules: Any) -> None:
         super().__init__()
-        self.extend(modules)
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
+            for name, module in modules[0].items():
+                self.add_module(name, module)
+        else:
+            renumbered(self, modules)
 
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules.values())
+    def _as_arguments(self, modules: list[Module]) -> tuple:
+        return tuple(modules)
+
+    def forward(self, input: Any) -> Any:
+        """The last module's output."""
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+
+class ModuleList(Numbered):
+    """Modules in a list."""
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        renumbered(self, modules or ())
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+
+class Named:
+    """The part of a dict that ModuleDict and ParameterDict share."""
+
+    PLACE = ""
 
     def __len__(self) -> int:
-        return len(self._modules)
-
-    def __getitem__(self, index: int | slice) -> Any:
-        found = list(self._modules.values())[index]
-        return ModuleList(found) if isinstance(index, slice) else found
-
-    def __setitem__(self, index: int, module: Module) -> None:
-        self.add_module(str(range(len(self))[index]), module)
-
-    def append(self, module: Module) -> ModuleList:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def extend(self, modules: Iterable[Module]) -> ModuleList:
-        """Add modules at the end."""
-        for module in modules:
-            self.append(module)
-        return self
-
-    def insert(self, index: int, module: Module) -> None:
-        """Add a module before the one at index."""
-        modules = list(self)
-        modules.insert(index, module)
-        for k, each in enumerate(modules):
-            self.add_module(str(k), each)
-
-
-class ModuleDict(Module):
-    """Modules by name."""
-
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
-        super().__init__()
-        self.update(modules)
-
-    def __getitem__(self, name: str) -> Module:
-        return self._modules[name]
-
-    def __setitem__(self, name: str, module: Module) -> None:
-        self.add_module(name, module)
-
-    def __delitem__(self, name: str) -> None:
-        del self._modules[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._modules
+        return len(getattr(self, self.PLACE))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
+        return iter(getattr(self, self.PLACE))
 
-    def __len__(self) -> int:
-        return len(self._modules)
+    def __contains__(self, key: str) -> bool:
+        return key in getattr(self, self.PLACE)
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, self.PLACE)[key]
+
+    def __delitem__(self, key: str) -> None:
+        del getattr(self, self.PLACE)[key]
 
     def keys(self) -> Iterable[str]:
         """The names."""
-        return self._modules.keys()
+        return getattr(self, self.PLACE).keys()
 
-    def values(self) -> Iterable[Module]:
-        """The modules."""
-        return self._modules.values()
+    def values(self) -> Iterable[Any]:
+        """What is kept."""
+        return getattr(self, self.PLACE).values()
 
-    def items(self) -> Iterable[tuple[str, Module]]:
-        """Names and modules."""
-        return self._modules.items()
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Names with what is kept under them."""
+        return getattr(self, self.PLACE).items()
 
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules."""
-        for name, module in modules.items() if isinstance(modules, Mapping) else modules:
-            self.add_module(name, module)
+    def pop(self, key: str) -> Any:
+        """Take one out."""
+        return getattr(self, self.PLACE).pop(key)
 
-    def pop(self, name: str) -> Module:
-        """Take a module out."""
-        return self._modules.pop(name)
+    def clear(self) -> None:
+        """Take all out."""
+        getattr(self, self.PLACE).clear()
+
+    def update(self, others: Any) -> None:
+        """Add or replace several."""
+        for key, value in others.items() if isinstance(others, Mapping) else others:
+            self[key] = value
+
+
+class ModuleDict(Named, Module):
+    """Modules under names."""
+
+    PLACE = "_modules"
+
+    def __init__(self, modules: Any = None) -> None:
+        super().__init__()
+        self.update(modules or {})
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self._modules[key] = module
+        object.__setattr__(module, "_label", key)
+
+
+class ParameterDict(Named, Module):
+    """Parameters under names."""
+
+    PLACE = "_parameters"
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self.update(parameters or {})
+
+    def __setitem__(self, key: str, value: Tensor) -> None:
+        self._parameters[key] = value if isinstance(value, Parameter) else Parameter(value)
 
 
 class ParameterList(Module):
-    """Parameters by number."""
+    """Parameters in a list."""
 
-    def __init__(self, values: Iterable[Tensor] = ()) -> None:
+    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
         super().__init__()
-        for value in values:
-            self.append(value)
+        self.extend(values or ())
 
-    def append(self, value: Tensor) -> ParameterList:
-        """Add a parameter at the end."""
-        made = value if isinstance(value, Parameter) else Parameter(value)
-        self.register_parameter(str(len(self)), made)
-        return self
+    def __len__(self) -> int:
+        return len(self._parameters)
 
     def __iter__(self) -> Iterator[Parameter]:
         return iter(self._parameters.values())
 
-    def __len__(self) -> int:
-        return len(self._parameters)
+    def __getitem__(self, index: int | slice) -> Any:
+        found = list(self._parameters.values())[index]
+        return ParameterList(found) if isinstance(index, slice) else found
 
-    def __getitem__(self, index: int) -> Parameter:
-        return list(self._parameters.values())[index]
+    def __setitem__(self, index: int, value: Tensor) -> None:
+        name = list(self._parameters)[index]
+        self._parameters[name] = value if isinstance(value, Parameter) else Parameter(value)
 
+    def append(self, value: Tensor) -> ParameterList:
+        """Add a parameter at the end."""
+        kept = value if isinstance(value, Parameter) else Parameter(value)
+        self._parameters[str(len(self))] = kept
+        return self
 
-class ParameterDict(Module):
-    """Parameters by name."""
-
-    def __init__(self, values: Mapping[str, Tensor] = ()) -> None:  # type: ignore[assignment]
-        super().__init__()
-        for name, value in dict(values).items():
-            self[name] = value
-
-    def __getitem__(self, name: str) -> Parameter:
-        return self._parameters[name]
-
-    def __setitem__(self, name: str, value: Tensor) -> None:
-        self.register_parameter(name, value if isinstance(value, Parameter) else Parameter(value))
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._parameters
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def items(self) -> Iterable[tuple[str, Parameter]]:
-        """Names and parameters."""
-        return self._parameters.items()
+    def extend(self, values: Iterable[Tensor]) -> ParameterList:
+        """Add parameters at the end."""
+        for value in values:
+            self.append(value)
+        return self

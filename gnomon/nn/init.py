@@ -187,5 +187,3 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: objec
     order = rand(rows, columns, generator=generator).argsort(dim=0).argsort(dim=0)
     value = randn(rows, columns, generator=generator) * std
     return filled(tensor, value.masked_fill(order < int(np.ceil(sparsity * rows)), 0.0))
-
-

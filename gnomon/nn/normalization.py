@@ -1,24 +1,31 @@
-"""Layers that bring values to mean 0 or size 1."""
+"""Normalizations: over features, over groups of channels, over the batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import gnomon as gn
-from gnomon.errors import ShapeError
+from gnomon.dtypes import int64
+from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
+from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.creation import ones, zeros
 from gnomon.tensor.tensor import Tensor
 
 
-def sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
-    """A shape as a tuple."""
-    return (shape,) if isinstance(shape, int) else tuple(shape)
+def affine(module: Module, shape: Sequence[int], weight: bool, bias: bool) -> None:
+    """Give a module a scale of ones and a shift of zeros, or None for them."""
+    for name, wanted, make in (("weight", weight, ones), ("bias", bias, zeros)):
+        if wanted:
+            setattr(module, name, Parameter(make(*shape)))
+        else:
+            module.register_parameter(name, None)
 
 
 class LayerNorm(Module):
-    """Standardize over the last axes, then scale and shift."""
+    """Every row normalized over its last axes, then scaled and shifted."""
 
     def __init__(
         self,
@@ -30,28 +37,30 @@ class LayerNorm(Module):
         dtype: object = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape, self.eps = sizes(normalized_shape), eps
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+        self.normalized_shape, self.eps = tuple(shape), eps
         self.elementwise_affine = elementwise_affine
-        made = {"dtype": dtype, "device": device}
-        self.weight = (
-            Parameter(gn.ones(self.normalized_shape, **made)) if elementwise_affine else None
-        )
-        shifted = elementwise_affine and bias
-        self.bias = Parameter(gn.zeros(self.normalized_shape, **made)) if shifted else None
+        affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias)
+        if dtype is not None:
+            self.to(dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x, standardized."""
-        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+    def reset_parameters(self) -> None:
+        """Scale by 1, shift by 0."""
+        reset(self)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The rows, normalized."""
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The sizes."""
+        """The settings."""
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
         )
 
 
 class RMSNorm(Module):
-    """Divide by the root of the mean square over the last axes, then scale."""
+    """Every row divided by the root of its mean square, then scaled."""
 
     def __init__(
         self,
@@ -62,46 +71,73 @@ class RMSNorm(Module):
         dtype: object = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape, self.eps = sizes(normalized_shape), eps
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+        self.normalized_shape, self.eps = tuple(shape), eps
         self.elementwise_affine = elementwise_affine
-        given = gn.ones(self.normalized_shape, dtype=dtype, device=device)
-        self.weight = Parameter(given) if elementwise_affine else None
+        affine(self, self.normalized_shape, elementwise_affine, False)
+        del self._parameters["bias"]
+        if dtype is not None:
+            self.to(dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x, scaled."""
-        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+    def forward(self, input: Tensor) -> Tensor:
+        """The rows, normalized."""
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """The sizes."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
+        """The settings."""
+        return f"{self.normalized_shape}, eps={self.eps}"
 
 
 class GroupNorm(Module):
-    """Standardize groups of channels of each sample."""
+    """Groups of channels normalized per sample."""
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: object = None,
+        dtype: object = None,
     ) -> None:
         super().__init__()
-        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.weight = Parameter(gn.ones(num_channels)) if affine else None
-        self.bias = Parameter(gn.zeros(num_channels)) if affine else None
+        if num_channels % num_groups:
+            raise ArgumentError("GroupNorm: num_channels must be divisible by num_groups")
+        self.num_groups, self.num_channels, self.eps, self.affine = (
+            *(num_groups, num_channels),
+            *(eps, affine),
+        )
+        give_affine(self, num_channels, affine)
+        if dtype is not None:
+            self.to(dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x, standardized."""
-        return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+    def forward(self, input: Tensor) -> Tensor:
+        """The groups, normalized."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The sizes."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
+        """The settings."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
-class BatchNorm(Module):
-    """Standardize channels by the batch when training, by running values otherwise."""
+def give_affine(module: Module, channels: int, wanted: bool) -> None:
+    """A scale and a shift per channel, or none."""
+    affine(module, (channels,), wanted, wanted)
 
-    ranks: tuple[int, ...] = ()
+
+def reset(module: Module) -> None:
+    """Scale by 1, shift by 0."""
+    with no_grad():
+        if module.weight is not None:
+            module.weight.fill_(1.0)
+        if module.bias is not None:
+            module.bias.fill_(0.0)
+
+
+class Running(Module):
+    """Base of what normalizes per channel and follows statistics as it goes."""
+
+    RANKS: tuple[int, ...] = ()
 
     def __init__(
         self,
@@ -110,84 +146,132 @@ class BatchNorm(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
+        device: object = None,
+        dtype: object = None,
     ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self.weight = Parameter(gn.ones(num_features)) if affine else None
-        self.bias = Parameter(gn.zeros(num_features)) if affine else None
-        tracked = track_running_stats
-        self.register_buffer("running_mean", gn.zeros(num_features) if tracked else None)
-        self.register_buffer("running_var", gn.ones(num_features) if tracked else None)
-        count = gn.tensor(0, dtype=gn.int64) if tracked else None
-        self.register_buffer("num_batches_tracked", count)
+        give_affine(self, num_features, affine)
+        if track_running_stats:
+            self.register_buffer("running_mean", zeros(num_features))
+            self.register_buffer("running_var", ones(num_features))
+            self.register_buffer("num_batches_tracked", zeros((), dtype=int64))
+        else:
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                self.register_buffer(name, None)
+        if dtype is not None:
+            self.to(dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x, standardized per channel."""
-        if x.ndim not in self.ranks:
-            name, wanted = type(self).__name__, " or ".join(map(str, self.ranks))
-            raise ShapeError(f"{name}: needs {wanted} axes: got {tuple(x.shape)}.")
-        momentum = self.momentum
-        if self.training and self.num_batches_tracked is not None:
+    def reset_running_stats(self) -> None:
+        """Forget what was followed."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Forget what was followed; scale by 1, shift by 0."""
+        self.reset_running_stats()
+        reset(self)
+
+    def check(self, input: Tensor) -> None:
+        """Refuse inputs of another rank."""
+        if self.RANKS and input.ndim not in self.RANKS:
+            ranks = " or ".join(f"{rank}D" for rank in self.RANKS)
+            raise ArgumentError(f"expected {ranks} input (got {input.ndim}D input)")
+
+    def share(self) -> Any:
+        """How far the running statistics move towards new ones."""
+        if not (self.training and self.track_running_stats):
+            return 0.0
+        with no_grad():
             self.num_batches_tracked.add_(1)
-            if momentum is None:
-                momentum = 1 / float(self.num_batches_tracked)
-        by_batch = self.training or self.running_mean is None
-        running = (self.running_mean, self.running_var)
-        return F.batch_norm(
-            x,
-            *running,
-            self.weight,
-            self.bias,
-            by_batch,
-            0.0 if momentum is None else momentum,
-            self.eps,
-        )
+            if self.momentum is None:
+                return 1.0 / self.num_batches_tracked.to(self.running_mean.dtype)
+        return self.momentum
 
     def extra_repr(self) -> str:
-        """The sizes."""
+        """The settings."""
         return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
         )
+
+
+class BatchNorm(Running):
+    """Channels normalized over the batch in training, by running statistics in use."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The channels, normalized."""
+        self.check(input)
+        own = self.training or self.running_mean is None
+        kept = (self.running_mean, self.running_var)
+        if own and not (self.training and self.track_running_stats):
+            kept = (None, None)
+        return F.batch_norm(input, *kept, self.weight, self.bias, own, self.share(), self.eps)
 
 
 class BatchNorm1d(BatchNorm):
-    """Batch normalization of (n, c) or (n, c, length)."""
+    """Batch norm of (n, c) or (n, c, l)."""
 
-    ranks = (2, 3)
+    RANKS = (2, 3)
 
 
 class BatchNorm2d(BatchNorm):
-    """Batch normalization of (n, c, height, width)."""
+    """Batch norm of images (n, c, h, w)."""
 
-    ranks = (4,)
+    RANKS = (4,)
 
 
 class BatchNorm3d(BatchNorm):
-    """Batch normalization of (n, c, depth, height, width)."""
+    """Batch norm of volumes (n, c, d, h, w)."""
 
-    ranks = (5,)
+    RANKS = (5,)
 
 
-class InstanceNorm(Module):
-    """Standardize each channel of each sample."""
+class InstanceNorm(Running):
+    """Channels normalized per sample."""
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: object = None,
+        dtype: object = None,
     ) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.weight = Parameter(gn.ones(num_features)) if affine else None
-        self.bias = Parameter(gn.zeros(num_features)) if affine else None
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x, standardized."""
-        return F.instance_norm(x, None, None, self.weight, self.bias, True, self.momentum, self.eps)
+    def forward(self, input: Tensor) -> Tensor:
+        """The channels, normalized."""
+        self.check(input)
+        own = self.training or not self.track_running_stats
+        kept = (self.running_mean, self.running_var, self.weight, self.bias)
+        return F.instance_norm(input, *kept, own, self.share(), self.eps)
 
 
 class InstanceNorm1d(InstanceNorm):
-    """Instance normalization of (n, c, length)."""
+    """Instance norm of (n, c, l)."""
+
+    RANKS = (3,)
 
 
 class InstanceNorm2d(InstanceNorm):
-    """Instance normalization of (n, c, height, width)."""
+    """Instance norm of images (n, c, h, w)."""
+
+    RANKS = (4,)
+
+
+class LocalResponseNorm(Module):
+    """Every element divided by its neighbours across channels."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The elements, divided."""
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)

@@ -290,3 +290,13 @@ def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
 def same(x: Node) -> Node:
     """x."""
     return x
+
+
+def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """The positions on and below a diagonal: a row of rows, a row of columns."""
+    return from_array(np.stack(np.tril_indices(row, offset, col)).astype(np.int64))
+
+
+def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """The positions on and above a diagonal: a row of rows, a row of columns."""
+    return from_array(np.stack(np.triu_indices(row, offset, col)).astype(np.int64))

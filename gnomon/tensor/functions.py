@@ -106,26 +106,69 @@ class Values(NamedTuple):
     indices: Tensor
 
 
-def with_positions(name: str, pair: Callable, plain: Callable, default: int | None) -> Callable:
+PAIRS = ("cummax", "cummin", "kthvalue", "topk")
+"""Operations that always give values and positions."""
+
+
+def paired(function: Callable) -> Callable:
+    """A function whose two results have names."""
+
+    def named(*args: Any, **kwargs: Any) -> Values:
+        return Values(*function(*args, **kwargs))
+
+    return functools.update_wrapper(named, function)
+
+
+def where_asked(name: str, pair: Callable, plain: Callable) -> Callable:
     """A function that gives positions too where PyTorch's does, and values alone otherwise."""
 
     def function(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
         if isinstance(dim, Tensor):
-            return FUNCTIONS[{"max": "maximum", "min": "minimum"}[name]](input, dim)
+            return FUNCTIONS[f"{name}imum"](input, dim)
         if dim is None:
             return plain(input, *args, **kwargs)
         return Values(*pair(input, dim, *args, **kwargs))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = plain.__doc__
-    return function
+    return functools.update_wrapper(function, plain)
+
+
+def sorted_values(sort: Callable) -> Callable:
+    """sort by the standard: values alone."""
+
+    def values(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return sort(x, *args, **kwargs)[0]
+
+    return functools.update_wrapper(values, sort)
 
 
 def install_pairs() -> None:
-    """Functions with two results: PyTorch's when dim is given."""
-    for name, pair in (("max", "max_with_positions"), ("min", "min_with_positions")):
-        FUNCTIONS[name] = with_positions(name, FUNCTIONS[pair], FUNCTIONS[name], None)
+    """Functions with two results: PyTorch's when dim is given, the standard's otherwise."""
+    sort = FUNCTIONS["sort"]
+    for name in ("max", "min", "median"):
+        pair = FUNCTIONS[f"{name}_with_positions"]
+        FUNCTIONS[name] = where_asked(name, pair, FUNCTIONS[name])
         setattr(Tensor, name, FUNCTIONS[name])
+    for name in PAIRS:
+        FUNCTIONS[name] = paired(FUNCTIONS[name])
+        setattr(Tensor, name, FUNCTIONS[name])
+    FUNCTIONS["sort"] = where_asked("sort", sort, sorted_values(sort))
+    Tensor.sort = paired(sort)
 
 
 install_pairs()
+
+
+def metadata_in_place(function: Callable, name: str) -> Callable:
+    """A method that changes what the tensor shows of its storage."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        self._view = function(self, *args, **kwargs)._view
+        return self
+
+    method.__name__ = name
+    method.__doc__ = f"{(function.__doc__ or name).splitlines()[0]} This tensor changes."
+    return method
+
+
+for _name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes"):
+    setattr(Tensor, f"{_name}_", metadata_in_place(FUNCTIONS[_name], f"{_name}_"))

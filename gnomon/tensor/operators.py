@@ -13,8 +13,8 @@ import numpy as np
 from gnomon.dtypes import KINDS
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
+from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS
-from gnomon.tensor import operations  # noqa: F401 - fills the registry
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap, write
 

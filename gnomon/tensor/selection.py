@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.dtypes import int64
-from gnomon.errors import ArgumentError
 from gnomon.ops.registry import OPS
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.functions import FUNCTIONS
@@ -109,20 +107,6 @@ def unique_inverse(x: Tensor) -> tuple[Tensor, Tensor]:
     return found.values, found.inverse_indices
 
 
-def searchsorted(
-    sorted_sequence: Tensor, values: Any, *, right: bool = False, side: str = "left"
-) -> Tensor:
-    """Where values would go to keep a sequence in order."""
-    side = "right" if right else side
-    if sorted_sequence.ndim != 1:
-        raise ArgumentError(
-            f"searchsorted: the sequence must have one axis: got {tuple(sorted_sequence.shape)}."
-        )
-    asked = array_of(values) if isinstance(values, Tensor) else np.asarray(values)
-    places = np.searchsorted(array_of(sorted_sequence), asked, side)
-    return from_array(np.asarray(places, int64.numpy))
-
-
 def allclose(
     x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
@@ -139,9 +123,3 @@ def same_values(self: Tensor, other: Tensor) -> bool:
 
 
 Tensor.equal = same_values
-
-
-def isin(elements: Tensor, test_elements: Tensor) -> Tensor:
-    """Which elements occur among others."""
-    others = test_elements.reshape(-1)
-    return (elements[..., None] == others).any(dim=-1)

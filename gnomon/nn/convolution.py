@@ -1,0 +1,188 @@
+"""Convolutions and their transposes over one, two or three axes."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.nn import functional as F
+from gnomon.nn import init
+from gnomon.nn.module import Module
+from gnomon.nn.parameter import empty_parameter
+from gnomon.tensor.tensor import Tensor
+
+
+def each(value: Any, count: int) -> Any:
+    """One number per axis."""
+    return (
+        value
+        if isinstance(value, str)
+        else ((value,) * count if isinstance(value, int) else tuple(value))
+    )
+
+
+class Convolution(Module):
+    """Base of all: settings, parameters, and how parameters are drawn."""
+
+    COUNT = 0
+    TRANSPOSED = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: object = None,
+        dtype: object = None,
+    ) -> None:
+        super().__init__()
+        if in_channels % groups or out_channels % groups:
+            raise ArgumentError(
+                f"{type(self).__name__}: in_channels and out_channels must be divisible by groups: "
+                f"got {in_channels}, {out_channels} and {groups}."
+            )
+        n = self.COUNT
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride = each(kernel_size, n), each(stride, n)
+        self.padding, self.dilation = each(padding, n), each(dilation, n)
+        self.padding_mode = padding_mode
+        first, second = (
+            (in_channels, out_channels) if self.TRANSPOSED else (out_channels, in_channels)
+        )
+        self.weight = empty_parameter(first, second // groups, *self.kernel_size)
+        if bias:
+            self.bias = empty_parameter(out_channels)
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+        if dtype is not None:
+            self.to(dtype)
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters."""
+        init.kaiming_uniform_(self.weight, a=sqrt(5))
+        if self.bias is not None:
+            inside, _ = init.fans(self.weight)
+            if inside:
+                init.uniform_(self.bias, -1 / sqrt(inside), 1 / sqrt(inside))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The windows of the input, contracted with the kernel."""
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = F.pad(input, self._borders(), self.padding_mode), 0
+        function = getattr(F, f"conv{self.COUNT}d")
+        settings = (self.stride, padding, self.dilation, self.groups)
+        return function(input, self.weight, self.bias, *settings)
+
+    def _borders(self) -> list[int]:
+        """Border widths as pad() takes them: the last axis first."""
+        if self.padding == "valid":
+            return [0] * (2 * self.COUNT)
+        widths: list[int] = []
+        for axis in reversed(range(self.COUNT)):
+            if self.padding == "same":
+                total = self.dilation[axis] * (self.kernel_size[axis] - 1)
+                widths += [total // 2, total - total // 2]
+            else:
+                widths += [self.padding[axis]] * 2
+        return widths
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        )
+
+
+class Conv1d(Convolution):
+    """A convolution over one axis."""
+
+    COUNT = 1
+
+
+class Conv2d(Convolution):
+    """A convolution over two axes."""
+
+    COUNT = 2
+
+
+class Conv3d(Convolution):
+    """A convolution over three axes."""
+
+    COUNT = 3
+
+
+class TransposedConvolution(Convolution):
+    """Base of the transposes, which make inputs larger."""
+
+    TRANSPOSED = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: object = None,
+        dtype: object = None,
+    ) -> None:
+        if padding_mode != "zeros":
+            raise ArgumentError(f"{type(self).__name__}: only zeros padding mode is supported.")
+        super().__init__(
+            *(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias),
+            dtype=dtype,
+        )
+        self.output_padding = each(output_padding, self.COUNT)
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """Each element spread over a window."""
+        more = self.output_padding if output_size is None else self._fill(input, output_size)
+        function = getattr(F, f"conv_transpose{self.COUNT}d")
+        settings = (self.stride, self.padding, more, self.groups, self.dilation)
+        return function(input, self.weight, self.bias, *settings)
+
+    def _fill(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        """The output padding that gives an output of the size asked for."""
+        asked = tuple(output_size)[-self.COUNT :]
+        least = [
+            (n - 1) * s - 2 * p + d * (k - 1) + 1
+            for n, s, p, d, k in zip(
+                *(input.shape[-self.COUNT :], self.stride, self.padding),
+                *(self.dilation, self.kernel_size),
+                strict=True,
+            )
+        ]
+        return tuple(a - n for a, n in zip(asked, least, strict=True))
+
+
+class ConvTranspose1d(TransposedConvolution):
+    """A transposed convolution over one axis."""
+
+    COUNT = 1
+
+
+class ConvTranspose2d(TransposedConvolution):
+    """A transposed convolution over two axes."""
+
+    COUNT = 2
+
+
+class ConvTranspose3d(TransposedConvolution):
+    """A transposed convolution over three axes."""
+
+    COUNT = 3

@@ -1,0 +1,83 @@
+"""Clipping of gradients, and all parameters as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gnomon.errors import GradientError
+from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.creation import tensor
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Tensor
+
+Parameters = Tensor | Iterable[Tensor]
+
+
+def gradients_of(parameters: Parameters) -> list[Tensor]:
+    """The gradients that there are."""
+    found = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [p.grad for p in found if p.grad is not None]
+
+
+def get_total_norm(
+    tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """The norm of all tensors together: of each along its own axes, then of the norms in order."""
+    with no_grad():
+        norms = [FUNCTIONS["vector_norm"](t, norm_type) for t in tensors]
+        if not norms:
+            return tensor(0.0)
+        total = FUNCTIONS["vector_norm"](FUNCTIONS["stack"](norms), norm_type)
+    if error_if_nonfinite and not bool(total.isfinite()):
+        raise GradientError(
+            f"clip_grad_norm_: The total norm of order {norm_type} for gradients is non-finite, so "
+            "it cannot be clipped."
+        )
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Parameters, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients so that their total norm is at most max_norm."""
+    with no_grad():
+        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        for gradient in gradients_of(parameters):
+            gradient.mul_(factor.to(gradient.dtype))
+
+
+def clip_grad_norm_(
+    parameters: Parameters,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale all gradients so that their total norm is at most max_norm; gives the norm before."""
+    kept = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    total = get_total_norm(gradients_of(kept), float(norm_type), error_if_nonfinite)
+    clip_grads_with_norm_(kept, max_norm, total)
+    return total
+
+
+def clip_grad_value_(
+    parameters: Parameters, clip_value: float, foreach: bool | None = None
+) -> None:
+    """Cut every gradient's elements at ±clip_value."""
+    with no_grad():
+        for gradient in gradients_of(parameters):
+            gradient.clamp_(-float(clip_value), float(clip_value))
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters, laid one after another."""
+    return FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Write a vector's stretches to parameters."""
+    start = 0
+    with no_grad():
+        for p in parameters:
+            p.copy_(vec[start : start + p.numel()].reshape(p.shape))
+            start += p.numel()

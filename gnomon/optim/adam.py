@@ -1,0 +1,120 @@
+"""Adam and AdamW: steps by a running mean of gradients over the root of one of their squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gnomon.dtypes import float64
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import wide
+from gnomon.ops.registry import Op
+from gnomon.optim.optimizer import IGNORED, Groups, Optimizer, check_range, filled, rule
+from gnomon.tensor.tensor import Tensor, apply
+
+
+@rule
+def adam_numbers(count: Node, given: Sequence[Node], *, decoupled: bool) -> tuple[Node, ...]:
+    """What a step needs beside tensors, in float64: (size, root, beta1, beta2, eps, decay)."""
+    rate, decay, beta1, beta2, eps = (cast(x, float64) for x in given)
+    count = cast(count, float64)
+    first, second = (1.0 - elementwise("pow", beta, count) for beta in (beta1, beta2))
+    shrink = 1.0 - rate * decay if decoupled else decay
+    return rate / first, elementwise("sqrt", second), beta1, beta2, eps, shrink
+
+
+@rule
+def adam(
+    p: Node,
+    gradient: Node,
+    kept: Sequence[Node],
+    numbers: Sequence[Node],
+    *,
+    decoupled: bool,
+    decays: bool,
+    maximize: bool,
+) -> tuple[Node, ...]:
+    """A parameter, the mean of its gradients, that of their squares, and the largest so far."""
+    x, g = wide(p), wide(-gradient if maximize else gradient)
+    mean, square, *largest = (wide(v) for v in kept)
+    size, root, beta1, beta2, eps, decay = (cast(v, x.dtype) for v in numbers)
+    rest1, rest2 = (cast(1.0 - v, x.dtype) for v in numbers[2:4])
+    if decays and decoupled:
+        x = x * decay
+    elif decays:
+        g = g + x * decay
+    mean = mean + (g - mean) * rest1
+    square = square * beta2 + g * g * rest2
+    if largest:
+        largest = [elementwise("maximum", largest[0], square)]
+    spread = elementwise("sqrt", largest[0] if largest else square) / root + eps
+    made = (x - size * (mean / spread), mean, square, *largest)
+    return tuple(cast(new, old.dtype) for new, old in zip(made, (p, *kept), strict=True))
+
+
+class Adam(Optimizer):
+    """Adam; weight_decay is added to gradients."""
+
+    counts = True
+    decoupled = False
+
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_range("learning rate", lr, 0.0)
+        check_range("epsilon value", eps, 0.0)
+        check_range("weight_decay value", weight_decay, 0.0)
+        for place, beta in enumerate(betas):
+            check_range(f"beta parameter at index {place}", beta, 0.0, 1.0)
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        switches = {"amsgrad": amsgrad, "maximize": maximize}
+        given = {"foreach": foreach, "capturable": capturable, "fused": fused}
+        super().__init__(params, {**options, **switches, **IGNORED, **given})
+
+    def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+        names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
+        return {name: filled(p) for name in names}
+
+    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        group = self.param_groups[number]
+        places = [("lr", None), ("weight_decay", None), ("betas", 0), ("betas", 1), ("eps", None)]
+        given = [self._number(number, *place) for place in places]
+        numbers = apply(adam_numbers, (count, given), {"decoupled": self.decoupled})
+        names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
+        switches = {
+            "decoupled": self.decoupled,
+            "decays": group["weight_decay"] != 0,
+            "maximize": group["maximize"],
+        }
+        return adam, names, list(numbers), switches
+
+
+class AdamW(Adam):
+    """Adam whose weight_decay shrinks parameters directly."""
+
+    decoupled = True
+
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)

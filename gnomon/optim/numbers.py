@@ -1,0 +1,40 @@
+"""A group's numbers (rates, betas, ...) as rank-0 tensors: inputs of programs, never constants.
+
+A schedule changes them at every step; the program of a step stays the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, from_array
+
+Place = tuple[int, str, int | None]
+
+
+def entry(group: dict[str, Any], name: str, part: int | None) -> Any:
+    """An entry of a group, or one part of an entry that is a tuple."""
+    return group[name] if part is None else group[name][part]
+
+
+class Numbers:
+    """Keeps the tensors of numbers that did not change since the last step."""
+
+    def __init__(self) -> None:
+        self.kept: dict[Place, tuple[float, Tensor]] = {}
+
+    def get(self, groups: list[dict[str, Any]], place: Place) -> Tensor:
+        """The number at (group, name, part) as a tensor."""
+        number, name, part = place
+        value = entry(groups[number], name, part)
+        if isinstance(value, Tensor):
+            return value
+        if state.capture is not None:
+            return state.capture.number(lambda: float(entry(groups[number], name, part)))
+        kept = self.kept.get(place)
+        if kept is None or kept[0] != value:
+            kept = self.kept[place] = (value, from_array(np.asarray(value, np.float64)))
+        return kept[1]

@@ -1,0 +1,258 @@
+"""Optimizer: groups of parameters, their state, and one program that updates all of them.
+
+What an update computes is a rule over nodes, one for each kind of optimizer: sgd.py, adam.py, ...
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import DType, float32, float64
+from gnomon.errors import ArgumentError
+from gnomon.ir.node import Node
+from gnomon.ops.registry import Op
+from gnomon.optim.numbers import Numbers
+from gnomon.tensor.autograd import enable_grad, no_grad
+from gnomon.tensor.creation import get_default_dtype
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, from_array, node_of, raw, write
+
+Groups = Iterable[Tensor] | Iterable[dict[str, Any]]
+Rule = Callable[..., tuple[Node, ...]]
+
+IGNORED = {"foreach": None, "capturable": False, "differentiable": False, "fused": None}
+"""Options of PyTorch's that choose between implementations; there is one here."""
+
+
+def rule(function: Rule) -> Op:
+    """A function (p, gradient, state, numbers, **switches) -> (p, *state), made once per shape."""
+    return Op(function, inline=False, reference=None, gradient=None)
+
+
+class Optimizer:
+    """Base of all optimizers: subclasses say what state a parameter has, and how a step changes it."""
+
+    counts = False
+    """Whether a parameter's state holds the number of its steps."""
+
+    def __init__(self, params: Groups, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._numbers, self._version = Numbers(), 0
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                "but got Tensor"
+            )
+        given = list(params)
+        if not given:
+            raise ArgumentError("optimizer got an empty parameter list")
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Update more parameters, with options of their own."""
+        listed = param_group["params"]
+        listed = [listed] if isinstance(listed, Tensor) else list(listed)
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        for p in listed:
+            check_parameter(p)
+            if id(p) in known:
+                raise ArgumentError("some parameters appear in more than one parameter group")
+            known.add(id(p))
+        self.param_groups.append({"params": listed, **self.defaults, **without(param_group)})
+        self._version += 1
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients, or set them to 0."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    with no_grad():
+                        p.grad.detach_().zero_()
+
+    # what subclasses say
+
+    def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+        """The state of a parameter before its first step, its count aside."""
+        raise NotImplementedError
+
+    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        """How to change parameters of a group: a rule, its state's names, numbers, switches."""
+        raise NotImplementedError
+
+    def _guarded(self) -> tuple:
+        """What a captured program has taken for granted."""
+        switches = [
+            tuple(bool(v) for k, v in sorted(group.items()) if isinstance(v, (bool, int, float)))
+            for group in self.param_groups
+        ]
+        return (self._version, *switches)
+
+    # a step
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient; all of them in one program."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        if state.capture is not None:
+            state.capture.guard(self._guarded)
+        with no_grad():
+            written = [t for k in range(len(self.param_groups)) for t in self._step_group(k)]
+        if state.capture is None:
+            evaluate([raw(t) for t in written])
+        return loss
+
+    def _step_group(self, number: int) -> Iterator[Tensor]:
+        """Write the new values of a group; gives what was written."""
+        group = self.param_groups[number]
+        active = [p for p in group["params"] if p.grad is not None]
+        self._begin_all(group, active)
+        for count, members in self._counted(group, active):
+            if count is not None:
+                yield write(count, raw(count) + 1, False)
+            how, names, numbers, switches = self._update(number, count)
+            nodes = [node_of(x) for x in numbers]
+            for p in members:
+                kept = [self.state[p][name] for name in names]
+                made = how(raw(p), raw(p.grad), [raw(x) for x in kept], nodes, **switches)
+                for target, value in zip((p, *kept), made, strict=True):
+                    yield write(target, value, False)
+            yield from (x for x in numbers if raw(x).value is None)
+
+    def _begin_all(self, group: dict[str, Any], active: list[Tensor]) -> None:
+        """Give parameters that have none their state; those that begin together share a count."""
+        fresh = [p for p in active if not self.state[p]]
+        if not fresh:
+            return
+        with outside():
+            shared = {"step": count_of(0)} if self.counts else {}
+            for p in fresh:
+                self.state[p] = {**shared, **self._begin(group, p)}
+        self._version += 1
+
+    def _counted(
+        self, group: dict[str, Any], active: list[Tensor]
+    ) -> Iterator[tuple[Tensor | None, list[Tensor]]]:
+        """The active parameters by how many steps they have taken, each with that count.
+
+        When others that share a count sit this step out, the active ones get one of their own.
+        """
+        if not self.counts:
+            yield None, active
+            return
+        holders = Counter(id(self.state[p]["step"]) for p in group["params"] if self.state.get(p))
+        together: dict[int, list[Tensor]] = {}
+        for p in active:
+            together.setdefault(id(self.state[p]["step"]), []).append(p)
+        for key, members in together.items():
+            count = self.state[members[0]]["step"]
+            if len(members) < holders[key]:
+                with outside():
+                    count = count_of(count.item())
+                for p in members:
+                    self.state[p]["step"] = count
+                self._version += 1
+            yield count, members
+
+    def _number(self, group: int, name: str, part: int | None = None) -> Tensor:
+        """A number of a group as an input of the program."""
+        return self._numbers.get(self.param_groups, (group, name, part))
+
+    # saving and loading
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state by parameter number, and the groups with numbers in place of parameters."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            groups.append({**without(group), "params": [numbers[id(p)] for p in group["params"]]})
+        kept = {numbers[id(p)]: dict(entry) for p, entry in self.state.items() if entry}
+        return {"state": dict(sorted(kept.items())), "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over a state and the groups' options."""
+        given = state_dict["param_groups"]
+        sizes = [len(group["params"]) for group in given]
+        if sizes != [len(group["params"]) for group in self.param_groups]:
+            raise ArgumentError(
+                f"load_state_dict: loaded state dict has groups of {sizes} parameters, the "
+                f"optimizer {[len(group['params']) for group in self.param_groups]}."
+            )
+        entries, found = state_dict["state"], {}
+        for group, loaded in zip(self.param_groups, given, strict=True):
+            counts: dict[float, Tensor] = {}
+            for p, number in zip(group["params"], loaded["params"], strict=True):
+                if number in entries:
+                    found[p] = {k: restored(k, v, p, counts) for k, v in entries[number].items()}
+            params = group["params"]
+            group.clear()
+            group.update({"params": params, **copy.deepcopy(without(loaded))})
+        self.state = defaultdict(dict, found)
+        self._version += 1
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {name}: {value}" for name, value in sorted(without(group).items())]
+        return "\n".join([*lines, ")"])
+
+
+def check_parameter(p: object) -> None:
+    """Refuse what cannot be updated."""
+    if not isinstance(p, Tensor):
+        raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p)}")
+    if not p.is_leaf:
+        raise ArgumentError("can't optimize a non-leaf Tensor")
+
+
+def without(group: dict[str, Any]) -> dict[str, Any]:
+    """A group's options."""
+    return {name: value for name, value in group.items() if name != "params"}
+
+
+def outside() -> Any:
+    """Where tensors are ordinary ones with values, also while a function is captured."""
+    return nullcontext() if state.capture is None else state.capture.outside()
+
+
+def count_of(steps: float) -> Tensor:
+    """A count of steps."""
+    kind = float64 if get_default_dtype() is float64 else float32
+    return from_array(np.asarray(steps, kind.numpy))
+
+
+def filled(p: Tensor, value: float = 0.0, dtype: DType | None = None) -> Tensor:
+    """A tensor of one value in a parameter's shape."""
+    return from_array(np.full(tuple(p.shape), value, (dtype or p.dtype).numpy))
+
+
+def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> Any:
+    """A loaded entry of a parameter's state, in its dtype; equal counts become one."""
+    if name == "step":
+        steps = float(value)
+        return counts.setdefault(steps, count_of(steps))
+    if not isinstance(value, Tensor):
+        return value
+    return value.detach().to(p.dtype).clone()
+
+
+def check_range(name: str, value: Any, low: float, high: float = float("inf")) -> None:
+    """Refuse a number outside [low, high)."""
+    if not isinstance(value, Tensor) and not low <= value < high:
+        raise ArgumentError(f"Invalid {name}: {value}")

@@ -1,0 +1,268 @@
+"""Datasets and loaders: anything that can be indexed, or iterated, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from gnomon.errors import ArgumentError
+from gnomon.tensor.creation import as_tensor, tensor
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.random import Generator, randint, randperm
+from gnomon.tensor.tensor import Tensor
+
+
+class Dataset:
+    """Base of what has items by number; subclasses define __getitem__ and __len__."""
+
+    def __getitem__(self, index: int) -> Any:
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other: Dataset) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """Base of what can only be read in order; subclasses define __iter__."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+
+
+class TensorDataset(Dataset):
+    """Rows of tensors side by side."""
+
+    def __init__(self, *tensors: Tensor) -> None:
+        if len({t.shape[0] for t in tensors}) > 1:
+            raise ArgumentError(
+                f"TensorDataset: Size mismatch between tensors: {[tuple(t.shape) for t in tensors]}"
+            )
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(t[index] for t in self.tensors)
+
+    def __len__(self) -> int:
+        return self.tensors[0].shape[0]
+
+    def batch(self, indices: Sequence[int]) -> tuple[Tensor, ...]:
+        """Several rows at once, a slice where they are neighbours."""
+        first, last = indices[0], indices[-1]
+        if list(indices) == list(range(first, last + 1)):
+            return tuple(t[first : last + 1] for t in self.tensors)
+        places = tensor(list(indices))
+        return tuple(t[places] for t in self.tensors)
+
+
+class ConcatDataset(Dataset):
+    """Datasets one after another."""
+
+    def __init__(self, datasets: Iterable[Dataset]) -> None:
+        self.datasets = list(datasets)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.datasets))
+
+    def __getitem__(self, index: int) -> Any:
+        index = index + len(self) if index < 0 else index
+        for dataset in self.datasets:
+            if index < len(dataset):
+                return dataset[index]
+            index -= len(dataset)
+        raise IndexError("dataset index out of range")
+
+
+class Subset(Dataset):
+    """Some items of a dataset."""
+
+    def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
+        self.dataset, self.indices = dataset, indices
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def random_split(
+    dataset: Dataset, lengths: Sequence[float], generator: Generator | None = None
+) -> list[Subset]:
+    """Parts of a dataset, drawn at random; lengths are counts or shares."""
+    total = len(dataset)
+    counts = [int(n) if sum(lengths) == total else int(n * total) for n in lengths]
+    for k in range(total - sum(counts) if sum(lengths) != total else 0):
+        counts[k % len(counts)] += 1
+    if sum(counts) != total:
+        raise ArgumentError("Sum of input lengths does not equal the length of the input dataset!")
+    order, parts = randperm(total, generator=generator).tolist(), []
+    for count in counts:
+        parts.append(Subset(dataset, order[:count]))
+        order = order[count:]
+    return parts
+
+
+# orders
+
+
+class Sampler:
+    """Base of what says in which order items come."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+class SequentialSampler(Sampler):
+    """Items in order."""
+
+    def __init__(self, data_source: Any) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """Items in a random order, each once; or drawn with replacement."""
+
+    def __init__(
+        self,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        self.data_source, self.replacement, self.generator = data_source, replacement, generator
+        self.num_samples = num_samples or len(data_source)
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self.data_source)
+        if self.replacement:
+            found = randint(0, count, (self.num_samples,), generator=self.generator)
+        else:
+            found = randperm(count, generator=self.generator)[: self.num_samples]
+        return iter(found.tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """The order of another sampler, in batches."""
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        items = iter(self.sampler)
+        while batch := list(islice(items, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        whole, rest = divmod(len(self.sampler), self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+
+# batches
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """Items side by side: tensors stacked, numbers as a tensor, dicts and tuples part by part."""
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return FUNCTIONS["stack"](list(batch))
+    if isinstance(first, np.ndarray):
+        return as_tensor(np.stack(batch))
+    if isinstance(first, (bool, int, np.integer)):
+        return tensor([v for v in batch])
+    if isinstance(first, (float, np.floating)):
+        return tensor(list(batch), dtype="float64")
+    if isinstance(first, Mapping):
+        return {key: default_collate([item[key] for item in batch]) for key in first}
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*map(default_collate, zip(*batch, strict=True)))
+    if isinstance(first, (tuple, list)):
+        return [default_collate(list(part)) for part in zip(*batch, strict=True)]
+    return list(batch)
+
+
+class DataLoader:
+    """A dataset, or any iterable, in batches."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        generator: Generator | None = None,
+        **ignored: Any,
+    ) -> None:
+        unknown = set(ignored) - ELSEWHERE
+        if unknown:
+            raise TypeError(f"DataLoader takes no argument {', '.join(sorted(unknown))}")
+        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
+        self.collate_fn = collate_fn or default_collate
+        self.by_number = hasattr(dataset, "__getitem__") and not isinstance(
+            dataset, IterableDataset
+        )
+        if sampler is not None and shuffle:
+            raise ArgumentError("sampler option is mutually exclusive with shuffle")
+        if self.by_number and sampler is None:
+            sampler = (
+                RandomSampler(dataset, generator=generator)
+                if shuffle
+                else SequentialSampler(dataset)
+            )
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        if self.by_number and batch_sampler is None and batch_size is not None:
+            self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.by_number:
+            yield from self.in_order()
+        elif self.batch_sampler is None:
+            yield from (self.dataset[k] for k in self.sampler)
+        else:
+            for indices in self.batch_sampler:
+                yield self.fetch(list(indices))
+
+    def fetch(self, indices: list[int]) -> Any:
+        """One batch by the numbers of its items."""
+        if isinstance(self.dataset, TensorDataset) and self.collate_fn is default_collate:
+            return list(self.dataset.batch(indices))
+        return self.collate_fn([self.dataset[k] for k in indices])
+
+    def in_order(self) -> Iterator[Any]:
+        """Batches of what comes, when there are no numbers."""
+        items = iter(self.dataset)
+        if self.batch_size is None:
+            yield from items
+            return
+        while batch := list(islice(items, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield self.collate_fn(batch)
+
+    def __len__(self) -> int:
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)
+        return len(self.sampler if self.by_number else self.dataset)
+
+
+ELSEWHERE = frozenset(
+    {"timeout", "worker_init_fn", "multiprocessing_context", "prefetch_factor"}
+    | {"persistent_workers", "pin_memory_device", "in_order"}
+)
+"""What PyTorch's loader takes for its worker processes: there are none here."""
