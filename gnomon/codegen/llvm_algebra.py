@@ -1,0 +1,121 @@
+"""Vector arithmetic as LLVM text: each operation appends one instruction to an emitter.
+
+No fast-math flags and no approximate instructions, so every machine gives the same bits.
+"""
+
+from __future__ import annotations
+
+from gnomon.codegen.algebra import BINARY, INT_BINARY, UNARY, Algebra, Value
+from gnomon.codegen.emitter import LANES, Emitter, short, splat, vector
+
+INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
+INTRINSICS = {"abs": "fabs", "round": "roundeven"}
+INT_INSTRUCTIONS = {"shift_left": "shl", "shift_right": "ashr", "shift_right_zero": "lshr"}
+CONDITIONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
+INT_CONDITIONS = {"less": "slt", "equal": "eq"}
+
+
+class LlvmAlgebra(Algebra):
+    """Values are SSA names or constants of `<lanes x scalar>`."""
+
+    def __init__(self, emitter: Emitter, scalar: str, lanes: int = LANES) -> None:
+        super().__init__(scalar)
+        self.emitter, self.lanes = emitter, lanes
+        self.integer = f"i{self.layout.bits}"
+        self.kind = vector(scalar, lanes)
+        self.int_kind = vector(self.integer, lanes)
+        self.mask_kind = vector("i1", lanes)
+
+    def const(self, number: float) -> Value:
+        """A number in every lane, rounded to the type."""
+        return splat(number, self.scalar, self.lanes)
+
+    def int_const(self, number: int) -> Value:
+        """An integer in every lane."""
+        return splat(number, self.integer, self.lanes)
+
+    def intrinsic(self, name: str, *values: Value) -> Value:
+        """Call an LLVM intrinsic on floats."""
+        full = f"llvm.{name}.v{self.lanes}{short(self.scalar)}"
+        return self.emitter.call(self.kind, full, *((self.kind, value) for value in values))
+
+    def binary(self, name: str, x: Value, y: Value) -> Value:
+        """An instruction where there is one, else an intrinsic."""
+        assert name in BINARY, f"no operation {name}"
+        if name in INSTRUCTIONS:
+            return self.emitter.value(f"{INSTRUCTIONS[name]} {self.kind} {x}, {y}")
+        return self.intrinsic(name, x, y)
+
+    def unary(self, name: str, x: Value) -> Value:
+        """An instruction where there is one, else an intrinsic."""
+        assert name in UNARY, f"no operation {name}"
+        if name in INSTRUCTIONS:
+            return self.emitter.value(f"{INSTRUCTIONS[name]} {self.kind} {x}")
+        return self.intrinsic(INTRINSICS.get(name, name), x)
+
+    def fma(self, x: Value, y: Value, z: Value) -> Value:
+        """x · y + z, rounded once."""
+        return self.emitter.fma(x, y, z, self.scalar, self.lanes)
+
+    def compare(self, name: str, x: Value, y: Value) -> Value:
+        """An ordered comparison."""
+        return self.emitter.value(f"fcmp {CONDITIONS[name]} {self.kind} {x}, {y}")
+
+    def both(self, p: Value, q: Value) -> Value:
+        """Masks: p and q."""
+        return self.emitter.value(f"and {self.mask_kind} {p}, {q}")
+
+    def either(self, p: Value, q: Value) -> Value:
+        """Masks: p or q."""
+        return self.emitter.value(f"or {self.mask_kind} {p}, {q}")
+
+    def invert(self, p: Value) -> Value:
+        """Masks: not p."""
+        on = splat(-1, "i1", self.lanes)
+        return self.emitter.value(f"xor {self.mask_kind} {p}, {on}")
+
+    def select(self, mask: Value, yes: Value, no: Value) -> Value:
+        """Floats: yes where the mask is on, else no."""
+        return self.emitter.value(
+            f"select {self.mask_kind} {mask}, {self.kind} {yes}, {self.kind} {no}"
+        )
+
+    def bits(self, x: Value) -> Value:
+        """The bits of a float as an integer."""
+        return self.emitter.value(f"bitcast {self.kind} {x} to {self.int_kind}")
+
+    def from_bits(self, i: Value) -> Value:
+        """The float that has these bits."""
+        return self.emitter.value(f"bitcast {self.int_kind} {i} to {self.kind}")
+
+    def int_binary(self, name: str, i: Value, j: Value) -> Value:
+        """One integer instruction."""
+        assert name in INT_BINARY, f"no operation {name}"
+        instruction = INT_INSTRUCTIONS.get(name, name)
+        return self.emitter.value(f"{instruction} {self.int_kind} {i}, {j}")
+
+    def int_compare(self, name: str, i: Value, j: Value) -> Value:
+        """A signed comparison."""
+        return self.emitter.value(f"icmp {INT_CONDITIONS[name]} {self.int_kind} {i}, {j}")
+
+    def to_float(self, i: Value) -> Value:
+        """A signed integer, rounded to a float."""
+        return self.emitter.value(f"sitofp {self.int_kind} {i} to {self.kind}")
+
+    def to_int(self, x: Value) -> Value:
+        """The saturating conversion: the plain one has no meaning out of range."""
+        pair = f"v{self.lanes}{self.integer}.v{self.lanes}{short(self.scalar)}"
+        return self.emitter.call(self.int_kind, f"llvm.fptosi.sat.{pair}", (self.kind, x))
+
+    @property
+    def wide(self) -> LlvmAlgebra:
+        """The algebra of doubles on the same emitter."""
+        return LlvmAlgebra(self.emitter, "double", self.lanes)
+
+    def widen(self, x: Value) -> Value:
+        """A float as a double."""
+        return self.emitter.value(f"fpext {self.kind} {x} to {self.wide.kind}")
+
+    def narrow(self, x: Value) -> Value:
+        """A double rounded to float."""
+        return self.emitter.value(f"fptrunc {self.wide.kind} {x} to {self.kind}")
