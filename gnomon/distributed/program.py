@@ -16,9 +16,10 @@ from gnomon.compile import build
 from gnomon.distributed.mesh import Mesh, placement
 from gnomon.ir.node import Graph, Node
 from gnomon.passes.accumulate import accumulate
+from gnomon.passes.choose import product_flops
 from gnomon.passes.layout import NETWORK, Across, Layout, Placement
 from gnomon.passes.segments import Meeting, Segment, Step, cut
-from gnomon.passes.shard import open_up, product_flops, shard
+from gnomon.passes.shard import open_up, shard
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.comm.base import Arrays, Communicator
 from gnomon.settings import current

@@ -1,7 +1,6 @@
 """A global program becomes one rank's program, for one mesh axis at a time.
 
-    choose   forward: per node the strategy that computes no product twice, then moves least, then
-             repeats least; a split only ever follows a split
+    choose   forward: how each node is divided (choose.py)
     sink     backward: what is only ever read in parts is computed in parts
     emit     nodes on parts, and collectives where placements change
 
@@ -11,7 +10,6 @@ A plan of which input lies how is given; nothing here knows parameters or models
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,27 +17,24 @@ from dataclasses import dataclass
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import inherit
-from gnomon.ops.primitives import split_spec, summed
+from gnomon.passes.choose import Plan, choose, options, primitives_of
 from gnomon.passes.inline import inline
 from gnomon.passes.layout import (
     REPLICATED,
     Across,
     Partial,
     Placement,
-    Replicated,
     Split,
     fits,
     local_shape,
-    move_price,
 )
 from gnomon.passes.legalize import legalize
 from gnomon.passes.localize import Locals
-from gnomon.passes.strategies import Strategy, strategies
+from gnomon.passes.strategies import Strategy
 from gnomon.passes.widen import widen
 
-Plan = dict[Node, Strategy]
-Cost = tuple[float, float, float]
-"""Repeated flops of products, price of moves, repeated elements."""
+CLOSED = frozenset({"attention_forward", "attention_backward"})
+"""Regions that hand-written kernels claim: they stay whole, so that parts take the same kernel."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,7 @@ class Sharded:
 
 def open_up(graph: Graph) -> Graph:
     """The graph as primitives whose sums can be cut: what `shard` takes."""
-    return widen(legalize(inline(graph, lambda node: False)))
+    return widen(legalize(inline(graph, lambda node: node.params["name"] in CLOSED)))
 
 
 def shard(
@@ -99,64 +94,6 @@ def end_of(x: Node, want: Placement | None, plan: Plan) -> Placement:
     return REPLICATED if isinstance(have, Partial) else have
 
 
-# choose
-
-
-def choose(graph: Graph, across: Across, given: dict[Node, Placement]) -> Plan:
-    """The strategy of every node, forward."""
-    plan: Plan = {}
-    moved: set[tuple[Node, Placement]] = set()
-    for node in (*graph.inputs, *graph.nodes):
-        if node in given:
-            plan[node] = Strategy((), given[node])
-            continue
-        options = [s for s in strategies(node, across) if follows(node, s, plan)]
-        plan[node] = min(options, key=lambda s: cost(node, s, plan, moved, across))
-        moved.update(zip(node.inputs, plan[node].wanted, strict=True))
-    return plan
-
-
-def follows(node: Node, strategy: Strategy, plan: Plan) -> bool:
-    """Whether some input already lies as wanted, where that is not everywhere."""
-    if all(isinstance(w, Replicated) for w in strategy.wanted) and strategy.given == REPLICATED:
-        return True
-    return any(
-        plan[x].given == w != REPLICATED for x, w in zip(node.inputs, strategy.wanted, strict=True)
-    )
-
-
-def cost(
-    node: Node,
-    strategy: Strategy,
-    plan: Plan,
-    moved: set[tuple[Node, Placement]],
-    across: Across,
-) -> Cost:
-    """What a strategy costs, compared in this order."""
-    price = sum(
-        0.0 if (x, w) in moved else move_price(plan[x].given, w, x, across)
-        for x, w in zip(node.inputs, strategy.wanted, strict=True)
-    )
-    if isinstance(strategy.given, Partial):
-        price += move_price(strategy.given, REPLICATED, node, across)
-    if math.isinf(price):
-        return price, price, price
-    repeated = strategy.given == REPLICATED
-    return product_flops(node) * repeated, price, float(node.size * repeated)
-
-
-def product_flops(node: Node) -> float:
-    """The multiplications and additions of a product."""
-    if node.op != "contract":
-        return 0.0
-    left, right, out = split_spec(node.params["spec"])
-    sizes = dict(zip(left + right, node.inputs[0].shape + node.inputs[1].shape, strict=True))
-    flops = 2.0 * node.size
-    for letter in summed(left, right, out):
-        flops *= sizes[letter]
-    return flops
-
-
 # sink
 
 
@@ -177,7 +114,7 @@ def in_parts(node: Node, want: Placement, plan: Plan, across: Across) -> Strateg
     """A strategy that gives this split without a message."""
     if not isinstance(want, Split):
         return None
-    for strategy in strategies(node, across):
+    for strategy in options(node, across):
         moves = zip(node.inputs, strategy.wanted, strict=True)
         if strategy.given == want and all(plan[x].given in (w, REPLICATED) for x, w in moves):
             return strategy
@@ -211,6 +148,23 @@ def emit(graph: Graph, across: Across, plan: Plan, ends: Sequence[Placement]) ->
         strategy = plan[node]
         parts = tuple(fetch(x, w) for x, w in zip(node.inputs, strategy.wanted, strict=True))
         with inherit(node.sites):
-            held[node, strategy.given] = local.build(node, strategy, parts)
+            if node.op == "region":
+                held[node, strategy.given] = region_part(arena, node, strategy, parts, across)
+            else:
+                held[node, strategy.given] = local.build(node, strategy, parts)
     outputs = [fetch(x, end) for x, end in zip(graph.outputs, ends, strict=True)]
     return Graph([*inputs, local.rank], outputs)
+
+
+def region_part(
+    arena: Arena, node: Node, strategy: Strategy, parts: tuple[Node, ...], across: Across
+) -> Node:
+    """A region over parts: the same call, its body over the parts' shapes."""
+    body: Graph = node.params["body"]
+    if strategy.given != REPLICATED:
+        body = primitives_of(body)
+        given = dict(zip(body.inputs, strategy.wanted, strict=True))
+        plan = choose(body, across, given)
+        local = emit(body, across, plan, [plan[x].given for x in body.outputs])
+        body = Graph(local.inputs[:-1], local.outputs)
+    return arena.node("region", parts, **{**node.params, "body": body})

@@ -37,7 +37,7 @@ def strategies(node: Node, across: Across) -> list[Strategy]:
     count = len(node.inputs)
     found = list(carrying(node))
     found.append(Strategy((REPLICATED,) * count, REPLICATED))
-    if node.op not in ("input", "const"):
+    if node.op not in ("input", "const", "region"):
         found.extend(by_letters(node, across))
         found.extend(by_lookup(node))
     return [s for s in found if legal(node, s, across.ranks)]
