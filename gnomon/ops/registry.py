@@ -9,20 +9,32 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
-from gnomon.ir.node import Arena, Graph, Node, Primitive, Shape, Signature, primitive, typed
+from gnomon.ir.node import (
+    Arena,
+    Graph,
+    Node,
+    Primitive,
+    Shape,
+    Signature,
+    kind_of,
+    primitive,
+    typed,
+)
 from gnomon.ir.provenance import inherit
 
 SPELLINGS = {
     "dim": ("axis",),
     "dims": ("axis", "axes", "repetitions"),
-    "dim0": ("axis1",),
-    "dim1": ("axis2",),
+    "dim1": ("axis1",),
+    "dim2": ("axis2",),
+    "axis0": ("dim0",),
+    "axis1": ("dim1",),
+    "diagonal": ("k",),
     "keepdim": ("keepdims",),
     "input": ("x", "index"),
     "other": ("y",),
@@ -46,21 +58,49 @@ class Leaf(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True)
 class Call:
     """The arguments of an operation, nodes replaced by leaves: what a region remembers of its call."""
 
-    args: tuple
-    kwargs: tuple
+    __slots__ = ("_hash", "_key", "args", "kwargs")
+
+    def __init__(self, args: tuple, kwargs: tuple) -> None:
+        self.args, self.kwargs = args, kwargs
+        self._key = (typed(args), typed(kwargs))
+        self._hash = hash(self._key)
 
     def __hash__(self) -> int:
-        return hash((typed(self.args), typed(self.kwargs)))
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Call) and (typed(self.args), typed(self.kwargs)) == (
-            typed(other.args),
-            typed(other.kwargs),
+        return self is other or (isinstance(other, Call) and self._key == other._key)
+
+    def __repr__(self) -> str:
+        return f"Call({self.args}, {self.kwargs})"
+
+
+class Traced:
+    """A graph made for a call, ready to be put into any arena as region nodes."""
+
+    __slots__ = ("body", "results", "several")
+
+    def __init__(self, name: str, body: Graph, call: Call, several: bool) -> None:
+        self.body, self.several = body, several
+        places = {leaf: k for k, leaf in enumerate(body.inputs)}
+        self.results = tuple(
+            (places.get(out), {"name": name, "body": body, "call": call, "index": k})
+            for k, out in enumerate(body.outputs)
         )
+        self.results = tuple((at, p, kind_of("region", p)) for at, p in self.results)
+
+    def emit(self, nodes: Sequence[Node]) -> Any:
+        """The region nodes, one per result. A result that is an argument stays that argument."""
+        inputs = tuple(nodes)
+        arena = inputs[0].arena
+        made = tuple(
+            inputs[at] if at is not None else arena.intern(kind, "region", inputs, params)
+            for at, params, kind in self.results
+        )
+        return made if self.several else made[0]
 
 
 OPS: dict[str, Op] = {}
@@ -83,7 +123,7 @@ class Op:
         self.__doc__ = function.__doc__
         self.__module__ = function.__module__
         self.__wrapped__ = function
-        self._bodies: dict[tuple, tuple[Graph, bool]] = {}
+        self._traced: dict[tuple, Traced] = {}
         self._lock = threading.RLock()
 
     @cached_property
@@ -106,8 +146,7 @@ class Op:
         )
         if not nodes:
             raise ArgumentError(f"{self.__name__}: needs a tensor: got {args!r}.")
-        body, several = self.body(call, [(x.shape, x.dtype) for x in nodes])
-        return emit(self.__name__, body, call, nodes, several)
+        return self.traced(call, [(x.shape, x.dtype) for x in nodes]).emit(nodes)
 
     def respell(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Keywords in the array API's words."""
@@ -121,35 +160,24 @@ class Op:
             renamed[name] = value
         return renamed
 
-    def body(self, call: Call, kinds: Sequence[tuple[Shape, DType]]) -> tuple[Graph, bool]:
-        """The graph of a call, made once, and whether it has several results."""
-        key = (call, tuple(kinds))
-        found = self._bodies.get(key)
+    def traced(self, call: Call, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
+        """The graph of a call, made once."""
+        key = (call, *kinds)
+        found = self._traced.get(key)
         if found is None:
             with self._lock, inherit(()):
-                found = self._bodies[key] = self._trace(call, kinds)
+                found = self._traced[key] = self._trace(call, kinds)
         return found
 
-    def _trace(self, call: Call, kinds: Sequence[tuple[Shape, DType]]) -> tuple[Graph, bool]:
+    def _trace(self, call: Call, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
         arena = Arena()
         leaves = [arena.input(shape, dtype) for shape, dtype in kinds]
         result = self.function(
             *fill(call.args, leaves), **{k: fill(v, leaves) for k, v in call.kwargs}
         )
         several = isinstance(result, tuple)
-        return Graph(leaves, result if several else (result,)), several
-
-
-def emit(name: str, body: Graph, call: Call, nodes: Sequence[Node], several: bool) -> Any:
-    """The region nodes of a call: one per result. A result that is an argument stays that argument."""
-    places = {leaf: k for k, leaf in enumerate(body.inputs)}
-    results = tuple(
-        nodes[places[out]]
-        if out in places
-        else nodes[0].arena.node("region", tuple(nodes), name=name, body=body, call=call, index=k)
-        for k, out in enumerate(body.outputs)
-    )
-    return results if several else results[0]
+        body = Graph(leaves, result if several else (result,))
+        return Traced(self.__name__, body, call, several)
 
 
 def strip(value: Any, nodes: list[Node]) -> Any:

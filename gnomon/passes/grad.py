@@ -15,7 +15,7 @@ from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topologica
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import inherit
 from gnomon.ops.primitives import expand
-from gnomon.ops.registry import OPS, Call, emit, fill
+from gnomon.ops.registry import OPS, Call, Traced, fill
 
 
 def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
@@ -67,58 +67,54 @@ def gradient_of(node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | N
     """The gradients of one node's needed inputs."""
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
-    body, wanted = backward_body(node.params["body"], node.params["index"], needed, node.params)
-    name = f"{node.params['name']}.grad"
-    parts = (
-        iter(emit(name, body, node.params["call"], (*node.inputs, g), True)) if wanted else iter(())
-    )
+    traced, wanted = backward_of(node, needed)
+    parts = iter(traced.emit((*node.inputs, g))) if wanted else iter(())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
 
-_bodies: dict[tuple, tuple[Graph, tuple[int, ...]]] = {}
+Backward = tuple[Traced, tuple[int, ...]]
+"""The graph from (inputs, gradient of a result) to gradients of inputs, and which inputs these are."""
+_backward: dict[tuple[int, tuple[bool, ...]], Backward] = {}
 _lock = threading.RLock()
 
 
-def backward_body(
-    body: Graph, index: int, needed: tuple[bool, ...], params: dict
-) -> tuple[Graph, tuple[int, ...]]:
-    """The graph from (inputs, gradient of a result) to the gradients of inputs, and which inputs these are."""
-    key = (body, index, needed, params["name"], params["call"])
-    found = _bodies.get(key)
+def backward_of(node: Node, needed: tuple[bool, ...]) -> Backward:
+    """The gradient of a region, derived once per call."""
+    key = (node.kind, needed)  # the kind holds body, call and index
+    found = _backward.get(key)
     if found is None:
         with _lock, inherit(()):
-            found = _bodies[key] = derive(body, index, needed, params)
+            found = _backward[key] = derive(node.params, needed)
     return found
 
 
-def derive(
-    body: Graph, index: int, needed: tuple[bool, ...], params: dict
-) -> tuple[Graph, tuple[int, ...]]:
+def derive(params: dict, needed: tuple[bool, ...]) -> Backward:
     """Differentiate a body, by its operation's own rule where it has one."""
-    arena = Arena()
+    arena, body, index = Arena(), params["body"], params["index"]
     leaves = [arena.input(x.shape, x.dtype) for x in body.inputs]
     out = body.outputs[index]
     g = arena.input(out.shape, out.dtype)
     own = OPS[params["name"]].gradient if params["name"] in OPS else None
     if own is not None:
-        parts = list(own_gradients(own, params, body, index, leaves, g))
+        parts = list(own_gradients(own, params, leaves, g))
     else:
         (image,) = copy_into(arena, [out], dict(zip(body.inputs, leaves, strict=True)))
         asked = [leaf for leaf, need in zip(leaves, needed, strict=True) if need]
         found = iter(gradients(image, g, asked))
         parts = [next(found) if need else None for need in needed]
     wanted = tuple(k for k, part in enumerate(parts) if part is not None and needed[k])
-    return Graph([*leaves, g], [parts[k] for k in wanted]), wanted
+    made = Graph([*leaves, g], [parts[k] for k in wanted])
+    return Traced(f"{params['name']}.grad", made, params["call"], True), wanted
 
 
 def own_gradients(
-    rule: Callable, params: dict, body: Graph, index: int, leaves: list[Node], g: Node
+    rule: Callable, params: dict, leaves: list[Node], g: Node
 ) -> Sequence[Node | None]:
     """What an operation's own gradient rule gives; results are rebuilt for it to read."""
     call: Call = params["call"]
     # the region itself, not its body: once inlined it is the forward's own node
-    results = emit(params["name"], body, call, leaves, True)
-    incoming = tuple(g if k == index else None for k in range(len(results)))
+    results = Traced(params["name"], params["body"], call, True).emit(leaves)
+    incoming = tuple(g if k == params["index"] else None for k in range(len(results)))
     single = len(results) == 1
     args, kwargs = fill(call.args, leaves), {k: fill(v, leaves) for k, v in call.kwargs}
     parts = rule(
