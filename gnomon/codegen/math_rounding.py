@@ -68,11 +68,12 @@ def rest_of_division(a: Algebra, x: Value, y: Value, stages: int) -> Value:
 
 def fmod(a: Algebra, x: Value, y: Value) -> Value:
     """The exact remainder with the sign of x."""
-    sizes, stages = (a.abs(x), a.abs(y)), STAGES[a.scalar]
+    size, divisor, stages = a.abs(x), a.abs(y), STAGES[a.scalar]
     if a.scalar == "double":
-        rest = rest_of_division(a, *sizes, stages)
+        rest = rest_of_division(a, size, divisor, stages)
     else:
-        rest = a.narrow(rest_of_division(a.wide, *map(a.widen, sizes), stages))
+        wide = a.widen(size), a.widen(divisor)
+        rest = a.narrow(rest_of_division(a.wide, *wide, stages))
     return a.copysign(rest, x)
 
 
