@@ -15,6 +15,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import elementwise
 from gnomon.ops.arguments import choice, floating, floats_only, one_axis, promoted
 from gnomon.ops.elementwise import Operand, divide
+from gnomon.ops.logic import clip
 from gnomon.ops.primitives import reshape
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import SCALARS, where
@@ -187,6 +188,17 @@ def mish(x: Node) -> Node:
     Shapes: x (...) -> (...)
     """
     return x * elementwise("tanh", softplus(x))
+
+
+@op(reference=lambda x, eps=None: np.log(x / (1 - x)))
+def logit(x: Node, eps: float | None = None) -> Node:
+    """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps.
+
+    Shapes: x (...) -> (...)
+    """
+    x = floating(x)
+    x = x if eps is None else clip(x, eps, 1 - eps)
+    return elementwise("log", x / (1.0 - x))
 
 
 @op(reference=lambda x: x / (1 + np.abs(x)))

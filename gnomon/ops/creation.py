@@ -72,8 +72,8 @@ def linspace(
     start: float,
     stop: float,
     num: int,
-    *,
     dtype: object = float32,
+    *,
     endpoint: bool = True,
 ) -> Node:
     """num numbers at equal distances from start to stop, counted from the nearer end."""

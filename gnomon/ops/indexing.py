@@ -15,7 +15,7 @@ from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops import lookup_primitives
 from gnomon.ops.arguments import choice, one_axis, positions_only
 from gnomon.ops.joining import padded
-from gnomon.ops.primitives import expand, identity_of, reshape, unsqueeze
+from gnomon.ops.primitives import expand, identity_of, reshape, scan, unsqueeze
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
@@ -354,6 +354,27 @@ def scatter_reduce(
     if x.dtype.is_floating_point:
         return cast(cast(total, accumulator(x.dtype)) / cast(count, accumulator(x.dtype)), x.dtype)
     return elementwise("floor_divide", total, cast(count, x.dtype))
+
+
+def np_masked_scatter(x, mask, source):
+    """masked_scatter by numpy."""
+    y, mask = x.copy(), np.broadcast_to(mask, x.shape)
+    y[mask] = source.reshape(-1)[: mask.sum()]
+    return y
+
+
+@op(reference=np_masked_scatter)
+def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
+    """x with the elements of another tensor, in order, where the mask holds.
+
+    Shapes: x (...), mask (?), source (?) -> (...)
+    """
+    held = reshape(expand(mask, x.shape), (x.size,))
+    number = scan("add", cast(held, int64), 0) - 1
+    place = elementwise("minimum", elementwise("maximum", number, 0), source.size - 1)
+    flat = reshape(cast(source, x.dtype), (source.size,))
+    new = where(held, rows(flat, 0, place), reshape(x, (x.size,)))
+    return reshape(new, x.shape)
 
 
 @op(

@@ -214,6 +214,62 @@ def clip(x: Node, min: Operand | None = None, max: Operand | None = None) -> Nod
     return x if max is None else elementwise("minimum", x, max)
 
 
+@op(inline=True, reference=lambda x, min: np.maximum(x, min))
+def clamp_min(x: Node, min: Operand) -> Node:
+    """x, but at least min.
+
+    Shapes: x (...) -> (...)
+    """
+    return clip(x, min)
+
+
+@op(inline=True, reference=lambda x, max: np.minimum(x, max))
+def clamp_max(x: Node, max: Operand) -> Node:
+    """x, but at most max.
+
+    Shapes: x (...) -> (...)
+    """
+    return clip(x, None, max)
+
+
+def unless_nan(row: str, x: Operand, y: Operand) -> Node:
+    """A row of the table, or the other operand where one is not a number."""
+    x, y = promoted(row, x, y)
+    if whole(x):
+        return elementwise(row, x, y)
+    either = scalars.where(elementwise("isnan", y), x, elementwise(row, x, y))
+    return scalars.where(elementwise("isnan", x), y, either)
+
+
+@op(reference=np.fmax)
+def fmax(x: Operand, y: Operand) -> Node:
+    """The larger; a number wins over NaN.
+
+    Shapes: x (...), y (...) -> (...)
+    """
+    return unless_nan("maximum", x, y)
+
+
+@op(reference=np.fmin)
+def fmin(x: Operand, y: Operand) -> Node:
+    """The smaller; a number wins over NaN.
+
+    Shapes: x (...), y (...) -> (...)
+    """
+    return unless_nan("minimum", x, y)
+
+
+@op(reference=np.heaviside)
+def heaviside(x: Node, values: Operand) -> Node:
+    """0 below 0, 1 above, a value at 0.
+
+    Shapes: x (...) -> (...)
+    """
+    x, values = promoted("heaviside", x, values)
+    step = cast(elementwise("gt", x, 0), x.dtype)
+    return scalars.where(elementwise("eq", x, 0), values, step)
+
+
 @op(
     reference=lambda x, nan=0.0, posinf=None, neginf=None: np.nan_to_num(
         x, True, nan, posinf, neginf

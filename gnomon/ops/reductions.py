@@ -17,6 +17,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import (
     Axes,
+    floating,
     floats_only,
     kept_sizes,
     many_axes,
@@ -77,6 +78,28 @@ def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
     count = math.prod(x.shape[k] for k in axes)
     total = fold("add", x, axes, keepdims, accumulator(x.dtype))
     return total / float(count) if count else total * float("nan")
+
+
+@op(reference=lambda x, axis=None, keepdims=False: np.nansum(x, np_axis(axis), keepdims=keepdims))
+def nansum(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+    """The sum over axes of what is a number.
+
+    Shapes: x (...) -> (?)
+    """
+    return sum(where(elementwise("isnan", floating(x)), 0, x), axis, keepdims)
+
+
+@op(reference=lambda x, axis=None, keepdims=False: np.nanmean(x, np_axis(axis), keepdims=keepdims))
+def nanmean(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+    """The mean over axes of what is a number.
+
+    Shapes: x (...) -> (?)
+    """
+    floats_only("nanmean", x)
+    missing, axes = elementwise("isnan", x), many_axes("nanmean", axis, x.rank)
+    total = fold("add", where(missing, 0.0, x), axes, keepdims, accumulator(x.dtype))
+    count = fold("add", cast(elementwise("not", missing), int64), axes, keepdims)
+    return cast(total / cast(count, total.dtype), x.dtype)
 
 
 def prod_gradient(g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = False, **_):

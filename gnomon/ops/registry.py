@@ -226,6 +226,11 @@ def op(
     return declare if function is None else declare(function)
 
 
+def internal(function: Callable) -> Op:
+    """A region that operations are made of and users do not call; it has no entry in OPS."""
+    return Op(function, inline=False, reference=None, gradient=None)
+
+
 @primitive("region")
 class Region(Primitive):
     """One result of a named graph; the others of the same call share its inputs and body."""

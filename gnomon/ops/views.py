@@ -66,13 +66,13 @@ def permute(x: Node, axes: int | Sequence[int], *more: int) -> Node:
 
 
 @op(inline=True, reference=np.swapaxes, aliases=("swapaxes", "swapdims"))
-def transpose(x: Node, axis1: int, axis2: int) -> Node:
+def transpose(x: Node, dim0: int, dim1: int) -> Node:
     """Two axes exchanged.
 
     Shapes: x (...) -> (?)
     """
     order = list(range(x.rank))
-    a, b = (one_axis("transpose", k, x.rank) for k in (axis1, axis2))
+    a, b = (one_axis("transpose", k, x.rank) for k in (dim0, dim1))
     if x.rank:
         order[a], order[b] = order[b], order[a]
     return view_primitives.permute(x, tuple(order))

@@ -142,10 +142,8 @@ def test_compiled_it_is_what_the_interpreter_says(name, sample, rng):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_documentation_is_a_sentence_and_a_line_of_shapes(name):
-    lines = OPS[name].__doc__.splitlines()
-
-    assert lines[0].endswith((".", "?"))
-    assert any(re.fullmatch(r" *Shapes: .+ -> .+", line) for line in lines)
+    assert OPS[name].__doc__.splitlines()[0].endswith((".", "?"))
+    assert said_of_shapes(name)
 
 
 # shapes
@@ -156,9 +154,15 @@ def axes_of(text: str) -> list[str]:
     return [word for word in re.split(r"[ ,]+", text.strip("() ")) if word]
 
 
+def said_of_shapes(name: str) -> re.Match | None:
+    """What an operation's documentation says after `Shapes:`, up to the next blank line."""
+    found = re.search(r"Shapes: (.*?)(\n *\n|$)", OPS[name].__doc__.strip(), re.DOTALL)
+    return found and re.fullmatch(r"(.+) -> (.+)", " ".join(found[1].split()))
+
+
 def shapes_line(name: str) -> tuple[dict[str, list[str]], list[list[str]]]:
     """An operation's `Shapes:` line: per argument its axes, and per result its."""
-    line = re.search(r"Shapes: (.*?) -> (.*)", OPS[name].__doc__)
+    line = said_of_shapes(name)
     given = re.findall(r"(\w+) (\([^)]*\))", line[1])
     return {k: axes_of(v) for k, v in given}, [
         axes_of(v) for v in re.findall(r"\([^)]*\)", line[2])
