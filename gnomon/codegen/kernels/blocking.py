@@ -18,6 +18,8 @@ DEEPEST = 512
 """Most steps of K in a block, in floats; half as many doubles."""
 FEW = 8
 """Panels of rows below which packing B takes longer than its use."""
+MOST = 4 << 20
+"""Bytes of L3 for either operand, where it is large: other cores want some too."""
 LATENCY = 4
 """Cycles that a chain waits for its own last sum, with two additions a cycle."""
 
@@ -138,13 +140,14 @@ def plan(machine: Machine, scalar: str, sizes: tuple[int, int], letters: Sequenc
     blocks = cut_k(letters, tile.item)
     deep = blocks.longest * tile.item
     # packed A streams from L3 at a few bytes a cycle; for few rows B is met again soon, in L2
-    near = max(machine.l2 // 2, machine.l3 // 4)
-    far = machine.l3 // 4 if rows > FEW * tile.rows else machine.l2 // 2
+    share = min(machine.l3 // 4, MOST)
+    near = max(machine.l2 // 2, share)
+    far = share if rows > FEW * tile.rows else machine.l2 // 2
     high = max(1, near // max(1, tile.rows * deep))
     wide = max(1, far // max(1, tile.columns * deep))
     high = min(high, -(-rows // tile.rows))
     wide = min(wide, -(-columns // tile.columns))
-    while high * wide * blocks.between * tile.bytes > machine.l3 // 2:
+    while high * wide * blocks.between * tile.bytes > 2 * share:
         if high * tile.rows > wide * tile.columns:
             high = -(-high // 2)
         else:
