@@ -17,7 +17,7 @@ from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import floats_only
 from gnomon.ops.linalg import alike
 from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
-from gnomon.ops.registry import op
+from gnomon.ops.registry import internal, op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.statistics import top
@@ -51,8 +51,12 @@ def np_attention_forward(q, k, v, *, causal=False, scale=None):
 
 def attention_rule(gs, results, q: Node, k: Node, v: Node, *, causal: bool, scale: float):
     """The gradient as one call, which a kernel claims too."""
-    assert gs[1] is None, "attention_forward: no gradient flows into the sums"
-    return attention_backward(q, k, v, *results, gs[0], causal=causal, scale=scale)
+    if gs[0] is not None:
+        return attention_backward(q, k, v, *results, gs[0], causal=causal, scale=scale)
+    p, grouped = weights(q, k, results[1], causal, scale)
+    ds = p * reshape(gs[1], (*p.shape[:4], 1)) * scale
+    dq = reshape(contract("bgwts,bgsz->bgwtz", ds, k), q.shape)
+    return dq, contract("bgwts,bgwtz->bgsz", ds, grouped), None
 
 
 @op(reference=np_attention_forward, gradient=attention_rule)
@@ -73,7 +77,7 @@ def attention_forward(
     return reshape(y, (*q.shape[:-1], v.shape[-1])), lse
 
 
-@op
+@internal
 def attention_backward(
     q: Node,
     k: Node,
@@ -87,15 +91,11 @@ def attention_backward(
 ) -> tuple[Node, Node, Node]:
     """The gradients of q, k and v, from attention's results and the gradient of the first.
 
-    Shapes: q (b, h, t, d), k (b, g, s, d), v (b, g, s, e), y (b, h, t, e), lse (b, h, t),
-    g (b, h, t, e) -> (b, h, t, d), (b, g, s, d), (b, g, s, e)
+    y is (b, h, t, e), as is g; lse is (b, h, t); q, k, v are as in attention_forward.
     """
-    scores = scored(q, k, causal, scale)
-    group = scores.shape[:4]
-    p = elementwise("exp", scores - reshape(lse, (*group, 1)))
-    p = where(elementwise("eq", scores, float("-inf")), 0.0, p)
+    p, qs = weights(q, k, lse, causal, scale)
+    group = p.shape[:4]
     gs = reshape(g, (*group, v.shape[-1]))
-    qs = reshape(q, (*group, q.shape[-1]))
     dp = contract("bgwtz,bgsz->bgwts", gs, v)
     delta = reshape(reduce("add", g * y, (3,)), (*group, 1))
     ds = p * (dp - delta) * scale
@@ -104,6 +104,15 @@ def attention_backward(
         contract("bgwts,bgwtz->bgsz", ds, qs),
         contract("bgwts,bgwtz->bgsz", p, gs),
     )
+
+
+def weights(q: Node, k: Node, lse: Node, causal: bool, scale: float) -> tuple[Node, Node]:
+    """The share of each key in each query, and queries in groups that share keys."""
+    scores = scored(q, k, causal, scale)
+    group = scores.shape[:4]
+    p = elementwise("exp", scores - reshape(lse, (*group, 1)))
+    hidden_keys = elementwise("eq", scores, float("-inf"))
+    return where(hidden_keys, 0.0, p), reshape(q, (*group, q.shape[-1]))
 
 
 def scored(q: Node, k: Node, causal: bool, scale: float) -> Node:

@@ -1,7 +1,7 @@
 """The one registry: an operation that users call is one decorated function over nodes.
 
 Calling it builds one `region` node whose body is the function's graph, made once per shapes, dtypes
-and settings. Gradient, sharding, fusion see the body; profiler and hand-written kernels see the name.
+and settings. Gradient, sharding and fusion see the body; profiler and hand-written kernels the name.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Leaf(NamedTuple):
 
 
 class Call:
-    """The arguments of an operation, nodes replaced by leaves: what a region remembers of its call."""
+    """An operation's arguments, nodes replaced by leaves: what a region remembers of its call."""
 
     __slots__ = ("_hash", "_key", "args", "kwargs")
 
@@ -211,8 +211,8 @@ def op(
 
     inline: build its nodes in place, without a region (for what is one or two primitives).
     reference: the same by numpy, for the tests.
-    gradient: (gradients of results, results, *arguments) -> one gradient per node argument, when the
-    derived one is not wanted.
+    gradient: (gradients of results, results, *arguments) -> one gradient per node argument, where
+    the derived one is not wanted.
     aliases: other names that users know it by.
     """
 
