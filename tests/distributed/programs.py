@@ -41,11 +41,13 @@ class Step:
     tensor: dict[str, int]
     """Parameter -> the axis that tensor parallelism splits."""
 
-    def layout(self, name: str, data: str | None, tensor: str | None) -> Layout:
+    def layout(
+        self, name: str, data: str | None, tensor: str | None, fully: bool = False
+    ) -> Layout:
         """How a value lies when rows are split over one mesh axis and parameters over another."""
         found: dict[str, Placement] = {}
         parameter = name.rpartition(":")[2]
-        if data and name in self.batch:
+        if data and (name in self.batch or (fully and name != "loss")):
             found[data] = Split(0)
         if tensor and parameter in self.tensor:
             found[tensor] = Split(self.tensor[parameter])
