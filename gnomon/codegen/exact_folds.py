@@ -1,0 +1,102 @@
+"""Folds in numpy in the canonical order, told by its definition; part of the bit oracle.
+
+An axis has equal leaves, combined by a perfect binary tree. Inside a leaf: 64 virtual lanes and
+their halving, or one chain. Axes nest, the last innermost. Knows nothing of vectors or threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gnomon.codegen.exact_algebra import ExactAlgebra, larger, quiet, smaller
+from gnomon.dtypes import DType
+from gnomon.ops.primitives import identity_of
+
+LANES = 64
+"""Element i of a leaf belongs to lane i mod 64."""
+
+COMBINE: dict[str, Callable[..., np.ndarray]] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "max": lambda a, b: larger(a, b) if a.dtype.kind == "f" else np.maximum(a, b),
+    "min": lambda a, b: smaller(a, b) if a.dtype.kind == "f" else np.minimum(a, b),
+}
+"""Monoid -> older folded with newer."""
+
+
+def beginning(monoid: str, dtype: DType) -> np.ndarray:
+    """What changes nothing when folded, to the bit: -0.0 for sums of floats."""
+    negative_zero = monoid == "add" and dtype.is_floating_point
+    return np.array(-0.0 if negative_zero else identity_of(monoid, dtype), dtype.numpy)
+
+
+@quiet
+def chain(monoid: str, parts: Sequence[np.ndarray], start: np.ndarray) -> np.ndarray:
+    """Parts folded one after the other."""
+    total = start
+    for part in parts:
+        total = COMBINE[monoid](total, part)
+    return np.asarray(total)
+
+
+@quiet
+def tree(monoid: str, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """A power of two of parts: neighbours, then neighbours of these, ..."""
+    parts = list(parts)
+    while len(parts) > 1:
+        parts = [COMBINE[monoid](a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return np.asarray(parts[0])
+
+
+@quiet
+def lanes(monoid: str, parts: Sequence[np.ndarray], start: np.ndarray) -> np.ndarray:
+    """Parts dealt to 64 chains, then lane l with l + 32, l + 16, ..., l + 1."""
+    found = [chain(monoid, parts[lane::LANES], start) for lane in range(LANES)]
+    while len(found) > 1:
+        half = len(found) // 2
+        pairs = zip(found[:half], found[half:], strict=True)
+        found = [np.asarray(COMBINE[monoid](a, b)) for a, b in pairs]
+    return found[0]
+
+
+def fold(monoid: str, x: np.ndarray, dtype: DType, leaves: int, in_lanes: bool) -> np.ndarray:
+    """The first axis of x folded away; dtype is x's."""
+    start = np.broadcast_to(beginning(monoid, dtype), x.shape[1:])
+    inside = lanes if in_lanes else chain
+    return tree(monoid, [inside(monoid, list(leaf), start) for leaf in np.split(x, leaves)])
+
+
+def fold_nested(
+    monoid: str, x: np.ndarray, dtype: DType, leaves: Sequence[int], letters: int
+) -> np.ndarray:
+    """The first `letters` axes of x folded away in chains, the last of them innermost."""
+    if not letters:
+        return x
+    inner = [fold_nested(monoid, part, dtype, leaves[1:], letters - 1) for part in x]
+    if not inner:
+        return np.full(x.shape[letters:], beginning(monoid, dtype))
+    return fold(monoid, np.stack(inner), dtype, leaves[0], in_lanes=False)
+
+
+def sum_of_products(a: np.ndarray, b: np.ndarray, leaves: Sequence[int]) -> np.ndarray:
+    """Fused chains over the first axes of a and b, one per entry of leaves; the rest broadcasts."""
+    algebra = ExactAlgebra("double" if a.dtype == np.float64 else "float")
+    negative_zero = np.full(np.broadcast_shapes(a.shape, b.shape)[len(leaves) :], -0.0, a.dtype)
+    if not leaves:
+        return algebra.fma(a, b, negative_zero)
+
+    def leaf(indices: Sequence[int]) -> np.ndarray:
+        total = negative_zero
+        for k in indices:
+            if len(leaves) > 1:
+                total = algebra.add(total, sum_of_products(a[k], b[k], leaves[1:]))
+            else:
+                total = algebra.fma(a[k], b[k], total)
+        return total
+
+    steps = np.split(np.arange(len(a)), leaves[0])
+    return tree("add", [leaf(indices.tolist()) for indices in steps])

@@ -1,0 +1,175 @@
+"""The bit oracle: a graph by plain numpy, with the very bits that compiled code gives.
+
+For small sizes: it is made to be right. It takes graphs as they are, regions and all, and knows
+nothing of passes, schedules or generated text, so that whatever these do wrong is a difference.
+The interpreter (gnomon/ops/interpret.py) is the definition to rounding, this one to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gnomon.codegen.exact_algebra import quiet
+from gnomon.codegen.exact_folds import COMBINE, beginning, fold, fold_nested, sum_of_products
+from gnomon.codegen.exact_scalars import cast_value, scalar_value
+from gnomon.dtypes import DType, accumulator, bool_, int64
+from gnomon.ir.node import PRIMITIVES, Graph, Node
+from gnomon.ops.lookup_primitives import spread
+from gnomon.ops.primitives import identity_of, split_spec, summed
+
+
+def exact(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The graph's outputs for these inputs, to the bit."""
+    values = dict(zip(graph.inputs, arrays, strict=True))
+    for node in graph:
+        if node not in values:
+            values[node] = evaluate(node, [values[x] for x in node.inputs])
+    return [values[x] for x in graph.outputs]
+
+
+def evaluate(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    """One node's value; views move elements, so theirs is the interpreter's."""
+    if node.op == "region":
+        return exact(node.params["body"], inputs)[node.params["index"]]
+    compute = OPERATIONS.get(node.op, PRIMITIVES[node.op].value)
+    value = np.asarray(compute(node, *inputs))
+    assert value.shape == node.shape, f"{node!r}: the bit oracle gave shape {value.shape}"
+    assert value.dtype == node.dtype.numpy, f"{node!r}: the bit oracle gave dtype {value.dtype}"
+    return value
+
+
+def running_dtype(monoid: str, dtype: DType) -> DType:
+    """The dtype in which a fold runs: sums and products in their accumulator."""
+    return accumulator(dtype) if monoid in ("add", "mul") else dtype
+
+
+def reduce(node: Node, x: np.ndarray) -> np.ndarray:
+    """One axis folded, rounded once."""
+    p, given = node.params, node.inputs[0].dtype
+    if not x.shape[p["axis"]]:
+        return np.full(node.shape, identity_of(p["monoid"], node.dtype), node.dtype.numpy)
+    dtype = running_dtype(p["monoid"], given)
+    parts = np.moveaxis(widened(x, given, dtype), p["axis"], 0)
+    total = fold(p["monoid"], parts, computed(dtype), p["leaves"], p["lanes"])
+    return cast_value(total, computed(dtype), node.dtype)
+
+
+def computed(dtype: DType) -> DType:
+    """The dtype that values of a dtype are computed in: narrow floats in float32."""
+    return accumulator(dtype) if dtype.is_floating_point else dtype
+
+
+def widened(x: np.ndarray, given: DType, dtype: DType) -> np.ndarray:
+    """x as the dtype that folds of `dtype` compute in."""
+    return cast_value(x, given, computed(dtype))
+
+
+def contract(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A sum of products; exact ones of integers, fused chains of floats."""
+    left, right, out = split_spec(node.params["spec"])
+    letters, given = summed(left, right, out), node.inputs[0].dtype
+    a, b = (spread(x, own, "".join(letters) + out) for x, own in ((a, left), (b, right)))
+    if not given.is_floating_point:
+        return exact_product(node, a, b, len(letters))
+    wide = accumulator(given)
+    a, b = (x.astype(wide.numpy) for x in (a, b))
+    if any(n == 0 for n in a.shape[: len(letters)]):
+        return np.zeros(node.shape, node.dtype.numpy)
+    total = sum_of_products(a, b, node.params["leaves"])
+    return cast_value(np.broadcast_to(total, node.shape), wide, node.dtype)
+
+
+@quiet
+def exact_product(node: Node, a: np.ndarray, b: np.ndarray, letters: int) -> np.ndarray:
+    """A product of integers, which wraps, or of truth values, where any pair decides."""
+    axes = tuple(range(letters))
+    if node.inputs[0].dtype is bool_:
+        found = np.logical_or.reduce(a & b, axis=axes) if axes else a & b
+    else:
+        whole = a.astype(node.dtype.numpy) * b.astype(node.dtype.numpy)
+        found = np.add.reduce(whole, axis=axes, dtype=node.dtype.numpy) if axes else whole
+    return np.broadcast_to(found, node.shape).astype(node.dtype.numpy)
+
+
+@quiet
+def scan(node: Node, x: np.ndarray) -> np.ndarray:
+    """A running fold: one ascending chain."""
+    monoid, axis, given = node.params["monoid"], node.params["axis"], node.inputs[0].dtype
+    if monoid.startswith("arg"):
+        return running_best(node, x)
+    dtype = computed(running_dtype(monoid, given))
+    parts = np.moveaxis(cast_value(x, given, dtype), axis, 0)
+    state, found = np.broadcast_to(beginning(monoid, dtype), parts.shape[1:]), []
+    for part in parts:
+        state = COMBINE[monoid](state, part)
+        found.append(cast_value(np.asarray(state), dtype, node.dtype))
+    return np.stack(found, axis) if found else np.zeros(node.shape, node.dtype.numpy)
+
+
+def running_best(node: Node, x: np.ndarray) -> np.ndarray:
+    """Where the best so far stands: the latest of equals, and for good the first NaN."""
+    axis, given = node.params["axis"], node.inputs[0].dtype
+    parts = np.moveaxis(widened(x, given, given), axis, 0)
+    better = np.greater_equal if node.params["monoid"] == "argmax" else np.less_equal
+    place, found = np.zeros(parts.shape[1:], np.int64), []
+    for k, part in enumerate(parts):
+        best = np.take_along_axis(parts, place[None], 0)[0]
+        # only NaN differs from itself
+        wins = (better(part, best) | (part != part)) & (best == best)
+        place = np.where(wins, k, place)
+        found.append(place)
+    return np.stack(found, axis) if found else np.zeros(node.shape, np.int64)
+
+
+def gather(node: Node, x: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """A lookup; positions outside are brought to the nearest one inside."""
+    table, _, out = split_spec(node.params["spec"])
+    looked_up = next(c for c in table if c not in out)
+    last = max(x.shape[table.index(looked_up)] - 1, 0)
+    inside = np.clip(cast_value(index, node.inputs[1].dtype, int64), 0, last)
+    return PRIMITIVES["gather"].value(node, x, inside)
+
+
+@quiet
+def scatter(node: Node, values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """For each place the values meant for it, in canonical order; all others change nothing."""
+    p = node.params
+    own, names, out = split_spec(p["spec"])
+    letters = "".join(c for c in own if c not in out)
+    (target,) = (c for c in out if c not in own)
+    dtype = computed(running_dtype(p["monoid"], node.dtype))
+    order = letters + out
+    wide = cast_value(spread(values, own, order), node.dtype, dtype)
+    places = np.arange(p["size"]).reshape([-1 if c == target else 1 for c in order])
+    hit = spread(index, names, order) == places
+    chosen = np.where(hit, wide, beginning(p["monoid"], dtype))
+    total = fold_nested(p["monoid"], chosen, dtype, p["leaves"], len(letters))
+    if p["monoid"] == "add" and dtype.is_floating_point:
+        total = total + np.zeros((), dtype.numpy)  # a sum of nothing is +0
+    return cast_value(np.broadcast_to(total, node.shape), dtype, node.dtype)
+
+
+def sort(node: Node, x: np.ndarray) -> np.ndarray:
+    """Stable positions, NaN largest."""
+    given = node.inputs[0].dtype
+    return PRIMITIVES["sort"].value(node, widened(x, given, given))
+
+
+def iota(node: Node) -> np.ndarray:
+    """0, 1, 2, ..."""
+    return cast_value(np.arange(node.params["size"]), int64, node.dtype)
+
+
+OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
+    "map": scalar_value,
+    "iota": iota,
+    "reduce": reduce,
+    "scan": scan,
+    "contract": contract,
+    "gather": gather,
+    "scatter": scatter,
+    "sort": sort,
+}
+"""Primitive -> its value; leaves and views have none of their own."""

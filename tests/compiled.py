@@ -1,0 +1,49 @@
+"""Compiled code as tests run it: a graph and arrays in, arrays out, under chosen settings.
+
+Not a test. Programs are built anew, so that a test may change what the compiler reads, and always
+use every thread, however small they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+
+import gnomon.compile
+from gnomon.compile import Executable, compile_graph
+from gnomon.ir.node import Graph
+from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.threads import get_num_threads, set_num_threads
+from gnomon.settings import current, override
+
+
+def program(graph: Graph, **settings: object) -> Executable:
+    """A new executable whose calls are shared among all threads."""
+    with override(**settings), patch.object(gnomon.compile, "ALONE", 0):
+        return compile_graph(graph, current())
+
+
+def run(graph: Graph, arrays: Sequence[np.ndarray], **settings: object) -> list[np.ndarray]:
+    """The graph's outputs by compiled code."""
+    return execute(program(graph, **settings), graph, arrays)
+
+
+def execute(executable: Executable, graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of an executable that was made from the graph."""
+    results = executable.run([Buffer.of(np.ascontiguousarray(x)) for x in arrays])
+    kept = zip(results, graph.outputs, strict=True)
+    return [b.numpy(x.dtype.numpy, x.shape).copy() for b, x in kept]
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """So many threads inside a `with`."""
+    before = get_num_threads()
+    set_num_threads(count)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
