@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from gnomon.codegen import scalar
 from gnomon.codegen.emitter import LANES, Emitter, splat, vector
 from gnomon.codegen.plan_loops import LoopPlan
-from gnomon.dtypes import DType, accumulator
+from gnomon.dtypes import DType, accumulator, bfloat16, float16
 from gnomon.ir.node import Node
 from gnomon.ir.symbolic import bounds, is_division, split
 from gnomon.ops.primitives import identity_of
@@ -103,12 +105,12 @@ class Values:
         return scalar.apply(self.e, node.params["f"], operands, node.inputs[0].dtype, node.dtype)
 
     def _reload(self, node: Node, at: Position) -> str:
-        kind = scalar.register(node.dtype)
-        place = self.e.offset(self.scratch[node], self.e.mul(at.index, width_of(node.dtype)))
+        kind, width = scalar.register(node.dtype), kept_width(node.dtype)
+        place = self.e.offset(self.scratch[node], self.e.mul(at.index, width))
         if kind == "i1":
             byte = self.e.load(place, vector("i8"), 1)
             return scalar.widen(self.e, byte, node.dtype)
-        return self.e.load(place, vector(kind), width_of(node.dtype))
+        return self.e.load(place, vector(kind), width)
 
     def keep(self, node: Node, address: str) -> None:
         """Write a scalar's values to its row of scratch memory, whole vectors."""
@@ -116,8 +118,9 @@ class Values:
             kind = scalar.register(node.dtype)
             if kind == "i1":
                 value, kind = scalar.narrow(self.e, value, node.dtype), "i8"
-            place = self.e.offset(address, self.e.mul(at.index, width_of(node.dtype)))
-            self.e.store(value, place, vector(kind), width_of(node.dtype))
+            width = kept_width(node.dtype)
+            place = self.e.offset(address, self.e.mul(at.index, width))
+            self.e.store(value, place, vector(kind), width)
 
     # indices
 
@@ -254,11 +257,14 @@ class Values:
 
     def _fill(self, node: Node) -> str:
         """What a masked load gives where its mask is off, as stored."""
-        value, kind = node.params["fill"], scalar.memory(node.dtype)
-        if value is None or value == 0:
+        value, dtype = node.params["fill"], node.dtype
+        if value is None:
             return "zeroinitializer"
-        assert kind in ("float", "double", "i8", "i16", "i32", "i64", "half"), f"no fill of {kind}"
-        return splat(value, kind) if kind != "half" else "zeroinitializer"
+        if dtype not in (bfloat16, float16):
+            return splat(value, scalar.memory(dtype))
+        bits = int(np.asarray(value, dtype.numpy).view(np.uint16))
+        word = f"half 0xH{bits:04X}" if dtype is float16 else f"i16 {bits}"
+        return f"<{', '.join([word] * LANES)}>"
 
     def _both(self, a: str | None, b: str | None) -> str | None:
         if a is None or b is None:
@@ -306,6 +312,16 @@ def width_of(dtype: DType) -> int:
     return dtype.itemsize
 
 
+def kept_width(dtype: DType) -> int:
+    """Bytes of a kept scalar: as in a register, so that narrow floats stay unpacked."""
+    return computed(dtype).itemsize
+
+
+def computed(dtype: DType) -> DType:
+    """The dtype that a register holds: narrow floats are computed in float32."""
+    return accumulator(dtype) if dtype.is_floating_point else dtype
+
+
 def short(kind: str) -> str:
     """A memory type as intrinsic names spell it."""
     return {"float": "f32", "double": "f64", "half": "f16"}.get(kind, kind)
@@ -314,6 +330,6 @@ def short(kind: str) -> str:
 def neutral(fold: Node) -> tuple[DType, str]:
     """The dtype that a fold runs in, and the value that it starts from, in every lane."""
     body, monoid = fold.inputs[1].dtype, fold.params["monoid"]
-    dtype = accumulator(body) if monoid in ("add", "mul") else body
+    dtype = accumulator(body) if monoid in ("add", "mul") else computed(body)
     start = -0.0 if monoid == "add" and dtype.is_floating_point else identity_of(monoid, dtype)
     return dtype, scalar.constant(start, dtype)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnomon.codegen import scalar
-from gnomon.codegen.block import Position, Values, neutral, width_of
+from gnomon.codegen.block import Position, Values, kept_width, neutral
 from gnomon.codegen.emitter import LANES, Emitter, Module, mask, vector
 from gnomon.codegen.plan_loops import LoopPlan, Pass
 from gnomon.ir.node import Node
@@ -68,7 +68,7 @@ class LoopWriter:
     def write(self) -> None:
         """The whole function."""
         room = self.kernel.inner.params["size"] + LANES * GROUP
-        self.kept = {x: self.reserve(room * width_of(x.dtype)) for x in self.plan.kept}
+        self.kept = {x: self.reserve(room * kept_width(x.dtype)) for x in self.plan.kept}
         if self.whole_rows or not self.plan.passes:
             self._rows(self._row)
         else:

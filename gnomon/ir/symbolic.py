@@ -14,6 +14,9 @@ from gnomon.ir.node import Arena, Node, Primitive, Shape, primitive
 FAR = 1 << 62
 """A bound for integers of which nothing is known."""
 
+NEARER = {"minimum": min, "maximum": max}
+"""What brings a position read from memory into an axis."""
+
 Bounds = tuple[int, int]
 Terms = dict[Node, int]
 
@@ -117,6 +120,11 @@ def bounds(index: Node) -> Bounds:
         return low // divisor_of(index), high // divisor_of(index)
     if is_division(index, "remainder"):
         return 0, divisor_of(index) - 1
+    if index.op == "const":
+        return index.params["value"], index.params["value"]
+    if index.op == "map" and index.params["f"] in NEARER:
+        lows, highs = zip(*map(bounds, index.inputs), strict=True)
+        return NEARER[index.params["f"]](lows), NEARER[index.params["f"]](highs)
     return -FAR, FAR
 
 

@@ -1,7 +1,8 @@
 """Rewrite what kernels do not compute directly into what they do.
 
-Products of narrow floats are taken in float32; integer products become multiplications and exact
-sums; scatters get their operands in the kernel's layout. Every rewrite keeps the value to the bit.
+Products and scattered sums of narrow floats are taken in float32 and rounded once; integer products
+become multiplications and exact sums; scatters get their operands in the kernel's layout. Every
+rewrite keeps the value to the bit.
 """
 
 from __future__ import annotations
@@ -34,7 +35,16 @@ def is_legal(node: Node) -> bool:
     if node.op == "contract":
         dtype = node.inputs[0].dtype
         return dtype.is_floating_point and dtype.bits >= 32 and dtype is node.dtype
-    return node.op != "scatter" or node.params["spec"] == kernel_layout(node.params["spec"])
+    if node.op == "scatter":
+        return not sums_narrow(node) and node.params["spec"] == kernel_layout(node.params["spec"])
+    return True
+
+
+def sums_narrow(node: Node) -> bool:
+    """Whether a scatter sums floats that must not be rounded in between."""
+    dtype = node.dtype
+    ordered = node.params["monoid"] in ("add", "mul") and dtype.is_floating_point
+    return ordered and accumulator(dtype) is not dtype
 
 
 def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -61,15 +71,17 @@ def kernel_layout(spec: str) -> str:
 
 
 def scatter_in_layout(arena: Arena, node: Node, values: Node, index: Node) -> Node:
-    """A scatter with permuted operands, and its result permuted back."""
+    """A scatter with permuted operands, summed in its accumulator, and its result permuted back."""
     own, names, out = split_spec(node.params["spec"])
     spec = kernel_layout(node.params["spec"])
     new_own, new_names, new_out = split_spec(spec)
     sizes = dict(zip(own, values.shape, strict=True))
     index = expand(along(index, names, new_names), tuple(sizes[c] for c in new_names))
     values = permute(values, tuple(own.index(c) for c in new_own))
+    if sums_narrow(node):
+        values = cast(values, accumulator(node.dtype))
     made = arena.node("scatter", (values, index), **{**node.params, "spec": spec})
-    return permute(made, tuple(new_out.index(c) for c in out))
+    return cast(permute(made, tuple(new_out.index(c) for c in out)), node.dtype)
 
 
 def integer_product(node: Node, a: Node, b: Node) -> Node:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gnomon.codegen import scalar
 from gnomon.codegen.emitter import LANES, Emitter, Module, splat, vector
-from gnomon.dtypes import DType, accumulator, int64
+from gnomon.dtypes import DType, accumulator, bool_, int64
 from gnomon.ops.primitives import identity_of
 
 COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
@@ -106,7 +106,7 @@ class ScanWriter:
         e, dtype = self.e, self.dtype
         kind = vector(scalar.register(dtype))
         wins = scalar.apply(
-            e, "ge" if self.spec.monoid == "argmax" else "le", [value, state], dtype, dtype
+            e, "ge" if self.spec.monoid == "argmax" else "le", [value, state], dtype, bool_
         )
         if dtype.is_floating_point:
             now, before = (e.value(f"fcmp uno {kind} {x}, zeroinitializer") for x in (value, state))
