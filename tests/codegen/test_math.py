@@ -89,7 +89,10 @@ def dense(rng: np.random.Generator, name: str, scalar: str, size: int) -> list[n
     spread = rng.uniform(-40, 40, size)
     parts = [sample(rng, scalar, size), rng.uniform(-1, 1, size), 1 + spread / 300, spread * 20]
     parts += [np.exp2(spread * 3) * rng.choice([-1, 1], size), np.arange(-9, 10)]
-    x = np.concatenate([part.astype(DTYPES[scalar]) for part in parts])
+    if scalar == "float":  # every so many of all floats there are
+        parts.append(np.arange(0, 2**32, 16_381, np.uint64).astype(np.uint32).view(np.float32))
+    with np.errstate(invalid="ignore"):
+        x = np.concatenate([part.astype(DTYPES[scalar]) for part in parts])
     if name in CIRCULAR:
         x = x[~(abs(x) > 2.0**45)]
     if arity(name) == 1:
