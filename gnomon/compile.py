@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from ctypes import addressof, c_int64
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from math import prod
 
 from gnomon.codegen.calls import OPAQUE, is_claimed
 from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
-from gnomon.errors import CompileError
+from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import Site, inherit, union
 from gnomon.passes.inline import inline
@@ -50,6 +52,8 @@ class Kernel:
     """The run-time size of a flat kernel."""
     nodes: tuple[Node, ...]
     flops: int
+    checks: int = 0
+    """How many positions it checks."""
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -67,11 +71,12 @@ class Executable:
         self.graph, self.kernels, self.memory = graph, tuple(kernels), plan.memory
         self._returns = plan.returns
         self._sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in plan.results)
+        self._checked = [k for k in kernels for _ in range(k.checks)]
         codes = {k.code.symbol: k.code.text for k in kernels}
         steps = plan.calls(kernels)
         needs = Needs(
             inputs=len(graph.inputs),
-            outputs=len(plan.results),
+            outputs=len(plan.results) + 1,
             arena=plan.memory.total,
             scratch=max([64 << 10, *(k.code.scratch for k in kernels)]),
             alone=sum(x.size for k in kernels for x in k.buffers) < ALONE
@@ -82,8 +87,19 @@ class Executable:
     def run(self, inputs: Sequence[Buffer]) -> list[Buffer]:
         """Run on row-major inputs; gives new buffers, or an input's own where it is a result."""
         made = [Buffer(n) for n in self._sizes]
-        self.program.run([x.address for x in inputs], [x.address for x in made])
+        report = c_int64(0)
+        outputs = [*(x.address for x in made), addressof(report)]
+        self.program.run([x.address for x in inputs], outputs)
+        if report.value:
+            self._refuse(self._checked[report.value - 1])
         return [made[k] if fresh else inputs[k] for fresh, k in self._returns]
+
+    def _refuse(self, kernel: Kernel) -> None:
+        """Raise for a position that a kernel found outside its axis."""
+        lines = ", ".join(map(str, kernel.sites)) or "an unknown line"
+        raise IndexOutOfBounds(
+            f"{kernel.name}: a position is outside its axis. Check the indices of {lines}."
+        )
 
 
 class Placement:
@@ -118,14 +134,14 @@ class Placement:
     def calls(self, kernels: Sequence[Kernel]) -> list[Call]:
         """The program's table."""
         waits = barriers([self._touch(k) for k in kernels])
-        return [
-            Call(k.code.symbol, self._slots_of(k), wait)
-            for k, wait in zip(kernels, waits, strict=True)
-        ]
+        before = [0, *accumulate(k.checks for k in kernels)]
+        rows = zip(kernels, waits, before, strict=False)
+        return [Call(k.code.symbol, self._slots_of(k, count), wait) for k, wait, count in rows]
 
-    def _slots_of(self, kernel: Kernel) -> tuple[Slot, ...]:
+    def _slots_of(self, kernel: Kernel, before: int) -> tuple[Slot, ...]:
         size = () if kernel.size is None else (Constant(kernel.size),)
-        return (*(self.slots[x] for x in kernel.buffers), *size)
+        report = (Output(len(self.results)), Constant(before)) if kernel.checks else ()
+        return (*(self.slots[x] for x in kernel.buffers), *size, *report)
 
     def _touch(self, kernel: Kernel) -> Touch:
         spans = [self._span(x) for x in kernel.buffers]
@@ -186,9 +202,8 @@ def looped(cluster: Cluster, partition: Partition) -> Kernel:
     size = kernel.inner.params["size"] if kernel.flat else None
     members = tuple(cluster.members)
     flops = sum(x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
-    return Kernel(
-        kernel.name, _loops[key], tuple(nest.buffers), kernel.outputs, size, members, flops
-    )
+    buffers, code, checks = tuple(nest.buffers), _loops[key], len(kernel.checks())
+    return Kernel(kernel.name, code, buffers, kernel.outputs, size, members, flops, checks)
 
 
 def opaque(cluster: Cluster) -> Kernel:

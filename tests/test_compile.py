@@ -10,6 +10,7 @@ from tests.graphs import built
 
 from gnomon.compile import build
 from gnomon.dtypes import bfloat16, float16, float32, int32, int64
+from gnomon.errors import IndexOutOfBounds
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops.interpret import interpret
@@ -220,3 +221,22 @@ def test_a_result_that_is_an_input_is_that_buffer():
     buffer = Buffer.of(normal(3))
 
     assert build(Graph(leaves, [x])).run([buffer]) == [buffer]
+
+
+def test_a_position_outside_its_axis_is_an_error_with_its_line():
+    table, index = normal(9, 24), np.array([[0, 8], [3, 9]])
+    roots, leaves = outputs(lambda x, i: gather("vd,bt->btd", x, i) * 2.0, [table, index])
+
+    with pytest.raises(IndexOutOfBounds, match=r"position is outside.*test_compile\.py"):
+        run(roots, leaves, [table, index])
+
+
+def test_positions_that_a_guard_hides_are_not_checked():
+    table, index = normal(9, 3), np.array([8, 1, 5])
+    roots, leaves = outputs(
+        lambda x, i: pad(gather("vd,b->bd", x, i), (20, 1), (3, 40)), [table, index]
+    )
+
+    (found,) = run(roots, leaves, [table, index])
+
+    assert np.array_equal(found[20:23, 1:4], table[index])

@@ -45,6 +45,9 @@ class Values:
         self.positions: Sequence[Position] = (Position("0", None),)
         self.scratch: dict[Node, str] = {}
         """Kept scalars -> the address of their row."""
+        self.checks = {x: k for k, x in enumerate(plan.kernel.checks())}
+        self.reports = self.first_check = ""
+        """Where the number of a failed check goes, and how many checks other kernels have before."""
         self.chains: Callable[[Node], None] = unopened
         """Emits a chain, and its siblings, at the present positions."""
 
@@ -90,6 +93,8 @@ class Values:
             return self._index_vectors(node)
         if node.op == "load":
             return self._load(node)
+        if node.op == "checked":
+            return self._checked(node)
         if node.op == "fold":
             self.chains(node)
             return self.scopes[-1][node]
@@ -98,6 +103,34 @@ class Values:
         if not self.plan.varies(node):
             columns = [next(iter(columns))]
         return [self._map(node, list(column)) for column in columns]
+
+    def _checked(self, node: Node) -> list[str]:
+        """Positions brought into their axis; the number of the check is stored if one was outside."""
+        e, last = self.e, splat(node.params["last"], "i64")
+        varies = self.plan.varies(node)
+        positions = self.positions if varies else (Position("0", None),)
+        guards = self.vectors(node.inputs[1]) if len(node.inputs) > 1 else [None] * len(positions)
+        found = []
+        for value, guard, at in zip(self.vectors(node.inputs[0]), guards, positions, strict=False):
+            outside = e.value(f"icmp ugt {I64} {value}, {last}")
+            for mask in (guard, at.mask):
+                outside = (
+                    outside if mask is None else e.value(f"and {vector('i1')} {outside}, {mask}")
+                )
+            self._report(node, outside)
+            low = e.call(I64, f"llvm.smax.v{LANES}i64", (I64, value), (I64, "zeroinitializer"))
+            found.append(e.call(I64, f"llvm.smin.v{LANES}i64", (I64, low), (I64, last)))
+        return found
+
+    def _report(self, node: Node, outside: str) -> None:
+        """Store the number of a check where any lane is on."""
+        e = self.e
+        bits = e.value(f"bitcast {vector('i1')} {outside} to i{LANES}")
+        number = e.add(self.first_check, 1 + self.checks[node])
+        e.when(
+            e.value(f"icmp ne i{LANES} {bits}, 0"),
+            lambda: e.store(number, self.reports, "i64", 8),
+        )
 
     def _map(self, node: Node, operands: list[str]) -> str:
         if node.params["f"] == "where":

@@ -54,6 +54,10 @@ class LoopWriter:
         self.width = (
             self._slot(len(pointers), "i64") if kernel.flat else str(kernel.inner.params["size"])
         )
+        if self.values.checks:
+            after = len(pointers) + kernel.flat
+            self.values.reports = self._slot(after, "ptr")
+            self.values.first_check = self._slot(after + 1, "i64")
         self.whole_rows = any(run.folds for run in self.plan.passes) or len(self.plan.passes) > 1
 
     def _slot(self, k: int, kind: str) -> str:

@@ -125,6 +125,8 @@ def bounds(index: Node) -> Bounds:
     if index.op == "map" and index.params["f"] in NEARER:
         lows, highs = zip(*map(bounds, index.inputs), strict=True)
         return NEARER[index.params["f"]](lows), NEARER[index.params["f"]](highs)
+    if index.op == "checked":
+        return 0, index.params["last"]
     return -FAR, FAR
 
 

@@ -26,6 +26,14 @@ class Fold(Scalar):
     """
 
 
+@primitive("checked")
+class Checked(Scalar):
+    """A position brought into 0..last; one that was outside, where the guard holds, is reported.
+
+    Inputs are the position and at most one guard.
+    """
+
+
 def load(
     arena: Arena, buffer: int, dtype: DType, place: Node, guard: Node | None, fill: object
 ) -> Node:
@@ -69,6 +77,10 @@ class LoopKernel:
     def nodes(self) -> list[Node]:
         """Every scalar of the body, operands first."""
         return topological([x for s in self.stores for x in (s.place, s.value)])
+
+    def checks(self) -> list[Node]:
+        """The positions that are checked; a report names one by its number, from 1."""
+        return [x for x in self.nodes() if x.op == "checked"]
 
     def key(self) -> str:
         """A content hash of everything that code depends on; names and sites take no part."""

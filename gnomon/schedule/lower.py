@@ -134,20 +134,15 @@ class Lowering:
         return total
 
     def gather(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """A lookup; positions are clamped, so that none reads outside its buffer."""
+        """A lookup; positions are checked, so that none reads outside its buffer."""
         table, own, out = split_spec(node.params["spec"])
         place = dict(zip(out, index, strict=True))
         found = self.at(node.inputs[1], tuple(place[c] for c in own), guard, 0)
         looked_up = next(c for c in table if c not in out)
         last = node.inputs[0].shape[table.index(looked_up)] - 1
-        place[looked_up] = self.clamped(cast(found, int64), last)
+        inputs = (cast(found, int64),) if guard is None else (cast(found, int64), guard)
+        place[looked_up] = self.arena.node("checked", inputs, last=max(last, 0))
         return self.at(node.inputs[0], tuple(place[c] for c in table), guard, fill)
-
-    def clamped(self, i: Node, last: int) -> Node:
-        """i, brought into 0..last."""
-        zero, top = constant(self.arena, 0, int64), constant(self.arena, max(last, 0), int64)
-        low = self.arena.node("map", (i, zero), f="maximum")
-        return self.arena.node("map", (low, top), f="minimum")
 
     def reduce(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
         """A fold over the range that stands for the folded axis."""
