@@ -174,10 +174,9 @@ def batch_norm(
         )
     result, mean, var = apply(OPS["batch_norm_training"], (input, weight, bias, eps))
     if running_mean is not None:
-        count = input.numel() // input.shape[1]
         with no_grad():
             follow(running_mean, mean.detach(), momentum)
-            follow(running_var, var.detach() * (count / (count - 1)), momentum)
+            follow(running_var, var.detach(), momentum)
     return result
 
 

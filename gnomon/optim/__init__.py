@@ -1,7 +1,12 @@
-"""Optimizers and learning-rate schedules with PyTorch's names, arguments and states."""
+"""Optimizers and schedules of their rates, by PyTorch's names, arguments and state_dict keys."""
+
+from __future__ import annotations
 
 from gnomon.optim import lr_scheduler
+from gnomon.optim.adagrad import Adagrad
+from gnomon.optim.adam import Adam, AdamW
 from gnomon.optim.optimizer import Optimizer
-from gnomon.optim.optimizers import SGD, Adagrad, Adam, AdamW, RMSprop
+from gnomon.optim.rmsprop import RMSprop
+from gnomon.optim.sgd import SGD
 
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]

@@ -16,12 +16,13 @@ from gnomon.tensor.tensor import Tensor, apply
 
 @rule
 def adam_numbers(count: Node, given: Sequence[Node], *, decoupled: bool) -> tuple[Node, ...]:
-    """What a step needs beside tensors, in float64: (size, root, beta1, beta2, eps, decay)."""
+    """What a step needs beside tensors, in float64."""
     rate, decay, beta1, beta2, eps = (cast(x, float64) for x in given)
     count = cast(count, float64)
     first, second = (1.0 - elementwise("pow", beta, count) for beta in (beta1, beta2))
     shrink = 1.0 - rate * decay if decoupled else decay
-    return rate / first, elementwise("sqrt", second), beta1, beta2, eps, shrink
+    root = elementwise("sqrt", second)
+    return rate / first, root, 1.0 - beta1, beta2, 1.0 - beta2, eps, shrink
 
 
 @rule
@@ -38,8 +39,7 @@ def adam(
     """A parameter, the mean of its gradients, that of their squares, and the largest so far."""
     x, g = wide(p), wide(-gradient if maximize else gradient)
     mean, square, *largest = (wide(v) for v in kept)
-    size, root, beta1, beta2, eps, decay = (cast(v, x.dtype) for v in numbers)
-    rest1, rest2 = (cast(1.0 - v, x.dtype) for v in numbers[2:4])
+    size, root, rest1, beta2, rest2, eps, decay = (cast(v, x.dtype) for v in numbers)
     if decays and decoupled:
         x = x * decay
     elif decays:
@@ -56,7 +56,6 @@ def adam(
 class Adam(Optimizer):
     """Adam; weight_decay is added to gradients."""
 
-    counts = True
     decoupled = False
 
     def __init__(

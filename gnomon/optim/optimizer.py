@@ -37,10 +37,10 @@ def rule(function: Rule) -> Op:
 
 
 class Optimizer:
-    """Base of all optimizers: subclasses say what state a parameter has, and how a step changes it."""
+    """Base of all optimizers: a subclass says what state a parameter has, and how it changes."""
 
-    counts = False
-    """Whether a parameter's state holds the number of its steps."""
+    hidden: tuple[str, ...] = ()
+    """Names of a parameter's state that are not saved."""
 
     def __init__(self, params: Groups, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -82,6 +82,10 @@ class Optimizer:
                         p.grad.detach_().zero_()
 
     # what subclasses say
+
+    def _counts(self, group: dict[str, Any]) -> bool:
+        """Whether the state of a group's parameters holds how many steps they have taken."""
+        return True
 
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         """The state of a parameter before its first step, its count aside."""
@@ -134,11 +138,11 @@ class Optimizer:
 
     def _begin_all(self, group: dict[str, Any], active: list[Tensor]) -> None:
         """Give parameters that have none their state; those that begin together share a count."""
-        fresh = [p for p in active if not self.state[p]]
+        fresh = [p for p in active if p not in self.state]
         if not fresh:
             return
         with outside():
-            shared = {"step": count_of(0)} if self.counts else {}
+            shared = {"step": count_of(0)} if self._counts(group) else {}
             for p in fresh:
                 self.state[p] = {**shared, **self._begin(group, p)}
         self._version += 1
@@ -150,10 +154,10 @@ class Optimizer:
 
         When others that share a count sit this step out, the active ones get one of their own.
         """
-        if not self.counts:
+        if not self._counts(group):
             yield None, active
             return
-        holders = Counter(id(self.state[p]["step"]) for p in group["params"] if self.state.get(p))
+        holders = Counter(id(self.state[p]["step"]) for p in group["params"] if p in self.state)
         together: dict[int, list[Tensor]] = {}
         for p in active:
             together.setdefault(id(self.state[p]["step"]), []).append(p)
@@ -181,7 +185,11 @@ class Optimizer:
             for p in group["params"]:
                 numbers.setdefault(id(p), len(numbers))
             groups.append({**without(group), "params": [numbers[id(p)] for p in group["params"]]})
-        kept = {numbers[id(p)]: dict(entry) for p, entry in self.state.items() if entry}
+        kept = {
+            numbers[id(p)]: {k: v for k, v in entry.items() if k not in self.hidden}
+            for p, entry in self.state.items()
+            if entry
+        }
         return {"state": dict(sorted(kept.items())), "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -198,7 +206,8 @@ class Optimizer:
             counts: dict[float, Tensor] = {}
             for p, number in zip(group["params"], loaded["params"], strict=True):
                 if number in entries:
-                    found[p] = {k: restored(k, v, p, counts) for k, v in entries[number].items()}
+                    entry = {**dict.fromkeys(self.hidden, 1), **entries[number]}
+                    found[p] = {k: restored(k, v, p, counts) for k, v in entry.items()}
             params = group["params"]
             group.clear()
             group.update({"params": params, **copy.deepcopy(without(loaded))})

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast
+from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import wide
-from gnomon.optim.optimizer import IGNORED, Groups, Optimizer, check_range, rule
-from gnomon.tensor.tensor import Tensor
+from gnomon.ops.registry import Op
+from gnomon.ops.scalars import where
+from gnomon.optim.optimizer import IGNORED, Groups, Optimizer, check_range, filled, rule
+from gnomon.tensor.tensor import Tensor, apply
 
-NAMES = ("lr", "weight_decay", "momentum", "dampening")
+
+@rule
+def rest_of(dampening: Node, count: Node) -> Node:
+    """The share of a gradient that a velocity takes; the first is taken whole."""
+    return 1.0 - where(elementwise("gt", count, 1.0), dampening, 0.0)
 
 
 @rule
@@ -24,23 +31,23 @@ def sgd(
     decays: bool,
     nesterov: bool,
     maximize: bool,
-    first: bool,
 ) -> tuple[Node, ...]:
-    """A parameter and its velocity, if it has one; a first step takes the gradient for that."""
+    """A parameter, and its velocity if it has one."""
     x, g = wide(p), wide(-gradient if maximize else gradient)
-    rate, decay, momentum = (cast(v, x.dtype) for v in numbers[:3])
+    rate, decay, momentum, *rest = (cast(v, x.dtype) for v in numbers)
     if decays:
         g = g + x * decay
     if not kept:
         return (cast(x - rate * g, p.dtype),)
-    rest = cast(1.0 - numbers[3], x.dtype)
-    velocity = g if first else wide(kept[0]) * momentum + g * rest
+    velocity = wide(kept[0]) * momentum + (g * rest[0] if rest else g)
     g = g + velocity * momentum if nesterov else velocity
     return cast(x - rate * g, p.dtype), cast(velocity, kept[0].dtype)
 
 
 class SGD(Optimizer):
     """Steps against the gradient, or a running sum of gradients."""
+
+    hidden = ("step",)
 
     def __init__(
         self,
@@ -66,3 +73,21 @@ class SGD(Optimizer):
         ignored = {**IGNORED, "foreach": foreach, "fused": fused}
         del ignored["capturable"]
         super().__init__(params, {**numbers, **switches, **ignored})
+
+    def _counts(self, group: dict[str, Any]) -> bool:
+        return group["momentum"] != 0 and group["dampening"] != 0
+
+    def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+        return {"momentum_buffer": filled(p)} if group["momentum"] != 0 else {}
+
+    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        group = self.param_groups[number]
+        numbers = [self._number(number, name) for name in ("lr", "weight_decay", "momentum")]
+        if count is not None:
+            numbers.append(apply(rest_of, (self._number(number, "dampening"), count)))
+        switches = {
+            "decays": group["weight_decay"] != 0,
+            "nesterov": group["nesterov"],
+            "maximize": group["maximize"],
+        }
+        return sgd, ["momentum_buffer"] * (group["momentum"] != 0), numbers, switches

@@ -1,0 +1,92 @@
+"""RMSprop: steps over the root of a running mean of squared gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import wide
+from gnomon.ops.registry import Op
+from gnomon.optim.optimizer import IGNORED, Groups, Optimizer, check_range, filled, rule
+from gnomon.tensor.tensor import Tensor
+
+NUMBERS = ("lr", "weight_decay", "alpha", "eps", "momentum")
+
+
+@rule
+def rmsprop(
+    p: Node,
+    gradient: Node,
+    kept: Sequence[Node],
+    numbers: Sequence[Node],
+    *,
+    decays: bool,
+    centered: bool,
+    maximize: bool,
+) -> tuple[Node, ...]:
+    """A parameter, the mean of its squared gradients, that of its gradients, its velocity."""
+    x, g = wide(p), wide(-gradient if maximize else gradient)
+    rate, decay, alpha, eps, momentum = (cast(v, x.dtype) for v in numbers)
+    rest = cast(1.0 - numbers[2], x.dtype)
+    if decays:
+        g = g + x * decay
+    square, *others = (wide(v) for v in kept)
+    square = square * alpha + g * g * rest
+    made, spread = [square], square
+    if centered:
+        mean = others.pop(0)
+        mean = mean + (g - mean) * rest
+        made, spread = [square, mean], square - mean * mean
+    change = g / (elementwise("sqrt", spread) + eps)
+    if others:
+        change = others[0] * momentum + change
+        made.append(change)
+    results = (x - rate * change, *made)
+    return tuple(cast(new, old.dtype) for new, old in zip(results, (p, *kept), strict=True))
+
+
+class RMSprop(Optimizer):
+    """Steps of about the same length whatever the gradients' scale."""
+
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        numbers = {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps}
+        numbers["weight_decay"] = weight_decay
+        for name, value in numbers.items():
+            check_range(f"{name} value", value, 0.0)
+        ignored = {**IGNORED, "foreach": foreach, "capturable": capturable}
+        del ignored["fused"]
+        switches = {"centered": centered, "maximize": maximize}
+        super().__init__(params, {**numbers, **switches, **ignored})
+
+    def _kept(self, group: dict[str, Any]) -> list[str]:
+        """The names of a parameter's state, in the rule's order."""
+        names = ["square_avg"] + ["grad_avg"] * group["centered"]
+        return names + ["momentum_buffer"] * (group["momentum"] > 0)
+
+    def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+        return {name: filled(p) for name in self._kept(group)}
+
+    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        group = self.param_groups[number]
+        numbers = [self._number(number, name) for name in NUMBERS]
+        switches = {
+            "decays": group["weight_decay"] != 0,
+            "centered": group["centered"],
+            "maximize": group["maximize"],
+        }
+        return rmsprop, self._kept(group), numbers, switches

@@ -1,0 +1,338 @@
+"""Schedules of learning rates by formulas: PyTorch's names, arguments and rates, step by step.
+
+Those that are made of others, or follow what is measured, are in lr_scheduler.py. Most compute a
+rate from the one before, so a rate that was changed by hand stays changed.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.optim.optimizer import Optimizer
+from gnomon.tensor.tensor import Tensor
+
+
+class LRScheduler:
+    """Base of schedules: get_lr() gives every group's rate at last_epoch."""
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        self.optimizer = optimizer
+        for number, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    "param 'initial_lr' is not specified in param_groups"
+                    f"[{number}] when resuming an optimizer"
+                )
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch, self._step_count = last_epoch, 0
+        self.step()
+
+    @property
+    def rates(self) -> list[float]:
+        """Every group's rate now."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        raise NotImplementedError
+
+    def closed_form(self) -> list[float] | None:
+        """The same without the rates before, where that is known."""
+        return None
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that the last step set."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go on to the next epoch, or to a given one."""
+        self._step_count += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        known = None if epoch is None else self.closed_form()
+        self._set(self.get_lr() if known is None else known)
+
+    def _set(self, rates: Sequence[float]) -> None:
+        """Give every group its rate."""
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        self._last_lr = self.rates
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that a schedule knows but its optimizer."""
+        return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what another schedule knew."""
+        self.__dict__.update(state_dict)
+
+
+class LambdaLR(LRScheduler):
+    """The first rate times a function of the epoch."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
+        self.lr_lambdas = one_each(optimizer, "lr_lambda", lr_lambda)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        pairs = zip(self.lr_lambdas, self.base_lrs, strict=True)
+        return [base * function(self.last_epoch) for function, base in pairs]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimizer; functions are not saved."""
+        known = super().state_dict()
+        del known["lr_lambdas"]
+        return known
+
+
+class MultiplicativeLR(LambdaLR):
+    """The rate before times a function of the epoch."""
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        if self.last_epoch == 0:
+            return self.rates
+        pairs = zip(self.lr_lambdas, self.rates, strict=True)
+        return [rate * function(self.last_epoch) for function, rate in pairs]
+
+
+def one_each(optimizer: Optimizer, name: str, value: Any) -> list:
+    """A value for each group, from one for all or one each."""
+    groups = len(optimizer.param_groups)
+    found = list(value) if isinstance(value, (list, tuple)) else [value] * groups
+    if len(found) != groups:
+        raise ArgumentError(f"{name}: expected {groups} values, one per group: got {len(found)}.")
+    return found
+
+
+class StepLR(LRScheduler):
+    """The rate falls by a factor every step_size epochs."""
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+            return self.rates
+        return [rate * self.gamma for rate in self.rates]
+
+    def closed_form(self) -> list[float]:
+        """The rates without those before."""
+        return [b * self.gamma ** (self.last_epoch // self.step_size) for b in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """The rate falls by a factor at given epochs."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Sequence[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self.rates]
+
+    def closed_form(self) -> list[float]:
+        """The rates without those before."""
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+
+class ExponentialLR(LRScheduler):
+    """The rate falls by a factor every epoch."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        return [rate * self.gamma for rate in self.rates] if self.last_epoch else self.rates
+
+    def closed_form(self) -> list[float]:
+        """The rates without those before."""
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """The rate times a factor until total_iters, then the rate."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise ArgumentError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        if self.last_epoch == 0:
+            return [rate * self.factor for rate in self.rates]
+        if self.last_epoch == self.total_iters:
+            return [rate / self.factor for rate in self.rates]
+        return self.rates
+
+    def closed_form(self) -> list[float]:
+        """The rates without those before."""
+        factor = self.factor if self.last_epoch < self.total_iters else 1.0
+        return [base * factor for base in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """The rate times a factor that goes along a line until total_iters."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise ArgumentError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal "
+                "to 1."
+            )
+        self.start_factor, self.end_factor = start_factor, end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def factor_at(self, epoch: int) -> float:
+        """The factor at an epoch."""
+        way = min(epoch, self.total_iters) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * way
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        if self.last_epoch == 0:
+            return [rate * self.start_factor for rate in self.rates]
+        if self.last_epoch > self.total_iters:
+            return self.rates
+        change = self.factor_at(self.last_epoch) / self.factor_at(self.last_epoch - 1)
+        return [rate * change for rate in self.rates]
+
+    def closed_form(self) -> list[float]:
+        """The rates without those before."""
+        return [base * self.factor_at(self.last_epoch) for base in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """The rate falls to 0 at total_iters, by a power of what is left."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
+            return self.rates
+        now, before = (1.0 - k / self.total_iters for k in (self.last_epoch, self.last_epoch - 1))
+        return [rate * (now / before) ** self.power for rate in self.rates]
+
+    def closed_form(self) -> list[float]:
+        """The rates without those before."""
+        left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * left**self.power for base in self.base_lrs]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """The rate falls to eta_min at T_max along half a cosine, and rises again."""
+
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def height(self, epoch: int) -> float:
+        """How high the cosine stands, from 2 down to 0."""
+        return 1 + math.cos(math.pi * epoch / self.T_max)
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        if self.last_epoch == 0:
+            return self.rates
+        if self._step_count == 1:
+            return self.closed_form()
+        pairs = list(zip(self.rates, self.base_lrs, strict=True))
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
+            rise = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [rate + (base - self.eta_min) * rise for rate, base in pairs]
+        change = self.height(self.last_epoch) / self.height(self.last_epoch - 1)
+        return [change * (rate - self.eta_min) + self.eta_min for rate, _ in pairs]
+
+    def closed_form(self) -> list[float]:
+        """The rates without those before."""
+        height = self.height(self.last_epoch) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half a cosine again and again, each T_mult times as long as the one before."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
+        if T_0 <= 0 or T_mult < 1:
+            raise ArgumentError(f"Expected positive T_0 and T_mult >= 1, but got {T_0}, {T_mult}")
+        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
+        self.T_i, self.T_cur = T_0, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def step(self, epoch: float | None = None) -> None:
+        """Go on by one epoch, or to a given one, which may be a fraction."""
+        self._step_count += 1
+        epoch = self.last_epoch + 1 if epoch is None else epoch
+        self.last_epoch = math.floor(epoch)
+        self.T_i, self.T_cur = self.T_0, epoch % self.T_0 if self.T_mult == 1 else epoch
+        while self.T_cur >= self.T_i:
+            self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+        self._set(self.get_lr())
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch."""
+        height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
