@@ -1,7 +1,7 @@
 """Copies a block of an operand into panels that a microkernel reads straight through.
 
-A panel holds `width` rows of the operand (for B: columns) side by side: [k][width]. Rows past the
-end repeat the last one, so nothing outside the operand is read; what they give is never stored.
+A panel holds `width` rows of the operand (for B: columns) side by side: [k][width]. Nothing outside
+the operand is read; places past its last row hold anything, and what they give is never stored.
 Transposition happens here, in registers, so that every layout meets the same microkernel.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gnomon.codegen.emitter import BITS, Emitter, Module, vector
+from gnomon.codegen.emitter import BITS, LANES, Emitter, Module, vector
 from gnomon.codegen.kernels.strides import Dims, offset, total
 
 BLOCK = {"float": 8, "double": 4}
@@ -33,9 +33,9 @@ class Packing:
 
     @property
     def across(self) -> bool:
-        """Whether a panel's row may be one contiguous piece of the operand."""
+        """Whether a panel's row is one contiguous piece of the operand, or at most two."""
         size, stride = self.rows[-1]
-        return stride == 1 and size >= self.width
+        return stride == 1 and (size >= self.width or len(self.rows) == 1)
 
     @property
     def along(self) -> bool:
@@ -118,37 +118,84 @@ Run = tuple[str, str, str]
 
 
 def copy_run(e: Emitter, packing: Packing, row: str, run: Run) -> None:
-    """Copy one run by whole rows or transposed squares where they fit, the rest value by value."""
+    """Copy one run, by whole rows or transposed squares where they fit."""
     base, length, target = run
     if packing.across:
         inner = packing.rows[-1][0]
         inside = e.value(f"urem i64 {row}, {inner}") if len(packing.rows) > 1 else row
-        whole = e.value(f"icmp sle i64 {inside}, {inner - packing.width}")
+        together = e.sub(str(inner), inside)
+        whole = e.value(f"icmp sge i64 {together}, {packing.width}")
         done = e.value(f"select i1 {whole}, i64 {length}, i64 0")
         copy_rows(e, packing, (base, done, target))
+        rest = e.value(f"select i1 {whole}, i64 0, i64 {length}")
+        copy_two_pieces(
+            e, packing, (base, rest, target), (together, e.sub(str(total(packing.rows)), row))
+        )
     elif packing.along:
         done = e.mul(e.value(f"udiv i64 {length}, {packing.block}"), packing.block)
         copy_squares(e, packing, (base, done, target))
+        copy_values(e, packing, run, done)
     else:
-        done = "0"
-    copy_values(e, packing, run, done)
+        copy_values(e, packing, run, "0")
 
 
 def copy_rows(e: Emitter, packing: Packing, run: Run) -> None:
     """Each step is `width` neighbours: load and store them as vectors."""
     base, length, target = run
     start = e.offset(base, e.load("%offsets", "i64", 8))
-    pieces = [16] * (packing.width // 16) + [packing.width % 16] * (packing.width % 16 > 0)
+    pieces = [LANES] * (packing.width // LANES) + [packing.width % LANES] * (
+        packing.width % LANES > 0
+    )
 
     def step(index: str) -> None:
         read = e.offset(start, e.mul(index, packing.steps[-1][1] * packing.item))
         write = e.offset(target, e.mul(index, packing.width * packing.item))
         for number, lanes in enumerate(pieces):
-            place, kind = 16 * number * packing.item, vector(packing.scalar, lanes)
+            place, kind = LANES * number * packing.item, vector(packing.scalar, lanes)
             value = e.load(e.offset(read, place), kind, packing.item)
             e.store(value, e.offset(write, place), kind, packing.item)
 
     e.loop(0, length, 1, step)
+
+
+def copy_two_pieces(e: Emitter, packing: Packing, run: Run, counts: tuple[str, str]) -> None:
+    """Each step is `together` neighbours and then others elsewhere, `exist` of them in all.
+
+    Whole vectors are stored: what sticks out of the panel's right edge is overwritten by the steps
+    below, which come later.
+    """
+    base, length, target = run
+    together, exist = counts
+    turn = e.least(together, packing.width - 1)
+    first = e.offset(base, e.load("%offsets", "i64", 8))
+    second = e.offset(base, e.load(e.offset("%offsets", e.mul(turn, 8)), "i64", 8))
+    second = e.offset(second, e.mul(e.sub("0", turn), packing.item))
+    lanes = range(0, packing.width, LANES)
+    masks = [piece_masks(e, lane, together, exist) for lane in lanes]
+
+    def step(index: str) -> None:
+        read = e.mul(index, packing.steps[-1][1] * packing.item)
+        write = e.offset(target, e.mul(index, packing.width * packing.item))
+        for lane, (left, right) in zip(lanes, masks, strict=True):
+            place = lane * packing.item
+            value = e.load_masked(e.offset(e.offset(first, read), place), left, packing.scalar)
+            other = e.offset(e.offset(second, read), place)
+            value = e.load_masked(other, right, packing.scalar, fill=value)
+            e.store(value, e.offset(write, place), vector(packing.scalar), packing.item)
+
+    e.loop(0, length, 1, step)
+
+
+def piece_masks(e: Emitter, lane: int, together: str, exist: str) -> tuple[str, str]:
+    """Which of the 16 lanes from `lane` on belong to the first piece, and which to the second."""
+    kind = vector("i32")
+    numbers = f"<{', '.join(f'i32 {lane + k}' for k in range(LANES))}>"
+    bounds = [
+        e.broadcast(e.value(f"trunc i64 {bound} to i32"), "i32") for bound in (together, exist)
+    ]
+    left, real = (e.value(f"icmp slt {kind} {numbers}, {bound}") for bound in bounds)
+    # the first piece never reaches past the last row, so whatever else exists is in the second
+    return left, e.value(f"xor {vector('i1')} {left}, {real}")
 
 
 def copy_squares(e: Emitter, packing: Packing, run: Run) -> None:
