@@ -288,8 +288,9 @@ def local_response_norm(
     """
     none = (0,) * x.rank
     before, after = ((0, n, *none[2:]) for n in (size // 2, (size - 1) // 2))
-    near = window(pad(x * x, before, after), 1, size)
-    return x / elementwise("pow", mean_of(near, (x.rank,), False) * alpha + k, beta)
+    near = window(pad(wide(x) * wide(x), before, after), 1, size)
+    scale = elementwise("pow", mean_of(near, (x.rank,), False) * alpha + k, beta)
+    return cast(wide(x) / scale, x.dtype)
 
 
 # lengths and angles

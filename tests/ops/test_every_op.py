@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -123,6 +124,51 @@ def test_a_slope_is_what_differences_say(name, sample, rng):
         told = np.sum(interpret([slope], called.feeds)[0] * way)
 
         assert told == pytest.approx((ends[0] - ends[1]) / (2 * STEP), rel=2e-5, abs=2e-6)
+
+
+def in_dtype(value: Any, dtype: type) -> Any:
+    """A call's argument with its float64 arrays in another dtype."""
+    if isinstance(value, np.ndarray):
+        return value.astype(dtype) if value.dtype == np.float64 else value
+    if isinstance(value, dict):
+        return {k: in_dtype(v, dtype) for k, v in value.items()}
+    return type(value)(in_dtype(v, dtype) for v in value) if isinstance(value, list) else value
+
+
+NARROW = [(np.float32, 2e-4), (ml_dtypes.bfloat16, 0.2)]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("dtype", "close"), NARROW, ids=["float32", "bfloat16"])
+@each_call
+def test_in_fewer_bits_it_is_nearly_the_same(name, sample, dtype, close):
+    if not any(isinstance(v, np.ndarray) and v.dtype == np.float64 for v in flat(sample.args)):
+        return
+    narrow = Sample(*(in_dtype(list(sample.args), dtype), in_dtype(sample.kwargs, dtype)))
+    full, called = Called(name, sample), Called(name, narrow)
+
+    made = interpret(called.results, called.feeds)
+
+    wanted = interpret(full.results, full.feeds)
+    for k, (a, b, node) in enumerate(zip(made, wanted, full.results, strict=True)):
+        if sample.results is None or k in sample.results:
+            assert a.dtype == (np.dtype(dtype) if follows(name, node) else b.dtype)
+        if node.dtype.is_floating_point and name not in CHAOTIC:
+            np.testing.assert_allclose(a.astype(float), b, rtol=close, atol=close)
+
+
+CHAOTIC = {"nextafter", "quantile", "remainder", "fmod", "floor_divide", "divide", "rsqrt"}
+"""Operations that turn a rounding into a jump, at some of their samples."""
+
+
+def flat(values: Any) -> list:
+    """The arguments, lists opened."""
+    return [w for v in values for w in (flat(v) if isinstance(v, list | tuple) else [v])]
+
+
+def follows(name: str, node: Node) -> bool:
+    """Whether a result has the dtype of the arguments."""
+    return node.dtype.name == "float64" and name != "float_power"
 
 
 @each_call

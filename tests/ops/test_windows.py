@@ -1,0 +1,44 @@
+"""Stretches of axes and their transpose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gnomon.ops.windows import all_stretches, laid_back, stretches
+from tests.graphs import built, value
+
+pytestmark = pytest.mark.unit
+
+GEOMETRY = [((2, 3), (1, 2), (2, 1)), ((2, 2), (2, 2), (1, 1)), ((3, 1), (2, 2), (1, 1))]
+
+
+@pytest.mark.parametrize(("sizes", "stride", "dilation"), GEOMETRY)
+def test_a_stretch_holds_what_its_formula_says(sizes, stride, dilation, rng):
+    x = rng.standard_normal((2, 6, 7))
+
+    y = value(lambda x: all_stretches(x, 1, sizes, stride, dilation), x)
+
+    for n, i, j, u, v in np.ndindex(y.shape):
+        assert (
+            y[n, i, j, u, v]
+            == x[n, i * stride[0] + u * dilation[0], j * stride[1] + v * dilation[1]]
+        )
+
+
+@pytest.mark.parametrize(("sizes", "stride", "dilation"), GEOMETRY)
+def test_laying_back_is_the_transpose(sizes, stride, dilation, rng):
+    x = rng.standard_normal((2, 6, 7))
+    y = value(lambda x: all_stretches(x, 1, sizes, stride, dilation), x)
+    g = rng.standard_normal(y.shape)
+
+    back = value(lambda g: laid_back(g, 1, (6, 7), stride, dilation), g)
+
+    assert np.sum(back * x) == pytest.approx(np.sum(g * y))
+
+
+def test_stretches_without_overlap_are_no_windows():
+    root, _ = built(lambda x: stretches(x, 1, 3, 3, 1), np.ones((2, 7)))
+
+    assert root.op == "permute" or root.op == "reshape"
+    assert root.shape == (2, 2, 3)
