@@ -52,7 +52,7 @@ def np_attention_forward(q, k, v, *, causal=False, scale=None):
 def attention_rule(gs, results, q: Node, k: Node, v: Node, *, causal: bool, scale: float):
     """The gradient as one call, which a kernel claims too."""
     if gs[0] is not None:
-        return attention_backward(q, k, v, *results, gs[0], causal=causal, scale=scale)
+        return attention_backward(q, k, v, results, gs[0], causal=causal, scale=scale)
     p, grouped = weights(q, k, results[1], causal, scale)
     ds = p * reshape(gs[1], (*p.shape[:4], 1)) * scale
     dq = reshape(contract("bgwts,bgsz->bgwtz", ds, k), q.shape)
@@ -82,8 +82,7 @@ def attention_backward(
     q: Node,
     k: Node,
     v: Node,
-    y: Node,
-    lse: Node,
+    results: tuple[Node, Node],
     g: Node,
     *,
     causal: bool,
@@ -91,8 +90,9 @@ def attention_backward(
 ) -> tuple[Node, Node, Node]:
     """The gradients of q, k and v, from attention's results and the gradient of the first.
 
-    y is (b, h, t, e), as is g; lse is (b, h, t); q, k, v are as in attention_forward.
+    results are attention_forward's, (b, h, t, e) and (b, h, t); g is (b, h, t, e).
     """
+    y, lse = results
     p, qs = weights(q, k, lse, causal, scale)
     group = p.shape[:4]
     gs = reshape(g, (*group, v.shape[-1]))
