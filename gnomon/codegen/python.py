@@ -23,16 +23,23 @@ from gnomon.ops.primitives import identity_of, split_spec, summed
 def exact(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The graph's outputs for these inputs, to the bit."""
     values = dict(zip(graph.inputs, arrays, strict=True))
+    opened: dict[tuple, list[np.ndarray]] = {}
     for node in graph:
-        if node not in values:
-            values[node] = evaluate(node, [values[x] for x in node.inputs])
+        if node in values:
+            continue
+        inputs = [values[x] for x in node.inputs]
+        if node.op == "region":
+            # several results of one call: the body runs once
+            call = (node.params["body"], *node.inputs)
+            results = opened.get(call) or opened.setdefault(call, exact(call[0], inputs))
+            values[node] = results[node.params["index"]]
+        else:
+            values[node] = evaluate(node, inputs)
     return [values[x] for x in graph.outputs]
 
 
 def evaluate(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """One node's value; views move elements, so theirs is the interpreter's."""
-    if node.op == "region":
-        return exact(node.params["body"], inputs)[node.params["index"]]
     compute = OPERATIONS.get(node.op, PRIMITIVES[node.op].value)
     value = np.asarray(compute(node, *inputs))
     assert value.shape == node.shape, f"{node!r}: the bit oracle gave shape {value.shape}"
