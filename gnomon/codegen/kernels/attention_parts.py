@@ -120,6 +120,7 @@ class Parts:
     """Writes the functions that an attention kernel calls, and hands out scratch memory."""
 
     def __init__(self, module: Module, name: str, spec: AttentionSpec, machine: Machine) -> None:
+        assert spec.scale > 0, f"attention: the scale must be positive, got {spec.scale}."
         self.module, self.name, self.spec = module, name, spec
         self.tile = choose_tile(machine, spec.scalar)
         self.item = BITS[spec.scalar] // 8

@@ -103,9 +103,11 @@ def choose_tile(machine: Machine, scalar: str, rows: int, columns: int) -> Tile:
 
 def fits(machine: Machine, rows: int, vectors: int) -> bool:
     """Whether the sums, one row of B and one value of A stay in registers, and one to spare."""
-    spare = machine.registers // 16 - 1
-    sums, held = rows * vectors, vectors if rows > 1 else 1
-    return sums <= machine.registers * 3 // 4 and sums + held + 1 + spare <= machine.registers
+    if rows == 1:
+        # each vector of B is used once, but all may be on their way
+        return 2 * vectors + 2 <= machine.registers
+    spare, sums = machine.registers // 16 - 1, rows * vectors
+    return sums <= machine.registers * 3 // 4 and sums + vectors + 1 + spare <= machine.registers
 
 
 def cycles(tile: Tile, rows: int, columns: int) -> float:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import llvmlite.binding as llvm
 import numpy as np
 
-llvm.initialize_native_target()
-llvm.initialize_native_asmprinter()
+llvm.initialize_all_targets()
+llvm.initialize_all_asmprinters()
 llvm.initialize_native_asmparser()
 
 
