@@ -18,6 +18,7 @@ from gnomon.ir.node import Graph, Node
 from gnomon.passes.accumulate import accumulate
 from gnomon.passes.choose import product_flops
 from gnomon.passes.layout import NETWORK, Across, Layout, Placement
+from gnomon.passes.localize import mesh_axis_of
 from gnomon.passes.segments import Meeting, Segment, Step, cut
 from gnomon.passes.shard import open_up, shard
 from gnomon.runtime.buffer import Buffer
@@ -66,16 +67,7 @@ class RankProgram:
     def run(self, comm: Communicator, inputs: Sequence[np.ndarray]) -> Arrays:
         """One rank's outputs from its parts of the inputs."""
         assert len(inputs) == self.given, f"needs {self.given} inputs, got {len(inputs)}"
-        numbers = [np.asarray(comm.place(name), np.int64) for name, _ in self.mesh.axes]
-        values = dict(zip(self.graph.inputs, (*inputs, *numbers), strict=True))
-        for step in self.steps:
-            if isinstance(step, Segment):
-                made = self.run_graph(step.graph, [values[x] for x in step.takes])
-                values.update(zip(step.gives, made, strict=True))
-            else:
-                found = meet(comm, step, [values[x.inputs[0]] for x in step.nodes])
-                values.update(zip(step.nodes, found, strict=True))
-        return [values[x] for x in self.graph.outputs]
+        return run_steps(self.graph, self.steps, comm, inputs, self.run_graph)
 
     @property
     def flops(self) -> float:
@@ -89,6 +81,23 @@ class RankProgram:
             if isinstance(step, Meeting):
                 sent[step.op, step.mesh] += round(sum(map(bytes_sent, step.nodes)))
         return sent
+
+
+def run_steps(
+    graph: Graph, steps: Sequence[Step], comm: Communicator, inputs: Sequence[np.ndarray], run: Run
+) -> Arrays:
+    """One rank's way through a program; its numbers along mesh axes are the last inputs."""
+    values = dict(zip(graph.inputs, inputs, strict=False))
+    for x in graph.inputs[len(inputs) :]:
+        values[x] = np.asarray(comm.place(mesh_axis_of(x)), np.int64)
+    for step in steps:
+        if isinstance(step, Segment):
+            made = run(step.graph, [values[x] for x in step.takes])
+            values.update(zip(step.gives, made, strict=True))
+        else:
+            found = meet(comm, step, [values[x.inputs[0]] for x in step.nodes])
+            values.update(zip(step.nodes, found, strict=True))
+    return [values[x] for x in graph.outputs]
 
 
 def divided(graph: Graph, division: Division) -> tuple[list[dict[str, Placement]], Graph]:

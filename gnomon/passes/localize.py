@@ -106,6 +106,11 @@ def rank_name(axis: str) -> str:
     return f"rank:{axis}"
 
 
+def mesh_axis_of(rank: Node) -> str:
+    """The mesh axis whose number an input holds."""
+    return rank.params["name"].removeprefix("rank:")
+
+
 def along(x: Node, own: str, out: str) -> Node:
     """x, whose axes are `own`, with the axes of `out` and size 1 for those that it lacks."""
     present = [c for c in out if c in own]

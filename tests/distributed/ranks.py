@@ -1,4 +1,4 @@
-"""Runs a training step on a mesh of threads, and says what came out as hashes by name. Not a test."""
+"""Runs a training step on a mesh of threads, and hashes what comes out. Not a test."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ class OnMesh:
         self.inputs = [lying(name) for name in step.inputs]
         self.outputs = [lying(name) for name in step.outputs]
         rows = tuple(0 if name in step.batch else None for name in step.inputs)
-        division = Division(
-            self.mesh, tuple(self.inputs), tuple(self.outputs), rows, microbatches
-        )
+        division = Division(self.mesh, tuple(self.inputs), tuple(self.outputs), rows, microbatches)
         self.program = RankProgram(step.graph, division)
 
     def run(self, arrays: Sequence[np.ndarray]) -> Hashes:

@@ -14,17 +14,17 @@ from gnomon.settings import override
 from tests.distributed.programs import Sizes, Step, decoder, mlp
 from tests.distributed.ranks import Hashes, OnMesh, alone
 
-TWO_HEADS_AND_ODD = Sizes(heads=6, vocabulary=300)
+SIX_HEADS = Sizes(heads=6, vocabulary=300)
 """Six heads; 300 words are two leaves of 150."""
 FOUR = Sizes(heads=8, vocabulary=1000)
 """For four ranks: 1000 words are four leaves of 250."""
 NOT_DIVIDED = Sizes(heads=3, head=128, vocabulary=307, table_axis=1)
-"""Three heads on two ranks: attention is repeated. A prime vocabulary: the table's width is split."""
+"""Three heads on two ranks repeat attention; of a prime vocabulary the table's width is split."""
 DEEP = Sizes(heads=6, vocabulary=300, layers=2)
 
 STEPS = {
     "mlp": lambda optimizer: mlp(optimizer),
-    "blocks": lambda optimizer: decoder(optimizer, TWO_HEADS_AND_ODD),
+    "blocks": lambda optimizer: decoder(optimizer, SIX_HEADS),
     "four": lambda optimizer: decoder(optimizer, FOUR),
     "undivided": lambda optimizer: decoder(optimizer, NOT_DIVIDED),
     "deep": lambda optimizer: decoder(optimizer, DEEP),

@@ -1,0 +1,49 @@
+"""Ranks have places, arrays have parts, and parts make the array again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gnomon.distributed.mesh import Mesh, local_part, whole_of
+from gnomon.errors import LayoutError
+from gnomon.passes.layout import Split
+
+pytestmark = pytest.mark.unit
+
+MESH = Mesh((("data", 2), ("tensor", 3)))
+
+
+def test_the_last_axis_counts_fastest():
+    places = [tuple(MESH.place(rank).values()) for rank in range(MESH.size)]
+
+    assert places == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {},
+        {"data": Split(0)},
+        {"tensor": Split(1)},
+        {"data": Split(0), "tensor": Split(1)},
+        {"data": Split(1), "tensor": Split(1)},
+    ],
+)
+def test_parts_make_the_whole(layout):
+    whole = np.arange(4 * 12).reshape(4, 12)
+
+    parts = [local_part(MESH, rank, layout, whole) for rank in range(MESH.size)]
+
+    assert np.array_equal(whole_of(MESH, layout, parts), whole)
+
+
+def test_the_outer_axis_has_the_larger_stretches():
+    layout = {"data": Split(0), "tensor": Split(0)}
+
+    assert local_part(MESH, 4, layout, np.arange(6)).tolist() == [4]
+
+
+def test_parts_of_unequal_sizes_are_refused():
+    with pytest.raises(LayoutError, match="3 ranks of mesh axis 'tensor' do not divide axis 0"):
+        local_part(MESH, 0, {"tensor": Split(0)}, np.arange(4))
