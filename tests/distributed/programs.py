@@ -92,12 +92,24 @@ def step(
     loss = loss_of(leaves)
     found = gradients(loss, seed_of(loss), [leaves[name] for name in parameters])
     outputs = {"loss": loss} | {f"grad:{n}": g for n, g in zip(parameters, found, strict=True)}
+    update = adamw if optimizer == "adamw" else sgd
+    scale = clipping(found) if optimizer == "adamw" else None
     for name in parameters:
-        update = adamw if optimizer == "adamw" else sgd
-        outputs |= update(name, leaves[name], outputs[f"grad:{name}"], state)
+        g = outputs[f"grad:{name}"]
+        outputs |= update(name, leaves[name], g if scale is None else g * scale, state)
     inputs = leaves | state
     graph = Graph(list(inputs.values()), list(outputs.values()))
     return Step(graph, tuple(inputs), tuple(outputs), frozenset(batch), tensor)
+
+
+def clipping(found: list[Node]) -> Node:
+    """What brings the norm over all gradients down to 1; each parameter's squares are one sum."""
+    total = None
+    for g in found:
+        squares = reduce("add", g * g, tuple(range(g.rank)))
+        total = squares if total is None else total + squares
+    assert total is not None, "a step has parameters"
+    return elementwise("minimum", 1.0 / elementwise("sqrt", total), 1.0)
 
 
 def sgd(name: str, weight: Node, g: Node, state: dict[str, Node]) -> dict[str, Node]:
