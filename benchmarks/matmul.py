@@ -71,7 +71,7 @@ def peak() -> tuple[Callable[[], None], float]:
     return load("peak", module, chains * LANES * 4), 2.0 * lanes * chains * ROUNDS
 
 
-def fastest(calls: dict[str, Callable[[], None]]) -> dict[str, float]:
+def fastest(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
     """The least seconds of each, taking turns; only this thread's own time counts."""
     best = dict.fromkeys(calls, float("inf"))
     until = time.perf_counter() + SECONDS
@@ -92,7 +92,7 @@ def measure(kind: str, m: int, n: int, k: int) -> str:
     c, count = np.empty((m, n), np.float32), leaves(k, OTHERS)
     left = a_stored if kind[0] == "N" else a_stored.T
     right = b_stored if kind[1] == "N" else b_stored.T
-    calls = {"numpy": lambda: np.matmul(left, right, out=c)}
+    calls: dict[str, Callable[[], object]] = {"numpy": lambda: np.matmul(left, right, out=c)}
     for label, pieces in (("gnomon", count), ("one chain", 1)):
         name = f"product_{kind}_{m}_{n}_{k}_{pieces}"
         module = Module()
