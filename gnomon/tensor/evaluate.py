@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from gnomon.compile import build
 from gnomon.dtypes import DType
 from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, Shape, copy_into
@@ -17,7 +18,6 @@ from gnomon.ops.primitives import expand
 from gnomon.passes.grad import depends_on, pull_back
 from gnomon.runtime.buffer import Buffer
 from gnomon.settings import Settings, current
-from gnomon.tensor.executor import build
 from gnomon.tensor.state import Storage, at_home, leaf, leaf_kind, state, waiting
 
 Program = Callable[[list[Buffer]], list[Buffer]]
