@@ -223,7 +223,12 @@ def machine_of(target: device.Target) -> Machine:
     """What microkernels are told of a processor."""
     caches = device.caches()
     return Machine(
-        target.name, target.vector_bits, target.registers, caches.l1, caches.l2, caches.l3
+        target.name,
+        target.vector_bits,
+        target.registers,
+        caches.l1,
+        caches.l2,
+        caches.l3 // device.usable_cores(),
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gnomon.codegen import scalar
-from gnomon.codegen.block import Position, Values, kept_width, neutral
+from gnomon.codegen.block import Position, Values, kept_width
+from gnomon.codegen.chains import Chains
 from gnomon.codegen.emitter import LANES, Emitter, Module, mask, vector
+from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.plan_loops import LoopPlan, Pass
 from gnomon.ir.node import Node
 from gnomon.schedule.kernel import LoopKernel
@@ -20,7 +21,6 @@ GROUP = 4
 """Vectors per block: with sixteen lanes each, the 64 virtual lanes of a sum."""
 CHUNK = 4096
 """Elements of a row that one task takes, where rows may be cut."""
-COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 PARAMETERS = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
 
 
@@ -49,8 +49,9 @@ class LoopWriter:
         self.kernel, self.e, self.plan = kernel, e, LoopPlan(kernel)
         pointers = [self._slot(k, "ptr") for k in range(len(kernel.dtypes))]
         self.values = Values(e, self.plan, pointers)
-        self.values.chains = self.chains
         self.used = 0
+        self.folds = Folds(e)
+        self.values.chains = Chains(self.plan, self.values, self.folds, self.reserve)
         self.width = (
             self._slot(len(pointers), "i64") if kernel.flat else str(kernel.inner.params["size"])
         )
@@ -158,78 +159,30 @@ class LoopWriter:
         leaves = max((f.params["leaves"] for f in run.folds), default=1)
         size = self.kernel.inner.params["size"] // leaves
         if leaves == 1:
-            self._finish(
-                run,
-                [[self._lanes(f, acc)] for f, acc in zip(run.folds, self._leaf(run, "0", size))],
-            )
-            return
-        tables = [self.reserve(leaves * LANES * 8) for _ in run.folds]
+            totals = self._leaf(run, "0", size)
+            parts = [[self.folds.lanes(f, t)] for f, t in zip(run.folds, totals, strict=True)]
+        else:
+            parts = self._by_leaves(run, leaves, size)
+        for fold, leaf_totals in zip(run.folds, parts, strict=True):
+            total = self.folds.tree(fold, leaf_totals)
+            self.values.remember(fold, [self.folds.result(fold, total)])
+
+    def _by_leaves(self, run: Pass, leaves: int, size: int) -> list[list[str]]:
+        """The leaves' totals of each fold."""
+        tables = [self.reserve(leaves * SLOT) for _ in run.folds]
 
         def leaf(k: str) -> None:
-            low = self.e.mul(k, size)
-            for fold, table, accs in zip(
-                run.folds, tables, self._leaf(run, low, size), strict=True
-            ):
-                kind = scalar.register(neutral(fold)[0])
-                place = self.e.offset(table, self.e.mul(k, LANES * 8))
-                self._spill(self._lanes(fold, accs), place, kind)
+            totals = self._leaf(run, self.e.mul(k, size), size)
+            for fold, table, lanes in zip(run.folds, tables, totals, strict=True):
+                self.folds.spill(fold, self.folds.lanes(fold, lanes), table, k)
 
         self.e.loop(0, leaves, 1, leaf)
-        self._finish(
-            run, [self._leaf_values(f, t, leaves) for f, t in zip(run.folds, tables, strict=True)]
-        )
-
-    def _leaf_values(self, fold: Node, table: str, leaves: int) -> list[str]:
-        """The leaves' results, read back."""
-        kind = scalar.register(neutral(fold)[0])
-        return [self._unspill(self.e.offset(table, k * LANES * 8), kind) for k in range(leaves)]
-
-    def _spill(self, value: str, place: str, kind: str) -> None:
-        if kind == "i1":
-            value, kind = self.e.value(f"zext {vector('i1')} {value} to {vector('i8')}"), "i8"
-        self.e.store(value, place, vector(kind), 8)
-
-    def _unspill(self, place: str, kind: str) -> str:
-        if kind != "i1":
-            return self.e.load(place, vector(kind), 8)
-        byte = self.e.load(place, vector("i8"), 8)
-        return self.e.value(f"icmp ne {vector('i8')} {byte}, zeroinitializer")
-
-    def _finish(self, run: Pass, leaves: list[list[str]]) -> None:
-        """Fold the leaves by the perfect tree; the result belongs to the row."""
-        for fold, parts in zip(run.folds, leaves, strict=True):
-            total = self.tree(fold, parts)
-            self.values.remember(fold, [self._result(fold, total)])
-
-    def _result(self, fold: Node, total: str) -> str:
-        """A fold's value in its own dtype, rounded once."""
-        return scalar.apply(self.e, "cast", [total], neutral(fold)[0], fold.dtype)
-
-    def combine(self, fold: Node, a: str, b: str) -> str:
-        """a folded with b, a the earlier."""
-        dtype = neutral(fold)[0]
-        return scalar.apply(self.e, COMBINE[fold.params["monoid"]], [a, b], dtype, dtype)
-
-    def tree(self, fold: Node, parts: list[str]) -> str:
-        """The perfect binary tree over a power of two of values."""
-        while len(parts) > 1:
-            parts = [self.combine(fold, parts[k], parts[k + 1]) for k in range(0, len(parts), 2)]
-        return parts[0]
-
-    def _lanes(self, fold: Node, accs: Sequence[str]) -> str:
-        """64 lanes to one value, by halving: l with l + 32, 16, 8, 4, 2, 1."""
-        a, b, c, d = accs
-        total = self.combine(fold, self.combine(fold, a, c), self.combine(fold, b, d))
-        kind = scalar.register(neutral(fold)[0])
-        for half in (8, 4, 2, 1):
-            other = self.e.shuffle(total, total, [k ^ half for k in range(LANES)], kind)
-            total = self.combine(fold, total, other)
-        return self.e.shuffle(total, total, [0] * LANES, kind)
+        pairs = zip(run.folds, tables, strict=True)
+        return [self.folds.spilled(fold, table, leaves) for fold, table in pairs]
 
     def _leaf(self, run: Pass, low: str, size: int) -> list[list[str]]:
         """The four accumulators of each fold over one leaf; stores and kept rows on the way."""
-        kinds = [(vector(scalar.register(d)), start) for d, start in map(neutral, run.folds)]
-        state = [kind_start for kind_start in kinds for _ in range(GROUP)]
+        state = [self.folds.start(fold) for fold in run.folds for _ in range(GROUP)]
         full = size - size % (LANES * GROUP)
 
         def group(i: str, *accs: str) -> list[str]:
@@ -259,28 +212,13 @@ class LoopWriter:
         """One block of a pass: fold, keep, store."""
         self.values.enter(positions)
         for k, fold in enumerate(run.folds):
-            for u, value in enumerate(self._lifted(fold)):
+            for u, value in enumerate(self.folds.lifted(fold, self.values)):
                 place = k * GROUP + u
-                accs[place] = self._accumulate(fold, accs[place], value, positions[u].mask)
+                accs[place] = self.folds.accumulate(fold, accs[place], value, positions[u].mask)
         self._write(run, positions)
         self.values.leave()
         self.values.positions = (Position("0", None),)
         return accs
-
-    def _lifted(self, fold: Node) -> list[str]:
-        """What a fold takes in, in the dtype that it runs in."""
-        body, dtype = fold.inputs[1], neutral(fold)[0]
-        return [
-            scalar.apply(self.e, "cast", [v], body.dtype, dtype) for v in self.values.vectors(body)
-        ]
-
-    def _accumulate(self, fold: Node, acc: str, value: str, on: str | None) -> str:
-        """acc folded with value where lanes are on."""
-        if on is not None:
-            dtype, start = neutral(fold)
-            kind = vector(scalar.register(dtype))
-            value = self.e.value(f"select {vector('i1')} {on}, {kind} {value}, {kind} {start}")
-        return self.combine(fold, acc, value)
 
     def _write(self, run: Pass, positions: Sequence[Position]) -> None:
         """Keep and store a block's values."""
@@ -293,7 +231,7 @@ class LoopWriter:
     # rows that may be cut
 
     def _chunks(self) -> None:
-        """Every chunk of every row of this thread: for kernels with one pass and no sum along the row."""
+        """Every chunk of every row of this thread, for one pass that sums nothing along the row."""
         if self.kernel.flat:
             low, high = self._share(self.width, LANES * GROUP)
             self.values.enter((Position("0", None),))
@@ -349,118 +287,3 @@ class LoopWriter:
         steps = f"<{', '.join(f'i64 {k}' for k in range(LANES))}>"
         on = e.value(f"icmp slt {vector('i64')} {steps}, {left}")
         self._body(run, [Position(start, on)], [])
-
-    # chains
-
-    def chains(self, fold: Node) -> None:
-        """Emit a chain and all that run over the same range beside it."""
-        folds = self._siblings(fold)
-        leaves, size = fold.params["leaves"], fold.inputs[0].params["size"]
-        self._before_chain(folds)
-        if leaves == 1:
-            parts = [[r] for r in self._chain(folds, "0", str(size))]
-        else:
-            parts = self._leaves_of_chain(folds, leaves, size // leaves)
-        width = len(parts) // len(folds)
-        for k, each in enumerate(folds):
-            mine = parts[k * width : (k + 1) * width]
-            self.values.remember(each, [self._result(each, self.tree(each, p)) for p in mine])
-
-    def _siblings(self, fold: Node) -> list[Node]:
-        """Chains that may share a loop: same range, leaves and scope, none inside another."""
-        wanted = (
-            fold.inputs[0],
-            fold.params["leaves"],
-            self.plan.varies(fold),
-            self.plan.level[fold],
-        )
-        found = []
-        for node in self.plan.nodes:
-            if node.op == "fold" and not self.plan.is_lane_fold(node) and node is not fold:
-                here = (
-                    node.inputs[0],
-                    node.params["leaves"],
-                    self.plan.varies(node),
-                    self.plan.level[node],
-                )
-                if here == wanted and not inside(fold, node) and not inside(node, fold):
-                    found.append(node)
-        known = self.values.scopes
-        return [
-            fold,
-            *(n for n in found if not any(n in scope for scope in known) and self._open(n)),
-        ]
-
-    def _open(self, node: Node) -> bool:
-        """Whether every range that a chain depends on is running."""
-        running = {*self.values.rows, self.kernel.inner}
-        return self.plan.depends[node] <= running
-
-    def _before_chain(self, folds: Sequence[Node]) -> None:
-        """Compute what chains read and does not turn with them."""
-        turning = folds[0].inputs[0]
-        stack, seen = [f.inputs[1] for f in folds], set()
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            if turning in self.plan.depends[node] or node.op in ("const", "range", "affine"):
-                stack.extend(node.inputs)
-            elif self._open(node):
-                self.values.vectors(node)
-
-    def _positions_of(self, fold: Node) -> int:
-        return len(self.values.positions) if self.plan.varies(fold) else 1
-
-    def _chain(self, folds: Sequence[Node], low: str, high: str) -> list[str]:
-        """One accumulator per chain and position, over low..high in ascending order."""
-        state = []
-        for fold in folds:
-            dtype, start = neutral(fold)
-            state += [(vector(scalar.register(dtype)), start)] * self._positions_of(fold)
-
-        def step(i: str, *accs: str) -> list[str]:
-            self.values.enter()
-            self.values.rows[folds[0].inputs[0]] = i
-            values = [v for fold in folds for v in self._lifted(fold)[: self._positions_of(fold)]]
-            owners = [fold for fold in folds for _ in range(self._positions_of(fold))]
-            following = [
-                self.combine(f, a, v) for f, a, v in zip(owners, accs, values, strict=True)
-            ]
-            self.values.leave()
-            del self.values.rows[folds[0].inputs[0]]
-            return following
-
-        return self.e.loop(low, high, 1, step, state)
-
-    def _leaves_of_chain(self, folds: Sequence[Node], leaves: int, size: int) -> list[list[str]]:
-        """The leaves' results of each chain and position."""
-        owners = [fold for fold in folds for _ in range(self._positions_of(fold))]
-        kinds = [scalar.register(neutral(fold)[0]) for fold in owners]
-        tables = [self.reserve(leaves * LANES * 8) for _ in owners]
-
-        def leaf(k: str) -> None:
-            low = self.e.mul(k, size)
-            results = self._chain(folds, low, self.e.add(low, size))
-            for value, table, kind in zip(results, tables, kinds, strict=True):
-                self._spill(value, self.e.offset(table, self.e.mul(k, LANES * 8)), kind)
-
-        self.e.loop(0, leaves, 1, leaf)
-        return [
-            [self._unspill(self.e.offset(table, k * LANES * 8), kind) for k in range(leaves)]
-            for table, kind in zip(tables, kinds, strict=True)
-        ]
-
-
-def inside(a: Node, b: Node) -> bool:
-    """Whether a is among what b reads."""
-    stack, seen = list(b.inputs), set()
-    while stack:
-        node = stack.pop()
-        if node is a:
-            return True
-        if node not in seen:
-            seen.add(node)
-            stack.extend(node.inputs)
-    return False

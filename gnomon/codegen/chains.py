@@ -1,0 +1,123 @@
+"""Chains: folds that run element by element in ascending order, leaf by leaf, at a block's positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gnomon.codegen.block import Values
+from gnomon.codegen.folds import SLOT, Folds
+from gnomon.codegen.plan_loops import LoopPlan
+from gnomon.ir.node import Node
+
+
+class Chains:
+    """Writes chains where a value needs them; those over one range share its loop."""
+
+    def __init__(
+        self, plan: LoopPlan, values: Values, folds: Folds, reserve: Callable[[int], str]
+    ) -> None:
+        self.plan, self.values, self.folds, self.reserve = plan, values, folds, reserve
+
+    def __call__(self, fold: Node) -> None:
+        """Emit a chain and all that run over the same range beside it."""
+        folds = self._siblings(fold)
+        leaves, size = fold.params["leaves"], fold.inputs[0].params["size"]
+        self._before(folds)
+        owners = [each for each in folds for _ in range(self._width(each))]
+        if leaves == 1:
+            parts = [[total] for total in self._chain(owners, "0", str(size))]
+        else:
+            parts = self._by_leaves(owners, leaves, size // leaves)
+        totals: dict[Node, list[str]] = {}
+        for each, leaf_totals in zip(owners, parts, strict=True):
+            total = self.folds.result(each, self.folds.tree(each, leaf_totals))
+            totals.setdefault(each, []).append(total)
+        for each, found in totals.items():
+            self.values.remember(each, found)
+
+    def _siblings(self, fold: Node) -> list[Node]:
+        """Chains that may share a loop: same range, leaves and scope, none inside another."""
+        found = [
+            node
+            for node in self.plan.nodes
+            if node.op == "fold"
+            and node is not fold
+            and not self.plan.is_lane_fold(node)
+            and self._place(node) == self._place(fold)
+            and not inside(fold, node)
+            and not inside(node, fold)
+            and not any(node in scope for scope in self.values.scopes)
+            and self._open(node)
+        ]
+        return [fold, *found]
+
+    def _place(self, fold: Node) -> tuple:
+        """What chains of one loop have in common."""
+        leaves = fold.params["leaves"]
+        return fold.inputs[0], leaves, self.plan.varies(fold), self.plan.level[fold]
+
+    def _open(self, node: Node) -> bool:
+        """Whether every range that a chain depends on is running."""
+        return self.plan.depends[node] <= {*self.values.rows, self.plan.kernel.inner}
+
+    def _before(self, folds: Sequence[Node]) -> None:
+        """Compute what chains read and does not turn with them."""
+        turning = folds[0].inputs[0]
+        stack, seen = [f.inputs[1] for f in folds], set()
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if turning in self.plan.depends[node] or node.op in ("const", "range", "affine"):
+                stack.extend(node.inputs)
+            elif self._open(node):
+                self.values.vectors(node)
+
+    def _width(self, fold: Node) -> int:
+        """At how many positions a chain has values of its own."""
+        return len(self.values.positions) if self.plan.varies(fold) else 1
+
+    def _chain(self, owners: Sequence[Node], low: str, high: str) -> list[str]:
+        """One total per chain and position, over low..high in ascending order."""
+        turning, folds = owners[0].inputs[0], dict.fromkeys(owners)
+
+        def step(i: str, *totals: str) -> list[str]:
+            self.values.enter()
+            self.values.rows[turning] = i
+            taken = [v for f in folds for v in self.folds.lifted(f, self.values)[: self._width(f)]]
+            rows = zip(owners, totals, taken, strict=True)
+            following = [self.folds.combine(f, total, v) for f, total, v in rows]
+            self.values.leave()
+            del self.values.rows[turning]
+            return following
+
+        state = [self.folds.start(fold) for fold in owners]
+        return self.values.e.loop(low, high, 1, step, state)
+
+    def _by_leaves(self, owners: Sequence[Node], leaves: int, size: int) -> list[list[str]]:
+        """The leaves' totals of each chain and position."""
+        e, tables = self.values.e, [self.reserve(leaves * SLOT) for _ in owners]
+
+        def leaf(k: str) -> None:
+            low = e.mul(k, size)
+            totals = self._chain(owners, low, e.add(low, size))
+            for fold, total, table in zip(owners, totals, tables, strict=True):
+                self.folds.spill(fold, total, table, k)
+
+        e.loop(0, leaves, 1, leaf)
+        pairs = zip(owners, tables, strict=True)
+        return [self.folds.spilled(fold, table, leaves) for fold, table in pairs]
+
+
+def inside(a: Node, b: Node) -> bool:
+    """Whether a is among what b reads."""
+    stack, seen = list(b.inputs), set()
+    while stack:
+        node = stack.pop()
+        if node is a:
+            return True
+        if node not in seen:
+            seen.add(node)
+            stack.extend(node.inputs)
+    return False

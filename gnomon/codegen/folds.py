@@ -1,0 +1,83 @@
+"""How values are folded: with each other, over 64 lanes, over leaves. One order, for every kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gnomon.codegen import scalar
+from gnomon.codegen.block import Values, neutral
+from gnomon.codegen.emitter import LANES, Emitter, vector
+from gnomon.ir.node import Node
+
+COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
+"""Monoid -> the scalar function that folds two values."""
+SLOT = LANES * 8
+"""Bytes of a vector of any dtype in scratch memory."""
+
+
+class Folds:
+    """Writes folds of vectors."""
+
+    def __init__(self, e: Emitter) -> None:
+        self.e = e
+
+    def combine(self, fold: Node, a: str, b: str) -> str:
+        """a folded with b, a the earlier."""
+        dtype = neutral(fold)[0]
+        return scalar.apply(self.e, COMBINE[fold.params["monoid"]], [a, b], dtype, dtype)
+
+    def accumulate(self, fold: Node, total: str, value: str, on: str | None) -> str:
+        """A total folded with a value where lanes are on."""
+        if on is not None:
+            dtype, start = neutral(fold)
+            kind = vector(scalar.register(dtype))
+            value = self.e.value(f"select {vector('i1')} {on}, {kind} {value}, {kind} {start}")
+        return self.combine(fold, total, value)
+
+    def lanes(self, fold: Node, totals: Sequence[str]) -> str:
+        """64 lanes to one value, by halving: l with l + 32, 16, 8, 4, 2, 1."""
+        a, b, c, d = totals
+        total = self.combine(fold, self.combine(fold, a, c), self.combine(fold, b, d))
+        kind = scalar.register(neutral(fold)[0])
+        for half in (8, 4, 2, 1):
+            other = self.e.shuffle(total, total, [k ^ half for k in range(LANES)], kind)
+            total = self.combine(fold, total, other)
+        return self.e.shuffle(total, total, [0] * LANES, kind)
+
+    def tree(self, fold: Node, parts: list[str]) -> str:
+        """The perfect binary tree over a power of two of values."""
+        while len(parts) > 1:
+            parts = [self.combine(fold, parts[k], parts[k + 1]) for k in range(0, len(parts), 2)]
+        return parts[0]
+
+    def result(self, fold: Node, total: str) -> str:
+        """A fold's value in its own dtype, rounded once."""
+        return scalar.apply(self.e, "cast", [total], neutral(fold)[0], fold.dtype)
+
+    def lifted(self, fold: Node, values: Values) -> list[str]:
+        """What a fold takes in at each position, in the dtype that it runs in."""
+        body, dtype = fold.inputs[1], neutral(fold)[0]
+        return [scalar.apply(self.e, "cast", [v], body.dtype, dtype) for v in values.vectors(body)]
+
+    def start(self, fold: Node) -> tuple[str, str]:
+        """The LLVM type of a fold's totals, and their first value."""
+        dtype, start = neutral(fold)
+        return vector(scalar.register(dtype)), start
+
+    def spill(self, fold: Node, value: str, table: str, k: str) -> None:
+        """Put a leaf's total into a table."""
+        e, kind = self.e, scalar.register(neutral(fold)[0])
+        if kind == "i1":
+            value, kind = e.value(f"zext {vector('i1')} {value} to {vector('i8')}"), "i8"
+        e.store(value, e.offset(table, e.mul(k, SLOT)), vector(kind), 8)
+
+    def spilled(self, fold: Node, table: str, leaves: int) -> list[str]:
+        """The totals of all leaves."""
+        return [self._unspill(fold, self.e.offset(table, k * SLOT)) for k in range(leaves)]
+
+    def _unspill(self, fold: Node, place: str) -> str:
+        kind = scalar.register(neutral(fold)[0])
+        if kind != "i1":
+            return self.e.load(place, vector(kind), 8)
+        byte = self.e.load(place, vector("i8"), 8)
+        return self.e.value(f"icmp ne {vector('i8')} {byte}, zeroinitializer")
