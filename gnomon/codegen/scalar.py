@@ -1,4 +1,4 @@
-"""The scalar functions as LLVM instructions on vectors, and how values sit in memory and in registers.
+"""The scalar functions as LLVM instructions on vectors, and how values sit in memory and registers.
 
 bfloat16 and float16 are computed in float and rounded after every function, as if stored; truth
 values are i1 in registers and bytes in memory. The transcendental functions are in math.py.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.emitter import LANES, Emitter, splat, vector
+from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.math import FUNCTIONS
 from gnomon.dtypes import DType, bfloat16, bool_, float16, float64
 from gnomon.errors import CompileError
@@ -68,7 +68,7 @@ def narrow(e: Emitter, value: str, dtype: DType) -> str:
 
 
 def rounded(e: Emitter, value: str, dtype: DType) -> str:
-    """A float rounded to a narrower dtype, still in a float; nearest, ties to even, denormals kept."""
+    """A float rounded to a narrower dtype, still in a float: to nearest even, denormals kept."""
     if dtype is float16:
         half = e.value(f"fptrunc {vector('float')} {value} to {vector('half')}")
         return e.value(f"fpext {vector('half')} {half} to {vector('float')}")
@@ -104,7 +104,7 @@ def apply(e: Emitter, f: str, operands: list[str], given: DType, result: DType) 
 
 
 def cast(e: Emitter, value: str, given: DType, result: DType) -> str:
-    """A value in another dtype; floats become integers by truncation, anything a truth value by != 0."""
+    """A value in another dtype; floats are cut to integers, anything is a truth value by != 0."""
     a, b = vector(register(given)), vector(register(result))
     if given is result:
         return value
@@ -142,12 +142,7 @@ CASTS = {"cast": cast, "bitcast": bitcast}
 
 
 def instruction(name: str) -> Callable:
-    """A binary instruction."""
-    return lambda e, kind, a, b: e.value(f"{name} {vector(kind)} {a}, {b}")
-
-
-def compare(name: str) -> Callable:
-    """A comparison."""
+    """A binary instruction, or a comparison."""
     return lambda e, kind, a, b: e.value(f"{name} {vector(kind)} {a}, {b}")
 
 
@@ -194,10 +189,13 @@ def sign(e: Emitter, kind: str, a: str) -> str:
 
 def sign_integer(e: Emitter, kind: str, a: str) -> str:
     """-1, 0 or 1."""
-    v = vector(kind)
-    up = e.value(f"zext {V1} {e.value(f'icmp sgt {v} {a}, zeroinitializer')} to {v}")
-    down = e.value(f"zext {V1} {e.value(f'icmp slt {v} {a}, zeroinitializer')} to {v}")
-    return e.value(f"sub {v} {up}, {down}")
+    below = intrinsic("llvm.smin")(e, kind, a, one(kind))
+    return intrinsic("llvm.smax")(e, kind, below, splat(-1, kind))
+
+
+def sign_unsigned(e: Emitter, kind: str, a: str) -> str:
+    """0 or 1."""
+    return intrinsic("llvm.umin")(e, kind, a, one(kind))
 
 
 def classify(test: str) -> Callable:
@@ -282,13 +280,19 @@ def negative_power(e: Emitter, kind: str, a: str, b: str, power: str) -> str:
     )
 
 
-def mul_high(e: Emitter, kind: str, a: str, b: str) -> str:
-    """The upper half of an unsigned product."""
-    v, wide = vector(kind), vector(f"i{2 * int(kind[1:])}")
-    left, right = (e.value(f"zext {v} {x} to {wide}") for x in (a, b))
-    product = e.value(f"mul {wide} {left}, {right}")
-    high = e.value(f"lshr {wide} {product}, {splat(int(kind[1:]), f'i{2 * int(kind[1:])}')}")
-    return e.value(f"trunc {wide} {high} to {v}")
+def mul_high(signed: bool) -> Callable:
+    """The upper half of a product."""
+    extend = "sext" if signed else "zext"
+
+    def emit(e: Emitter, kind: str, a: str, b: str) -> str:
+        double = f"i{2 * int(kind[1:])}"
+        v, wide = vector(kind), vector(double)
+        left, right = (e.value(f"{extend} {v} {x} to {wide}") for x in (a, b))
+        product = e.value(f"mul {wide} {left}, {right}")
+        high = e.value(f"lshr {wide} {product}, {splat(int(kind[1:]), double)}")
+        return e.value(f"trunc {wide} {high} to {v}")
+
+    return emit
 
 
 FLOAT = {
@@ -308,12 +312,12 @@ FLOAT = {
     "trunc": intrinsic("llvm.trunc"),
     "round": intrinsic("llvm.roundeven"),
     "copysign": intrinsic("llvm.copysign"),
-    "eq": compare("fcmp oeq"),
-    "ne": compare("fcmp une"),
-    "lt": compare("fcmp olt"),
-    "le": compare("fcmp ole"),
-    "gt": compare("fcmp ogt"),
-    "ge": compare("fcmp oge"),
+    "eq": instruction("fcmp oeq"),
+    "ne": instruction("fcmp une"),
+    "lt": instruction("fcmp olt"),
+    "le": instruction("fcmp ole"),
+    "gt": instruction("fcmp ogt"),
+    "ge": instruction("fcmp oge"),
     "isnan": lambda e, kind, a: e.value(f"fcmp uno {vector(kind)} {a}, zeroinitializer"),
     "isinf": classify("oeq"),
     "isfinite": classify("olt"),
@@ -330,7 +334,7 @@ def integers(signed: bool) -> dict[str, Callable]:
         "mul": instruction("mul"),
         "neg": lambda e, kind, a: e.value(f"sub {vector(kind)} zeroinitializer, {a}"),
         "abs": absolute if signed else lambda e, kind, a: a,
-        "sign": sign_integer,
+        "sign": sign_integer if signed else sign_unsigned,
         "minimum": intrinsic(f"llvm.{s}min"),
         "maximum": intrinsic(f"llvm.{s}max"),
         "floor_divide": guarded_division("floor_divide", signed),
@@ -342,13 +346,13 @@ def integers(signed: bool) -> dict[str, Callable]:
         "not": lambda e, kind, a: e.value(f"xor {vector(kind)} {a}, {splat(-1, kind)}"),
         "shift_left": shift("shl", False),
         "shift_right": shift("ashr" if signed else "lshr", signed),
-        "mul_high": mul_high,
-        "eq": compare("icmp eq"),
-        "ne": compare("icmp ne"),
-        "lt": compare(f"icmp {s}lt"),
-        "le": compare(f"icmp {s}le"),
-        "gt": compare(f"icmp {s}gt"),
-        "ge": compare(f"icmp {s}ge"),
+        "mul_high": mul_high(signed),
+        "eq": instruction("icmp eq"),
+        "ne": instruction("icmp ne"),
+        "lt": instruction(f"icmp {s}lt"),
+        "le": instruction(f"icmp {s}le"),
+        "gt": instruction(f"icmp {s}gt"),
+        "ge": instruction(f"icmp {s}ge"),
     }
 
 
