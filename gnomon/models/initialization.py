@@ -1,8 +1,9 @@
 """The first weights of a decoder.
 
-Every matrix is normal with deviation 1/sqrt(inputs), so that activations keep their size; those
-that write into the residual stream (o_proj, down_proj) are smaller by sqrt(2 layers), so that it
-does not grow with depth. The embedding has deviation 0.02: the tied head starts near uniform.
+Every matrix is normal with deviation 1/(2 sqrt(inputs)): half of what keeps activations at their
+size, because small models learned faster from there (docs/log.md). Those that write into the
+residual stream (o_proj, down_proj) are smaller by sqrt(2 layers), so that it does not grow with
+depth. The embedding has deviation 0.02: the tied head starts near uniform.
 Norm weights start at one. Each parameter's numbers depend on the seed and its name alone.
 """
 
@@ -35,7 +36,7 @@ def first_value(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np
     """One parameter's first value."""
     if len(shape) == 1:
         return np.ones(shape, np.float32)
-    deviation = 0.02 if name.endswith(EMBEDDING) else 1 / math.sqrt(shape[1])
+    deviation = 0.02 if name.endswith(EMBEDDING) else 0.5 / math.sqrt(shape[1])
     if name.endswith(WRITES_THE_STREAM):
         deviation /= math.sqrt(2 * layers)
     return (normal(name, math.prod(shape), seed) * deviation).astype(np.float32).reshape(shape)

@@ -33,16 +33,16 @@ def python() -> Config:
         run=RunConfig(name="python"),
         corpus=CorpusConfig(),
         model=Qwen3Config(
-            vocab_size=2048,
+            vocab_size=4096,
             hidden_size=128,
-            intermediate_size=352,
+            intermediate_size=320,
             num_hidden_layers=3,
             num_attention_heads=4,
             num_key_value_heads=2,
             head_dim=32,
             max_position_embeddings=512,
         ),
-        optimizer=OptimizerConfig(learning_rate=4e-3, embedding_factor=8.0),
+        optimizer=OptimizerConfig(learning_rate=2e-3, embedding_factor=24.0),
         schedule=ScheduleConfig(steps=1500, warmup_steps=20, decay_fraction=0.5),
         train=TrainConfig(
             steps=1500,
@@ -71,7 +71,7 @@ def tiny() -> Config:
             head_dim=32,
             max_position_embeddings=128,
         ),
-        optimizer=OptimizerConfig(learning_rate=4e-3, embedding_factor=8.0),
+        optimizer=OptimizerConfig(learning_rate=2e-3, embedding_factor=24.0),
         schedule=ScheduleConfig(steps=40, warmup_steps=5),
         train=TrainConfig(
             steps=40, batch_size=4, sequence_length=64, evaluate_every=20, checkpoint_every=20

@@ -1,6 +1,7 @@
 """One training step as one compiled program: losses, gradients, clipping, AdamW.
 
-The learning rate comes in as a tensor, so that its changes replay the same program.
+Learning rates are numbers of the optimizer's groups, which are inputs of the program: they change
+from step to step and the same program is replayed.
 """
 
 from __future__ import annotations
@@ -42,21 +43,21 @@ class Step:
         self.taken = 0
 
         @gn.compile
-        def program(window_bt: gn.Tensor, rate: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor]:
+        def program(window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor]:
             optimizer.zero_grad()
             loss = model.losses(window_bt).mean()
             loss.backward()
             norm = nn.utils.clip_grad_norm_(parameters, largest)
-            for group in optimizer.param_groups:
-                group["lr"] = rate * group["factor"]
             optimizer.step()
             return loss.detach(), norm
 
-        self.program = program
+        self.program, self.optimizer = program, optimizer
 
     def __call__(self, window: np.ndarray, rate: float) -> tuple[float, float]:
         """Learn from (batch, length + 1) tokens."""
-        found = self.program(gn.from_numpy(window), gn.tensor(rate, dtype=gn.float32))
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * group["factor"]
+        found = self.program(gn.from_numpy(window))
         self.taken += 1
         return found[0].item(), found[1].item()
 
