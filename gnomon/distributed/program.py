@@ -17,7 +17,7 @@ from gnomon.distributed.mesh import Mesh, placement
 from gnomon.ir.node import Graph, Node
 from gnomon.passes.accumulate import accumulate
 from gnomon.passes.choose import product_flops
-from gnomon.passes.layout import NETWORK, Across, Layout, Placement
+from gnomon.passes.layout import NETWORK, REPLICATED, Across, Layout, Placement
 from gnomon.passes.localize import mesh_axis_of
 from gnomon.passes.segments import Meeting, Segment, Step, cut
 from gnomon.passes.shard import open_up, shard
@@ -55,9 +55,11 @@ class RankProgram:
     """What every rank of a mesh runs; immutable."""
 
     def __init__(self, graph: Graph, division: Division, run: Run = compiled) -> None:
-        self.mesh, self.run_graph = division.mesh, run
+        self.mesh, self.division, self.run_graph = division.mesh, division, run
         self.given = len(graph.inputs)
-        self.outputs, local = divided(open_up(graph), division)
+        self.repeated: list[tuple[str, Node]] = []
+        """Products that every rank along a mesh axis computes."""
+        self.outputs, local = divided(open_up(graph), division, self.repeated)
         if division.microbatches > 1:
             numbers = [None] * len(division.mesh.axes)
             local = accumulate(local, [*division.rows, *numbers], division.microbatches)
@@ -100,7 +102,9 @@ def run_steps(
     return [values[x] for x in graph.outputs]
 
 
-def divided(graph: Graph, division: Division) -> tuple[list[dict[str, Placement]], Graph]:
+def divided(
+    graph: Graph, division: Division, repeated: list[tuple[str, Node]]
+) -> tuple[list[dict[str, Placement]], Graph]:
     """One rank's graph, whose last inputs are its numbers, and how each output lies."""
     layouts: list[dict[str, Placement]] = [{} for _ in graph.outputs]
     for k, (name, count) in enumerate(division.mesh.axes):
@@ -109,6 +113,11 @@ def divided(graph: Graph, division: Division) -> tuple[list[dict[str, Placement]
         inputs = [*(placement(layout, name) for layout in division.inputs), *numbers]
         wants = [None if x is None else placement(x, name) for x in division.outputs]
         found = shard(graph, across, inputs, wants)
+        repeated.extend(
+            (name, node)
+            for node in graph
+            if product_flops(node) and found.plan[node].given == REPLICATED
+        )
         graph = found.graph
         for layout, lying in zip(layouts, found.outputs, strict=True):
             layout[name] = lying

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gnomon.distributed.plans import shared_axis
 from gnomon.dtypes import DType, float32, int64
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import elementwise
@@ -38,19 +39,18 @@ class Step:
     outputs: tuple[str, ...]
     batch: frozenset[str]
     """Inputs whose axis 0 is rows."""
-    tensor: dict[str, int]
-    """Parameter -> the axis that tensor parallelism splits."""
+    tensor: dict[str, tuple[int, ...]]
+    """Parameter -> the axes that tensor parallelism may split, the best first."""
 
-    def layout(
-        self, name: str, data: str | None, tensor: str | None, fully: bool = False
-    ) -> Layout:
-        """How a value lies when rows are split over one mesh axis and parameters over another."""
+    def layout(self, name: str, mesh: dict[str, int], fully: bool = False) -> Layout:
+        """How a value lies: rows split along "data", parameters along "tensor"."""
         found: dict[str, Placement] = {}
         parameter = name.rpartition(":")[2]
-        if data and (name in self.batch or (fully and name != "loss")):
-            found[data] = Split(0)
-        if tensor and parameter in self.tensor:
-            found[tensor] = Split(self.tensor[parameter])
+        if "data" in mesh and (name in self.batch or (fully and name != "loss")):
+            found["data"] = Split(0)
+        if "tensor" in mesh and parameter in self.tensor:
+            shape = self.graph.inputs[self.inputs.index(parameter)].shape
+            found["tensor"] = shared_axis(shape, self.tensor[parameter], mesh["tensor"])
         return found
 
     def arrays(self, seed: int, vocabulary: int = 0) -> list[np.ndarray]:
@@ -61,8 +61,8 @@ class Step:
 
 def value_for(rng: np.random.Generator, x: Node, vocabulary: int) -> np.ndarray:
     """Numbers for one input."""
-    if x.dtype is int64:
-        return rng.integers(0, vocabulary, x.shape)
+    if x.dtype.is_integer:
+        return rng.integers(0, vocabulary, x.shape).astype(x.dtype.numpy)
     if x.params["name"].startswith("second:"):
         return rng.random(x.shape).astype(np.float32) * np.float32(1e-4)
     scale = 1.0 if x.params["name"] in ("x", "y") else 0.08
@@ -77,7 +77,7 @@ def step(
     loss_of: Loss,
     batch: dict[str, tuple[tuple[int, ...], DType]],
     parameters: dict[str, tuple[int, ...]],
-    tensor: dict[str, int],
+    tensor: dict[str, tuple[int, ...]],
     optimizer: str,
 ) -> Step:
     """The whole step: loss, gradients, update."""
@@ -145,12 +145,12 @@ def mlp(optimizer: str = "sgd", rows: int = 8, width: int = 256, inner: int = 51
         "out": (width, inner),
         "out_bias": (width,),
     }
-    return step(loss_of, batch, parameters, {"in": 0, "in_bias": 0, "out": 1}, optimizer)
+    return step(loss_of, batch, parameters, {"in": (0,), "in_bias": (0,), "out": (1,)}, optimizer)
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """A decoder's sizes; the table is split along its rows if they can be cut, else its width."""
+    """A decoder's sizes."""
 
     rows: int = 8
     tokens: int = 10
@@ -159,7 +159,6 @@ class Sizes:
     inner: int = 512
     vocabulary: int = 300
     layers: int = 1
-    table_axis: int = 0
 
     @property
     def width(self) -> int:
@@ -218,8 +217,8 @@ def decoder(optimizer: str = "sgd", sizes: Sizes = Sizes()) -> Step:
     parameters = {"table": (sizes.vocabulary, d), "positions": (sizes.tokens, d)}
     parameters |= {f"{n}.{name}": shapes[name] for n in layers for name in NAMES}
     parameters |= {"norm": (d,)}
-    tensor = {"table": sizes.table_axis}
-    tensor |= {f"{n}.{name}": axis for n in layers for name, axis in axes.items()}
+    tensor = {"table": (0, 1)}
+    tensor |= {f"{n}.{name}": (axis,) for n in layers for name, axis in axes.items()}
 
     def loss_of(leaf: dict[str, Node]) -> Node:
         x = embedding(leaf["tokens"], leaf["table"]) + leaf["positions"]

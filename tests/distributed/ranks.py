@@ -37,12 +37,9 @@ class OnMesh:
         self, step: Step, *axes: tuple[str, int], microbatches: int = 1, fully: bool = False
     ) -> None:
         self.step, self.mesh = step, Mesh(axes)
-        names = [name for name, _ in axes]
-        data = "data" if "data" in names else None
-        tensor = "tensor" if "tensor" in names else None
 
         def lying(name: str) -> Layout:
-            return step.layout(name, data, tensor, fully)
+            return step.layout(name, dict(axes), fully)
 
         self.inputs = [lying(name) for name in step.inputs]
         self.outputs = [lying(name) for name in step.outputs]

@@ -16,9 +16,10 @@ from gnomon.errors import GnomonError
 from gnomon.ir.node import PRIMITIVES, Node, Signature
 from gnomon.ir.operators import elementwise
 from gnomon.passes import accumulate, localize, strategies
-from gnomon.passes.layout import Partial, Replicated
+from gnomon.passes.layout import Partial, Replicated, Split
 from gnomon.runtime.comm import base
 from gnomon.runtime.comm.threads import ThreadCommunicator
+from tests.distributed import programs
 from tests.distributed.programs import Sizes, Step, decoder, mlp
 from tests.distributed.ranks import Hashes, OnMesh, alone
 
@@ -135,6 +136,7 @@ def leaves_not_divided(patch: pytest.MonkeyPatch) -> None:
 def leaves_cut_in_two(patch: pytest.MonkeyPatch) -> None:
     """A sum is split where no leaf ends."""
     patch.setattr(strategies, "leaf_of", lambda node, letter: (0, 1 << 10))
+    patch.setattr(programs, "shared_axis", lambda shape, axes, ranks: Split(axes[0]))
 
 
 def sums_before_additions(patch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ SIX_HEADS = Sizes(heads=6, vocabulary=300)
 """Six heads; 300 words are two leaves of 150."""
 FOUR = Sizes(heads=8, vocabulary=1000)
 """For four ranks: 1000 words are four leaves of 250."""
-NOT_DIVIDED = Sizes(heads=3, head=128, vocabulary=307, table_axis=1)
+NOT_DIVIDED = Sizes(heads=3, head=128, vocabulary=307)
 """Three heads on two ranks repeat attention; of a prime vocabulary the table's width is split."""
 DEEP = Sizes(heads=6, vocabulary=300, layers=2)
 
