@@ -130,13 +130,14 @@ def _signed_holding(unsigned: DType, signed: DType) -> DType:
         return signed
     if unsigned.bits == 64:
         raise DtypeError(
-            f"promote: no integer dtype holds both {unsigned.name} and {signed.name}. Cast one of them first."
+            f"promote: no integer dtype holds both {unsigned.name} and {signed.name}. "
+            "Cast one of them first."
         )
     return _BY_NAME[f"int{2 * unsigned.bits}"]
 
 
 def weak(dtype: DType, scalar: bool | int | float) -> DType:
-    """The dtype of a result of a tensor and a Python scalar: the tensor's, unless the scalar's kind is stronger.
+    """The dtype of a tensor with a Python scalar: the tensor's, unless the scalar's kind is stronger.
 
     >>> weak(int32, 2), weak(int32, 2.5), weak(bfloat16, 2.5), weak(bool_, 1)
     (gnomon.int32, gnomon.float32, gnomon.bfloat16, gnomon.int64)

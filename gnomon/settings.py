@@ -19,7 +19,7 @@ __all__ = ["Settings", "current", "override"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Every knob, with its default; the environment variable is GNOMON_ and the name in capitals."""
+    """Every knob with its default; the environment variable is GNOMON_ and the name in capitals."""
 
     debug: int = 0
     """0 is silent; each level of the dial prints one layer more (docs/debugging.md)."""

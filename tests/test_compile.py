@@ -1,4 +1,4 @@
-"""Compiled graphs against the interpreter, and their bits against themselves: threads, fusion, runs."""
+"""Compiled graphs against the interpreter, and their bits against themselves."""
 
 from __future__ import annotations
 

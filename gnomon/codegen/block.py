@@ -47,7 +47,7 @@ class Values:
         """Kept scalars -> the address of their row."""
         self.checks = {x: k for k, x in enumerate(plan.kernel.checks())}
         self.reports = self.first_check = ""
-        """Where the number of a failed check goes, and how many checks other kernels have before."""
+        """Where a failed check's number goes, and how many checks other kernels have before."""
         self.chains: Callable[[Node], None] = unopened
         """Emits a chain, and its siblings, at the present positions."""
 
@@ -105,7 +105,7 @@ class Values:
         return [self._map(node, list(column)) for column in columns]
 
     def _checked(self, node: Node) -> list[str]:
-        """Positions brought into their axis; the number of the check is stored if one was outside."""
+        """Positions brought into their axis; the check's number is stored if one was outside."""
         e, last = self.e, splat(node.params["last"], "i64")
         varies = self.plan.varies(node)
         positions = self.positions if varies else (Position("0", None),)
@@ -229,7 +229,7 @@ class Values:
     def address(
         self, buffer: int, place: Node, dtype: DType, at: Position
     ) -> tuple[str, int] | None:
-        """The address of a place at a position and its step along the row; None if it has no fixed step."""
+        """The address of a place at a position and its step along the row; None if none is fixed."""
         terms, _ = split(place)
         step = terms.pop(self.inner, 0)
         if any(self.plan.varies(atom) for atom in terms):
@@ -307,7 +307,8 @@ class Values:
     def store(self, buffer: int, place: Node, value: str, dtype: DType, at: Position) -> None:
         """Write a vector along the row."""
         reach = self.address(buffer, place, dtype, at)
-        assert reach is not None and reach[1] == 1, "stores are contiguous along the row"
+        assert reach is not None, "stores have a fixed step"
+        assert reach[1] == 1, "stores are contiguous along the row"
         stored, kind = scalar.narrow(self.e, value, dtype), scalar.memory(dtype)
         if at.mask is None:
             self.e.store(stored, reach[0], vector(kind), width_of(dtype))

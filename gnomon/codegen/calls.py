@@ -132,7 +132,7 @@ def product_of(node: Node, a: Strided, b: Strided) -> MatmulSpec:
 
 
 def mirrored(spec: MatmulSpec) -> MatmulSpec:
-    """The same product with its operands exchanged, so that columns are contiguous in the result."""
+    """The same product with operands exchanged, so that columns are contiguous in the result."""
 
     def turned(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
         return tuple(Axis(x.size, x.b, x.a, x.c, x.leaves) for x in axes)

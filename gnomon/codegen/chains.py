@@ -1,4 +1,7 @@
-"""Chains: folds that run element by element in ascending order, leaf by leaf, at a block's positions."""
+"""Chains: folds that run element by element, in ascending order, leaf by leaf.
+
+A block of positions along the row has one chain each, side by side.
+"""
 
 from __future__ import annotations
 

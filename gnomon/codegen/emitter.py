@@ -1,7 +1,7 @@
 """LLVM IR as text: functions, loops, and the few spellings that every kernel shares.
 
-Knows nothing of graphs or kernels. Text is written rather than built through a library because it is
-thirty times faster and spells every type (docs/decisions/0002). No fast-math flag is ever emitted.
+Knows nothing of graphs or kernels. Text is written rather than built through a library because it
+is thirty times faster and spells every type (docs/decisions/0002). No fast-math flag is ever emitted.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Module:
 
 
 class Emitter:
-    """Writes the body of one function, block by block; SSA names come in order, so text is stable."""
+    """Writes the body of one function, block by block; names come in order, so text is stable."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class Emitter:
         body: Callable[..., Sequence[str] | None],
         carried: Sequence[tuple[str, str]] = (),
     ) -> list[str]:
-        """Run body(i, *state) for i in range(low, high, step), possibly never; gives the last state.
+        """Run body(i, *state) for i in range(low, high, step), maybe never; gives the last state.
 
         carried lists (type, first value) pairs; body returns their next values in the same order.
         """
@@ -256,7 +256,8 @@ class Emitter:
         """Read the lanes that are on; the others hold fill."""
         kind, align = vector(scalar, lanes), BITS[scalar] // 8
         self.module.declare(
-            f"declare {kind} @llvm.masked.load.v{lanes}{short(scalar)}.p0(ptr, i32, <{lanes} x i1>, {kind})"
+            f"declare {kind} @llvm.masked.load.v{lanes}{short(scalar)}.p0"
+            f"(ptr, i32, <{lanes} x i1>, {kind})"
         )
         return self.value(
             f"call {kind} @llvm.masked.load.v{lanes}{short(scalar)}.p0"
@@ -269,7 +270,8 @@ class Emitter:
         """Write the lanes that are on."""
         kind, align = vector(scalar, lanes), BITS[scalar] // 8
         self.module.declare(
-            f"declare void @llvm.masked.store.v{lanes}{short(scalar)}.p0({kind}, ptr, i32, <{lanes} x i1>)"
+            f"declare void @llvm.masked.store.v{lanes}{short(scalar)}.p0"
+            f"({kind}, ptr, i32, <{lanes} x i1>)"
         )
         self.do(
             f"call void @llvm.masked.store.v{lanes}{short(scalar)}.p0"

@@ -1,4 +1,7 @@
-"""How values are folded: with each other, over 64 lanes, over leaves. One order, for every kernel."""
+"""How values are folded: with each other, over 64 lanes, over leaves.
+
+One order, for every kernel.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loop kernels to LLVM: rows over threads, passes along each row, chains within, in canonical order.
+"""Loop kernels to LLVM: rows over threads, passes along each row, all sums in canonical order.
 
 Sums along the row use 64 virtual lanes (four vectors of sixteen) per leaf and a fixed tree; chains
 run in ascending order per leaf. Neither depends on threads, registers, or what was fused.
@@ -98,7 +98,7 @@ class LoopWriter:
         self.e.loop(low, high, 1, one)
 
     def _share(self, total: str, unit: int) -> tuple[str, str]:
-        """This thread's part of 0..total, cut at multiples of unit."""
+        """The thread's part of 0..total, cut at multiples of unit."""
         e = self.e
         units = e.value(f"add i64 {total}, {unit - 1}")
         units = e.value(f"udiv i64 {units}, {unit}")

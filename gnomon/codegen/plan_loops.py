@@ -1,4 +1,4 @@
-"""Which scalar of a loop kernel is computed where: once per row, in which pass along the row, or kept.
+"""Which scalar of a loop kernel is computed where: per row, in a pass along the row, or kept.
 
 A row is passed over as often as folds along it depend on each other: softmax reads its row for the
 maximum, again for the sum of exponentials, and again to divide. What was costly in an earlier pass
@@ -18,7 +18,7 @@ CHEAP = frozenset({"range", "affine", "const", "load"})
 
 @dataclass
 class Pass:
-    """One run along the inner range: what it folds, what it stores, what it keeps for later passes."""
+    """One run along the inner range: what it folds, stores, and keeps for later passes."""
 
     folds: list[Node] = field(default_factory=list)
     stores: list[Store] = field(default_factory=list)
@@ -97,7 +97,7 @@ class LoopPlan:
                     first[self.level[node]].kept.append(node)
 
     def _needed_from_before(self, run: Pass, level: int) -> list[Node]:
-        """The costly scalars of earlier levels that a pass reads, the outermost of each expression."""
+        """Costly scalars of earlier levels that a pass reads, the outermost of each expression."""
         found, stack, seen = [], list(run.targets()), set()
         while stack:
             node = stack.pop()

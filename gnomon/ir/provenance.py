@@ -18,7 +18,7 @@ PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 class Site(NamedTuple):
-    """A line of user code, the operation it called, and the part of the model and of the step it served."""
+    """A line of user code, the operation it called, and the part of model and step it served."""
 
     file: str
     line: int
@@ -91,7 +91,7 @@ def module_path(name: str) -> Iterator[None]:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Nodes built inside belong to this part of a step: forward, backward, optimizer, communication."""
+    """Nodes built inside belong to this part of a step: forward, backward, optimizer, ..."""
     before, _scope.phase = _scope.phase, name
     try:
         yield

@@ -19,7 +19,7 @@ Guard = Callable[..., bool]
 
 @dataclass(frozen=True)
 class Pattern:
-    """A variable (f is empty) or a scalar function of patterns; numbers match constants of that value."""
+    """A variable (f is empty) or a scalar function of patterns; a number matches its constant."""
 
     f: str = ""
     operands: tuple[Pattern | float, ...] = ()

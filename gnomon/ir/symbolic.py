@@ -1,4 +1,4 @@
-"""Index arithmetic inside kernels: affine sums of rank-0 integer nodes, with exact floor and modulo.
+"""Index arithmetic inside kernels: affine sums of rank-0 integers, with exact floor and modulo.
 
 An index is an `affine` node: offset + sum of coefficient * atom. Atoms are ranges, quotients,
 remainders, and integers read from memory. Simplification is exact over all integers in bounds.

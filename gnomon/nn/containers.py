@@ -11,7 +11,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 def renumbered(owner: Module, modules: Iterable[Module]) -> None:
-    """Keep these modules under 0, 1, 2, …"""
+    """Keep these modules under 0, 1, 2 and so on."""
     owner._modules.clear()
     for number, module in enumerate(modules):
         owner.add_module(str(number), module)

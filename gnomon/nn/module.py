@@ -23,7 +23,7 @@ _hook_numbers = count()
 
 
 class Module(Stateful):
-    """Base of all parts of a model: assign parameters and modules to attributes, define forward()."""
+    """Base of all parts of a model: assign parameters and modules to attributes, define forward."""
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -160,7 +160,7 @@ class Module(Stateful):
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all inside it, each once, with its path."""
+        """The module and all inside it, each once, with its path."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -173,7 +173,7 @@ class Module(Stateful):
                 yield from module.named_modules(memo, path, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all inside it, each once."""
+        """The module and all inside it, each once."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:

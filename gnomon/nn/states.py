@@ -1,4 +1,4 @@
-"""state_dict and load_state_dict: what a module holds, by path, and a report of what did not fit."""
+"""state_dict and load_state_dict: what a module holds, by path, and a report of misfits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Stateful:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Report:
-        """Take values by path; what does not fit is an error, and so is what is left over if strict."""
+        """Take values by path; what does not fit is an error, and if strict what is left over."""
         given, wanted, wrong = dict(state_dict), [], []
         for path, place, name in saved_places(self, ""):
             wanted.append(path)

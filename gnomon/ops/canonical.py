@@ -15,7 +15,7 @@ OTHERS = (128, 16)
 
 
 def leaves(size: int, role: tuple[int, int]) -> int:
-    """The largest 2^d that divides size, leaves pieces of at least the smallest, and is at most the most.
+    """The largest 2^d that divides size, is at most `most`, and leaves pieces of `smallest` or more.
 
     >>> leaves(4096, OTHERS), leaves(384, OTHERS), leaves(12, ROWS), leaves(96, OTHERS)
     (16, 2, 4, 1)
@@ -28,7 +28,7 @@ def leaves(size: int, role: tuple[int, int]) -> int:
 
 
 def role_in_reduce(axis: int, rank: int) -> tuple[int, int]:
-    """The role of an axis that is folded: the first is rows, the second of three or more is tokens."""
+    """The role of a folded axis: the first is rows, the second of three or more is tokens."""
     if axis == 0:
         return ROWS
     if axis == rank - 1:

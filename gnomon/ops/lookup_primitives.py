@@ -1,7 +1,7 @@
 """Lookups: gather and scatter, each other's transposes, and sort, which gives positions.
 
-gather "vd,bt->btd" reads row x[index[b, t]]; its transpose scatter "btd,bt->vd" folds rows into place.
-The letter that x has and the result lacks is the one looked up.
+gather "vd,bt->btd" reads row x[index[b, t]]; its transpose scatter "btd,bt->vd" folds rows into
+place. The letter that x has and the result lacks is the one looked up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def grid(out: str, size: dict[str, int], letter: str) -> np.ndarray:
 
 
 def spread(values: np.ndarray, own: str, out: str) -> np.ndarray:
-    """values, whose axes are `own`, with axes in the order of `out` and size 1 for the missing ones."""
+    """values, whose axes are `own`, with the axes of `out`: size 1 for the missing ones."""
     present = [c for c in out if c in own]
     moved = values.transpose([own.index(c) for c in present])
     return moved.reshape([moved.shape[present.index(c)] if c in own else 1 for c in out])
@@ -76,7 +76,7 @@ class Gather(Primitive):
 
 @primitive("scatter")
 class Scatter(Primitive):
-    """Values folded into positions of an axis of a given size; untouched places hold the identity."""
+    """Values folded into positions of an axis; untouched places hold the identity."""
 
     def infer(self, inputs, params) -> tuple[Shape, DType]:
         values, index = inputs

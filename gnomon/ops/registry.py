@@ -1,7 +1,7 @@
 """The one registry: an operation that users call is one decorated function over nodes.
 
 Calling it builds one `region` node whose body is the function's graph, made once per shapes, dtypes
-and settings. Gradient, sharding and fusion see the body; profiler and hand-written kernels the name.
+and settings. Gradient, sharding and fusion see the body; profiler and written kernels the name.
 """
 
 from __future__ import annotations

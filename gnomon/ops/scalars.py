@@ -98,7 +98,7 @@ def _chooses(better: Callable) -> tuple[Gradient, Gradient]:
 
 
 def _numpy_power(a, b):
-    """Powers that wrap on integers, and give 0 for negative exponents of bases other than 1 and -1."""
+    """Powers that wrap on integers; 0 for negative exponents of bases other than 1 and -1."""
     if not np.issubdtype(a.dtype, np.integer):
         return np.power(a, b)
     result = np.power(a, np.where(b < 0, 0, b))

@@ -40,7 +40,8 @@ class Reshape(Primitive):
         (x,), shape = inputs, params["shape"]
         if int(np.prod(shape, dtype=np.int64)) != x.size:
             raise ShapeError(
-                f"reshape: sizes differ: {x.shape} has {x.size} elements, {shape} has {int(np.prod(shape))}."
+                f"reshape: sizes differ: {x.shape} has {x.size} elements, "
+                f"{shape} has {int(np.prod(shape))}."
             )
         return shape, x.dtype
 
@@ -85,7 +86,8 @@ class Expand(Primitive):
         names = letters(node.rank)
         x = node.inputs[0]
         return Signature(
-            [[a if n == m else None for a, n, m in zip(names, x.shape, node.shape)]], names
+            [[a if n == m else None for a, n, m in zip(names, x.shape, node.shape, strict=True)]],
+            names,
         )
 
     def value(self, node: Node, x):
@@ -104,8 +106,10 @@ class Slice(Primitive):
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
-        kept = [a if n == m else None for a, n, m in zip(names, node.inputs[0].shape, node.shape)]
-        forward = [a if b[2] == 1 else None for a, b in zip(kept, node.params["bounds"])]
+        sizes = zip(names, node.inputs[0].shape, node.shape, strict=True)
+        kept = [a if n == m else None for a, n, m in sizes]
+        bounds = zip(kept, node.params["bounds"], strict=True)
+        forward = [a if b[2] == 1 else None for a, b in bounds]
         return Signature([forward], forward)
 
     def value(self, node: Node, x):
@@ -130,7 +134,7 @@ class Slice(Primitive):
 
 @primitive("pad")
 class Pad(Primitive):
-    """x with `low` and `high` elements of a value around and `between` elements between, per axis."""
+    """x with elements of a value around (`low`, `high`) and `between` its own, per axis."""
 
     def infer(self, inputs, params) -> tuple[Shape, DType]:
         (x,) = inputs
@@ -141,7 +145,7 @@ class Pad(Primitive):
         names, p = letters(node.rank), node.params
         kept = [
             a if (lo, hi, b) == (0, 0, 0) else None
-            for a, lo, hi, b in zip(names, p["low"], p["high"], p["between"])
+            for a, lo, hi, b in zip(names, p["low"], p["high"], p["between"], strict=True)
         ]
         return Signature([kept], kept)
 
@@ -167,7 +171,10 @@ class Pad(Primitive):
 
 @primitive("window")
 class Window(Primitive):
-    """Overlapping stretches of one axis: y[..., i, ..., j] = x[..., i * stride + j * dilation, ...]; j is last."""
+    """Overlapping stretches of one axis, their own axis last.
+
+    y[..., i, ..., j] = x[..., i * stride + j * dilation, ...]
+    """
 
     def infer(self, inputs, params) -> tuple[Shape, DType]:
         (x,), axis = inputs, params["axis"]
@@ -191,7 +198,7 @@ class Window(Primitive):
         return np.moveaxis(np.take(x, steps, axis=axis), axis + 1, -1)
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        # each element collects its place in every stretch: the stretches, spread apart, slide past it
+        # each element collects its place in every stretch: they slide past it, spread apart
         (x,), p = node.inputs, node.params
         axis, size, stride, dilation = p["axis"], p["size"], p["stride"], p["dilation"]
         parts = []

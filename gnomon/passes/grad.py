@@ -73,7 +73,7 @@ def gradient_of(node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | N
 
 
 Backward = tuple[Traced, tuple[int, ...]]
-"""The graph from (inputs, gradient of a result) to gradients of inputs, and which inputs these are."""
+"""The graph from (inputs, gradient of a result) to gradients of inputs, and which inputs."""
 _backward: dict[tuple[int, tuple[bool, ...]], Backward] = {}
 _lock = threading.RLock()
 
@@ -127,6 +127,7 @@ def seed_of(root: Node) -> Node:
     """The gradient that `backward()` starts from: one, for a scalar."""
     if root.size != 1:
         raise GradientError(
-            f"backward: the root must have one element: it has shape {root.shape}. Reduce it, or pass its gradient."
+            f"backward: the root must have one element: it has shape {root.shape}. "
+            "Reduce it, or pass its gradient."
         )
     return expand(constant(root.arena, 1.0, root.dtype), root.shape)

@@ -61,7 +61,10 @@ def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def kernel_layout(spec: str) -> str:
-    """A scatter's spec as the kernel wants it: values (batch, folded, free), result (batch, place, free)."""
+    """A scatter's spec as the kernel wants it.
+
+    Values are (batch, folded, free), the result is (batch, place, free).
+    """
     own, names, out = split_spec(spec)
     batch = "".join(c for c in out if c in own and c in names)
     folded = "".join(c for c in own if c not in out)

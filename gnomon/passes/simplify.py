@@ -1,7 +1,7 @@
 """Rewrites that keep every bit: over signed zeros, denormals, infinities and NaN.
 
-What looks harmless and is not (x + 0, x * 0, 1 / b * a, reassociation) is not here. Views that follow
-each other become one.
+What looks harmless and is not (x + 0, x * 0, 1 / b * a, reassociation) is not here. Views that
+follow each other become one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_integer(**found: Node) -> bool:
 
 
 def halves(C: Node, **_: Node) -> bool:
-    """Whether dividing by C is multiplying by an exact reciprocal: a power of two, neither too large nor small."""
+    """Whether C has an exact reciprocal: a power of two, neither too large nor too small."""
     value = C.params["value"]
     if not C.dtype.is_floating_point or not math.isfinite(value) or value == 0:
         return False

@@ -15,7 +15,7 @@ from gnomon.ir.symbolic import Scalar
 
 @primitive("load")
 class Load(Scalar):
-    """buffer[place], or `fill` where a condition is false; inputs are place and at most one condition."""
+    """buffer[place], or `fill` where a condition is false; inputs: place, at most one condition."""
 
 
 @primitive("fold")
@@ -58,8 +58,8 @@ class Store:
 class LoopKernel:
     """Stores that share ranges: rows run one by one over threads, `inner` runs in vectors.
 
-    buffers: dtype and element count of each; outputs first. With `flat`, there are no rows, no folds
-    along inner, and the size of inner is read at run time, so that one code serves every size.
+    dtypes: of each buffer, outputs first. With `flat` there are no rows, no folds along inner, and
+    the size of inner is read at run time, so that one code serves every size.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """A node at an index, as a scalar: views change the index, maps apply, folds open ranges.
 
-Stored nodes become loads. Nothing here decides what is stored: that is gnomon/schedule/partition.py.
+Stored nodes become loads. What is stored is decided in gnomon/schedule/partition.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where intermediate values live: one block of memory, shared by values that are never alive together.
+"""Where intermediate values live: one block of memory, shared by values never alive together.
 
-Largest first, each at the lowest place that is free for the whole of its life: freeing large buffers
-early is what lowers the peak. Lives are counted in calls, so barriers must keep calls apart where
-memory is used again (gnomon/schedule/order.py).
+Largest first, each at the lowest place that is free for the whole of its life: freeing large
+buffers early is what lowers the peak. Lives are counted in calls, so barriers must keep calls apart
+where memory is used again (gnomon/schedule/order.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Life:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The offset of each value, the bytes of the whole block, and the least that any plan could need."""
+    """The offset of each value, the bytes of the whole block, and the least any plan could need."""
 
     offsets: tuple[int, ...]
     total: int

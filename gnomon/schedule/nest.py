@@ -1,7 +1,7 @@
 """A cluster as one loop kernel: which axes become rows, which run in vectors.
 
-Several ways to cut the domain are tried, the largest vectors first; the first whose index arithmetic
-needs no division wins, because a division per element costs more than all else.
+Several ways to cut the domain are tried, the largest vectors first; the first whose index
+arithmetic needs no division wins, because a division per element costs more than all else.
 """
 
 from __future__ import annotations

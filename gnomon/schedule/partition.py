@@ -1,8 +1,8 @@
 """Which nodes share a kernel, and which are stored.
 
-A cluster runs row by row: its members are values per element or per row of one domain (rows, inner).
-Cheap nodes that read little belong to no cluster: whoever needs them computes them again. Fusion is
-not storing, and never changes a bit.
+A cluster runs row by row: its members are values per element or per row of one domain (rows,
+inner). Cheap nodes that read little belong to no cluster: whoever needs them computes them again.
+Fusion is not storing, and never changes a bit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gnomon.schedule.access import VIEWS, Reading, domain_of, readings, strided
 
 LEAVES = frozenset({"input", "const", "iota"})
 FREE_OPS = 12
-"""A node is computed again rather than stored when it costs no more scalar functions than this ..."""
+"""A node is computed again, not stored, when it costs no more scalar functions than this ..."""
 FREE_READS = 1
 """... and reads no more tensors of its own size than this."""
 MEMBERS = 64
@@ -108,7 +108,7 @@ class Partition:
         return True
 
     def _feeds_a_chain(self, node: Node) -> bool:
-        """Whether the only reader folds it in a chain, element by element: then it need not be stored."""
+        """Whether a reader folds it in a chain, element by element: then it need not be stored."""
         return self.fuse and any(
             user.op == "reduce" and not user.params["lanes"] for user in self.readers.get(node, ())
         )
@@ -156,7 +156,7 @@ class Partition:
         return [c for c in found if not c.opaque and len(c.members) < MEMBERS]
 
     def _role(self, node: Node, cluster: Cluster) -> bool | None:
-        """Whether a node would be per row (True) or per element (False) of a cluster; None if neither."""
+        """Whether a node is per row (True) or per element (False) of a cluster; None if neither."""
         total = cluster.rows * cluster.inner
         inside = [r for r in self.reads[node] if self.cluster.get(r.node) is cluster]
         if node.op == "reduce" and node.params["lanes"]:
@@ -258,7 +258,7 @@ def same_axis(a: Node, b: Node, size: int) -> bool:
 
 
 def operand_base(node: Node, x: Node) -> Node:
-    """What is stored for an operand of an opaque call: below its views if the call can read by strides."""
+    """What is stored for an operand of an opaque call: below its views if strides can say them."""
     if node.op == "contract" or (node.op == "region" and x.rank == 4):
         found = strided(x)
         return x if found is None else found.node

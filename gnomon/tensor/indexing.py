@@ -316,7 +316,7 @@ def where_mask(x: Node, mask: Node, value: Node) -> Node:
 
 
 def put_at(x: Node, value: Node, axes: tuple[int, ...], accumulate: bool, *arrays: Node) -> Node:
-    """x with values at positions along axes; of several for one place the last stays, or all add."""
+    """x with values at positions along axes; of several for a place the last stays, or all add."""
     flat, shape = flat_positions(x, axes, arrays)
     table, order = leading(x, axes)
     at, count = home_of(axes), len(shape)

@@ -1,8 +1,8 @@
 """Scatter in canonical order: values of equal position folded in ascending order, leaf by leaf.
 
 Each thread owns a range of positions. It sorts the occurrences of its own by counting, which keeps
-their order, and folds each position's list with slots per leaf and a perfect tree: an occurrence that
-is absent adds the identity, so no dense intermediate is needed. Layout: values (batch, folded...,
+their order, and folds each position's list with slots per leaf and a perfect tree: an occurrence
+that is absent adds the identity, so no dense intermediate is needed. Layout: values (batch, folded...,
 free), index (batch, folded...), result (batch, size, free), all contiguous.
 """
 
@@ -125,7 +125,7 @@ class ScatterWriter:
         self.e.store(self.e.add(self.e.load(place, "i64", 8), 1), place, "i64", 8)
 
     def sum_starts(self) -> None:
-        """Counts to beginnings; each position's beginning stands one cell late until it is placed."""
+        """Counts to beginnings; a position's beginning stands one cell late until it is placed."""
         e = self.e
 
         def step(k: str, total: str) -> list[str]:
