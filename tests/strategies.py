@@ -17,8 +17,9 @@ from gnomon.dtypes import DType, bfloat16, bool_, dtype_of, float32, float64, in
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.lookup_primitives import gather, scatter, sort_positions
-from gnomon.ops.primitives import contract, expand, reduce, reshape, scan, unsqueeze
+from gnomon.ops.primitives import contract, expand, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import where
+from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_, window
 
 SIZES = (2, 3, 5, 7, 20, 33, 64, 70, 130, 256)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from tests.graphs import built
 
 from gnomon.compile import build
 from gnomon.dtypes import bfloat16, float16, float32, int32, int64
@@ -15,13 +14,15 @@ from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops.interpret import interpret
 from gnomon.ops.lookup_primitives import gather, scatter, sort_positions
-from gnomon.ops.primitives import contract, reduce, reshape, scan, unsqueeze
+from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp, rsqrt, where
+from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_, window
 from gnomon.passes.grad import gradients
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.threads import get_num_threads, set_num_threads
 from gnomon.settings import override
+from tests.graphs import built
 
 
 def run(

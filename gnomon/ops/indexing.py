@@ -15,9 +15,10 @@ from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops import lookup_primitives
 from gnomon.ops.arguments import choice, one_axis, positions_only
 from gnomon.ops.joining import padded
-from gnomon.ops.primitives import expand, identity_of, reshape, scan, unsqueeze
+from gnomon.ops.primitives import expand, identity_of, reshape, unsqueeze
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
+from gnomon.ops.scan_primitives import scan
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.views import part
 

@@ -1,13 +1,14 @@
-"""The primitives that compute: leaves, map, reduce, scan, contract. Views and lookups have their own files.
+"""The primitives that compute: leaves, map, reduce, contract.
 
-Each answers, in this order: shape and dtype, signature, value, gradient.
+Scans, views and lookups have files of their own. Each answers, in this order: shape and dtype,
+signature, value, gradient.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gnomon.dtypes import DType, accumulator, bool_, int64
+from gnomon.dtypes import DType, accumulator, bool_
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Arena, Node, Primitive, Shape, Signature, primitive
 from gnomon.ir.operators import cast, constant, elementwise
@@ -83,15 +84,12 @@ class Map(Primitive):
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
-        return Signature(
-            [
-                [a if n == m else None for a, n, m in zip(names, x.shape, node.shape)]
-                if x.shape
-                else ()
-                for x in node.inputs
-            ],
-            names,
-        )
+
+        def kept(x: Node) -> list[str | None]:
+            sizes = zip(names, x.shape, node.shape, strict=True)
+            return [a if n == m else None for a, n, m in sizes]
+
+        return Signature([kept(x) if x.shape else () for x in node.inputs], names)
 
     def value(self, node: Node, *inputs):
         if node.params["f"] == "bitcast":
@@ -225,61 +223,12 @@ def reduce(monoid: str, x: Node, axes: tuple[int, ...], dtype: DType | None = No
     return x
 
 
-@primitive("scan")
-class Scan(Primitive):
-    """Running fold along one axis, in ascending order."""
-
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
-        return inputs[0].shape, params["dtype"]
-
-    def signature(self, node: Node) -> Signature:
-        names = letters(node.rank)
-        return Signature([names], names, whole=[names[node.params["axis"]]])
-
-    def value(self, node: Node, x):
-        axis, monoid = node.params["axis"], node.params["monoid"]
-        if monoid in ("argmax", "argmin"):
-            return running_positions(x, axis, np.maximum if monoid == "argmax" else np.minimum)
-        with np.errstate(all="ignore"):
-            wide = (
-                x.astype(accumulator(node.inputs[0].dtype).numpy) if monoid in ("add", "mul") else x
-            )
-            return MONOIDS[monoid].accumulate(wide, axis=axis).astype(node.dtype.numpy)
-
-    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        axis, monoid = node.params["axis"], node.params["monoid"]
-        if monoid in ("argmax", "argmin"):
-            return (None,)
-        assert monoid == "add", f"scan[{monoid}] has no gradient: write it as a composite"
-        return (cast(flip(scan("add", flip(g, axis), axis), axis), node.inputs[0].dtype),)
-
-
-def running_positions(x, axis: int, better):
-    """Where the best so far stands; the latest of equals, and NaN once met is best."""
-    best = better.accumulate(x, axis=axis)
-    here = np.arange(x.shape[axis]).reshape([-1 if k == axis else 1 for k in range(x.ndim)])
-    first_nan = (
-        np.isnan(x) & (np.cumsum(np.isnan(x), axis=axis) == 1)
-        if x.dtype.kind == "f"
-        else np.zeros(x.shape, bool)
-    )
-    return np.maximum.accumulate(np.where((x == best) | first_nan, here, 0), axis=axis).astype(
-        np.int64
-    )
-
-
-def scan(monoid: str, x: Node, axis: int, dtype: DType | None = None) -> Node:
-    """Running fold of x along an axis; "argmax" and "argmin" give positions."""
-    result = int64 if monoid.startswith("arg") else dtype or x.dtype
-    return x.arena.node("scan", (x,), monoid=monoid, axis=axis, dtype=result)
-
-
 # products
 
 
 @primitive("contract")
 class Contract(Primitive):
-    """Einstein sum of two tensors; the spec is the parameter, `leaves` fixes the order of each sum."""
+    """Einstein sum of two tensors by its spec; `leaves` fixes the order of each sum."""
 
     def infer(self, inputs, params) -> tuple[Shape, DType]:
         left, right, out = split_spec(params["spec"])

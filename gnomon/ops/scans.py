@@ -13,8 +13,8 @@ from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logaddexp
 from gnomon.ops.arguments import floating, one_axis, result_of_sum, wide
 from gnomon.ops.lookup_primitives import gather
-from gnomon.ops.primitives import scan
 from gnomon.ops.registry import op
+from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, slice_
 
 LETTERS = "abcdefghijklmnopqrstuvwxy"

@@ -18,8 +18,9 @@ from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops.lookup_primitives import gather, scatter
-from gnomon.ops.primitives import expand, reshape, scan
+from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.scalars import where
+from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute, slice_
 from gnomon.tensor.tensor import (
     Tensor,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.dtypes import bfloat16, float32, int64
+from gnomon.dtypes import bfloat16, float32
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import PRIMITIVES, Arena, Primitive
-from gnomon.ops.primitives import contract, expand, flip, reduce, reshape, scan
+from gnomon.ops.primitives import contract, expand, flip, reduce, reshape
 from tests.graphs import check_gradient, value
 
 pytestmark = pytest.mark.unit
@@ -129,23 +129,6 @@ def test_products_that_do_not_fit_are_refused():
         contract("mk,kn->mn", x, arena.input((5, 7), float32))
     with pytest.raises(DtypeError, match="float32 and bfloat16"):
         contract("mk,kn->mn", x, arena.input((3, 7), bfloat16))
-
-
-def test_a_scan_runs_along_its_axis(rng):
-    x = rng.standard_normal((2, 5))
-
-    np.testing.assert_allclose(value(lambda n: scan("add", n, 1), x), np.cumsum(x, 1), rtol=1e-14)
-    assert np.array_equal(value(lambda n: scan("max", n, 0), x), np.maximum.accumulate(x, axis=0))
-    check_gradient(lambda n: scan("add", n, 1), x)
-
-
-def test_running_positions_are_of_the_latest_winner():
-    x = np.array([1.0, 3.0, 2.0, 3.0, np.nan, 9.0])
-
-    positions = value(lambda n: scan("argmax", n, 0), x)
-
-    assert positions.tolist() == [0, 1, 1, 3, 4, 4]
-    assert positions.dtype == int64.numpy
 
 
 def test_flipping_twice_is_nothing(rng):

@@ -8,7 +8,7 @@ import pytest
 from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int64, uint32
 from gnomon.ir.node import Arena, Graph
-from gnomon.ops.primitives import scan
+from gnomon.ops.scan_primitives import scan
 from tests.compiled import run, threads
 from tests.strategies import same_bits
 
