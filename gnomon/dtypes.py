@@ -137,7 +137,7 @@ def _signed_holding(unsigned: DType, signed: DType) -> DType:
 
 
 def weak(dtype: DType, scalar: bool | int | float) -> DType:
-    """The dtype of a tensor with a Python scalar: the tensor's, unless the scalar's kind is stronger.
+    """The dtype of a tensor with a Python scalar: the tensor's, unless the scalar's kind is higher.
 
     >>> weak(int32, 2), weak(int32, 2.5), weak(bfloat16, 2.5), weak(bool_, 1)
     (gnomon.int32, gnomon.float32, gnomon.bfloat16, gnomon.int64)

@@ -229,7 +229,7 @@ class Values:
     def address(
         self, buffer: int, place: Node, dtype: DType, at: Position
     ) -> tuple[str, int] | None:
-        """The address of a place at a position and its step along the row; None if none is fixed."""
+        """A place's address at a position, and its step along the row; None if none is fixed."""
         terms, _ = split(place)
         step = terms.pop(self.inner, 0)
         if any(self.plan.varies(atom) for atom in terms):

@@ -1,7 +1,8 @@
 """LLVM IR as text: functions, loops, and the few spellings that every kernel shares.
 
 Knows nothing of graphs or kernels. Text is written rather than built through a library because it
-is thirty times faster and spells every type (docs/decisions/0002). No fast-math flag is ever emitted.
+is thirty times faster and spells every type (docs/decisions/0002). No fast-math flag is ever
+emitted.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ OTHERS = (128, 16)
 
 
 def leaves(size: int, role: tuple[int, int]) -> int:
-    """The largest 2^d that divides size, is at most `most`, and leaves pieces of `smallest` or more.
+    """The largest 2^d that divides size, is at most `most`, leaving pieces of `smallest` or more.
 
     >>> leaves(4096, OTHERS), leaves(384, OTHERS), leaves(12, ROWS), leaves(96, OTHERS)
     (16, 2, 4, 1)

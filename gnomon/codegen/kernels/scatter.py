@@ -2,8 +2,8 @@
 
 Each thread owns a range of positions. It sorts the occurrences of its own by counting, which keeps
 their order, and folds each position's list with slots per leaf and a perfect tree: an occurrence
-that is absent adds the identity, so no dense intermediate is needed. Layout: values (batch, folded...,
-free), index (batch, folded...), result (batch, size, free), all contiguous.
+that is absent adds the identity, so no dense intermediate is needed. Layout: values (batch,
+folded..., free), index (batch, folded...), result (batch, size, free), all contiguous.
 """
 
 from __future__ import annotations
