@@ -25,6 +25,9 @@ END = "<|endoftext|>"
 END_ID = 0
 """The end mark is the first token; every file begins after one."""
 
+AT_ONCE = 32
+"""Files that are encoded together: the library keeps far more than the tokens of each."""
+
 
 def tokenizer_for(texts: Sequence[str], vocab_size: int) -> Tokenizer:
     """The tokenizer of these texts: from the cache, or trained now and cached."""
@@ -81,13 +84,14 @@ def encode_files(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
 
     Text that spells the end mark is refused: it would not decode to itself.
     """
-    ids: list[int] = []
-    for text, encoding in zip(texts, tokenizer.encode_batch(list(texts)), strict=True):
-        if END in text:
-            raise ConfigError(f"corpus: a file spells {END}. Leave it out.")
-        ids.append(END_ID)
-        ids.extend(encoding.ids)
-    return np.asarray(ids, dtype=np.int64)
+    parts = [np.zeros(0, np.int64)]
+    for start in range(0, len(texts), AT_ONCE):
+        some = list(texts[start : start + AT_ONCE])
+        for text, encoding in zip(some, tokenizer.encode_batch(some), strict=True):
+            if END in text:
+                raise ConfigError(f"corpus: a file spells {END}. Leave it out.")
+            parts.append(np.array([END_ID, *encoding.ids], np.int64))
+    return np.concatenate(parts)
 
 
 def bytes_per_token(tokenizer: Tokenizer) -> np.ndarray:
