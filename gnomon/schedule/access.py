@@ -88,7 +88,8 @@ def strided(view: Node) -> Strided | None:
     index = ranges_for(arena, view.shape)
 
     def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:
-        if x.op in VIEWS and x.op != "gather":
+        # a pad below other views is what is stored: they read it by strides
+        if x.op in VIEWS and x.op != "gather" and (x is view or x.op != "pad"):
             return None
         found.append((x, flatten(arena, at, x.shape), guard))
         return load(arena, 0, x.dtype, found[-1][1], guard, fill)
