@@ -19,7 +19,7 @@ from gnomon.passes.accumulate import accumulate
 from gnomon.passes.choose import product_flops
 from gnomon.passes.layout import NETWORK, REPLICATED, Across, Layout, Placement
 from gnomon.passes.localize import mesh_axis_of
-from gnomon.passes.segments import Meeting, Segment, Step, cut
+from gnomon.passes.segments import Meeting, Segment, Step, cut, last_reads
 from gnomon.passes.shard import open_up, shard
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.comm.base import Arrays, Communicator
@@ -61,7 +61,7 @@ class RankProgram:
         """Products that every rank along a mesh axis computes."""
         self.outputs, local = divided(open_up(graph), division, self.repeated)
         if division.microbatches > 1:
-            numbers = [None] * len(division.mesh.axes)
+            numbers = [None] * (len(local.inputs) - self.given)
             local = accumulate(local, [*division.rows, *numbers], division.microbatches)
         self.graph = local
         self.steps: list[Step] = cut(local)
@@ -81,7 +81,7 @@ class RankProgram:
         sent: Counter[tuple[str, str]] = Counter()
         for step in self.steps:
             if isinstance(step, Meeting):
-                sent[step.op, step.mesh] += round(sum(map(bytes_sent, step.nodes)))
+                sent[step.op, step.mesh] += round(sum(map(bytes_sent, step.gives)))
         return sent
 
 
@@ -92,13 +92,15 @@ def run_steps(
     values = dict(zip(graph.inputs, inputs, strict=False))
     for x in graph.inputs[len(inputs) :]:
         values[x] = np.asarray(comm.place(mesh_axis_of(x)), np.int64)
-    for step in steps:
+    kept = set(graph.outputs)
+    for step, dying in zip(steps, last_reads(steps), strict=True):
         if isinstance(step, Segment):
             made = run(step.graph, [values[x] for x in step.takes])
-            values.update(zip(step.gives, made, strict=True))
         else:
-            found = meet(comm, step, [values[x.inputs[0]] for x in step.nodes])
-            values.update(zip(step.nodes, found, strict=True))
+            made = meet(comm, step, [values[x] for x in step.takes])
+        values.update(zip(step.gives, made, strict=True))
+        for x in dying - kept:
+            del values[x]
     return [values[x] for x in graph.outputs]
 
 
@@ -107,9 +109,12 @@ def divided(
 ) -> tuple[list[dict[str, Placement]], Graph]:
     """One rank's graph, whose last inputs are its numbers, and how each output lies."""
     layouts: list[dict[str, Placement]] = [{} for _ in graph.outputs]
-    for k, (name, count) in enumerate(division.mesh.axes):
+    given = len(graph.inputs)
+    for name, count in division.mesh.axes:
+        if count == 1:
+            continue
         across = Across(name, count, NETWORK, current().numerics != "fast")
-        numbers = [placement({}, name)] * k
+        numbers = [REPLICATED] * (len(graph.inputs) - given)
         inputs = [*(placement(layout, name) for layout in division.inputs), *numbers]
         wants = [None if x is None else placement(x, name) for x in division.outputs]
         found = shard(graph, across, inputs, wants)
@@ -128,11 +133,11 @@ def meet(comm: Communicator, meeting: Meeting, xs: Arrays) -> Arrays:
     """Do a meeting's collectives, those alike in one message."""
     found: dict[int, np.ndarray] = {}
     groups: dict[tuple, list[int]] = {}
-    for k, node in enumerate(meeting.nodes):
+    for k, node in enumerate(meeting.gives):
         p = node.params
         groups.setdefault((p.get("monoid"), p.get("ordered"), p.get("shift")), []).append(k)
     for places in groups.values():
-        nodes = [meeting.nodes[k] for k in places]
+        nodes = [meeting.gives[k] for k in places]
         made = together(comm, meeting, nodes, [np.ascontiguousarray(xs[k]) for k in places])
         found.update(zip(places, made, strict=True))
     return [np.ascontiguousarray(found[k]) for k in range(len(xs))]

@@ -35,9 +35,9 @@ def described(layout: Layout) -> str:
 
 def met(meeting: Meeting) -> str:
     """One message: what, along which axis, how much, for which lines."""
-    size = round(sum(map(bytes_sent, meeting.nodes)))
-    places = dict.fromkeys(at(node) for node in meeting.nodes)
-    count = len(meeting.nodes)
+    size = round(sum(map(bytes_sent, meeting.gives)))
+    places = dict.fromkeys(at(node) for node in meeting.gives)
+    count = len(meeting.gives)
     what = f"{count} value{'s' if count > 1 else ''}, {size:,} bytes from each rank"
     return f"{meeting.op} along {meeting.mesh}: {what}{''.join(places)}"
 

@@ -8,6 +8,7 @@ stay whole: they are found here, by asking the body.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.primitives import split_spec, summed
@@ -97,8 +98,13 @@ def options(node: Node, across: Across) -> list[Strategy]:
 
 def opened(node: Node) -> Graph:
     """A region's result as primitives."""
-    body: Graph = node.params["body"]
-    return primitives_of(Graph(body.inputs, [body.outputs[node.params["index"]]]))
+    return result_of(node.params["body"], node.params["index"])
+
+
+@cache
+def result_of(body: Graph, index: int) -> Graph:
+    """One result of a region's body as primitives."""
+    return primitives_of(Graph(body.inputs, [body.outputs[index]]))
 
 
 def primitives_of(body: Graph) -> Graph:
@@ -108,16 +114,22 @@ def primitives_of(body: Graph) -> Graph:
 
 def of_region(node: Node, across: Across) -> list[Strategy]:
     """Splits of all operands along one axis for which the body needs no message."""
-    found: list[Strategy] = []
-    for axis in range(node.rank):
+    axes = axes_apart(node.params["body"], node.params["index"], across)
+    return [Strategy(tuple(Split(k) for _ in node.inputs), Split(k)) for k in axes]
+
+
+@cache
+def axes_apart(body: Graph, index: int, across: Across) -> tuple[int, ...]:
+    """The axes along which a region's result follows all operands, without a message."""
+    graph, found = result_of(body, index), []
+    (out,) = graph.outputs
+    for axis in range(out.rank):
         split = Split(axis)
-        wanted = tuple(split for _ in node.inputs)
-        if all(fits(x.shape, split, across.ranks) for x in (node, *node.inputs)):
-            body = opened(node)
-            plan = choose(body, across, dict.fromkeys(body.inputs, split))
-            if plan[body.outputs[0]].given == split and stays_apart(body, plan):
-                found.append(Strategy(wanted, split))
-    return found
+        if all(fits(x.shape, split, across.ranks) for x in (out, *graph.inputs)):
+            plan = choose(graph, across, dict.fromkeys(graph.inputs, split))
+            if plan[out].given == split and stays_apart(graph, plan):
+                found.append(axis)
+    return tuple(found)
 
 
 def stays_apart(body: Graph, plan: Plan) -> bool:

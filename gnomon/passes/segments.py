@@ -7,10 +7,11 @@ are ready together travel together. What runs a segment, and how ranks meet, is 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from gnomon.ir.node import Arena, Graph, Node, copy_into
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.provenance import inherit
 from gnomon.ops.collectives import COLLECTIVES
 
 CHEAP = frozenset({"const", "iota", "permute", "reshape", "expand", "slice", "detach"})
@@ -32,7 +33,12 @@ class Meeting:
 
     op: str
     mesh: str
-    nodes: tuple[Node, ...]
+    gives: tuple[Node, ...]
+
+    @property
+    def takes(self) -> tuple[Node, ...]:
+        """What each collective reads."""
+        return tuple(node.inputs[0] for node in self.gives)
 
 
 Step = Segment | Meeting
@@ -49,6 +55,16 @@ def cut(graph: Graph) -> list[Step]:
             steps.append(segment(gives, level, k))
         steps.extend(meetings([x for x in graph if level[x] == k and x.op in COLLECTIVES]))
     return steps
+
+
+def last_reads(steps: Sequence[Step]) -> list[set[Node]]:
+    """For each step what no later one reads."""
+    seen: set[Node] = set()
+    found: list[set[Node]] = []
+    for step in reversed(steps):
+        found.append(set(step.takes) - seen)
+        seen |= found[-1]
+    return found[::-1]
 
 
 def levels(graph: Graph) -> dict[Node, int]:
@@ -105,10 +121,36 @@ def segment(gives: Sequence[Node], level: dict[Node, int], k: int) -> Segment:
             takes[node] = None
         else:
             stack.extend(reversed(node.inputs))
+    return Segment(apart(takes, gives), tuple(takes), tuple(gives))
+
+
+def apart(takes: Iterable[Node], gives: Sequence[Node]) -> Graph:
+    """A graph of its own between these values, each node with its lines."""
     arena = Arena()
-    leaves = {x: arena.input(x.shape, x.dtype, x.params.get("name", "")) for x in takes}
-    outputs = copy_into(arena, gives, dict(leaves))
-    return Segment(Graph(list(leaves.values()), outputs), tuple(takes), tuple(gives))
+    known: dict[Node, Node] = {}
+    for x in takes:
+        with inherit(x.sites):
+            known[x] = arena.input(x.shape, x.dtype, x.params.get("name", ""))
+    leaves = list(known.values())
+    for node in between(gives, known):
+        with inherit(node.sites):
+            inputs = tuple(known[x] for x in node.inputs)
+            known[node] = arena.node(node.op, inputs, **node.params)
+    return Graph(leaves, [known[x] for x in gives])
+
+
+def between(gives: Sequence[Node], known: Container[Node]) -> list[Node]:
+    """What lies between known values and these, inputs first."""
+    order: dict[Node, None] = {}
+    stack = [(node, False) for node in reversed(gives)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order[node] = None
+        elif node not in order and node not in known:
+            stack.append((node, True))
+            stack.extend((x, False) for x in reversed(node.inputs))
+    return list(order)
 
 
 def comes_from_outside(node: Node, level: dict[Node, int], k: int) -> bool:

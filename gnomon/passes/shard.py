@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
@@ -140,7 +141,8 @@ def emit(graph: Graph, across: Across, plan: Plan, ends: Sequence[Placement]) ->
     inputs = []
     for node in graph.inputs:
         shape = local_shape(node.shape, plan[node].given, across.ranks)
-        inputs.append(arena.input(shape, node.dtype, node.params["name"]))
+        with inherit(node.sites):
+            inputs.append(arena.input(shape, node.dtype, node.params["name"]))
         held[node, plan[node].given] = inputs[-1]
     for node in graph.nodes:
         if node.op == "input":
@@ -162,9 +164,15 @@ def region_part(
     """A region over parts: the same call, its body over the parts' shapes."""
     body: Graph = node.params["body"]
     if strategy.given != REPLICATED:
-        body = primitives_of(body)
-        given = dict(zip(body.inputs, strategy.wanted, strict=True))
-        plan = choose(body, across, given)
-        local = emit(body, across, plan, [plan[x].given for x in body.outputs])
-        body = Graph(local.inputs[:-1], local.outputs)
+        body = part_of_body(body, strategy.wanted, across)
     return arena.node("region", parts, **{**node.params, "body": body})
+
+
+@cache
+def part_of_body(body: Graph, wanted: tuple[Placement, ...], across: Across) -> Graph:
+    """A region's body over parts of its inputs; it never asks which rank runs it."""
+    with inherit(()):
+        body = primitives_of(body)
+        plan = choose(body, across, dict(zip(body.inputs, wanted, strict=True)))
+        local = emit(body, across, plan, [plan[x].given for x in body.outputs])
+    return Graph(local.inputs[:-1], local.outputs)

@@ -33,6 +33,7 @@ STEPS = {
 DATA2, DATA4 = (("data", 2),), (("data", 4),)
 TENSOR2, TENSOR4 = (("tensor", 2),), (("tensor", 4),)
 BOTH = (*DATA2, *TENSOR2)
+EIGHT = (("data", 4), ("tensor", 2))
 
 
 @cache
@@ -137,7 +138,7 @@ def test_fully_split_blocks_give_the_same_bits(name, axes):
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("axes", [DATA4, (("data", 4), ("tensor", 2))], ids=label)
+@pytest.mark.parametrize("axes", [DATA4, EIGHT, (("data", 2), ("tensor", 4))], ids=label)
 def test_more_rows_for_more_ranks_and_microbatches(axes):
     step = mlp("adamw", rows=16)
     arrays = step.arrays(seed=3)
