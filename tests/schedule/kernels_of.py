@@ -1,0 +1,48 @@
+"""What tests of the schedule look at: the partition and the loop kernels of a graph.
+
+Not a test.
+"""
+
+from __future__ import annotations
+
+from gnomon.dtypes import DType, float32
+from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ops.primitives import reduce, unsqueeze
+from gnomon.ops.scalars import exp
+from gnomon.schedule.kernel import LoopKernel
+from gnomon.schedule.nest import Nest
+from gnomon.schedule.partition import Partition
+
+
+def leaf(*shape: int, dtype: DType = float32) -> Node:
+    """An input in an arena of its own."""
+    return Arena().input(shape, dtype)
+
+
+def softmax(x: Node) -> Node:
+    """exp(x - max) / sum along the last axis."""
+    axis = x.rank - 1
+    e = exp(x - unsqueeze(reduce("max", x, (axis,)), axis))
+    return e / unsqueeze(reduce("add", e, (axis,)), axis)
+
+
+def graph(*roots: Node) -> Graph:
+    """A graph with these results; inputs in order of creation."""
+    leaves = sorted((x for x in topological(roots) if x.op == "input"), key=lambda x: x.serial)
+    return Graph(leaves, roots)
+
+
+def partition(*roots: Node, fuse: bool = True) -> Partition:
+    """The partition of such a graph."""
+    return Partition(graph(*roots), fuse)
+
+
+def kernels(*roots: Node, fuse: bool = True) -> list[LoopKernel]:
+    """Its loop kernels, in order."""
+    made = partition(*roots, fuse=fuse)
+    stored = set(made.stored)
+    return [
+        Nest(cluster, made).kernel
+        for cluster in made.ordered()
+        if not cluster.opaque and any(x in stored for x in cluster.members)
+    ]

@@ -1,0 +1,84 @@
+"""How a cluster's domain is cut into rows and vectors."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.ir.symbolic import has_division
+from gnomon.ops.primitives import expand, reduce, reshape
+from gnomon.ops.scalars import exp
+from gnomon.ops.view_primitives import permute
+from tests.schedule.kernels_of import kernels, leaf, softmax
+
+pytestmark = pytest.mark.unit
+
+
+def test_a_plain_map_is_one_flat_loop():
+    x = leaf(3, 5, 7)
+
+    (kernel,) = kernels(exp(x))
+
+    assert kernel.flat
+    assert kernel.inner.params["size"] == 105
+
+
+def test_flat_kernels_of_any_size_are_equal():
+    (small,), (large,) = kernels(exp(leaf(5))), kernels(exp(leaf(7000)))
+
+    assert small.key() == large.key()
+
+
+def test_a_sum_along_rows_keeps_its_rows():
+    (kernel,) = kernels(softmax(leaf(3, 5, 7)))
+
+    assert [r.params["size"] for r in kernel.rows] == [15]
+    assert kernel.inner.params["size"] == 7
+
+
+def test_a_bias_needs_no_division():
+    x = leaf(3, 5, 7)
+    bias = x.arena.input((7,), x.dtype)
+    (kernel,) = kernels(exp(x + reshape(bias, (1, 1, 7))))
+
+    assert not has_division(kernel.nodes())
+    assert kernel.inner.params["size"] == 7
+
+
+def test_a_permutation_needs_no_division():
+    (kernel,) = kernels(permute(leaf(3, 5, 7), (1, 0, 2)) * 2.0)
+
+    assert not has_division(kernel.nodes())
+
+
+def test_heads_are_split_without_division():
+    x = leaf(3, 5, 8)
+    heads = permute(reshape(x, (3, 5, 2, 4)), (0, 2, 1, 3))
+
+    (kernel,) = kernels(heads * 2.0)
+
+    assert not has_division(kernel.nodes())
+
+
+def test_outputs_come_first_among_buffers():
+    x = leaf(5, 7)
+    y, z = exp(x), exp(x) * 2.0
+
+    (kernel,) = kernels(y, z)
+
+    assert kernel.outputs == 2
+    assert len(kernel.dtypes) == 3
+
+
+def test_a_whole_sum_has_no_rows():
+    (kernel,) = kernels(reduce("add", leaf(37), (0,)))
+
+    assert kernel.rows == ()
+    assert not kernel.flat
+
+
+def test_an_axis_of_one_is_no_loop():
+    x = leaf(5, 1, 7)
+
+    (kernel,) = kernels(exp(expand(x, (5, 1, 7))))
+
+    assert kernel.flat

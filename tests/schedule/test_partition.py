@@ -1,0 +1,121 @@
+"""Which nodes share a kernel, and which are stored; that no value changes is tested elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.ir.node import Node
+from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
+from gnomon.ops.scalars import exp
+from gnomon.ops.scan_primitives import scan
+from gnomon.ops.view_primitives import permute
+from gnomon.schedule.partition import closure
+from tests.schedule.kernels_of import kernels, leaf, partition, softmax
+
+pytestmark = pytest.mark.unit
+
+
+def test_elementwise_steps_are_one_kernel_and_store_only_the_result():
+    x = leaf(5, 7)
+    y = exp(x * 2.0 + 1.0) * x
+
+    made = partition(y)
+
+    assert made.stored == [y]
+    assert len(kernels(y)) == 1
+
+
+def test_softmax_is_one_kernel():
+    assert len(kernels(softmax(leaf(3, 5, 7)))) == 1
+
+
+def test_nothing_is_joined_when_fusion_is_off():
+    x = leaf(3, 7)
+
+    assert len(kernels(softmax(x), fuse=False)) > len(kernels(softmax(x)))
+
+
+def test_a_cheap_value_is_computed_by_each_who_needs_it():
+    x = leaf(5, 7)
+    cheap = x * 2.0
+    columns, rows = reduce("add", cheap, (0,)), reduce("add", cheap, (1,))
+
+    assert cheap not in partition(columns, rows).stored
+
+
+def test_a_costly_value_with_readers_elsewhere_is_stored_once():
+    x = leaf(5, 7)
+    costly = exp(x)
+    columns, turned = reduce("add", costly, (0,)), permute(costly, (1, 0)) * 2.0
+
+    assert costly in partition(columns, turned).stored
+
+
+def test_what_a_product_reads_is_stored_below_its_views():
+    x = leaf(5, 7)
+    base = exp(x)
+    turned = permute(base, (1, 0))
+    y = contract("ab,bc->ac", turned, reshape(exp(x * 2.0), (5, 7)))
+
+    stored = partition(y).stored
+
+    assert base in stored
+    assert turned not in stored
+
+
+def test_a_view_that_is_a_result_is_stored():
+    x = leaf(5, 7)
+    y = permute(x, (1, 0))
+
+    assert partition(y).stored == [y]
+
+
+def test_an_input_is_never_stored():
+    x = leaf(5, 7)
+
+    assert partition(x).stored == []
+
+
+def test_opaque_calls_stand_alone():
+    x = leaf(5, 7)
+    y = scan("add", exp(x), 1) * 2.0
+    clusters = partition(y).ordered()
+
+    (alone,) = (c for c in clusters if c.opaque)
+    assert len(alone.members) == 1
+
+
+def test_clusters_come_after_those_that_they_need():
+    x = leaf(5, 7)
+    hidden = scan("add", exp(x), 1)
+    y = scan("max", hidden * x, 0) + hidden
+
+    order = partition(y).ordered()
+
+    for k, cluster in enumerate(order):
+        assert all(order.index(other) < k for other in closure(cluster) - {cluster})
+
+
+def test_a_cluster_never_needs_itself_through_another():
+    x = leaf(5, 7)
+    e = exp(x)
+    through = scan("add", e, 1)
+    y = e * through
+
+    made = partition(y)
+
+    assert made.cluster[y] is not made.cluster[e]
+
+
+def test_chains_over_one_range_share_a_kernel():
+    x = leaf(40, 7)
+    sums: list[Node] = [reduce("add", x, (0,)), reduce("max", x, (0,)), reduce("add", x * x, (0,))]
+
+    assert len(kernels(*sums)) == 1
+
+
+def test_a_row_value_is_fused_into_the_rows_that_it_scales():
+    x = leaf(5, 7)
+    mean = reduce("add", x, (1,)) * (1 / 7)
+
+    assert len(kernels(x - unsqueeze(mean, 1))) == 1
