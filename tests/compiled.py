@@ -19,7 +19,6 @@ from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.threads import get_num_threads, set_num_threads
 from gnomon.settings import current, override
 
-
 # the name gnomon.compile belongs to the function that users call
 PIPELINE = importlib.import_module("gnomon.compile")
 
