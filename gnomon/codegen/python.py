@@ -39,7 +39,7 @@ def exact(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def evaluate(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """One node's value; views move elements, so theirs is the interpreter's."""
+    """One node's value; views and lookups move elements, so theirs is the interpreter's."""
     compute = OPERATIONS.get(node.op, PRIMITIVES[node.op].value)
     value = np.asarray(compute(node, *inputs))
     assert value.shape == node.shape, f"{node!r}: the bit oracle gave shape {value.shape}"
@@ -130,15 +130,6 @@ def running_best(node: Node, x: np.ndarray) -> np.ndarray:
     return np.stack(found, axis) if found else np.zeros(node.shape, np.int64)
 
 
-def gather(node: Node, x: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """A lookup; positions outside are brought to the nearest one inside."""
-    table, _, out = split_spec(node.params["spec"])
-    looked_up = next(c for c in table if c not in out)
-    last = max(x.shape[table.index(looked_up)] - 1, 0)
-    inside = np.clip(cast_value(index, node.inputs[1].dtype, int64), 0, last)
-    return PRIMITIVES["gather"].value(node, x, inside)
-
-
 @quiet
 def scatter(node: Node, values: np.ndarray, index: np.ndarray) -> np.ndarray:
     """For each place the values meant for it, in canonical order; all others change nothing."""
@@ -175,8 +166,7 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "reduce": reduce,
     "scan": scan,
     "contract": contract,
-    "gather": gather,
     "scatter": scatter,
     "sort": sort,
 }
-"""Primitive -> its value; leaves and views have none of their own."""
+"""Primitive -> its value; leaves, views and lookups have none of their own."""

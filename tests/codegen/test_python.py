@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from gnomon.codegen.python import exact
 from gnomon.dtypes import bfloat16, float32, float64, int64
-from gnomon.ir.node import Arena, Graph, Node
+from gnomon.errors import IndexOutOfBounds
+from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import constant
 from gnomon.ops.interpret import interpret_graph
+from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import reduce
 from gnomon.passes.grad import gradients
 from gnomon.runtime import device
@@ -137,13 +139,16 @@ def test_regions_are_opened_by_the_oracle_too():
     assert np.array_equal(found, np.full((3, 5), 2, np.float32))
 
 
-def test_a_position_outside_its_axis_is_brought_to_the_nearest_inside():
+@pytest.mark.parametrize("position", [-1, 4])
+def test_a_position_outside_its_axis_is_refused_by_both(position: int):
     arena = Arena()
-    x, index = arena.input((4,), float32), arena.input((3,), int64)
-    y: Node = arena.node("gather", (x, index), spec="a,z->z")
-    arrays = [np.arange(4, dtype=np.float32), np.array([-5, 2, 9])]
+    x, index = arena.input((4,), float32), arena.input((1,), int64)
+    graph = Graph([x, index], [gather("a,z->z", x, index)])
+    arrays = [np.arange(4, dtype=np.float32), np.array([position])]
 
-    agree(Graph([x, index], [y]), arrays)
+    for way in (exact, run):
+        with pytest.raises(IndexOutOfBounds, match="gather"):
+            way(graph, arrays)
 
 
 def test_settings_of_a_test_do_not_outlive_it():
