@@ -2,6 +2,7 @@
 
 inline      regions open, except those a hand-written kernel claims
 legalize    what kernels cannot compute becomes what they can
+simplify    rewrites that keep every bit
 partition   which nodes share a kernel, which are stored
 generate    a kernel each, equal ones once
 place       buffers share memory, barriers where threads must wait
@@ -11,19 +12,21 @@ load        machine code from the disk or the compiler
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import addressof, c_int64
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from math import prod
+from time import perf_counter
 
 from gnomon.codegen.calls import OPAQUE, is_claimed
 from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
 from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.ir.node import Graph, Node
-from gnomon.ir.provenance import Site, inherit, union
+from gnomon.ir.provenance import inherit
+from gnomon.ir.show import log
+from gnomon.listing import Kernel, listing
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
 from gnomon.passes.simplify import simplify
@@ -38,30 +41,6 @@ from gnomon.settings import Settings, current
 
 ALONE = 1 << 15
 """Programs that touch fewer elements than this run on their caller: waking others takes longer."""
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One call of a program: its code, the nodes behind its buffers, and what it was made of."""
-
-    name: str
-    code: Code
-    buffers: tuple[Node, ...]
-    outputs: int
-    size: int | None
-    """The run-time size of a flat kernel."""
-    nodes: tuple[Node, ...]
-    flops: int
-    checks: int = 0
-    """How many positions it checks."""
-
-    @property
-    def sites(self) -> tuple[Site, ...]:
-        """The user lines that the kernel serves, the last result's first."""
-        found: tuple[Site, ...] = ()
-        for node in reversed(self.nodes):
-            found = union(found, node.sites)
-        return found
 
 
 class Executable:
@@ -84,14 +63,20 @@ class Executable:
         )
         self.program = Program(steps, cpu.load(codes), needs)
 
+    def explain(self) -> str:
+        """The program as text: a line per kernel with the line that asked for it, sums, memory."""
+        return listing(self.kernels, self.memory)
+
     def run(self, inputs: Sequence[Buffer]) -> list[Buffer]:
         """Run on row-major inputs; gives new buffers, or an input's own where it is a result."""
+        start = perf_counter()
         made = [Buffer(n) for n in self._sizes]
         report = c_int64(0)
         outputs = [*(x.address for x in made), addressof(report)]
         self.program.run([x.address for x in inputs], outputs)
         if report.value:
             self._refuse(self._checked[report.value - 1])
+        log(1, lambda: f"run: {len(self.kernels)} kernels, {self.memory.total} bytes{since(start)}")
         return [made[k] if fresh else inputs[k] for fresh, k in self._returns]
 
     def _refuse(self, kernel: Kernel) -> None:
@@ -173,11 +158,34 @@ _lock = threading.Lock()
 
 def compile_graph(graph: Graph, settings: Settings) -> Executable:
     """All passes, in order."""
-    flat = inline(graph, is_claimed if settings.claim else lambda node: False)
-    flat = simplify(legalize(flat))
+    start = perf_counter()
+    claimed = is_claimed if settings.claim else lambda node: False
+    flat = shown("inline", graph, lambda g: inline(g, claimed))
+    flat = shown("legalize", flat, legalize)
+    flat = shown("simplify", flat, simplify)
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
-        kernels = generate(Partition(flat, settings.fuse))
-    return Executable(flat, kernels, Placement(flat, kernels))
+        partition = Partition(flat, settings.fuse)
+        log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
+        kernels = generate(partition)
+    made = Executable(flat, kernels, Placement(flat, kernels))
+    for kernel in {k.code.symbol: k for k in kernels}.values():
+        log(4, lambda kernel=kernel: kernel.code.text, kernel.name)
+    log(2, lambda: listing(kernels, made.memory, settings.debug_only))
+    log(1, lambda: f"compile: {len(graph.nodes)} nodes -> {len(kernels)} kernels{since(start)}")
+    return made
+
+
+def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:
+    """A graph after a pass, which the debug dial tells of."""
+    start = perf_counter()
+    made = step(graph)
+    log(3, lambda: f"{name}: {len(graph.nodes)} -> {len(made.nodes)} nodes{since(start)}", name)
+    return made
+
+
+def since(start: float) -> str:
+    """The time that something took, as the end of a line."""
+    return f", {1e3 * (perf_counter() - start):.3g} ms"
 
 
 def generate(partition: Partition) -> list[Kernel]:

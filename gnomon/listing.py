@@ -1,0 +1,117 @@
+"""The kernels of a compiled program, also as text: what each is made of, who asked for it.
+
+Not how long they take: times belong to the profiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gnomon.codegen.loops import Code
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import Site, union
+from gnomon.schedule.memory import MemoryPlan
+
+__all__ = ["Kernel", "listing"]
+
+MOST_SHAPES = 4
+"""Operands of a kernel that are written out; an optimizer's has hundreds."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One call of a program: its code, the nodes behind its buffers, and what it was made of."""
+
+    name: str
+    code: Code
+    buffers: tuple[Node, ...]
+    outputs: int
+    size: int | None
+    """The run-time size of a flat kernel."""
+    nodes: tuple[Node, ...]
+    flops: int
+    checks: int = 0
+    """How many positions it checks."""
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The user lines that the kernel serves, the last result's first."""
+        found: tuple[Site, ...] = ()
+        for node in reversed(self.nodes):
+            found = union(found, node.sites)
+        return found
+
+
+def listing(kernels: Sequence[Kernel], memory: MemoryPlan, only: str = "") -> str:
+    """A program's sums, then its kernels in the order in which they run; `only` picks by name."""
+    rows = [row(kernel) for kernel in kernels if only in kernel.name]
+    return "\n".join([summary(kernels, memory), *aligned(rows)])
+
+
+def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
+    """One line about a program."""
+    codes = len({k.code.symbol for k in kernels})
+    return (
+        f"{count(len(kernels), 'kernel')} of {count(codes, 'code')}; "
+        f"{scaled(sum(k.flops for k in kernels))} flop, "
+        f"{scaled(sum(map(traffic, kernels)))} bytes read or written; "
+        f"{scaled(memory.total)} bytes of memory in between, {scaled(memory.bound)} at least"
+    )
+
+
+def row(kernel: Kernel) -> tuple[str, ...]:
+    """What is told of one kernel."""
+    given = shapes(kernel.buffers[kernel.outputs :])
+    made = shapes(kernel.buffers[: kernel.outputs])
+    work = f"{scaled(kernel.flops)} flop", f"{scaled(traffic(kernel))} B"
+    return kernel.name, *work, f"{given} -> {made}".lstrip(), where(kernel)
+
+
+def where(kernel: Kernel) -> str:
+    """The first user line behind a kernel, from the present folder if it is below."""
+    if not kernel.sites:
+        return ""
+    more = f" and {len(kernel.sites) - 1} more" if len(kernel.sites) > 1 else ""
+    return str(kernel.sites[0]).removeprefix(f"{Path.cwd()}/") + more
+
+
+def shapes(nodes: tuple[Node, ...]) -> str:
+    """Dtypes and shapes of operands, the first few."""
+    told = [f"{x.dtype.name}[{', '.join(map(str, x.shape))}]" for x in nodes[:MOST_SHAPES]]
+    left = len(nodes) - len(told)
+    return " ".join([*told, f"and {left} more"] if left else told)
+
+
+def traffic(kernel: Kernel) -> int:
+    """The bytes of a kernel's operands and results, each once."""
+    return sum(x.size * x.dtype.itemsize for x in kernel.buffers)
+
+
+def count(number: int, what: str) -> str:
+    """A number of things.
+
+    >>> count(1, "kernel"), count(0, "kernel")
+    ('1 kernel', '0 kernels')
+    """
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def scaled(number: float) -> str:
+    """A number in three digits or so.
+
+    >>> scaled(0), scaled(640), scaled(24_600), scaled(3_210_000_000)
+    ('0', '640', '24.6k', '3.21G')
+    """
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= 0.9995 * size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.3g}"
+
+
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as lines whose columns stand under each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = ((text.ljust(width) for text, width in zip(r, widths, strict=True)) for r in rows)
+    return ["  " + "  ".join(line).rstrip() for line in cells]
