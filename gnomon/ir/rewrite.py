@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import inherit
+from gnomon.ir.show import log
 
 Match = dict[str, Node]
 Guard = Callable[..., bool]
@@ -158,5 +159,6 @@ def rewrite(graph: Graph, step: Callable[[Node], Node | None]) -> Graph:
 def settled(node: Node, step: Callable[[Node], Node | None]) -> Node:
     """A node after all steps that apply."""
     while (better := step(node)) is not None:
+        log(5, lambda was=node, now=better: f"rewrite: {was!r} -> {now!r}", "rewrite")
         node = better
     return node

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gnomon.dtypes import float32
+from gnomon.ir.node import Arena, Graph
 from gnomon.ir.show import log
+from gnomon.passes.simplify import simplify
 from gnomon.settings import override
 
 pytestmark = pytest.mark.unit
@@ -36,3 +39,13 @@ def test_a_name_is_asked_for_by_any_part_of_it(capsys):
         log(1, lambda: "the whole program")
 
     assert capsys.readouterr().err == "a kernel\nthe whole program\n"
+
+
+def test_the_highest_level_shows_each_rewrite(capsys):
+    x = Arena().input((2,), float32)
+
+    with override(debug=5):
+        simplify(Graph([x], [-(-x)]))
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("rewrite: ")
