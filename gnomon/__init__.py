@@ -28,6 +28,7 @@ from gnomon.dtypes import (
     uint64,
 )
 from gnomon.dtypes import bool_ as bool
+from gnomon.jit import compile
 from gnomon.tensor import autograd
 from gnomon.tensor import einops as _einops
 from gnomon.tensor.autograd import (

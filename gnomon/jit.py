@@ -1,11 +1,260 @@
-"""gn.compile: a function captured once per signature, replayed as one program."""
+"""gn.compile: a function captured once per signature and replayed as one program.
+
+A replay checks guards and makes one native call. Results that still want gradients become one
+region of the graph outside instead, whose gradient is derived as any region's. How a function is
+captured is in gnomon/tensor/capture.py; which Python values it depends on, in gnomon/tensor/guards.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from gnomon.compile import Executable, build
+from gnomon.errors import ArgumentError
+from gnomon.ir.node import Node
+from gnomon.ops.registry import Call, Traced
+from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
+from gnomon.tensor.guards import Guard, flatten, guard_of, signature_of, unflatten
+from gnomon.tensor.state import Storage, leaf, note, state
+from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap, write
 
-def compile(function: Callable, **options: Any) -> Callable:
-    """A function that is captured once per signature and replayed as one program."""
-    return function
+OPTIONS = {
+    "fullgraph": (True, False),
+    "dynamic": (None, False),
+    "backend": ("gnomon", "inductor"),
+    "mode": (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"),
+    "options": (None,),
+    "disable": (False, True),
+}
+"""What PyTorch's compile takes, and the values that mean something here."""
+
+
+class Program:
+    """One captured signature: its graph, where inputs come from and where outputs go."""
+
+    def __init__(self, name: str, capture: Capture, tree: Any, results: list[Tensor]) -> None:
+        self.tree, self.guards, self.draws = tree, capture.guards, capture.draws
+        nodes = [node_of(t) for t in results]
+        self.tracked = [t.requires_grad for t in results]
+        self.released = [t._storage.released for t in results]
+        self.written = [(s, capture.reads.get(s)) for s in capture.written()]
+        self.grads = [(t, g) for t, g in capture.grads.values()]
+        made = [g for _, g in self.grads if g is not None]
+        known = [t._storage for t in (*results, *made)]
+        self.escaped = capture.escaped(known)
+        outputs = [
+            *nodes,
+            *(capture.nodes[s] for s, _ in self.written),
+            *(raw(g) for g in made),
+            *(s.node for s in self.escaped),
+        ]
+        self.graph, used = capture.close(outputs) if outputs else (None, [])
+        self.reads: list[Read] = [capture.reader(node) for node in used]
+        self.differentiable = any(
+            wanted and not released
+            for wanted, released in zip(self.tracked, self.released, strict=True)
+        )
+        self.name = f"{name}.compiled"
+
+    @functools.cached_property
+    def executable(self) -> Executable:
+        """The machine code."""
+        return build(self.graph)
+
+    @functools.cached_property
+    def region(self) -> Traced:
+        """The same as an operation of the graph outside."""
+        return Traced(self.name, self.graph, Call((), ()), True)
+
+    def holds(self) -> bool:
+        """Whether what the capture took for granted still holds."""
+        return all(read() == value for read, value in self.guards)
+
+    def run(self, arguments: Sequence[Tensor]) -> Any:
+        """Replay: new results, and all writes done."""
+        if self.graph is None:
+            return unflatten(self.tree, [])
+        inputs = [read(arguments) for read in self.reads]
+        for generator, count in self.draws.items():
+            generator.count += count
+        values = self._nodes(inputs) if self.differentiable and state.grad else self._leaves(inputs)
+        return self._place(values, arguments)
+
+    def _leaves(self, inputs: Sequence[Tensor]) -> list[Node]:
+        """The outputs, computed now by one native call."""
+        buffers = self.executable.run(values_of(inputs))
+        pairs = zip(self.graph.outputs, buffers, strict=True)
+        return [leaf(x.shape, x.dtype, buffer) for x, buffer in pairs]
+
+    def _nodes(self, inputs: Sequence[Tensor]) -> list[Node]:
+        """The outputs as results of one region, pending."""
+        if not inputs:
+            return self._leaves(inputs)
+        return list(self.region.emit(tracked_nodes(inputs)))
+
+    def _place(self, values: list[Node], arguments: Sequence[Tensor]) -> Any:
+        """Put outputs where they belong."""
+        count = len(self.tracked)
+        results = [
+            self._result(node, *flags)
+            for node, *flags in zip(values[:count], self.tracked, self.released, strict=True)
+        ]
+        rest = iter(values[count:])
+        for storage, read in self.written:
+            put(storage if read is None else None, read, arguments, settled(next(rest)))
+        for tensor, made in self.grads:
+            tensor.grad = None if made is None else wrap(settled(next(rest)))
+        for storage in self.escaped:
+            storage.node = settled(next(rest))
+            note(storage)
+        return unflatten(self.tree, results)
+
+    def _result(self, node: Node, tracked: bool, released: bool) -> Tensor:
+        """A new tensor for a result."""
+        made = wrap(node if tracked else settled(node), tracked and state.grad)
+        made._storage.released = released
+        return made
+
+
+def settled(node: Node) -> Node:
+    """A node behind which no gradient looks."""
+    return node if node.value is not None else detached(node)
+
+
+def put(
+    storage: Storage | None, read: Read | None, arguments: Sequence[Tensor], node: Node
+) -> None:
+    """Write an output to the storage that it belongs to."""
+    target = None if read is None else read(arguments)
+    if target is not None and target._view is not None:
+        before, state.grad = state.grad, False
+        try:
+            write(target, node, False)
+        finally:
+            state.grad = before
+        return
+    (storage if target is None else target._storage).set(node)
+
+
+class Compiled:
+    """A function that is captured once per signature and replayed."""
+
+    def __init__(self, function: Callable, name: str) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.function, self.name = function, name
+        self.programs: dict[tuple, list[tuple[Guard, Program]]] = {}
+        self.turns: dict[tuple, threading.RLock] = {}
+        self.lock = threading.Lock()
+        self.captures = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result, by the program of this call's signature."""
+        if state.capture is not None:
+            return self.function(*args, **kwargs)
+        arguments: list[Tensor] = []
+        tree = flatten((args, kwargs), arguments)
+        key = (tree, tuple(signature_of(t) for t in arguments), state.grad)
+        program = self._find(key)
+        if program is None:
+            with self.lock:
+                turn = self.turns.setdefault(key, threading.RLock())
+            with turn:
+                program = self._find(key) or self._capture(key, arguments)
+        return program.run(arguments)
+
+    def _find(self, key: tuple) -> Program | None:
+        """The program of a signature whose guards hold."""
+        for guard, program in self.programs.get(key, ()):
+            if guard.holds() and program.holds():
+                return program
+        return None
+
+    def _capture(self, key: tuple, arguments: list[Tensor]) -> Program:
+        """Run the function on placeholders and keep what it did."""
+        capture, guard = Capture(arguments), guard_of(self.function)
+        stand_ins = [stand_in(capture, k, t) for k, t in enumerate(arguments)]
+        with capture.running():
+            args, kwargs = unflatten(key[0], stand_ins)
+            found: list[Tensor] = []
+            tree = flatten(self.function(*args, **kwargs), found)
+            del args, kwargs
+            program = Program(self.name, capture, tree, found)
+        self.captures += 1
+        self.programs[key] = [*self.programs.get(key, ()), (guard, program)]
+        return program
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else functools.partial(self, owner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("function", "programs"):
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
+    def kernels(self) -> list[Any]:
+        """The kernels of every program so far: name, lines, buffers, flops."""
+        return [k for p in self._all() for k in p.executable.kernels]
+
+    def explain(self) -> str:
+        """What was captured: per signature the inputs, outputs, kernels and the lines they serve."""
+        lines = []
+        for program in self._all():
+            graph = program.graph
+            lines.append(
+                f"{program.name}: {len(graph.inputs)} inputs, {len(graph.outputs)} outputs"
+            )
+            for kernel in program.executable.kernels:
+                sites = ", ".join(str(site) for site in kernel.sites[:3])
+                lines.append(f"  {kernel.name}: {kernel.flops} flops   [{sites}]")
+        return "\n".join(lines)
+
+    def _all(self) -> list[Program]:
+        """Every program that computes something."""
+        found = [p for entries in self.programs.values() for _, p in entries]
+        return [p for p in found if p.graph is not None]
+
+
+def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
+    """What the function sees of an argument while it is captured."""
+
+    def read(arguments: Sequence[Tensor]) -> Tensor:
+        return arguments[number]
+
+    if tensor._view is None:
+        capture.reads.setdefault(tensor._storage, read)
+        return tensor
+    # a view is passed by value: which part of its storage it shows is not part of the program
+    made = tensor.__class__.__new__(tensor.__class__)
+    storage = Storage(raw(tensor), tensor.requires_grad)
+    made._storage, made._rare, made._requires = storage, None, False
+    made._view = None if tensor.requires_grad else View((), None, True)
+    capture.reads[storage] = read
+    return made
+
+
+def compile(function: Any = None, /, **options: Any) -> Any:  # noqa: A001 - PyTorch's name
+    """Capture a function or module once per signature, and replay it as one program.
+
+    Branching on a tensor's value is an error that names the line: use gn.where, gn.cond,
+    gn.while_loop or gn.scan.
+    """
+    check_options(options)
+    if function is None:
+        return functools.partial(compile, **options)
+    if options.get("disable"):
+        return function
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return Compiled(function, name)
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse what has no meaning here."""
+    for name, value in options.items():
+        if name not in OPTIONS:
+            raise ArgumentError(f"compile: no option {name!r}. It takes {', '.join(OPTIONS)}.")
+        if value not in OPTIONS[name]:
+            allowed = ", ".join(map(repr, OPTIONS[name]))
+            raise ArgumentError(f"compile: {name} must be one of {allowed}: got {value!r}.")

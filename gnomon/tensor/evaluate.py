@@ -14,6 +14,7 @@ from gnomon.dtypes import DType
 from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, Shape, copy_into
 from gnomon.ir.operators import constant
+from gnomon.ir.provenance import user_site
 from gnomon.ops.primitives import expand
 from gnomon.passes.grad import depends_on, pull_back
 from gnomon.runtime.buffer import Buffer
@@ -119,7 +120,7 @@ def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:
             raise TraceError(
                 "evaluate: this value is only known when the compiled function runs. Inside "
                 "gn.compile use gn.where, gn.cond, gn.while_loop or gn.scan, "
-                f"or return the tensor.   [{node.sites[0] if node.sites else 'no line'}]"
+                f"or return the tensor.   [{user_site()}]"
             )
     return roots
 

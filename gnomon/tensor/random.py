@@ -203,12 +203,16 @@ def multinomial(
 # tensors that draw into themselves
 
 
-def fill(tensor: Tensor, name: str, generator: Generator | None, *bounds: float) -> Tensor:
-    """Write a draw of floats to a tensor."""
+def fill(
+    tensor: Tensor, name: str, generator: Generator | None, shift: float, scale: float
+) -> Tensor:
+    """Write a draw of floats, times scale, plus shift, to a tensor."""
     if not tensor.dtype.is_floating_point:
         raise DtypeError(f"{name}: draws floats: got {tensor.dtype.name}.")
-    made = draw(name, (tuple(tensor.shape), *map(float, bounds)), generator, dtype=tensor.dtype)
-    return write_result(tensor, made, name)
+    made = draw(name, (tuple(tensor.shape),), generator, dtype=tensor.dtype)
+    # as values, not as constants: then one kernel draws for every bound and every size
+    numbers = from_array(np.array([scale, shift], tensor.dtype.numpy))
+    return write_result(tensor, made * numbers[0] + numbers[1], name)
 
 
 @method
@@ -216,7 +220,7 @@ def uniform_(
     self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Take numbers spread evenly over [from, to)."""
-    return fill(self, "random_uniform", generator, from_, to)
+    return fill(self, "random_uniform", generator, from_, to - from_)
 
 
 @method

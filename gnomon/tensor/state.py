@@ -48,6 +48,9 @@ class Storage:
 
     def set(self, node: Node) -> None:
         """Replace the value; every alias sees it."""
+        if state.capture is not None and self.node.arena is not state.arena:
+            state.capture.assign(self, node)
+            return
         self.node = node
         self.version += 1
         note(self)

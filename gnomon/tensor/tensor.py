@@ -294,8 +294,14 @@ def leaf_node(tensor: Tensor) -> Node:
         node = raw(tensor)
     if kept.source is node:
         return kept.leaf
-    free = node.op == "input" and node.watch is None
-    made = node if free else node.arena.unique("detach", node)
+    if node.op == "input" and node.watch is None:
+        node.watch = [ref(tensor)]
+    if node.op == "input" and any(found() is tensor for found in node.watch):
+        return node
+    if node.op == "input" and state.capture is not None:
+        made = state.capture.placeholder(tensor, lambda _: tensor)
+    else:
+        made = node.arena.unique("detach", node)
     made.watch = [ref(tensor)]
     kept.source, kept.leaf = node, made
     return made

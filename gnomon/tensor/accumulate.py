@@ -1,0 +1,111 @@
+"""gn.accumulate: a step's gradients from its rows in several turns, with the bits of one turn.
+
+The loss is written once, over all rows; what divides it is gnomon/passes/accumulate.py. Plain
+repeated backward() adds gradients as PyTorch does, and has other bits for other numbers of turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import inherit
+from gnomon.passes.accumulate import turns_of
+from gnomon.passes.grad import pull_back
+from gnomon.passes.segments import apart, between
+from gnomon.tensor.autograd import enable_grad, gather, observe, release, seeds_of, watched
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, raw, wrap
+
+__all__ = ["accumulate"]
+
+
+def accumulate(loss_fn: Callable[[Any], Tensor], batch: Any, *, microbatches: int) -> Tensor:
+    """Gather the gradients of loss_fn(batch), computed from equal blocks of rows in turns.
+
+    Gives the loss. The batch is a tensor, or a tuple, list or dict of tensors whose axis 0 is rows.
+    Memory for activations is that of one turn; gradients and loss have the same bits for every
+    number of microbatches, a power of two. A mean in the loss divides by all rows.
+    """
+    rows = [raw(t) for t in tensors_of(batch)]
+    check(rows, microbatches)
+    if state.capture is None:
+        evaluate(rows)
+    with enable_grad():
+        loss = loss_fn(batch)
+    seeds = seeds_of([loss], [None], False)
+    waiting = watched(seeds)
+    found = zip(waiting, pull_back(seeds, list(waiting), observe), strict=True)
+    gradients = {node: g for node, g in found if g is not None}
+    roots = [raw(loss), *gradients.values()]
+    total, *sums = roots if microbatches == 1 else in_turns(roots, rows, microbatches)
+    release([loss], False)
+    for node, gradient in zip(gradients, sums, strict=True):
+        for tensor in waiting[node]:
+            if tensor._requires:
+                gather(tensor, gradient, False)
+    return wrap(total)
+
+
+def tensors_of(batch: Any) -> Iterator[Tensor]:
+    """The tensors of a nested value."""
+    if isinstance(batch, Tensor):
+        yield batch
+    elif isinstance(batch, (list, tuple, dict)):
+        for part in batch.values() if isinstance(batch, dict) else batch:
+            yield from tensors_of(part)
+
+
+def check(rows: Sequence[Node], microbatches: int) -> None:
+    """Refuse what has no rows, or not equally many."""
+    counts = sorted({x.shape[0] if x.shape else 0 for x in rows})
+    if len(counts) != 1 or not counts[0]:
+        raise ArgumentError(
+            f"accumulate: the batch's tensors must have equally many rows: got {counts}. "
+            "Pass what has none through the loss function's closure."
+        )
+    if microbatches < 1 or counts[0] % microbatches:
+        raise ArgumentError(
+            f"accumulate: {microbatches} microbatches do not divide {counts[0]} rows."
+        )
+
+
+def in_turns(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> list[Node]:
+    """The roots in turns; outside a capture every turn is computed before the next one begins."""
+    leaves = list(leaves_of(roots, rows))
+    graph = apart(leaves, roots)
+    turns = turns_of(graph, [0 if x in rows else None for x in leaves], microbatches)
+    known = dict(zip(turns.graph.inputs, leaves, strict=True))
+    for reads, sums in zip(turns.reads, turns.sums, strict=True):
+        for nodes in (reads, sums):
+            made = rebuilt(nodes, known)
+            if state.capture is None:
+                evaluate(made)
+    return rebuilt(turns.graph.outputs, known)
+
+
+def leaves_of(roots: Sequence[Node], rows: Sequence[Node]) -> Iterator[Node]:
+    """What the roots are computed from: the rows, values, and inputs of a capture."""
+    seen: set[Node] = set()
+    stack = list(reversed(roots))
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in rows or node.value is not None or node.op == "input":
+            yield node
+        else:
+            stack.extend(reversed(node.inputs))
+
+
+def rebuilt(nodes: Sequence[Node], known: dict[Node, Node]) -> list[Node]:
+    """Nodes of a graph in this thread's arena, each with its lines."""
+    for node in between(nodes, known):
+        with inherit(node.sites):
+            inputs = tuple(known[x] for x in node.inputs)
+            known[node] = state.arena.node(node.op, inputs, **node.params)
+    return [known[node] for node in nodes]

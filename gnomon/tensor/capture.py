@@ -1,0 +1,176 @@
+"""Capture: a function's graph, taken by running it once on placeholders.
+
+What it reads from outside (arguments, parameters, gradients, options, random draws) becomes an input
+with a way to read it again; what it writes becomes an output with a place to put it. Nothing that
+other threads can see is touched while the function runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
+
+from gnomon.dtypes import float64, int64, uint32
+from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.state import KEPT_REFERENCES, Storage, state
+from gnomon.tensor.tensor import Tensor, from_array, node_of, rare, raw, wrap
+
+Read = Callable[[Sequence[Tensor]], Tensor]
+"""Gives the tensor that an input stands for, from the arguments of a replay."""
+
+
+class Capture:
+    """What one thread has seen of a function that it captures."""
+
+    def __init__(self, arguments: Sequence[Tensor]) -> None:
+        self.arena = Arena()
+        self.arguments = arguments
+        self.inputs: dict[Node, Read] = {}
+        self.nodes: dict[Storage, Node] = {}
+        self.first: dict[Storage, Node] = {}
+        self.reads: dict[Storage, Read] = {}
+        self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.guards: list[tuple[Callable[[], Hashable], Hashable]] = []
+        self.draws: dict[Any, int] = {}
+        self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
+        self.pending: list[ref[Storage]] = []
+
+    # entering and leaving
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """This thread builds into the capture."""
+        before = (state.arena, state.images, state.pending, state.sweep_at, state.capture)
+        state.arena, state.images, state.pending = self.arena, WeakKeyDictionary(), self.pending
+        state.sweep_at, state.capture = 1 << 62, self
+        try:
+            yield
+        finally:
+            self.pending = state.pending
+            state.arena, state.images, state.pending, state.sweep_at, state.capture = before
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """For a moment, tensors are ordinary ones with values."""
+        before = (state.arena, state.pending)
+        state.arena, state.pending, state.capture = Arena(), [], None
+        state.sweep_at = KEPT_REFERENCES
+        try:
+            yield
+        finally:
+            state.arena, state.pending = before
+            state.capture, state.sweep_at = self, 1 << 62
+
+    # what comes from outside
+
+    def placeholder(self, tensor: Tensor, read: Read) -> Node:
+        """A new input."""
+        node = tensor._storage.node
+        made = self.arena.input(node.shape, node.dtype)
+        self.inputs[made] = read
+        return made
+
+    def claim(self, storage: Storage) -> Node:
+        """A storage's node here; a storage from outside becomes an input when it is first read."""
+        found = self.nodes.get(storage)
+        if found is None:
+            found = self.arena.input(storage.node.shape, storage.node.dtype)
+            self.nodes[storage] = self.first[storage] = found
+            self.inputs[found] = self.reads.get(storage) or (lambda _: whole(storage))
+        return found
+
+    def assign(self, storage: Storage, node: Node) -> None:
+        """Write to a storage from outside: it is done for real by every replay."""
+        self.claim(storage)
+        self.nodes[storage] = node
+
+    def number(self, read: Callable[[], float]) -> Tensor:
+        """A float64 number that every replay reads again."""
+        made = self.arena.input((), float64)
+        self.inputs[made] = lambda _: from_array(np.asarray(read(), np.float64))
+        return wrap(made)
+
+    def guard(self, read: Callable[[], Hashable]) -> None:
+        """Replay only while `read()` gives what it gives now."""
+        self.guards.append((read, read()))
+
+    def draw(self, generator: Any) -> tuple[Tensor, Tensor]:
+        """The key words and the number of the next draw of a generator."""
+        if generator not in self.keys:
+            words, number = self.arena.input((2,), uint32), self.arena.input((), int64)
+            self.inputs[words] = lambda _: from_array(generator.words)
+            self.inputs[number] = lambda _: from_array(np.asarray(generator.count, np.int64))
+            self.keys[generator] = (wrap(words), wrap(number))
+        drawn = self.draws.get(generator, 0)
+        self.draws[generator] = drawn + 1
+        words, number = self.keys[generator]
+        return words, (number + drawn).to(uint32)
+
+    # gradients are attributes: reading and writing one is remembered
+
+    def read_grad(self, tensor: Tensor) -> Tensor | None:
+        """A tensor's gradient here."""
+        if id(tensor) in self.grads:
+            return self.grads[id(tensor)][1]
+        found = None if tensor._rare is None else tensor._rare.grad
+        if found is None or found._storage.node.arena is not self.arena:
+            self.guard(lambda: tensor._rare is None or tensor._rare.grad is None)
+        if found is not None and found._view is None:
+            self.reads.setdefault(found._storage, lambda _: rare(tensor).grad)
+        return found
+
+    def write_grad(self, tensor: Tensor, value: Tensor | None) -> None:
+        """Set a tensor's gradient: it is done for real by every replay."""
+        self.grads[id(tensor)] = (tensor, value)
+
+    # the graph
+
+    def reader(self, node: Node) -> Read:
+        """How to read an input again: as the leaf that waits for its gradient, if one does."""
+        read = self.inputs[node]
+        leaf = node.watch[0]() if node.watch else None
+        if leaf is None or leaf._storage in self.reads:
+            return read
+        return lambda _: leaf
+
+    def written(self) -> list[Storage]:
+        """Storages from outside that were given another value."""
+        return [s for s, node in self.nodes.items() if node is not self.first[s]]
+
+    def escaped(self, kept: Sequence[Storage]) -> list[Storage]:
+        """Storages that were made here and that somebody still holds after the function returned."""
+        known = {id(s) for s in kept}
+        found = [reference() for reference in self.pending]
+        return [s for s in dict.fromkeys(found) if s is not None and id(s) not in known]
+
+    def close(self, outputs: Sequence[Node]) -> tuple[Graph, list[Node]]:
+        """The graph to the outputs in an arena of its own, and the inputs that it reads."""
+        used = [node for node in topological(outputs) if node in self.inputs]
+        arena = Arena()
+        known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in used}
+        images = list(known.values())
+        return Graph(images, copy_into(arena, outputs, known)), used
+
+
+def whole(storage: Storage) -> Tensor:
+    """A tensor that shows all of a storage."""
+    made = Tensor.__new__(Tensor)
+    made._storage, made._view, made._rare, made._requires = storage, None, None, False
+    return made
+
+
+def values_of(tensors: Sequence[Tensor]) -> list[Any]:
+    """The buffers of tensors; what is pending among them is computed together."""
+    nodes = [raw(t) for t in tensors]
+    evaluate([node for node in nodes if node.value is None])
+    return [node.value for node in nodes]
+
+
+def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:
+    """The nodes of tensors as inputs of an operation that gradients pass."""
+    return [node_of(t) for t in tensors]
