@@ -8,6 +8,7 @@ by the global count because it was built over all rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
@@ -23,15 +24,27 @@ TURNS = "time"
 """The mesh axis whose ranks are turns."""
 
 
+@dataclass(frozen=True)
+class Turns:
+    """A program in turns: one graph, and per turn what it reads first and the sums it ends with."""
+
+    graph: Graph
+    reads: tuple[tuple[Node, ...], ...]
+    sums: tuple[tuple[Node, ...], ...]
+
+
 def accumulate(graph: Graph, rows: Sequence[int | None], microbatches: int) -> Graph:
-    """The same program, computed in equal blocks of rows, one after the other.
+    """The same program, computed in equal blocks of rows, one after the other."""
+    return graph if microbatches == 1 else turns_of(graph, rows, microbatches).graph
+
+
+def turns_of(graph: Graph, rows: Sequence[int | None], microbatches: int) -> Turns:
+    """A program in turns over equal blocks of rows.
 
     rows says for each input along which axis its rows lie, or None for what all turns share.
     Gradients are summed in canonical order: their bits do not depend on how many turns there are.
     """
-    if microbatches == 1:
-        return graph
-    if microbatches & (microbatches - 1):
+    if microbatches < 1 or microbatches & (microbatches - 1):
         raise LayoutError(
             f"accumulate: microbatches must be a power of two: got {microbatches}. "
             "Other numbers would cut the sums inside a subtree."
@@ -42,7 +55,7 @@ def accumulate(graph: Graph, rows: Sequence[int | None], microbatches: int) -> G
     return in_turns(turn.graph, graph.inputs, lying, microbatches)
 
 
-def in_turns(turn: Graph, inputs: Sequence[Node], lying: Sequence[Placement], count: int) -> Graph:
+def in_turns(turn: Graph, inputs: Sequence[Node], lying: Sequence[Placement], count: int) -> Turns:
     """One graph that takes all turns; what does not depend on the turn is built once."""
     arena = Arena()
     *leaves, number = turn.inputs
@@ -56,7 +69,18 @@ def in_turns(turn: Graph, inputs: Sequence[Node], lying: Sequence[Placement], co
             continue
         with inherit(node.sites):
             images[node] = turned(arena, node, [images[x] for x in node.inputs], count)
-    return Graph(whole, [images[x][0] for x in turn.outputs])
+    split = [leaf for leaf, p in zip(leaves, lying, strict=True) if isinstance(p, Split)]
+    ends = [x.inputs[0] for x in turn if is_meeting(x)]
+    return Turns(
+        Graph(whole, [images[x][0] for x in turn.outputs]),
+        tuple(tuple(images[x][k] for x in split) for k in range(count)),
+        tuple(tuple(images[x][k] for x in ends) for k in range(count)),
+    )
+
+
+def is_meeting(node: Node) -> bool:
+    """Whether turns come together here."""
+    return node.op in COLLECTIVES and node.params["mesh"] == TURNS
 
 
 def stretch(x: Node, placement: Placement, turn: int, count: int) -> Node:
@@ -76,7 +100,7 @@ def stretch(x: Node, placement: Placement, turn: int, count: int) -> Node:
 
 def turned(arena: Arena, node: Node, inputs: list[list[Node]], count: int) -> list[Node]:
     """A node in every turn: the same object where the turn makes no difference."""
-    if node.op in COLLECTIVES and node.params["mesh"] == TURNS:
+    if is_meeting(node):
         return together(node, inputs[0], count)
     if all(x is parts[0] for parts in inputs for x in parts):
         once = arena.node(node.op, tuple(parts[0] for parts in inputs), **node.params)
