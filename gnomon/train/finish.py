@@ -44,7 +44,7 @@ def summarize(trainer: Trainer) -> dict[str, Any]:
         "held_out_bytes": measure.bytes,
         "held_out_tokens": measure.tokens,
         "tokens_per_s": trainer.tokens_per_s,
-        "seconds_per_step": trainer.watch.stepping / max(1, trainer.watch.steps),
+        "seconds_per_step": trainer.watch.seconds_per_step,
         "compile_s": trainer.watch.compiling,
         "kernels": trainer.step.kernels,
         "steps": trainer.config.train.steps,
@@ -105,8 +105,8 @@ def show(progress: Progress, sample: str) -> None:
 def how_to_resume(trainer: Trainer) -> str:
     """The line that continues a stopped run."""
     left, watch = trainer.config.train.steps - trainer.done, trainer.watch
-    seconds = f" ({duration(left * watch.seconds_per_step)})" if watch.steps else ""
+    seconds = duration(left * watch.seconds_per_step)
     return (
-        f"saved after step {trainer.done}; {left} steps{seconds} remain. Continue with:\n"
+        f"saved after step {trainer.done}; {left} steps ({seconds}) remain. Continue with:\n"
         f"  gnomon train --resume --set run.dir={trainer.folder}"
     )

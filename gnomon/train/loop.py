@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tokenizers import Tokenizer
 
@@ -20,7 +18,6 @@ from gnomon.errors import CheckpointError, GnomonError
 from gnomon.models.config import flops_per_token
 from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import Qwen3ForCausalLM
-from gnomon.runtime import events
 from gnomon.train import checkpoint as checkpoints
 from gnomon.train.checkpoint import Checkpoint, Saved, to_json
 from gnomon.train.config import Config
@@ -44,24 +41,41 @@ from gnomon.train.text import Text, prepare
 __all__ = ["Trainer", "Watch"]
 
 
+WARMING = 2
+"""The first steps of a process compile: once without the optimizer's state, once with it."""
+
+
 @dataclass
 class Watch:
-    """How long things took: compiling, and steps but the first of this process."""
+    """How long steps took: the first, which compile, and the others."""
 
-    compiling: float = 0.0
+    warming: float = 0.0
+    warmed: int = 0
     stepping: float = 0.0
     steps: int = 0
+    last: float = 0.0
     measuring: float = 0.0
+    """Seconds of the latest look at held-out text."""
 
-    def hear(self, kind: str, fields: Mapping[str, Any]) -> None:
-        """Add up what the runtime says about compiling."""
-        if kind == "compile":
-            self.compiling += fields["seconds"]
+    def count(self, seconds: float) -> None:
+        """Add a step."""
+        self.last = seconds
+        if self.warmed < WARMING:
+            self.warming += seconds
+            self.warmed += 1
+        else:
+            self.stepping += seconds
+            self.steps += 1
 
     @property
     def seconds_per_step(self) -> float:
-        """The mean; infinite before the second step."""
-        return self.stepping / self.steps if self.steps else math.inf
+        """The mean of steps that compile nothing; before there is one, the latest step."""
+        return self.stepping / self.steps if self.steps else self.last
+
+    @property
+    def compiling(self) -> float:
+        """What the first steps took beyond their computing."""
+        return max(0.0, self.warming - self.warmed * self.seconds_per_step)
 
 
 @dataclass
@@ -127,7 +141,6 @@ class Trainer:
 
     def run(self) -> Stop:
         """Take the remaining steps; what comes back says whether somebody asked to stop."""
-        unsubscribe = events.subscribe(self.watch.hear)
         first = self.done
         metrics = Metrics(self.folder, after=first)
         try:
@@ -139,7 +152,6 @@ class Trainer:
                         break
         finally:
             metrics.close()
-            unsubscribe()
         return stop
 
     def take(self, step: int, metrics: Metrics) -> None:
@@ -152,9 +164,7 @@ class Trainer:
         loss, norm = self.step(window, rate)
         seconds = time.perf_counter() - began
         self.refuse_what_is_not_finite(step, loss, norm)
-        if self.step.taken > 1:
-            self.watch.stepping += seconds
-            self.watch.steps += 1
+        self.watch.count(seconds)
         done = step + 1
         row: dict[str, object] = {"step": done, "loss": loss, "learning_rate": rate}
         row |= {"gradient_norm": norm, "tokens": done * math.prod(shape), "seconds": seconds}
@@ -197,14 +207,14 @@ class Trainer:
             tokens_per_s=rate,
             of_peak=flops / self.peak,
             memory=peak_memory(),
-            left=left if math.isfinite(left) else 0.0,
+            left=left,
         )
 
     @property
     def tokens_per_s(self) -> float:
-        """How fast steps of this process read, the first one left out."""
-        train = self.config.train
-        return train.batch_size * train.sequence_length / self.watch.seconds_per_step
+        """How fast steps of this process read, the first ones left out."""
+        train, seconds = self.config.train, self.watch.seconds_per_step
+        return train.batch_size * train.sequence_length / seconds if seconds else 0.0
 
     def save_when(self, done: int, stopping: bool) -> None:
         """Save when it is time, at the end, and when somebody asked to stop."""

@@ -63,4 +63,4 @@ def test_a_step_becomes_kernels(config):
 
     assert step.kernels == 0
     step(WINDOW, 1e-3)
-    assert step.kernels >= 0
+    assert step.kernels > 10
