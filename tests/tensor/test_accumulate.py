@@ -8,7 +8,6 @@ import pytest
 import gnomon as gn
 from gnomon.errors import ArgumentError
 from gnomon.tensor import evaluate
-from gnomon.tensor.accumulate import accumulate
 
 
 def problem(rows: int = 8):
@@ -34,7 +33,7 @@ def bits(*tensors) -> list[bytes]:
 def after(microbatches: int) -> list[bytes]:
     """Loss and gradients."""
     w, bias, loss_of, batch = problem()
-    loss = accumulate(loss_of, batch, microbatches=microbatches)
+    loss = gn.accumulate(loss_of, batch, microbatches=microbatches)
     return bits(loss, w.grad, bias.grad)
 
 
@@ -49,10 +48,10 @@ def test_every_number_of_turns_gives_the_bits_of_a_plain_backward():
 
 def test_gradients_add_to_those_that_are_there():
     w, _, loss_of, batch = problem()
-    accumulate(loss_of, batch, microbatches=2)
+    gn.accumulate(loss_of, batch, microbatches=2)
     once = w.grad.numpy().copy()
 
-    accumulate(loss_of, batch, microbatches=4)
+    gn.accumulate(loss_of, batch, microbatches=4)
 
     np.testing.assert_array_equal(w.grad.numpy(), once + once)
 
@@ -62,7 +61,7 @@ def test_inside_a_compiled_function():
     expected = after(1)
 
     def step(batch):
-        return accumulate(loss_of, batch, microbatches=4)
+        return gn.accumulate(loss_of, batch, microbatches=4)
 
     loss = gn.compile(step)(batch)
 
@@ -72,14 +71,14 @@ def test_inside_a_compiled_function():
 def test_the_loss_is_detached():
     _, _, loss_of, batch = problem()
 
-    assert not accumulate(loss_of, batch, microbatches=2).requires_grad
+    assert not gn.accumulate(loss_of, batch, microbatches=2).requires_grad
 
 
 def test_batches_may_be_dicts_and_pending():
     w = gn.ones((3,), requires_grad=True)
     x = gn.ones((4, 3)) * 2.0
 
-    loss = accumulate(lambda batch: (batch["x"] * w).sum(), {"x": x}, microbatches=2)
+    loss = gn.accumulate(lambda batch: (batch["x"] * w).sum(), {"x": x}, microbatches=2)
 
     assert (loss.item(), w.grad.tolist()) == (24.0, [8.0, 8.0, 8.0])
 
@@ -89,12 +88,12 @@ def test_turns_that_do_not_divide_the_rows_are_refused(rows, turns):
     _, _, loss_of, batch = problem(rows)
 
     with pytest.raises(ArgumentError, match=f"{turns} microbatches do not divide {rows} rows"):
-        accumulate(loss_of, batch, microbatches=turns)
+        gn.accumulate(loss_of, batch, microbatches=turns)
 
 
 def test_tensors_without_equal_rows_are_refused():
     with pytest.raises(ArgumentError, match=r"equally many rows: got \[2, 4\]"):
-        accumulate(lambda b: b[0].sum(), (gn.ones((2, 3)), gn.ones((4, 3))), microbatches=2)
+        gn.accumulate(lambda b: b[0].sum(), (gn.ones((2, 3)), gn.ones((4, 3))), microbatches=2)
 
 
 def test_turns_share_their_programs():
