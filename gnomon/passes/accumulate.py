@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
@@ -35,10 +36,11 @@ class Turns:
 
 def accumulate(graph: Graph, rows: Sequence[int | None], microbatches: int) -> Graph:
     """The same program, computed in equal blocks of rows, one after the other."""
-    return graph if microbatches == 1 else turns_of(graph, rows, microbatches).graph
+    return graph if microbatches == 1 else turns_of(graph, tuple(rows), microbatches).graph
 
 
-def turns_of(graph: Graph, rows: Sequence[int | None], microbatches: int) -> Turns:
+@lru_cache(maxsize=64)
+def turns_of(graph: Graph, rows: tuple[int | None, ...], microbatches: int) -> Turns:
     """A program in turns over equal blocks of rows.
 
     rows says for each input along which axis its rows lie, or None for what all turns share.

@@ -77,7 +77,7 @@ def in_turns(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> 
     """The roots in turns; outside a capture every turn is computed before the next one begins."""
     leaves = list(leaves_of(roots, rows))
     graph = apart(leaves, roots)
-    turns = turns_of(graph, [0 if x in rows else None for x in leaves], microbatches)
+    turns = turns_of(graph, tuple(0 if x in rows else None for x in leaves), microbatches)
     known = dict(zip(turns.graph.inputs, leaves, strict=True))
     for reads, sums in zip(turns.reads, turns.sums, strict=True):
         for nodes in (reads, sums):
