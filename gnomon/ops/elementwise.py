@@ -26,7 +26,8 @@ def unary(name: str, sentence: str, reference: Callable, *, floats: bool = True,
     """An operation that is one row of the scalar table; floats says: integers become float32."""
 
     def function(x: Node) -> Node:
-        return elementwise(also.get("row", name), floating(x) if floats else x)
+        x = floating(x) if floats else x
+        return x.arena.node("map", (x,), f=name)
 
     function.__name__ = name
     function.__doc__ = f"{sentence}\n\nShapes: x (...) -> (...)"
@@ -64,10 +65,19 @@ def whole(x: Node) -> bool:
 # arithmetic
 
 
+def is_truth(x: Operand) -> bool:
+    """Whether an operand is made of truth values."""
+    return x.dtype is bool_ if isinstance(x, Node) else isinstance(x, bool)
+
+
 def on_truth_values(row: str, x: Operand, y: Operand, logic: str) -> Node:
     """A row of the table, or its counterpart in logic when both operands are truth values."""
-    nodes = promoted(row, x, y)
-    return elementwise(logic if nodes[0].dtype is bool_ else row, *nodes)
+    return elementwise(logic if is_truth(x) and is_truth(y) else row, x, y)
+
+
+def is_float(x: Operand) -> bool:
+    """Whether an operand is made of floats."""
+    return x.dtype.is_floating_point if isinstance(x, Node) else isinstance(x, float)
 
 
 @op(inline=True, reference=lambda x, y, alpha=1: np.add(x, y if alpha == 1 else alpha * y))
@@ -89,10 +99,10 @@ def subtract(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
 
     Shapes: x (...), y (...) -> (...)
     """
-    x, y = promoted("subtract", x, y if alpha == 1 else y * alpha)
-    if x.dtype is bool_:
+    y = y if alpha == 1 else y * alpha
+    if is_truth(x) and is_truth(y):
         raise DtypeError("subtract: truth values cannot be subtracted. Use logical_xor.")
-    return x - y
+    return elementwise("sub", x, y)
 
 
 @op(inline=True, reference=np.multiply, aliases=("mul",))
@@ -119,7 +129,8 @@ def divide(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Node:
     Shapes: x (...), y (...) -> (...)
     """
     if rounding_mode is None:
-        return elementwise("div", *as_floats("divide", x, y))
+        floats = is_float(x) or is_float(y)
+        return elementwise("div", *((x, y) if floats else as_floats("divide", x, y)))
     if rounding_mode == "floor":
         return elementwise("floor_divide", x, y)
     x, y = promoted("divide", x, y)

@@ -15,7 +15,7 @@ from gnomon.errors import ArgumentError, DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops import scalars
-from gnomon.ops.arguments import broadcast_shapes, promoted, sum_like
+from gnomon.ops.arguments import promoted, sum_like
 from gnomon.ops.elementwise import Operand, as_floats, binary, whole
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op, op
@@ -164,15 +164,13 @@ def where(condition: Node, x: Operand, y: Operand) -> Node:
     """
     if not isinstance(x, Node) and not isinstance(y, Node):
         x = constant(condition.arena, x, dtype_of(type(x)))
-    yes, no = promoted("where", x, y)
-    return chosen("where", condition, yes, no)
+    return chosen("where", condition, *promoted("where", x, y))
 
 
 def chosen(name: str, condition: Node, yes: Node, no: Node) -> Node:
     """yes where the condition holds, else no, once dtypes agree."""
     if condition.dtype is not bool_:
         raise DtypeError(f"{name}: the condition must be bool: got {condition.dtype.name}.")
-    broadcast_shapes(name, [condition.shape, yes.shape, no.shape])
     return scalars.where(condition, yes, no)
 
 

@@ -45,7 +45,6 @@ def np_axis(axis: Axes) -> int | tuple[int, ...] | None:
 
 
 @op(
-    inline=True,
     reference=lambda x, axis=None, keepdims=False: np.sum(x, np_axis(axis), keepdims=keepdims),
 )
 def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
@@ -60,7 +59,6 @@ def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = N
 
 
 @op(
-    inline=True,
     reference=lambda x, axis=None, keepdims=False: np.mean(x, np_axis(axis), keepdims=keepdims),
 )
 def mean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
@@ -147,7 +145,6 @@ def extreme(name: str, x: Node, axis: Axes, keepdims: bool) -> Node:
 
 
 @op(
-    inline=True,
     reference=lambda x, axis=None, keepdims=False: np.max(x, np_axis(axis), keepdims=keepdims),
     aliases=("amax",),
 )
@@ -160,7 +157,6 @@ def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 
 
 @op(
-    inline=True,
     reference=lambda x, axis=None, keepdims=False: np.min(x, np_axis(axis), keepdims=keepdims),
     aliases=("amin",),
 )
@@ -173,7 +169,6 @@ def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 
 
 @op(
-    inline=True,
     reference=lambda x, axis=None, keepdims=False: np.any(x, np_axis(axis), keepdims=keepdims),
 )
 def any(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
@@ -185,7 +180,6 @@ def any(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 
 
 @op(
-    inline=True,
     reference=lambda x, axis=None, keepdims=False: np.all(x, np_axis(axis), keepdims=keepdims),
 )
 def all(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:

@@ -114,7 +114,7 @@ def test_pytorchs_words_mean_the_standards():
     arena = Arena()
     x, y = arena.input((2, 3), float32), arena.input((2, 3), float32)
 
-    assert OPS["sum"](x, dim=1, keepdim=True) is OPS["sum"](x, 1, True)
+    assert OPS["sum"](x, dim=1, keepdim=True) is OPS["sum"](x, axis=1, keepdims=True)
     assert OPS["add"](input=x, other=y) is OPS["add"](x, y)
     assert OPS["pow"](x, exponent=2) is OPS["square"](x)
 
