@@ -15,7 +15,7 @@ import pytest
 from gnomon.errors import GnomonError
 from gnomon.ir.node import PRIMITIVES, Node, Signature
 from gnomon.ir.operators import elementwise
-from gnomon.passes import accumulate, localize, strategies
+from gnomon.passes import accumulate, choose, localize, shard, strategies
 from gnomon.passes.layout import Partial, Replicated, Split
 from gnomon.runtime.comm import base
 from gnomon.runtime.comm.threads import ThreadCommunicator
@@ -45,6 +45,17 @@ def words() -> tuple[Step, list[np.ndarray], Hashes]:
     step = decoder("sgd", Sizes(heads=2, tokens=80, vocabulary=WORDS, layers=0))
     arrays = step.arrays(seed=11, vocabulary=WORDS)
     return step, arrays, alone(step, arrays)
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered():
+    """What was divided with a fault, or without one, is divided again."""
+    kept = (accumulate.turns_of, choose.axes_apart, choose.result_of, shard.part_of_body)
+    for found in kept:
+        found.cache_clear()
+    yield
+    for found in kept:
+        found.cache_clear()
 
 
 def is_caught(case, axes: tuple, microbatches: int = 1) -> bool:
