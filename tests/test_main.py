@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import gnomon as gn
 from gnomon.__main__ import code_of
 
 SMALL = [
@@ -49,7 +50,9 @@ def summary(folder):
 
 def test_a_model_is_trained_writes_and_is_measured(tmp_path, capsys):
     assert code_of(words("run.dir=one")) == 0
-    assert "held-out bits per byte" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "held-out bits per byte" in said
+    assert "kernels run in a step" in said
 
     assert code_of(["generate", "one", "--prompt", "def f1", "--max-new-tokens", "5"]) == 0
     assert capsys.readouterr().out.startswith("def f1")
@@ -81,6 +84,19 @@ def test_a_stopped_run_goes_on_to_the_same_hash(tmp_path, capsys):
     assert whole["bits_per_byte"] == parts["bits_per_byte"]
     assert whole["data_hash"] == parts["data_hash"]
     assert "going on after step 2" in capsys.readouterr().out
+
+
+def test_the_number_of_threads_changes_no_bit(tmp_path):
+    before = gn.get_num_threads()
+    try:
+        for threads in (1, 2):
+            assert code_of(words(f"run.dir=run{threads}", f"run.threads={threads}")) == 0
+    finally:
+        gn.set_num_threads(before)
+
+    one, two = summary(tmp_path / "run1"), summary(tmp_path / "run2")
+    assert one["hash"] == two["hash"]
+    assert one["bits_per_byte"] == two["bits_per_byte"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")

@@ -175,6 +175,9 @@ class Trainer:
             row |= {"held_out_loss": measure.loss, "held_out_bits_per_byte": measure.bits_per_byte}
         metrics.write(row)
         self.done = done
+        if self.watch.steps == 1:
+            compiled = f"compiled in {self.watch.compiling:.1f} s"
+            self.progress.say(f"{compiled}: {self.step.kernels} kernels run in a step")
         self.progress.update(self.status(done, loss))
 
     def refuse_what_is_not_finite(self, step: int, loss: float, norm: float) -> None:
