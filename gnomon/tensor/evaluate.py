@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 from gnomon.compile import build
 from gnomon.dtypes import DType
 from gnomon.errors import TraceError
@@ -22,7 +24,7 @@ from gnomon.settings import Settings, current
 from gnomon.tensor.state import Storage, at_home, leaf, leaf_kind, state, waiting
 
 Program = Callable[[list[Buffer]], list[Buffer]]
-IDENTITIES = frozenset({"detach", "barrier", "reshape"})
+BORROWERS = frozenset({"detach", "barrier", "reshape", "slice"})
 CHEAP = frozenset({"const", "iota"})
 VIEWS = frozenset({"permute", "reshape", "expand", "slice", "detach", "barrier"})
 
@@ -67,7 +69,7 @@ def reachable(roots: Iterable[Node]) -> dict[Node, int]:
         node = stack.pop()
         if node not in order:
             order[node] = len(order)
-            if node.value is None:
+            if node.value is None and not borrows(node):
                 stack.extend(node.inputs)
     return order
 
@@ -88,6 +90,7 @@ def compute(roots: list[Node]) -> None:
     evaluations += 1
     for node, buffer in zip(roots, program([node.value for node in leaves]), strict=True):
         node.value = buffer
+        state.evaluated_at = max(state.evaluated_at, node.serial)
 
 
 def structure(order: dict[Node, int], roots: Sequence[Node]) -> tuple[int, ...]:
@@ -126,15 +129,27 @@ def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:
 
 
 def borrows(node: Node) -> bool:
-    """Whether a node has its value already, or shows its input's bytes as they are."""
-    chain = [node]
-    while chain[-1].value is None and chain[-1].op in IDENTITIES:
-        chain.append(chain[-1].inputs[0])
-    if chain[-1].value is None:
-        return False
-    for x in chain:
-        x.value = chain[-1].value
-    return True
+    """Whether a node shows bytes that are there already; it has its value then.
+
+    Parts of values are cut here and not by programs: a loop over parts would compile one for each.
+    """
+    if node.value is None and node.op in BORROWERS:
+        (x,) = node.inputs
+        if borrows(x):
+            node.value = part_of(x, node) if node.op == "slice" else x.value
+    return node.value is not None
+
+
+def part_of(x: Node, node: Node) -> Buffer:
+    """A slice of a value: the same memory where its elements are neighbours, else a copy."""
+    bounds = node.params["bounds"]
+    places = tuple(slice(a, b if b >= 0 else None, step) for a, b, step in bounds)
+    whole = x.value.numpy(x.dtype.numpy, x.shape)
+    part = whole[places]
+    if not part.flags.c_contiguous:
+        return Buffer.of(np.ascontiguousarray(part).reshape(node.shape))
+    start = part.__array_interface__["data"][0]
+    return Buffer.foreign(start, part.nbytes, x.value, x.value.readonly)
 
 
 def settle(held: dict[Node, list[Storage]]) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 KEPT_REFERENCES = 4096
 """So many dead references may gather before the list of pending storages is swept."""
+LOOK = 64
+"""Between so many new nodes the length of what is pending is looked at."""
 
 
 class State(threading.local):
@@ -30,6 +32,7 @@ class State(threading.local):
         self.capture: Any = None
         self.pending: list[ref[Storage]] = []
         self.sweep_at = KEPT_REFERENCES
+        self.look_at = self.evaluated_at = 0
 
 
 state = State()

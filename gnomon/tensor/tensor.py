@@ -20,10 +20,11 @@ from gnomon.ir.operators import cast
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op
 from gnomon.runtime.buffer import Buffer
+from gnomon.settings import current
 from gnomon.tensor import views
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_all
-from gnomon.tensor.state import Storage, at_home, leaf, state
+from gnomon.tensor.state import LOOK, Storage, at_home, leaf, state
 from gnomon.tensor.views import Chain
 
 PLAIN = frozenset({int, float, bool, str, type(None), DType, slice, type(Ellipsis), Device})
@@ -199,7 +200,17 @@ def wrap(node: Node, tracked: bool = False) -> Tensor:
     tensor._storage = Storage(node, tracked)
     tensor._view = tensor._rare = None
     tensor._requires = False
+    if node.serial > state.look_at:
+        relieve(node.serial)
     return tensor
+
+
+def relieve(serial: int) -> None:
+    """Evaluate when more nodes wait than the settings allow."""
+    state.look_at = serial + LOOK
+    if serial - state.evaluated_at > current().pending_limit and state.capture is None:
+        evaluate_all()
+        state.evaluated_at = serial
 
 
 def alias(tensor: Tensor, chain: Chain, detached: bool = False) -> Tensor:
@@ -369,9 +380,8 @@ def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
     """Give a tensor a new value; everything that shows its storage changes with it."""
     check_writable(tensor)
     storage, view = tensor._storage, tensor._view
-    current = raw(tensor)
-    value = cast(value, current.dtype)
-    value = expand(value, current.shape)
+    before = raw(tensor)
+    value = expand(cast(value, before.dtype), before.shape)
     if view is None or not view.chain:
         storage.tracked = tracked and not tensor._requires
         storage.set(value)

@@ -1,0 +1,124 @@
+"""When values are computed, how often, and what is kept for gradients."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import gnomon as gn
+from gnomon.settings import override
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import raw
+
+evaluation = importlib.import_module("gnomon.tensor.evaluate")
+
+
+@pytest.fixture
+def runs():
+    """Counts programs that ran since the test began."""
+    start = evaluation.evaluations
+    return lambda: evaluation.evaluations - start
+
+
+def work_of(nodes):
+    """The names of regions and products among nodes that are still pending."""
+    return sorted(n.params.get("name", n.op) for n in evaluation.reachable(nodes) if not n.value)
+
+
+def test_nothing_runs_until_a_value_is_needed(runs):
+    x = gn.ones(3) + 1
+
+    assert runs() == 0
+    assert x.tolist() == [2, 2, 2]
+    assert runs() == 1
+
+
+def test_a_value_is_computed_once(runs):
+    x = gn.ones(3) + 1
+    x.tolist()
+    x.tolist()
+    y = x * 2
+    y.tolist()
+
+    assert runs() == 2
+    assert raw(x).op == "input"
+
+
+def test_what_is_held_is_kept_when_it_lies_on_the_way(runs):
+    x = gn.ones(3) + 1
+    y = x * 2
+    y.tolist()
+    x.tolist()
+
+    assert runs() == 1
+
+
+def test_item_before_backward_runs_the_forward_once():
+    w = gn.ones(4, 4, requires_grad=True)
+    x = gn.ones(2, 4)
+    hidden = gn.tanh(x @ w)
+    loss = (hidden * hidden).sum()
+    del hidden
+
+    loss.item()
+    loss.backward()
+
+    pending = [raw(w.grad)]
+    assert "tanh" not in [n.params.get("f") for n in pending_nodes(pending)]
+    assert sum(n.op == "contract" for n in pending_nodes(pending)) <= 1
+
+
+def pending_nodes(roots):
+    """Nodes that will be computed for the roots."""
+    return [n for n in evaluation.reachable(roots) if n.value is None]
+
+
+def test_a_loop_of_one_structure_builds_one_program():
+    x = gn.ones(5)
+    programs = []
+    for _ in range(4):
+        x = (x * 3 + 1).sin()
+        x.tolist()
+        programs.append(sum(map(len, evaluation._programs.values())))
+
+    assert programs[1] == programs[3]
+
+
+def test_parts_of_values_need_no_program(runs):
+    x = gn.arange(12).reshape(3, 4)
+    x.tolist()
+    start = runs()
+
+    assert [x[k].tolist() for k in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    assert x[:, 1].tolist() == [1, 5, 9]
+    assert runs() == start
+
+
+def test_a_long_pending_graph_is_evaluated_by_itself(runs):
+    with override(pending_limit=50):
+        x = gn.ones(2)
+        for _ in range(120):
+            x = x + 1
+
+        assert runs() >= 1
+    assert x.tolist() == [121, 121]
+
+
+def test_history_that_nobody_needs_is_freed():
+    x = gn.ones(2) + 1
+    x.tolist()
+
+    assert raw(x).inputs == ()
+
+
+def test_a_leaf_is_fresh_after_a_step():
+    w = gn.nn.Parameter(gn.ones(3))
+    optimizer = gn.optim.SGD([w], lr=0.5)
+    (w * w).sum().backward()
+    optimizer.step()
+
+    assert raw(w).op == "input"
+    assert raw(w).value is not None
+    assert w.tolist() == [0, 0, 0]
+    assert state.capture is None
