@@ -26,6 +26,7 @@ from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.show import log
+from gnomon.ir.verify import verify
 from gnomon.listing import Kernel, listing
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
@@ -33,8 +34,9 @@ from gnomon.passes.simplify import simplify
 from gnomon.runtime import cpu, device
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.program import Arena, Call, Constant, Input, Needs, Output, Program, Slot
+from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.memory import Life, MemoryPlan, plan_memory
-from gnomon.schedule.nest import Nest
+from gnomon.schedule.nest import kernel_of, name_of
 from gnomon.schedule.order import Span, Touch, barriers
 from gnomon.schedule.partition import Cluster, Partition
 from gnomon.settings import Settings, current
@@ -176,9 +178,11 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
 
 
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:
-    """A graph after a pass, which the debug dial tells of."""
+    """A graph after a pass, which the debug dial tells of, and which is checked if asked for."""
     start = perf_counter()
     made = step(graph)
+    if current().verify:
+        verify(name, graph, made)
     log(3, lambda: f"{name}: {len(graph.nodes)} -> {len(made.nodes)} nodes{since(start)}", name)
     return made
 
@@ -190,28 +194,36 @@ def since(start: float) -> str:
 
 def generate(partition: Partition) -> list[Kernel]:
     """The kernels of a partition, in an order that respects what they need."""
-    stored = set(partition.stored)
     kernels = []
     for cluster in partition.ordered():
-        if any(x in stored and x.size for x in cluster.members):
+        if any(x in partition.stored and x.size for x in cluster.members):
             kernels.append(opaque(cluster) if cluster.opaque else looped(cluster, partition))
     return kernels
 
 
 _loops: dict[str, Code] = {}
+_codes: dict[LoopKernel, Code] = {}
+
+
+def code_of(kernel: LoopKernel) -> Code:
+    """A loop kernel's code; equal kernels share it."""
+    if kernel not in _codes:
+        key = kernel.key()
+        if key not in _loops:
+            _loops[key] = emit_loops(kernel)
+        _codes[kernel] = _loops[key]
+    return _codes[kernel]
 
 
 def looped(cluster: Cluster, partition: Partition) -> Kernel:
     """A cluster as a loop kernel; equal ones share their code."""
-    nest = Nest(cluster, partition)
-    kernel, key = nest.kernel, nest.kernel.key()
-    if key not in _loops:
-        _loops[key] = emit_loops(kernel)
+    kernel, buffers = kernel_of(cluster, partition)
     size = kernel.inner.params["size"] if kernel.flat else None
     members = tuple(cluster.members)
     flops = sum(x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
-    buffers, code, checks = tuple(nest.buffers), _loops[key], len(kernel.checks())
-    return Kernel(kernel.name, code, buffers, kernel.outputs, size, members, flops, checks)
+    name = name_of(buffers[: kernel.outputs])
+    code, checks = code_of(kernel), len(kernel.checks())
+    return Kernel(name, code, tuple(buffers), kernel.outputs, size, members, flops, checks)
 
 
 def opaque(cluster: Cluster) -> Kernel:

@@ -62,13 +62,7 @@ def positions(key: Node, shape: Shape) -> tuple[Node, Node]:
     """Each element's place in the tensor laid flat, as two words."""
     total = math.prod(shape)
     kind = uint32 if total < 2**32 else dtype_of("uint64")
-    place, step = constant(key.arena, 0, kind), 1
-    for axis in reversed(range(len(shape))):
-        along = key.arena.node("iota", (), size=shape[axis], dtype=kind)
-        lying = reshape(along, tuple(n if k == axis else 1 for k, n in enumerate(shape)))
-        place = place + (lying if step == 1 else lying * step)
-        step *= shape[axis]
-    place = expand(place, shape)
+    place = reshape(key.arena.node("iota", (), size=total, dtype=kind), shape)
     if kind is uint32:
         return place, constant(key.arena, 0, uint32)
     return cast(place, uint32), cast(elementwise("shift_right", place, 32), uint32)

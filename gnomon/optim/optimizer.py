@@ -20,7 +20,7 @@ from gnomon.ops.registry import Op
 from gnomon.optim.numbers import Numbers
 from gnomon.tensor.autograd import enable_grad, no_grad
 from gnomon.tensor.creation import get_default_dtype
-from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array, node_of, raw, write
 
@@ -114,27 +114,28 @@ class Optimizer:
         if state.capture is not None:
             state.capture.guard(self._guarded)
         with no_grad():
-            written = [t for k in range(len(self.param_groups)) for t in self._step_group(k)]
+            for number in range(len(self.param_groups)):
+                self._step_group(number)
         if state.capture is None:
-            evaluate([raw(t) for t in written])
+            # all that is pending, not the parameters alone: the loss reads values of before
+            evaluate_all()
         return loss
 
-    def _step_group(self, number: int) -> Iterator[Tensor]:
-        """Write the new values of a group; gives what was written."""
+    def _step_group(self, number: int) -> None:
+        """Write the new values of a group."""
         group = self.param_groups[number]
         active = [p for p in group["params"] if p.grad is not None]
         self._begin_all(group, active)
         for count, members in self._counted(group, active):
             if count is not None:
-                yield write(count, raw(count) + 1, False)
+                write(count, raw(count) + 1, False)
             how, names, numbers, switches = self._update(number, count)
             nodes = [node_of(x) for x in numbers]
             for p in members:
                 kept = [self.state[p][name] for name in names]
                 made = how(raw(p), raw(p.grad), [raw(x) for x in kept], nodes, **switches)
                 for target, value in zip((p, *kept), made, strict=True):
-                    yield write(target, value, False)
-            yield from (x for x in numbers if raw(x).value is None)
+                    write(target, value, False)
 
     def _begin_all(self, group: dict[str, Any], active: list[Tensor]) -> None:
         """Give parameters that have none their state; those that begin together share a count."""

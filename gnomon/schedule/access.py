@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gnomon.ir.node import Arena, Node, Shape
 from gnomon.ir.symbolic import flatten, loop_range, number, split
+from gnomon.schedule.glance import Reading
 from gnomon.schedule.kernel import load
 from gnomon.schedule.lower import Index, Lowering
 
@@ -27,15 +28,6 @@ def ranges_for(arena: Arena, shape: Sequence[int], stem: str = "r") -> Index:
         number(arena, 0) if n == 1 else loop_range(arena, n, f"{stem}{k}")
         for k, n in enumerate(shape)
     )
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A node that another reads: at the same place, once per row, or elsewhere."""
-
-    node: Node
-    same: bool
-    row: bool
 
 
 def readings(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:

@@ -62,7 +62,6 @@ class LoopKernel:
     the size of inner is read at run time, so that one code serves every size.
     """
 
-    name: str
     rows: tuple[Node, ...]
     inner: Node
     stores: tuple[Store, ...]

@@ -25,7 +25,7 @@ class Nest:
 
     def __init__(self, cluster: Cluster, partition: Partition) -> None:
         self.cluster, self.partition = cluster, partition
-        self.written = [x for x in cluster.members if x in set(partition.stored)]
+        self.written = [x for x in cluster.members if x in partition.stored]
         self.buffers: list[Node] = []
         self.kernel = next(self._attempts())
 
@@ -69,7 +69,7 @@ class Nest:
             x.op == "fold" for s in stores for x in (s.value, *walk(s.value))
         )
         dtypes = tuple(x.dtype for x in self.buffers)
-        return LoopKernel(name_of(self.written), rows, inner, stores, dtypes, flat)
+        return LoopKernel(rows, inner, stores, dtypes, flat)
 
     def _store(self, lowering: Lowering, buffer: int, x: Node, row: Node, element: Node) -> Store:
         """The store of one member, at its row or at its element."""
@@ -79,7 +79,7 @@ class Nest:
 
     def _reader(self, arena: Arena):
         """Loads of what other kernels stored; members and free nodes are computed here."""
-        stored = set(self.partition.stored)
+        stored = self.partition.stored
 
         def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:
             if x in self.cluster.members or not (x in stored or x.op == "input"):
@@ -101,6 +101,48 @@ class Nest:
                 axis = x.params["axis"]
                 found[x] = loop_range(arena, x.inputs[0].shape[axis], f"fold{axis}")
         return found
+
+
+class Signature:
+    """What a cluster's kernel depends on: the kinds of its nodes and how they are joined.
+
+    Clusters of one signature, such as those of equal layers, have one kernel over other buffers.
+    """
+
+    def __init__(self, cluster: Cluster, partition: Partition) -> None:
+        self.members, self.stored = cluster.members, partition.stored
+        self.numbers: dict[Node, int] = {}
+        self.rows: list[tuple] = []
+        written = [x for x in cluster.members if x in partition.stored]
+        self.key = (tuple(self._number(x) for x in written), tuple(self.rows))
+
+    def _number(self, x: Node) -> int:
+        """A node's number, given after those of what it is computed from."""
+        if x not in self.numbers:
+            computed = x in self.members or not (x in self.stored or x.op == "input")
+            if computed:
+                inputs = tuple(self._number(y) for y in x.inputs)
+                row = (x.kind, self.members.get(x), inputs)
+            else:
+                row = (x.shape, x.dtype.name)
+            self.rows.append(row)
+            self.numbers[x] = len(self.numbers)
+        return self.numbers[x]
+
+
+_kernels: dict[tuple, tuple[LoopKernel, tuple[int, ...]]] = {}
+
+
+def kernel_of(cluster: Cluster, partition: Partition) -> tuple[LoopKernel, list[Node]]:
+    """A cluster's kernel and the nodes behind its buffers; lowered once per signature."""
+    signature = Signature(cluster, partition)
+    found = _kernels.get(signature.key)
+    if found is None:
+        nest = Nest(cluster, partition)
+        places = tuple(signature.numbers[x] for x in nest.buffers)
+        found = _kernels[signature.key] = (nest.kernel, places)
+    nodes = list(signature.numbers)
+    return found[0], [nodes[k] for k in found[1]]
 
 
 def is_lane_fold(x: Node) -> bool:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.scalars import SCALARS
-from gnomon.schedule.access import VIEWS, Reading, domain_of, readings, strided
+from gnomon.schedule.access import VIEWS, domain_of, readings, strided
+from gnomon.schedule.glance import Reading, glance
 
 LEAVES = frozenset({"input", "const", "iota"})
 FREE_OPS = 12
@@ -75,7 +76,8 @@ class Partition:
             return
         if node.op in VIEWS and node not in self.required:
             return
-        self.reads[node] = readings(node, self._transparent)
+        told = glance(node, self._transparent, self.reads)
+        self.reads[node] = readings(node, self._transparent) if told is None else told
         if node not in self.required and self._is_free(node):
             return
         if not self._join(node):
@@ -176,7 +178,7 @@ class Partition:
         """Whether some other cluster that the node needs runs after this one."""
         return any(cluster in closure(c) for c in self._needed(node) if c is not cluster)
 
-    def _stored(self) -> list[Node]:
+    def _stored(self) -> dict[Node, None]:
         """The nodes that get buffers, in order."""
         crossing = set(self.required)
         for node in self.cluster:
@@ -186,7 +188,7 @@ class Partition:
                     crossing.add(reading.node)
             if is_opaque(node):
                 crossing.add(node)
-        return [node for node in self.graph.nodes if node in crossing]
+        return {node: None for node in self.graph.nodes if node in crossing}
 
     def ordered(self) -> list[Cluster]:
         """Clusters such that each comes after those it needs, otherwise as the graph has them."""

@@ -21,7 +21,7 @@ def test_elementwise_steps_are_one_kernel_and_store_only_the_result():
 
     made = partition(y)
 
-    assert made.stored == [y]
+    assert list(made.stored) == [y]
     assert len(kernels(y)) == 1
 
 
@@ -67,13 +67,13 @@ def test_a_view_that_is_a_result_is_stored():
     x = leaf(5, 7)
     y = permute(x, (1, 0))
 
-    assert partition(y).stored == [y]
+    assert list(partition(y).stored) == [y]
 
 
 def test_an_input_is_never_stored():
     x = leaf(5, 7)
 
-    assert partition(x).stored == []
+    assert not partition(x).stored
 
 
 def test_opaque_calls_stand_alone():

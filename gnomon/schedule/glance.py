@@ -1,0 +1,124 @@
+"""What a node reads, found without index arithmetic where shapes alone tell.
+
+Most nodes of a program are functions of tensors of their own shape, of one value per row, or of one
+number. Whatever this file cannot tell is left to gnomon/schedule/access.py, which can tell all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from gnomon.ir.node import Node, Shape
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A node that another reads: at the same place, once per row, or elsewhere."""
+
+    node: Node
+    same: bool
+    row: bool
+
+
+Known = Mapping[Node, Sequence[Reading]]
+"""What nodes read that were looked at before."""
+
+
+def glance(node: Node, transparent: Callable[[Node], bool], known: Known) -> list[Reading] | None:
+    """What a node reads, below views and transparent nodes; None where shapes do not tell."""
+    if node.op == "map":
+        seen, shape = node.inputs, node.shape
+    elif node.op == "reduce" and node.params["lanes"]:
+        seen, shape = node.inputs, node.inputs[0].shape
+    else:
+        return None
+    look = Glance(shape, transparent, known)
+    parts = [look.at(x) for x in seen]
+    if any(part is None for part in parts):
+        return None
+    return [reading for part in parts for reading in part or ()]
+
+
+class Glance:
+    """Looks at the operands of one node."""
+
+    def __init__(self, shape: Shape, transparent: Callable[[Node], bool], known: Known) -> None:
+        self.shape, self.transparent, self.known = shape, transparent, known
+        self.size = prod(shape)
+        self.inner = shape[-1] if shape else 1
+        self.narrow = bool(shape) and self.inner == 1
+        """Whether an element is a row."""
+
+    def at(self, x: Node) -> list[Reading] | None:
+        """The readings behind one operand."""
+        if self._is_number(x):
+            return []
+        if x.op in ("expand", "detach", "barrier") and self.transparent(x):
+            return self.at(x.inputs[0])
+        if x.shape == self.shape:
+            return self._whole(x, same=True)
+        if self.shape and x.shape == (*self.shape[:-1], 1):
+            return self._whole(x, same=False)
+        return self._single(x) if x.size == 1 else self._elsewhere(x)
+
+    def _is_number(self, x: Node) -> bool:
+        """Whether nothing is read for an operand."""
+        return x.op == "const" or (x.op == "iota" and self.transparent(x))
+
+    def _single(self, x: Node) -> list[Reading] | None:
+        """Readings behind one number."""
+        if not self.transparent(x):
+            return [self._only(x)]
+        if x.op == "reshape":
+            return self._single(x.inputs[0])
+        if x.op != "map":
+            return [] if self._is_number(x) else None
+        elsewhere = (r for r in self.known[x] if not r.same)
+        if any(r.row for r in elsewhere):
+            return None
+        return [self._only(r.node) if r.same else r for r in self.known[x]]
+
+    def _only(self, x: Node) -> Reading:
+        """A node of one element."""
+        return Reading(x, self.size == 1, bool(self.shape) and self.size == self.inner)
+
+    def _elsewhere(self, x: Node) -> list[Reading] | None:
+        """Readings behind any views, of nodes whose size alone says that they are met elsewhere."""
+        if self._is_number(x):
+            return []
+        if not self.transparent(x):
+            found = [Reading(x, same=False, row=False)]
+        elif x.op == "map":
+            found = [Reading(r.node, same=False, row=False) for r in self.known[x]]
+        else:
+            parts = [self._elsewhere(y) for y in x.inputs]
+            return None if None in parts else [r for part in parts for r in part or ()]
+        fits = any(r.node.size in (self.size, self.size // max(self.inner, 1)) for r in found)
+        return None if fits else found
+
+    def _whole(self, x: Node, same: bool) -> list[Reading] | None:
+        """Readings behind an operand with a value for every element, or for every row."""
+        reshaped = False
+        while x.op == "reshape" and self.transparent(x):
+            (x,), reshaped = x.inputs, True
+        if self._is_number(x):
+            return []
+        if not self.transparent(x):
+            return [self._one(x, same)]
+        if x.op != "map":
+            return self._elsewhere(x)
+        found = []
+        for reading in self.known[x]:
+            if reading.same:
+                found.append(self._one(reading.node, same))
+            elif reshaped or not same:
+                return None
+            else:
+                found.append(reading)
+        return found
+
+    def _one(self, x: Node, same: bool) -> Reading:
+        """A node that is read at the element, or at the row."""
+        return Reading(x, same or self.narrow, not same or self.narrow)

@@ -1,0 +1,39 @@
+"""What is seen at a glance is what index arithmetic finds."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from gnomon.passes.inline import inline
+from gnomon.passes.legalize import legalize
+from gnomon.schedule import partition
+from gnomon.schedule.access import readings
+from gnomon.schedule.glance import glance
+from tests.strategies import graphs
+
+
+def kept(found):
+    """Readings without order and repetition."""
+    return {(reading.node, reading.same, reading.row) for reading in found}
+
+
+@settings(max_examples=60)
+@given(case=graphs())
+def test_a_glance_agrees_with_index_arithmetic(case):
+    graph = legalize(inline(case, lambda node: False))
+    seen = []
+
+    def both(node, transparent, known):
+        told = glance(node, transparent, known)
+        if told is not None:
+            seen.append((kept(told), kept(readings(node, transparent))))
+        return told
+
+    original = partition.glance
+    partition.glance = both
+    try:
+        partition.Partition(graph)
+    finally:
+        partition.glance = original
+
+    assert all(quick == slow for quick, slow in seen)
