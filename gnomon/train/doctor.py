@@ -83,8 +83,7 @@ def processor() -> Iterator[Finding]:
     if threads:
         yield Finding("cores", f"held to {threads} by GNOMON_NUM_THREADS", good=False)
     sizes = device.caches()
-    levels = (bytes_text(size) for size in (sizes.l1, sizes.l2, sizes.l3))
-    yield Finding("caches", ", ".join(levels))
+    yield Finding("caches", f"{sizes.l1 >> 10} KiB, {sizes.l2 >> 10} KiB, {sizes.l3 >> 20} MiB")
 
 
 def memory() -> Iterator[Finding]:
