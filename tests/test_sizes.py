@@ -20,8 +20,8 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 20_000
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0008)."""
+MOST_CODE = 30_000
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0015)."""
 
 LATER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 EMPTY_WORDS = frozenset(
@@ -31,7 +31,12 @@ EMPTY_WORDS = frozenset(
 # files, functions and parameters whose names PyTorch and the array API standard have already chosen
 THEIR_WORDS = frozenset({"data", "src", "utils"})
 # constructors and functions that take what PyTorch's take
-THEIR_PARAMETERS = ("gnomon/nn/", "gnomon/optim/", "gnomon/ops/convolution.py")
+THEIR_PARAMETERS = (
+    "gnomon/nn/",
+    "gnomon/optim/",
+    "gnomon/ops/convolution.py",
+    "gnomon/utils/data.py",
+)
 
 BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -60,6 +65,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/sorting.py": EVERY_OP,
     "gnomon/ops/statistics.py": EVERY_OP,
     "gnomon/ops/views.py": EVERY_OP,
+    "gnomon/passes/simplify.py": "tests/test_every_rule.py",
 }
 
 

@@ -1,7 +1,7 @@
 """Attention by its definition: scores, softmax in float32, a mixture of values.
 
 The regions `attention_forward` and `attention_backward` are what hand-written kernels claim
-(gnomon/codegen/claims.py); this is what they must equal, and what runs where none applies.
+(gnomon/codegen/calls.py): this is their definition, and what runs where none applies.
 """
 
 from __future__ import annotations
