@@ -39,7 +39,7 @@ class Program:
         self.tree, self.guards, self.draws = tree, capture.guards, capture.draws
         nodes = [node_of(t) for t in results]
         self.tracked = [t.requires_grad for t in results]
-        self.released = [t._storage.released for t in results]
+        self.released = [capture.went_back or t._storage.released for t in results]
         self.written = [(s, capture.reads.get(s)) for s in capture.written()]
         self.grads = [(t, g) for t, g in capture.grads.values()]
         made = [g for _, g in self.grads if g is not None]

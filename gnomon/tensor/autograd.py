@@ -214,6 +214,8 @@ def run_backward(
     before, provenance._scope.phase = provenance._scope.phase, "backward"
     try:
         seeds = seeds_of(roots, given, create_graph)
+        if state.capture is not None:
+            state.capture.went_back = True
         waiting = watched(seeds)
         if inputs is not None:
             chosen = {id(t) for t in inputs}

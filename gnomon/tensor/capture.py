@@ -39,6 +39,8 @@ class Capture:
         self.draws: dict[Any, int] = {}
         self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
         self.pending: list[ref[Storage]] = []
+        self.went_back = False
+        """Whether a backward pass ran inside: what it read is not kept for another one."""
 
     # entering and leaving
 

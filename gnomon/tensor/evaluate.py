@@ -44,11 +44,23 @@ def evaluate(nodes: Iterable[Node]) -> None:
     order = reachable(home)
     asked = dict.fromkeys(home)
     asked.update((node, None) for node in order if node in held)
+    asked.update((node, None) for node in siblings(order, held))
     asked.update((node, None) for node in read_by_gradients(asked, held) if node.value is None)
     compute(list(asked))
     for node in foreign:
         node.value = state.images[node].value
     settle(held)
+
+
+def siblings(order: Iterable[Node], held: Iterable[Node]) -> list[Node]:
+    """Held results of the calls that will be computed: they cost nothing more now, and much later."""
+    calls = {x.inputs for x in order if x.op == "region" and len(x.params["body"].outputs) > 1}
+    found = []
+    for node in held if calls else ():
+        result = node.inputs[0] if node.op == "detach" else node
+        if result.op == "region" and result.inputs in calls:
+            found.append(node)
+    return found
 
 
 def evaluate_all() -> None:

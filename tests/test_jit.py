@@ -1,0 +1,205 @@
+"""gn.compile: one capture per signature, one native call per replay, the same bits as eager."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.errors import ArgumentError, TraceError
+
+evaluation = importlib.import_module("gnomon.tensor.evaluate")
+
+
+def model_of(seed=0):
+    gn.manual_seed(seed)
+    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+
+
+def step_of(model, optimizer):
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+@pytest.mark.parametrize("kind", ["SGD", "AdamW"])
+def test_a_compiled_training_step_gives_eager_s_bits(kind):
+    x, y = gn.rand(5, 4), gn.rand(5, 2)
+    losses = []
+    for compiled in (False, True):
+        model = model_of()
+        step = step_of(model, getattr(gn.optim, kind)(model.parameters(), lr=0.1))
+        step = gn.compile(step) if compiled else step
+        losses.append([step(x, y).item() for _ in range(5)])
+
+    assert losses[0] == losses[1]
+
+
+def test_a_schedule_changes_the_rate_of_a_replayed_step():
+    x, y = gn.rand(5, 4), gn.rand(5, 2)
+    ends = []
+    for compiled in (False, True):
+        model = model_of()
+        optimizer = gn.optim.SGD(model.parameters(), lr=0.1)
+        step = step_of(model, optimizer)
+        step = gn.compile(step) if compiled else step
+        for k in range(5):
+            optimizer.param_groups[0]["lr"] = 0.1 / (k + 1)
+            step(x, y)
+        ends.append(model[0].weight.tolist())
+        assert not compiled or step.captures <= 2
+
+    assert ends[0] == ends[1]
+
+
+def test_a_compiled_forward_stays_differentiable():
+    x = gn.rand(5, 4)
+    grads = []
+    for compiled in (False, True):
+        model = model_of()
+        forward = gn.compile(model) if compiled else model
+        for _ in range(2):
+            model.zero_grad()
+            loss = forward(x).pow(2).sum()
+            loss.item()
+            loss.backward()
+        grads.append([p.grad.tolist() for p in model.parameters()])
+
+    assert grads[0] == grads[1]
+
+
+def test_gradients_reach_the_arguments_of_a_compiled_function():
+    f = gn.compile(lambda a, b: a.exp() * b)
+    a, b = gn.ones(2, requires_grad=True), gn.ones(2, requires_grad=True)
+    (f(a * 2, b) * 3).sum().backward()
+
+    assert a.grad.tolist() == pytest.approx([6 * 2.718281828**2] * 2)
+    assert b.grad.tolist() == pytest.approx([3 * 2.718281828**2] * 2)
+
+
+def test_a_replay_runs_one_program_and_captures_nothing():
+    f = gn.compile(lambda x: (x * 2).sum())
+    x = gn.ones(3)
+    x.tolist()
+    f(x)
+    start = evaluation.evaluations
+
+    assert [f(x).item() for _ in range(3)] == [6, 6, 6]
+    assert evaluation.evaluations == start
+    assert f.captures == 1
+
+
+def test_python_values_shapes_and_modes_are_guards():
+    scale = 2.0
+    layer = nn.Dropout(0.5)
+
+    def f(x, shift=0):
+        return layer(x) * scale + shift
+
+    compiled = gn.compile(f)
+    layer.eval()
+    assert compiled(gn.ones(2)).tolist() == [2, 2]
+    scale = 3.0
+    assert compiled(gn.ones(2)).tolist() == [3, 3]
+    assert compiled(gn.ones(2), shift=1).tolist() == [4, 4]
+    assert compiled(gn.ones(3)).tolist() == [3, 3, 3]
+    assert compiled(gn.ones(2, dtype=gn.int64)).dtype is gn.float32
+    layer.train()
+    assert set(compiled(gn.ones(200)).tolist()) == {0.0, 6.0}
+    assert compiled.captures == 6
+
+
+def test_random_draws_go_on_through_replays_as_outside():
+    draws = []
+    for compiled in (False, True):
+        gn.manual_seed(5)
+        f = (lambda: gn.rand(3)) if not compiled else gn.compile(lambda: gn.rand(3))
+        draws.append([f().tolist() for _ in range(3)])
+
+    assert draws[0] == draws[1]
+    assert draws[0][0] != draws[0][1]
+
+
+def test_buffers_and_arguments_that_are_written_change_for_real():
+    norm = nn.BatchNorm1d(2)
+    f = gn.compile(norm)
+    f(gn.tensor([[0.0, 2.0], [2.0, 4.0]]))
+    f(gn.tensor([[0.0, 2.0], [2.0, 4.0]]))
+    assert norm.num_batches_tracked.item() == 2
+
+    def fill(x):
+        x.add_(1)
+        x[0] = 5
+
+    target = gn.zeros(3)
+    gn.compile(fill)(target)
+    assert target.tolist() == [5, 1, 1]
+
+
+def test_nested_results_come_back_in_their_shape():
+    f = gn.compile(lambda x: {"a": (x + 1, 3), "b": [x, None]})
+    x = gn.zeros(1)
+    out = f(x)
+
+    assert (out["a"][0].tolist(), out["a"][1], out["b"][1]) == ([1], 3, None)
+
+
+@pytest.mark.parametrize("look", [bool, float, lambda x: x.item(), lambda x: x.numpy()])
+def test_a_look_at_a_traced_value_is_an_error_that_names_the_line(look):
+    @gn.compile
+    def f(x):
+        return x if look(x.sum()) else -x
+
+    with pytest.raises(TraceError, match=r"gn\.where.*test_jit\.py:\d+"):
+        f(gn.ones(2))
+    assert gn.ones(1).item() == 1
+
+
+def test_explain_and_kernels_say_what_runs():
+    f = gn.compile(lambda x: (x * 2).sum())
+    f(gn.ones(3))
+
+    assert "1 inputs" in f.explain()
+    assert "test_jit.py" in f.explain()
+    assert len(f.kernels()) >= 1
+
+
+def test_unknown_options_are_refused():
+    gn.compile(lambda x: x, fullgraph=True, dynamic=False)
+    with pytest.raises(ArgumentError, match="backend"):
+        gn.compile(lambda x: x, backend="other")
+    with pytest.raises(ArgumentError, match="no option"):
+        gn.compile(lambda x: x, fast=True)
+
+
+def test_32_threads_compile_once_per_signature_and_get_right_results():
+    weight = gn.rand(4, 4)
+    weight.tolist()
+    f = gn.compile(lambda x: (x @ weight).sin())
+    inputs = {n: gn.full((n, 4), 0.25 * n) for n in (1, 2, 3)}
+    expected = {n: (x @ weight).sin().tolist() for n, x in inputs.items()}
+    wrong, gate = [], threading.Barrier(32)
+
+    def work(number):
+        gate.wait()
+        for k in range(6):
+            n = 1 + (number + k) % 3
+            if f(inputs[n]).tolist() != expected[n]:
+                wrong.append((number, n))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(32)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert not wrong
+    assert f.captures == 3
