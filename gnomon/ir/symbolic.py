@@ -183,8 +183,9 @@ def unflatten(place: Node, shape: Sequence[int]) -> tuple[Node, ...]:
     """The index at a place in row-major order."""
     out: list[Node] = []
     for n in reversed(shape):
-        out.append(modulo(place, n))
-        place = divide(place, n)
+        # an empty axis has no index, and nobody asks: any number stands for it
+        out.append(modulo(place, max(n, 1)))
+        place = divide(place, max(n, 1))
     return tuple(reversed(out))
 
 
