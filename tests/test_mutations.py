@@ -1,0 +1,500 @@
+"""Faults planted one at a time in the tables and in what orders additions: each must be noticed.
+
+Each kind of fault has its judge: compiled bits by the oracle (tests/witnesses.py), slopes by
+central differences, signatures by dividing values, leaves by their definition, barriers by what
+calls touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from gnomon.codegen import block, folds, loops
+from gnomon.codegen.emitter import splat, vector
+from gnomon.codegen.kernels import blocking, scan, scatter, sort
+from gnomon.codegen.scalar import TEMPLATES, V1
+from gnomon.dtypes import DType, bool_, float32, int32, uint32
+from gnomon.ir.node import PRIMITIVES, Node, Signature
+from gnomon.ir.symbolic import plus, times
+from gnomon.ops import canonical
+from gnomon.ops.scalars import SCALARS
+from gnomon.passes import legalize
+from gnomon.runtime.program import Call
+from gnomon.schedule import lower, partition
+from gnomon.schedule.lower import LOWERED, Lowering
+from gnomon.schedule.memory import MemoryPlan
+from tests.codegen.test_scalar import CASES as FUNCTIONS
+from tests.codegen.test_scalar import test_every_function_has_the_bits_of_the_oracle as check_scalar
+from tests.compiled import PIPELINE, program
+from tests.graphs import check_gradient
+from tests.passes.on_ranks import across, by_strategy, run_local
+from tests.passes.test_strategies import NODES, built, strategies, values
+from tests.passes.test_strategies import evaluate as whole_value
+from tests.witnesses import WITNESSES, bits, forgotten, witness
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def noticed(judge: Callable[[], None]) -> bool:
+    """Whether the judge refuses, by a difference or by an error."""
+    try:
+        judge()
+    except Exception:
+        return True
+    return False
+
+
+def test_without_a_fault_nothing_is_noticed():
+    bits()
+
+
+# what orders additions, and how they begin
+
+
+def swapped(table: dict[str, str], a: str, b: str) -> Plant:
+    """One monoid folds as another."""
+    return lambda patch: patch.setitem(table, a, table[b])
+
+
+def lanes_as_neighbours(self, fold: Node, totals: list[str]) -> str:
+    """Four vectors as ((a, b), (c, d)), where halving pairs a with c."""
+    a, b, c, d = totals
+    return RIGHT_LANES(self, fold, [a, c, b, d])
+
+
+def lanes_from_one(self, fold: Node, totals: list[str]) -> str:
+    """Lane l with l + 1 first."""
+    a, b, c, d = totals
+    total = self.combine(fold, self.combine(fold, a, c), self.combine(fold, b, d))
+    kind = folds.scalar.register(block.neutral(fold)[0])
+    for half in (1, 2, 4, 8):
+        other = self.e.shuffle(total, total, [k ^ half for k in range(16)], kind)
+        total = self.combine(fold, total, other)
+    return self.e.shuffle(total, total, [0] * 16, kind)
+
+
+def halved_tree(self, fold: Node, parts: list[str]) -> str:
+    """A tree that pairs leaf k with k + half."""
+    while len(parts) > 1:
+        half = len(parts) // 2
+        parts = [self.combine(fold, parts[k], parts[k + half]) for k in range(half)]
+    return parts[0]
+
+
+def chained_leaves(self, fold: Node, parts: list[str]) -> str:
+    """Leaves one after the other."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = self.combine(fold, total, part)
+    return total
+
+
+def from_plus_zero(fold: Node) -> tuple[DType, str]:
+    """Sums that begin at +0."""
+    dtype, start = RIGHT_NEUTRAL(fold)
+    return dtype, start.replace("0x8000000000000000", "0x0000000000000000")
+
+
+def rounded_start(fold: Node) -> tuple[DType, str]:
+    """Narrow sums in their own dtype."""
+    return fold.inputs[1].dtype, RIGHT_NEUTRAL(fold)[1]
+
+
+def no_tree(letters) -> list[int]:
+    """Chunks of a product in one chain."""
+    return [0, *[1] * (len(RIGHT_COUNTS(letters)) - 1)]
+
+
+RIGHT_LANES, RIGHT_NEUTRAL, RIGHT_COUNTS = folds.Folds.lanes, block.neutral, blocking.combine_counts
+
+ORDER: dict[str, Plant] = {
+    "lanes pair neighbouring vectors": lambda p: p.setattr(
+        folds.Folds, "lanes", lanes_as_neighbours
+    ),
+    "lanes are paired from one": lambda p: p.setattr(folds.Folds, "lanes", lanes_from_one),
+    "leaves are paired by halves": lambda p: p.setattr(folds.Folds, "tree", halved_tree),
+    "leaves are chained": lambda p: p.setattr(folds.Folds, "tree", chained_leaves),
+    "sums begin at plus zero": lambda p: (
+        p.setattr(folds, "neutral", from_plus_zero),
+        p.setattr(block, "neutral", from_plus_zero),
+    ),
+    "narrow sums are rounded on the way": lambda p: p.setattr(folds, "neutral", rounded_start),
+    "two vectors to a block": lambda p: p.setattr(loops, "GROUP", 2),
+    "products are not combined by a tree": lambda p: p.setattr(blocking, "combine_counts", no_tree),
+    "scattered leaves are paired by halves": lambda p: p.setattr(
+        scatter.ScatterWriter, "tree", scatter_halves
+    ),
+    "a scattered sum of nothing is minus zero": lambda p: p.setattr(
+        scatter.ScatterWriter, "settled", lambda self, value: value
+    ),
+    "scattered letters do not nest": lambda p: p.setattr(
+        scatter.ScatterWriter, "close_left", lambda self, previous, position, n: None
+    ),
+    "scattered values meet in the wrong leaf": lambda p: p.setattr(
+        scatter.ScatterWriter, "slot_of", lambda self, level, position: self.slots[level]
+    ),
+    "narrow scattered sums are rounded on the way": lambda p: p.setattr(
+        legalize, "sums_narrow", lambda node: False
+    ),
+    "equals are sorted backwards": lambda p: p.setattr(sort.SortWriter, "put", reversed_put),
+}
+
+
+def scatter_halves(self, level: int, n: int) -> list[str]:
+    """Slots paired k with k + half."""
+    e, leaves = self.e, self.spec.folded[level][1]
+    results = []
+    for u in range(n):
+        places = [e.offset(self.slots[level], (k * 4 + u) * 128) for k in range(leaves)]
+        parts = [e.load(p, vector(self.register), 8) for p in places]
+        while len(parts) > 1:
+            half = len(parts) // 2
+            parts = [self.combine(parts[k], parts[k + half]) for k in range(half)]
+        results.append(parts[0])
+    return results
+
+
+def reversed_put(self, table: str, i: str, key: str, position: str) -> None:
+    """A pair under the negated key."""
+    RIGHT_PUT(self, table, i, self.e.value(f"xor i64 {key}, -1"), position)
+
+
+RIGHT_PUT = sort.SortWriter.put
+
+MONOIDS: dict[str, Plant] = {
+    f"{module.__name__.rsplit('.', 1)[1]}: {a} folds as {b}": swapped(module.COMBINE, a, b)
+    for module in (folds, scan, scatter)
+    for a, b in (
+        ("add", "mul"),
+        ("mul", "add"),
+        ("max", "min"),
+        ("min", "max"),
+        ("and", "or"),
+        ("or", "and"),
+    )
+    if a in module.COMBINE
+}
+
+
+# views, fusion, memory
+
+
+def moved(name: str, change: Callable) -> Plant:
+    """A view whose index is changed before it is lowered."""
+
+    def wrong(self: Lowering, node: Node, index: tuple, guard, fill) -> Node:
+        return RIGHT_LOWERED[name](self, node, change(node, index), guard, fill)
+
+    return lambda p: p.setitem(LOWERED, name, wrong)
+
+
+def inverse_permute(self: Lowering, node: Node, index: tuple, guard, fill) -> Node:
+    """An axis goes where it should come from."""
+    inner = tuple(index[k] for k in node.params["order"])
+    return self.at(node.inputs[0], inner, guard, fill)
+
+
+def crossed_window(self: Lowering, node: Node, index: tuple, guard, fill) -> Node:
+    """Stride and dilation exchanged."""
+    p, axis, inner = node.params, node.params["axis"], list(index[:-1])
+    inner[axis] = plus(times(index[axis], p["dilation"]), times(index[-1], p["stride"]))
+    return self.at(node.inputs[0], tuple(inner), guard, fill)
+
+
+RIGHT_LOWERED = dict(LOWERED)
+
+VIEWS: dict[str, Plant] = {
+    "permute by the inverse": lambda p: p.setitem(LOWERED, "permute", inverse_permute),
+    "slice one too far": moved("slice", lambda node, index: (*index[:-1], plus(index[-1], 1))),
+    "reshape one too far": moved("reshape", lambda node, index: (*index[:-1], plus(index[-1], 1))),
+    "pad one too far": moved("pad", lambda node, index: (*index[:-1], plus(index[-1], 1))),
+    "window exchanges stride and dilation": lambda p: p.setitem(LOWERED, "window", crossed_window),
+    "iota counts from one": moved("iota", lambda node, index: (plus(index[0], 1),)),
+    "gather reads its positions at row 0": moved(
+        "gather", lambda node, index: (times(index[0], 0), *index[1:])
+    ),
+    "guards forget the upper end": lambda p: p.setattr(
+        Lowering, "inside", lambda self, i, n: [self.compare("ge", i, 0)]
+    ),
+    "size 1 is not repeated": lambda p: p.setattr(
+        lower, "clip", lambda arena, x, node, index: index if x.shape else ()
+    ),
+    "kernels run in reverse": lambda p: p.setattr(
+        partition.Partition, "ordered", lambda self: self.clusters[::-1]
+    ),
+    "memory of living values is used again": lambda p: p.setattr(
+        PIPELINE, "plan_memory", lambda lives: MemoryPlan((0,) * len(lives), 1 << 20, 0)
+    ),
+}
+
+COMPILED = ORDER | MONOIDS | VIEWS
+
+
+@pytest.mark.parametrize("fault", COMPILED)
+def test_a_fault_in_generated_code_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch):
+    for name in WITNESSES:
+        witness(name)
+
+    COMPILED[fault](monkeypatch)
+
+    assert noticed(bits)
+
+
+# the scalar templates
+
+
+def negated(emit: Callable, result: str) -> Callable:
+    """A template whose value is turned over at the end."""
+
+    def wrong(e, kind: str, *operands: str) -> str:
+        value = emit(e, kind, *operands)
+        if result == "bool":
+            return e.value(f"xor {V1} {value}, {splat(1, 'i1')}")
+        if kind in ("float", "double"):
+            return e.value(f"fneg {vector(kind)} {value}")
+        return e.value(f"xor {vector(kind)} {value}, {splat(1, kind)}")
+
+    return wrong
+
+
+TEMPLATE = [
+    (name, dtype)
+    for name, dtype in FUNCTIONS
+    if dtype in (float32, int32, uint32, bool_)
+    and name in TEMPLATES["bool" if dtype is bool_ else dtype.kind]
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), TEMPLATE, ids=lambda x: getattr(x, "name", x))
+def test_a_fault_in_a_scalar_template_is_noticed(
+    name: str, dtype: DType, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+):
+    table = TEMPLATES["bool" if dtype is bool_ else dtype.kind]
+    result = "bool" if dtype is bool_ else SCALARS[name].result
+
+    monkeypatch.setitem(table, name, negated(table[name], result))
+
+    with forgotten():
+        assert noticed(lambda: check_scalar(name, dtype, rng))
+
+
+# derivatives
+
+
+def near(name: str, count: int) -> list[np.ndarray]:
+    """Arguments inside a function's domain, away from its kinks."""
+    rng = np.random.default_rng(0)
+    low, high = {"acosh": (1.5, 3.0)}.get(name, (0.2, 0.8))
+    return [rng.uniform(low, high, (2, 3)) + 0.05 * k for k in range(count)]
+
+
+SLOPES = [
+    (name, k)
+    for name, row in SCALARS.items()
+    for k, gradient in enumerate(row.gradients)
+    if gradient is not None and name not in ("where", "cast")
+]
+
+
+def slope(name: str) -> None:
+    """A function's derivatives are what differences measure."""
+
+    def apply(*xs: Node) -> Node:
+        return xs[0].arena.node("map", xs, f=name)
+
+    check_gradient(apply, *near(name, SCALARS[name].arity))
+
+
+@pytest.mark.parametrize(("name", "k"), SLOPES)
+def test_a_fault_in_a_derivative_is_noticed(name: str, k: int, monkeypatch: pytest.MonkeyPatch):
+    row = SCALARS[name]
+    right = row.gradients[k]
+    planted = list(row.gradients)
+    planted[k] = lambda g, y, *xs: right(g, y, *xs) + g * 0.01
+    flat = {"fmod", "remainder"}  # the second derivative is 0 between multiples
+    assert not noticed(lambda: slope(name)) or name in flat
+
+    monkeypatch.setitem(SCALARS, name, replace(row, gradients=tuple(planted)))
+
+    assert noticed(lambda: slope(name))
+
+
+# signatures
+
+
+def divided(name: str) -> None:
+    """Every strategy that a signature allows gives the whole value."""
+    node, rules = built(name), across(2)
+    arrays = values(node, np.random.default_rng(0))
+    expected = whole_value(node, arrays)
+    for strategy in strategies(node, rules):
+        local = by_strategy(node, strategy, rules)
+        for (found,) in run_local(local, strategy.wanted, arrays, 2):
+            np.testing.assert_array_equal(found, expected)
+
+
+def turned(right: Signature) -> Signature:
+    """A result whose axes follow the inputs in the wrong order."""
+    return Signature(right.inputs, right.output[::-1], right.reduced, right.whole)
+
+
+def wrongly_folded(right: Signature) -> Signature:
+    """Parts of which the largest is taken instead of their sum."""
+    return Signature(right.inputs, right.output, dict.fromkeys(right.reduced, "max"), right.whole)
+
+
+def exchanged(right: Signature) -> Signature:
+    """A result whose first two axes follow each other's input."""
+    first, second, *rest = right.output
+    return Signature(right.inputs, (second, first, *rest), right.reduced, right.whole)
+
+
+def nothing_whole(right: Signature) -> Signature:
+    """Letters that may be cut though they must not."""
+    return Signature(right.inputs, right.output, right.reduced)
+
+
+SIGNATURES = {
+    "map": ("add a row", turned),
+    "reduce": ("sum of rows", wrongly_folded),
+    "contract": ("contract rows", wrongly_folded),
+    "permute": ("permute", turned),
+    "slice": ("slice", exchanged),
+    "pad": ("pad", turned),
+    "gather": ("pick", nothing_whole),
+    "scatter": ("place", wrongly_folded),
+    "scan": ("scan", nothing_whole),
+    "sort": ("sort", nothing_whole),
+}
+
+
+@pytest.mark.parametrize("primitive", SIGNATURES)
+def test_a_fault_in_a_signature_is_noticed(primitive: str, monkeypatch: pytest.MonkeyPatch):
+    name, wrong = SIGNATURES[primitive]
+    kind = type(PRIMITIVES[primitive])
+    right = kind.signature
+    assert name in NODES
+    assert not noticed(lambda: divided(name))
+
+    monkeypatch.setattr(kind, "signature", lambda self, node: wrong(right(self, node)))
+
+    assert noticed(lambda: divided(name))
+
+
+# leaves
+
+ROLES = (canonical.ROWS, canonical.SEQUENCE, canonical.OTHERS)
+
+
+def by_definition(size: int, role: tuple[int, int]) -> int:
+    """The most leaves that the rules allow."""
+    smallest, most = role
+    powers = [2**d for d in range(10)]
+    allowed = [n for n in powers if n <= most and size % n == 0 and size // n >= smallest]
+    return max(allowed, default=1)
+
+
+def leaves_are_right() -> None:
+    """The counts of canonical order, by definition, and the roles' own numbers."""
+    assert canonical.ROWS == (1, 16)
+    assert canonical.SEQUENCE == (128, 4)
+    assert canonical.OTHERS == (128, 16)
+    for size, role in product((1, 2, 6, 12, 96, 128, 256, 384, 640, 2048, 8192), ROLES):
+        assert canonical.leaves(size, role) == by_definition(size, role)
+    assert [canonical.role_in_reduce(k, 4) for k in range(4)] == [*ROLES[:2], ROLES[0], ROLES[2]]
+    assert canonical.role_in_contract(0, 0, 3, 3) == canonical.ROWS
+    assert canonical.role_in_contract(1, 1, 3, 3) == canonical.SEQUENCE
+    assert canonical.role_in_contract(2, 1, 3, 2) == canonical.OTHERS
+
+
+RIGHT_LEAVES = canonical.leaves
+
+LEAVES: dict[str, Plant] = {
+    "leaves half as small": lambda p: p.setattr(
+        canonical, "leaves", lambda n, role: RIGHT_LEAVES(n, (max(role[0] // 2, 1), role[1]))
+    ),
+    "one level less": lambda p: p.setattr(
+        canonical, "leaves", lambda n, role: max(RIGHT_LEAVES(n, role) // 2, 1)
+    ),
+    "no limit": lambda p: p.setattr(
+        canonical, "leaves", lambda n, role: RIGHT_LEAVES(n, (role[0], 1 << 20))
+    ),
+    "rows like others": lambda p: p.setattr(canonical, "ROWS", canonical.OTHERS),
+    "tokens like others": lambda p: p.setattr(canonical, "SEQUENCE", canonical.OTHERS),
+    "every folded axis is rows": lambda p: p.setattr(
+        canonical, "role_in_reduce", lambda axis, rank: canonical.ROWS
+    ),
+    "every summed letter is contracted": lambda p: p.setattr(
+        canonical, "role_in_contract", lambda *places: canonical.OTHERS
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", LEAVES)
+def test_a_fault_in_the_cut_into_leaves_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch):
+    assert not noticed(leaves_are_right)
+
+    LEAVES[fault](monkeypatch)
+
+    assert noticed(leaves_are_right)
+
+
+# barriers
+
+
+def waits_are_right() -> None:
+    """Between two calls that touch the same memory, one of which writes it, threads wait."""
+    graph, _, _ = witness("reused memory")
+    executable = program(graph)
+    calls = executable.program.steps
+    for (i, a), (j, b) in combinations(enumerate(calls), 2):
+        assert isinstance(a, Call)
+        assert isinstance(b, Call)
+        if not any(step.barrier for step in calls[i + 1 : j + 1]):
+            assert not clash((a, executable.kernels[i]), (b, executable.kernels[j]))
+
+
+def clash(one: tuple, other: tuple) -> bool:
+    """Whether one call writes what the other touches."""
+    pairs = product(touched(*one), touched(*other))
+    return any(
+        (writes or overwrites) and slot == its and low < its_high and its_low < high
+        for (slot, low, high, writes), (its, its_low, its_high, overwrites) in pairs
+    )
+
+
+def touched(call: Call, kernel) -> list[tuple]:
+    """What a call touches: memory, first byte, the one after the last, whether it writes."""
+    found = []
+    for k, (slot, node) in enumerate(zip(call.slots, kernel.buffers, strict=False)):
+        shared = type(slot).__name__ == "Arena"
+        start = slot.offset if shared else 0
+        memory = "arena" if shared else slot
+        found.append((memory, start, start + node.size * node.dtype.itemsize, k < kernel.outputs))
+    return found
+
+
+@pytest.mark.parametrize("keep", ["none", "all but the last"])
+def test_a_missing_barrier_is_noticed(keep: str, monkeypatch: pytest.MonkeyPatch):
+    right = PIPELINE.barriers
+    assert not noticed(waits_are_right)
+
+    def fewer(touches) -> list[bool]:
+        found = right(touches)
+        last = len(found) - 1 - found[::-1].index(True)
+        return [wait and keep != "none" and k != last for k, wait in enumerate(found)]
+
+    monkeypatch.setattr(PIPELINE, "barriers", fewer)
+
+    assert noticed(waits_are_right)
+
+
+def test_no_monoid_of_the_tables_is_forgotten():
+    for module in (folds, scan, scatter):
+        names = [name for name in MONOIDS if name.startswith(module.__name__.rsplit(".", 1)[1])]
+        assert len(names) == len(module.COMBINE)
