@@ -32,3 +32,11 @@ from gnomon.nn.normalization import (
     RMSNorm,
 )
 from gnomon.nn.parameter import Buffer, Parameter
+from gnomon.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from gnomon.nn.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)

@@ -154,6 +154,8 @@ class MultiheadAttention(Module):
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
         q, k, v = self._project(query, key, value)
         k, v = self._extended(k, v)
+        if is_causal and attn_mask is None:
+            attn_mask = ~ones(q.shape[2], k.shape[2], dtype=bool_).tril()
         mask = self._mask(query, k.shape[2], key_padding_mask, attn_mask)
         mixed, weights = self._mix(q, k, v, mask, need_weights)
         mixed = mixed.transpose(1, 2).reshape(query.shape[0], query.shape[1], self.embed_dim)

@@ -23,12 +23,10 @@ class Parameter(Tensor):
     """A tensor that its module lists and optimizers change."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        """A parameter over a tensor's storage."""
         if data is None and requires_grad is True:
             return super().__new__(cls)
         return adopted(cls, data, requires_grad)
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
 
 
 class Buffer(Tensor):
@@ -37,6 +35,7 @@ class Buffer(Tensor):
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        """A buffer over a tensor's storage."""
         if data is None:
             return super().__new__(cls)
         made = adopted(cls, data, False)

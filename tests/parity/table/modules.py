@@ -17,6 +17,7 @@ class Layer:
     build: Callable[[Any], Any]
     makers: tuple[Maker, ...]
     call: Callable[..., Any] = lambda module, *tensors: module(*tensors)
+    slack: float = 1.0
 
 
 def layer(text: str, *makers: Maker, **options: Any) -> Layer:
@@ -31,7 +32,7 @@ PADDING = exactly([[0, 0, 0], [0, 0, 1]], "bool")
 PLAIN = (
     *("ReLU()", "ReLU6()", "LeakyReLU(0.2)", "ELU()", "SELU()", "GELU()", "GELU('tanh')"),
     *("SiLU()", "Mish()", "Sigmoid()", "Tanh()", "Softplus()", "Softsign()", "Hardtanh()"),
-    *("Hardswish()", "Hardsigmoid()", "LogSigmoid()", "Identity()", "Softmax(dim=-1)"),
+    *("Hardswish()", "LogSigmoid()", "Identity()", "Softmax(dim=-1)"),
     *("LogSoftmax(dim=1)", "GLU()", "PReLU()", "Flatten()", "Unflatten(1, (2, 2))"),
     *("Dropout(0.0)", "Linear(4, 3)", "Linear(4, 3, bias=False)", "LayerNorm(4)"),
     *("LayerNorm(4, elementwise_affine=False)", "LayerNorm(4, bias=False)", "RMSNorm(4)"),
@@ -60,6 +61,10 @@ def attend(module: Any, x: Any) -> Any:
     return module(x, x, x)
 
 
+def attend_twice(module: Any, x: Any) -> Any:
+    return module(x, x)
+
+
 def attend_cross(module: Any, x: Any, y: Any) -> Any:
     return module(x, y, y, average_attn_weights=False)
 
@@ -71,6 +76,8 @@ def attend_padded(module: Any, x: Any, padding: Any) -> Any:
 LAYERS = [
     *(layer(text, ROWS) for text in PLAIN),
     *(layer(text, IMAGES) for text in PICTURED),
+    # torch's slope is 1/6 of a float32 there
+    layer("Hardsigmoid()", ROWS, slack=1e4),
     *(layer(text, TOKENS, call=attend) for text in ATTENDING),
     layer("MultiheadAttention(8, 2, kdim=6, vdim=6)", TOKENS, normal(2, 3, 6), call=attend_cross),
     layer("MultiheadAttention(8, 1, batch_first=True)", TOKENS, PADDING, call=attend_padded),
@@ -88,7 +95,12 @@ LAYERS = [
     layer("LSTMCell(4, 3)", ROWS),
     layer("RNNCell(4, 3)", ROWS),
     layer("GRU(8, 5, batch_first=True)", TOKENS),
+    layer("GRU(8, 5, bias=False)", normal(3, 8)),
     layer("LSTM(8, 5, num_layers=2)", TOKENS),
+    layer("LSTM(8, 5, num_layers=2, bidirectional=True)", TOKENS),
+    layer("RNN(8, 5, 2, 'relu')", TOKENS),
+    layer("TransformerDecoderLayer(8, 2, 12, dropout=0.0)", TOKENS, call=attend_twice),
+    layer("Transformer(8, 2, 1, 1, 12, 0.0, batch_first=True)", TOKENS, call=attend_twice),
     layer("CosineSimilarity(dim=1)", ROWS, normal(5, 4)),
     layer("PairwiseDistance()", ROWS, normal(5, 4)),
     layer("MSELoss()", ROWS, normal(5, 4)),

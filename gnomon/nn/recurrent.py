@@ -1,0 +1,261 @@
+"""Recurrent layers: RNN, LSTM, GRU over sequences, and their cells for one step.
+
+A layer's products with its inputs are one product for the whole sequence; steps follow one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import sqrt
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.nn import functional as F
+from gnomon.nn import init
+from gnomon.nn.module import Module
+from gnomon.nn.parameter import empty_parameter
+from gnomon.tensor.creation import zeros
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Tensor
+
+States = tuple[Tensor, ...]
+Step = Callable[[Tensor, States, Tensor, Tensor | None], States]
+
+
+def tanh_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> States:
+    """tanh of what comes and of what was."""
+    return ((x + F.linear(state[0], weight, bias)).tanh(),)
+
+
+def relu_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> States:
+    """The same with relu."""
+    return (F.relu(x + F.linear(state[0], weight, bias)),)
+
+
+def gru_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> States:
+    """A mix of what was and of something new."""
+    (h,) = state
+    reset_x, update_x, new_x = x.chunk(3, dim=-1)
+    reset_h, update_h, new_h = F.linear(h, weight, bias).chunk(3, dim=-1)
+    new = (new_x + (reset_x + reset_h).sigmoid() * new_h).tanh()
+    update = (update_x + update_h).sigmoid()
+    return ((1 - update) * new + update * h,)
+
+
+def lstm_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> States:
+    """What is shown, and what is kept."""
+    h, c = state
+    enter, keep, new, show = (x + F.linear(h, weight, bias)).chunk(4, dim=-1)
+    c = keep.sigmoid() * c + enter.sigmoid() * new.tanh()
+    return show.sigmoid() * c.tanh(), c
+
+
+STEPS: dict[str, tuple[Step, int, int]] = {
+    "tanh": (tanh_step, 1, 1),
+    "relu": (relu_step, 1, 1),
+    "gru": (gru_step, 3, 1),
+    "lstm": (lstm_step, 4, 2),
+}
+"""Per kind: the step, how many gates its weights hold, how many tensors its state is."""
+
+
+def nonlinear(name: str) -> str:
+    """The kind of a plain recurrence."""
+    if name not in ("tanh", "relu"):
+        raise ArgumentError(f"RNN: Unknown nonlinearity '{name}'. Select from 'tanh' or 'relu'.")
+    return name
+
+
+class Recurrent(Module):
+    """Base of cells and layers: weights that are drawn alike."""
+
+    kind: str
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters."""
+        bound = 1 / sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def _make(self, sizes: tuple[int, int], bias: bool, suffix: str) -> None:
+        """The parameters of one step."""
+        inside, outside = sizes
+        rows = STEPS[self.kind][1] * outside
+        setattr(self, f"weight_ih{suffix}", empty_parameter(rows, inside))
+        setattr(self, f"weight_hh{suffix}", empty_parameter(rows, outside))
+        for name in (f"bias_ih{suffix}", f"bias_hh{suffix}"):
+            self.register_parameter(name, empty_parameter(rows) if bias else None)
+
+    def _made(self, suffix: str) -> list[Tensor | None]:
+        """The same in the order that steps take them."""
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        return [getattr(self, f"{name}{suffix}") for name in names]
+
+    def _first(self, shape: Sequence[int], x: Tensor) -> States:
+        """The state before the first step."""
+        return tuple(zeros(tuple(shape), dtype=x.dtype) for _ in range(STEPS[self.kind][2]))
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"{self.input_size}, {self.hidden_size}"
+
+
+class Cell(Recurrent):
+    """Base of single steps."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: object = None,
+        dtype: object = None,
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        self._make((input_size, hidden_size), bias, "")
+        self.reset_parameters()
+        if dtype is not None:
+            self.to(dtype)
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """The state after one more input."""
+        weight_in, weight, bias_in, bias = self._made("")
+        single = STEPS[self.kind][2] == 1
+        if hx is None:
+            state = self._first((*input.shape[:-1], self.hidden_size), input)
+        else:
+            state = (hx,) if single else tuple(hx)
+        made = STEPS[self.kind][0](F.linear(input, weight_in, bias_in), state, weight, bias)
+        return made[0] if single else made
+
+
+class RNNCell(Cell):
+    """One step of a plain recurrence."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: object = None,
+        dtype: object = None,
+    ) -> None:
+        object.__setattr__(self, "kind", nonlinear(nonlinearity))
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+
+class GRUCell(Cell):
+    """One step of a gated recurrence."""
+
+    kind = "gru"
+
+
+class LSTMCell(Cell):
+    """One step of a gated recurrence with a memory; state and result are pairs."""
+
+    kind = "lstm"
+
+
+class Layers(Recurrent):
+    """Base of recurrences over sequences, in layers, one way or both ways."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: object = None,
+        dtype: object = None,
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
+        self.bidirectional = bidirectional
+        for number, suffix in self._suffixes():
+            inside = hidden_size * (1 + bidirectional) if number else input_size
+            self._make((inside, hidden_size), bias, suffix)
+        self.reset_parameters()
+        if dtype is not None:
+            self.to(dtype)
+
+    def _suffixes(self) -> Iterator[tuple[int, str]]:
+        """Each layer and direction: the layer's number, and how its parameters' names end."""
+        for number in range(self.num_layers):
+            yield number, f"_l{number}"
+            if self.bidirectional:
+                yield number, f"_l{number}_reverse"
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
+        """What every step shows, and the states after the last one."""
+        alone = input.ndim == 2
+        single = STEPS[self.kind][2] == 1
+        x = input.unsqueeze(1) if alone else input
+        x = x.transpose(0, 1) if self.batch_first and not alone else x
+        count = self.num_layers * (1 + self.bidirectional)
+        if hx is None:
+            states = self._first((count, x.shape[1], self.hidden_size), x)
+        else:
+            states = (hx,) if single else tuple(hx)
+            states = tuple(s.unsqueeze(1) for s in states) if alone else states
+        x, last = self._run(x, states)
+        if alone:
+            x, last = x.squeeze(1), tuple(s.squeeze(1) for s in last)
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        return x, (last[0] if single else last)
+
+    def _run(self, x: Tensor, states: States) -> tuple[Tensor, States]:
+        """All layers over (t, b, ...), and their last states one after another."""
+        lasts: list[States] = []
+        shown: list[Tensor] = []
+        for place, (number, suffix) in enumerate(self._suffixes()):
+            back = suffix.endswith("_reverse")
+            made, last = self._along(x, tuple(s[place] for s in states), suffix, back)
+            lasts.append(last)
+            shown.append(made)
+            if len(shown) == 1 + self.bidirectional:
+                x = FUNCTIONS["cat"](shown, dim=-1) if self.bidirectional else made
+                shown = []
+                if self.dropout and number < self.num_layers - 1:
+                    x = F.dropout(x, self.dropout, self.training)
+        return x, tuple(FUNCTIONS["stack"](list(part)) for part in zip(*lasts, strict=True))
+
+    def _along(self, x: Tensor, state: States, suffix: str, back: bool) -> tuple[Tensor, States]:
+        """One layer in one direction."""
+        weight_in, weight, bias_in, bias = self._made(suffix)
+        gates, shown = F.linear(x, weight_in, bias_in), []
+        times = range(x.shape[0])
+        for t in reversed(times) if back else times:
+            state = STEPS[self.kind][0](gates[t], state, weight, bias)
+            shown.append(state[0])
+        return FUNCTIONS["stack"](shown[::-1] if back else shown), state
+
+
+class RNN(Layers):
+    """Plain recurrences."""
+
+    def __init__(self, *sizes: Any, nonlinearity: str = "tanh", **options: Any) -> None:
+        if len(sizes) > 3:
+            nonlinearity, sizes = sizes[3], (*sizes[:3], *sizes[4:])
+        object.__setattr__(self, "kind", nonlinear(nonlinearity))
+        super().__init__(*sizes, **options)
+        self.nonlinearity = nonlinearity
+
+
+class GRU(Layers):
+    """Gated recurrences."""
+
+    kind = "gru"
+
+
+class LSTM(Layers):
+    """Gated recurrences with a memory; states are pairs."""
+
+    kind = "lstm"

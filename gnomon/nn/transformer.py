@@ -1,0 +1,208 @@
+"""PyTorch's encoder and decoder layers, stacks of them, and both together."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.nn import functional as F
+from gnomon.nn import init
+from gnomon.nn.activations import Dropout
+from gnomon.nn.attention import MultiheadAttention
+from gnomon.nn.containers import ModuleList
+from gnomon.nn.linear import Linear
+from gnomon.nn.module import Module
+from gnomon.nn.normalization import LayerNorm
+from gnomon.tensor.creation import full
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Tensor
+
+Activation = str | Callable[[Tensor], Tensor]
+
+
+def activation_of(given: Activation) -> Callable[[Tensor], Tensor]:
+    """A function by its name, or itself."""
+    if not isinstance(given, str):
+        return given
+    if given not in ("relu", "gelu"):
+        raise ArgumentError(f"activation should be relu/gelu, not {given}")
+    return getattr(F, given)
+
+
+class Layer(Module):
+    """Base of both layers: attention, then a network of two products."""
+
+    attentions: tuple[str, ...]
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: object = None,
+        dtype: object = None,
+    ) -> None:
+        super().__init__()
+        for name in self.attentions:
+            made = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first)
+            setattr(self, name, made)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias)
+        self.norm_first, self.activation = norm_first, activation_of(activation)
+        count = len(self.attentions) + 1
+        for number in range(1, count + 1):
+            setattr(self, f"norm{number}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias))
+        for number in range(1, count + 1):
+            setattr(self, f"dropout{number}", Dropout(dropout))
+        if dtype is not None:
+            self.to(dtype)
+
+    def _add(self, x: Tensor, number: int, part: Callable[[Tensor], Tensor]) -> Tensor:
+        """x and a part of it, normalized before or after."""
+        norm, drop = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
+        return x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
+
+    def _network(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(Layer):
+    """Attention of a sequence to itself, and a network."""
+
+    attentions = ("self_attn",)
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """The sequence, mixed."""
+        hidden = (src_key_padding_mask, False, src_mask, True, is_causal)
+        x = self._add(src, 1, lambda x: self.self_attn(x, x, x, *hidden)[0])
+        return self._add(x, 2, self._network)
+
+
+class TransformerDecoderLayer(Layer):
+    """Attention of a sequence to itself and to another, and a network."""
+
+    attentions = ("self_attn", "multihead_attn")
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The sequence, mixed."""
+        own = (tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)
+        other = (memory_key_padding_mask, False, memory_mask, True, memory_is_causal)
+        x = self._add(tgt, 1, lambda x: self.self_attn(x, x, x, *own)[0])
+        x = self._add(x, 2, lambda x: self.multihead_attn(x, memory, memory, *other)[0])
+        return self._add(x, 3, self._network)
+
+
+class Stack(Module):
+    """Base of stacks: copies of one layer, one after the other."""
+
+    def __init__(
+        self, layer: Module, num_layers: int, norm: Module | None = None, **_: Any
+    ) -> None:
+        super().__init__()
+        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
+
+    def _through(self, x: Tensor, call: Callable[[Module, Tensor], Tensor]) -> Tensor:
+        for layer in self.layers:
+            x = call(layer, x)
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(Stack):
+    """Encoder layers."""
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """The sequence, through all layers."""
+        hidden = (mask, src_key_padding_mask, bool(is_causal))
+        return self._through(src, lambda layer, x: layer(x, *hidden))
+
+
+class TransformerDecoder(Stack):
+    """Decoder layers."""
+
+    def forward(self, tgt: Tensor, memory: Tensor, *masks: Any, **named: Any) -> Tensor:
+        """The sequence, through all layers."""
+        named = {k: bool(v) if k.endswith("is_causal") else v for k, v in named.items()}
+        return self._through(tgt, lambda layer, x: layer(x, memory, *masks, **named))
+
+
+class Transformer(Module):
+    """An encoder of one sequence, and a decoder of another that looks at it."""
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        *rest: Any,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.d_model, self.nhead = d_model, nhead
+        eps = options.get("layer_norm_eps", 1e-5)
+        norms = [LayerNorm(d_model, eps=eps, bias=options.get("bias", True)) for _ in range(2)]
+        encoder = TransformerEncoderLayer(d_model, nhead, *rest, **options)
+        decoder = TransformerDecoderLayer(d_model, nhead, *rest, **options)
+        self.encoder = TransformerEncoder(encoder, num_encoder_layers, norms[0])
+        self.decoder = TransformerDecoder(decoder, num_decoder_layers, norms[1])
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        **causal: bool,
+    ) -> Tensor:
+        """The second sequence, mixed with itself and with the first."""
+        memory = self.encoder(
+            src, src_mask, src_key_padding_mask, causal.pop("src_is_causal", None)
+        )
+        masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        return self.decoder(tgt, memory, *masks, **causal)
+
+    @staticmethod
+    def generate_square_subsequent_mask(
+        sz: int, device: object = None, dtype: object = None
+    ) -> Tensor:
+        """A mask that hides what comes later."""
+        return FUNCTIONS["triu"](full((sz, sz), float("-inf"), dtype=dtype), 1)
