@@ -29,7 +29,7 @@ from gnomon.dtypes import (
 )
 from gnomon.dtypes import bool_ as bool
 from gnomon.jit import compile
-from gnomon.tensor import autograd
+from gnomon.tensor import autograd, linalg
 from gnomon.tensor import einops as _einops
 from gnomon.tensor.accumulate import accumulate
 from gnomon.tensor.autograd import (
@@ -40,7 +40,14 @@ from gnomon.tensor.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from gnomon.tensor.control import cuda, evaluate, get_num_threads, set_num_threads, synchronize
+from gnomon.tensor.control import (
+    cuda,
+    evaluate,
+    explain,
+    get_num_threads,
+    set_num_threads,
+    synchronize,
+)
 from gnomon.tensor.creation import (
     arange,
     as_tensor,

@@ -1,0 +1,45 @@
+"""gn.linalg is numpy's, as far as it goes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.errors import ArgumentError
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("norm", {}),
+        ("norm", {"ord": 1, "dim": 1}),
+        ("norm", {"ord": "fro"}),
+        ("matrix_norm", {"keepdim": True}),
+        ("vector_norm", {"ord": 3, "dim": 0}),
+        ("trace", {"offset": 1}),
+        ("diagonal", {"offset": -1}),
+        ("matrix_transpose", {}),
+    ],
+)
+def test_a_function_of_a_matrix_is_numpys(name, words, rng):
+    x = rng.standard_normal((3, 4))
+    theirs = {{"dim": "axis", "keepdim": "keepdims"}.get(k, k): v for k, v in words.items()}
+
+    made = getattr(gn.linalg, name)(gn.tensor(x), **words)
+
+    np.testing.assert_allclose(made.numpy(), getattr(np.linalg, name)(x, **theirs), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["cross", "outer", "vecdot"])
+def test_a_product_of_vectors_is_numpys(name, rng):
+    x, y = rng.standard_normal((2, 3))
+
+    made = getattr(gn.linalg, name)(gn.tensor(x), gn.tensor(y))
+
+    np.testing.assert_allclose(made.numpy(), getattr(np.linalg, name)(x, y), rtol=1e-12)
+
+
+def test_norms_that_need_singular_values_are_refused():
+    with pytest.raises(ArgumentError, match=r"norm: ord 2 of a matrix is not known. Name one axis"):
+        gn.linalg.norm(gn.zeros(2, 3), 2)
