@@ -155,6 +155,8 @@ class Sizes:
     rows: int = 8
     tokens: int = 10
     heads: int = 6
+    shared_by: int = 1
+    """Query heads that share a key head."""
     head: int = 64
     inner: int = 512
     vocabulary: int = 300
@@ -164,6 +166,11 @@ class Sizes:
     def width(self) -> int:
         """Of the residual stream."""
         return self.heads * self.head
+
+    @property
+    def key_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.heads // self.shared_by
 
 
 def linears(x: Node, weights: list[Node], groups: int) -> list[Node]:
@@ -185,8 +192,11 @@ def block(x: Node, leaf: dict[str, Node], layer: int, sizes: Sizes) -> Node:
     b, t, d = x.shape
     own = {name: leaf[f"{layer}.{name}"] for name in NAMES}
     normal = rms_norm(x, d, own["attn_norm"], 1e-6)
-    qkv = linears(normal, [own["q"], own["k"], own["v"]], sizes.heads)
-    q, k, v = (permute(part, (0, 2, 1, 3)) for part in qkv)
+    qkv = linears(normal, [own["q"], own["k"], own["v"]], sizes.key_heads)
+    in_heads = (
+        reshape(part, (b, t, part.size // (b * t * sizes.head), sizes.head)) for part in qkv
+    )
+    q, k, v = (permute(part, (0, 2, 1, 3)) for part in in_heads)
     y = permute(attention(q, k, v, causal=True), (0, 2, 1, 3))
     x = x + linear(reshape(y, (b, t, d)), own["o"])
     normal = rms_norm(x, d, own["mlp_norm"], 1e-6)
@@ -204,8 +214,8 @@ def decoder(optimizer: str = "sgd", sizes: Sizes = Sizes()) -> Step:
     shapes = {
         "attn_norm": (d,),
         "q": (d, d),
-        "k": (d, d),
-        "v": (d, d),
+        "k": (sizes.key_heads * sizes.head, d),
+        "v": (sizes.key_heads * sizes.head, d),
         "o": (d, d),
         "mlp_norm": (d,),
         "gate": (f, d),

@@ -20,6 +20,8 @@ FOUR = Sizes(heads=8, vocabulary=1000)
 """For four ranks: 1000 words are four leaves of 250."""
 NOT_DIVIDED = Sizes(heads=3, head=128, vocabulary=307)
 """Three heads on two ranks repeat attention; of a prime vocabulary the table's width is split."""
+LONG = Sizes(rows=4, tokens=256, heads=4, shared_by=2, vocabulary=256)
+"""Several leaves of tokens, and query heads that share key heads."""
 DEEP = Sizes(heads=6, vocabulary=300, layers=2)
 
 STEPS = {
@@ -27,8 +29,10 @@ STEPS = {
     "blocks": lambda optimizer: decoder(optimizer, SIX_HEADS),
     "four": lambda optimizer: decoder(optimizer, FOUR),
     "undivided": lambda optimizer: decoder(optimizer, NOT_DIVIDED),
+    "long": lambda optimizer: decoder(optimizer, LONG),
     "deep": lambda optimizer: decoder(optimizer, DEEP),
 }
+WORDS = {"blocks": 300, "four": 1000, "undivided": 307, "long": 256, "deep": 300}
 
 DATA2, DATA4 = (("data", 2),), (("data", 4),)
 TENSOR2, TENSOR4 = (("tensor", 2),), (("tensor", 4),)
@@ -40,8 +44,7 @@ EIGHT = (("data", 4), ("tensor", 2))
 def given(name: str, optimizer: str) -> tuple[Step, tuple[np.ndarray, ...], Hashes]:
     """A step, its inputs, and what one process gives."""
     step = STEPS[name](optimizer)
-    words = {"blocks": 300, "four": 1000, "undivided": 307, "deep": 300}.get(name, 0)
-    arrays = tuple(step.arrays(seed=7, vocabulary=words))
+    arrays = tuple(step.arrays(seed=7, vocabulary=WORDS.get(name, 0)))
     return step, arrays, alone(step, arrays)
 
 
@@ -128,6 +131,15 @@ def test_every_layout_gives_the_bits_of_one_process(name, optimizer, axes, micro
 @pytest.mark.parametrize("microbatches", [1, 2, 4])
 def test_heads_and_words_that_ranks_do_not_divide_give_the_same_bits(axes, microbatches):
     is_spread(check("undivided", "adamw", axes, microbatches))
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("axes", [(), DATA2, DATA4, TENSOR2, BOTH], ids=label)
+def test_long_rows_and_shared_key_heads_give_the_same_bits(axes):
+    divided = check("long", "adamw", axes, 1 if axes == DATA4 else 2)
+
+    # the many positions have no split axis, so parameters are not counted
+    is_spread(divided, parameters=False)
 
 
 @pytest.mark.proof
