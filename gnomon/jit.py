@@ -2,7 +2,7 @@
 
 A replay checks guards and makes one native call. Results that still want gradients become one
 region of the graph outside instead, whose gradient is derived as any region's. How a function is
-captured is in gnomon/tensor/capture.py; which Python values it depends on, in gnomon/tensor/guards.py.
+captured is in gnomon/tensor/capture.py; which Python values it depends on, in guards.py beside it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from gnomon.compile import Executable, build
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
+from gnomon.listing import counted
 from gnomon.ops.registry import Call, Traced
 from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
 from gnomon.tensor.guards import Guard, flatten, guard_of, signature_of, unflatten
@@ -199,17 +200,13 @@ class Compiled:
         return [k for p in self._all() for k in p.executable.kernels]
 
     def explain(self) -> str:
-        """What was captured: per signature the inputs, outputs, kernels and the lines they serve."""
-        lines = []
+        """What was captured: per signature the kernels, their lines, work, shapes, and memory."""
+        told = []
         for program in self._all():
-            graph = program.graph
-            lines.append(
-                f"{program.name}: {len(graph.inputs)} inputs, {len(graph.outputs)} outputs"
-            )
-            for kernel in program.executable.kernels:
-                sites = ", ".join(str(site) for site in kernel.sites[:3])
-                lines.append(f"  {kernel.name}: {kernel.flops} flops   [{sites}]")
-        return "\n".join(lines)
+            given = counted(len(program.graph.inputs), "input")
+            made = counted(len(program.graph.outputs), "output")
+            told.append(f"{program.name}, {given}, {made}: {program.executable.explain()}")
+        return "\n".join(told)
 
     def _all(self) -> list[Program]:
         """Every program that computes something."""
@@ -235,7 +232,7 @@ def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
     return made
 
 
-def compile(function: Any = None, /, **options: Any) -> Any:  # noqa: A001 - PyTorch's name
+def compile(function: Any = None, /, **options: Any) -> Any:
     """Capture a function or module once per signature, and replay it as one program.
 
     Branching on a tensor's value is an error that names the line: use gn.where, gn.cond,

@@ -54,7 +54,7 @@ def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
     """One line about a program."""
     codes = len({k.code.symbol for k in kernels})
     return (
-        f"{count(len(kernels), 'kernel')} of {count(codes, 'code')}; "
+        f"{counted(len(kernels), 'kernel')} of {counted(codes, 'code')}; "
         f"{scaled(sum(k.flops for k in kernels))} flop, "
         f"{scaled(sum(map(traffic, kernels)))} bytes read or written; "
         f"{scaled(memory.total)} bytes of memory in between, {scaled(memory.bound)} at least"
@@ -89,10 +89,10 @@ def traffic(kernel: Kernel) -> int:
     return sum(x.size * x.dtype.itemsize for x in kernel.buffers)
 
 
-def count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
     """A number of things.
 
-    >>> count(1, "kernel"), count(0, "kernel")
+    >>> counted(1, "kernel"), counted(0, "kernel")
     ('1 kernel', '0 kernels')
     """
     return f"{number} {what}{'' if number == 1 else 's'}"

@@ -167,7 +167,7 @@ def test_explain_and_kernels_say_what_runs():
     f = gn.compile(lambda x: (x * 2).sum())
     f(gn.ones(3))
 
-    assert "1 inputs" in f.explain()
+    assert "1 input" in f.explain()
     assert "test_jit.py" in f.explain()
     assert len(f.kernels()) >= 1
 

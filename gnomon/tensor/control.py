@@ -11,6 +11,7 @@ from gnomon.runtime.device import usable_cores
 from gnomon.tensor.device import check_device
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all
+from gnomon.tensor.evaluate import explain as explain_node
 from gnomon.tensor.tensor import Tensor, raw, value_of
 
 
@@ -24,6 +25,11 @@ def evaluate(*tensors: Any) -> None:
     evaluate_nodes([raw(t) for t in found])
     for t in found:
         value_of(t)
+
+
+def explain(tensor: Tensor) -> str:
+    """What computing a tensor would take: kernels, their lines, work and shapes, and memory."""
+    return explain_node(raw(tensor))
 
 
 def gather(value: Any, found: list[Tensor]) -> None:

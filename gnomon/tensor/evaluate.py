@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from gnomon.compile import build
+from gnomon.compile import Executable, build
 from gnomon.dtypes import DType
 from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, Shape, copy_into
@@ -53,7 +53,7 @@ def evaluate(nodes: Iterable[Node]) -> None:
 
 
 def siblings(order: Iterable[Node], held: Iterable[Node]) -> list[Node]:
-    """Held results of the calls that will be computed: they cost nothing more now, and much later."""
+    """Held results of calls that will be computed: they cost nothing now, and much later."""
     calls = {x.inputs for x in order if x.op == "region" and len(x.params["body"].outputs) > 1}
     found = []
     for node in held if calls else ():
@@ -61,6 +61,15 @@ def siblings(order: Iterable[Node], held: Iterable[Node]) -> list[Node]:
         if result.op == "region" and result.inputs in calls:
             found.append(node)
     return found
+
+
+def explain(node: Node) -> str:
+    """The program that a node alone would be computed by, as text; nothing is computed."""
+    home = at_home(node)
+    if borrows(home):
+        return "its value is there: nothing to compute"
+    leaves = [x for x in reachable([home]) if x.value is not None]
+    return prepare(leaves, [home]).explain()
 
 
 def evaluate_all() -> None:
@@ -97,7 +106,7 @@ def compute(roots: list[Node]) -> None:
     programs = _programs.setdefault(current(), {})
     program = programs.get(key)
     if program is None:
-        program = programs[key] = prepare(leaves, roots)
+        program = programs[key] = prepare(leaves, roots).run
     global evaluations
     evaluations += 1
     for node, buffer in zip(roots, program([node.value for node in leaves]), strict=True):
@@ -119,13 +128,13 @@ def structure(order: dict[Node, int], roots: Sequence[Node]) -> tuple[int, ...]:
     return tuple(key)
 
 
-def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Program:
+def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
     """Compile the graph between leaves and roots."""
     arena = Arena()
     known: dict[Node, Node] = {node: arena.input(node.shape, node.dtype) for node in leaves}
     images = list(known.values())
     outputs = copy_into(arena, between(leaves, roots), known)
-    return build(Graph(images, outputs)).run
+    return build(Graph(images, outputs))
 
 
 def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:

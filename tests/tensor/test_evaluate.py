@@ -122,3 +122,16 @@ def test_a_leaf_is_fresh_after_a_step():
     assert raw(w).value is not None
     assert w.tolist() == [0, 0, 0]
     assert state.capture is None
+
+
+def test_a_pending_tensor_can_be_explained_without_computing_it(runs):
+    x = gn.tensor([[1.0, 2.0], [3.0, 4.0]])
+    y = (x @ x).sum(dim=0)
+
+    text = gn.explain(y)
+
+    assert text.startswith("2 kernels of 2 codes; ")
+    assert text.count("test_evaluate.py:") == 2
+    assert runs() == 0
+    y.numpy()
+    assert "nothing to compute" in gn.explain(y)
