@@ -13,7 +13,8 @@ def adopted(kind: type[Tensor], data: Tensor, requires_grad: bool) -> Tensor:
     made = kind.__new__(kind)
     twin = alias(data, (), detached=True)
     made._storage, made._rare, made._requires = twin._storage, None, False
-    made._view = twin._view if twin._view.chain else None
+    shown = twin._view.chain or data._storage.tracked
+    made._view = twin._view if shown else None
     if requires_grad:
         made.requires_grad_()
     return made

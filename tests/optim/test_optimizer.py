@@ -1,0 +1,162 @@
+"""What all optimizers share: groups, counts, one program per step, saving and loading."""
+
+from __future__ import annotations
+
+import copy
+import sys
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import optim
+from gnomon.errors import ArgumentError
+from tests.optim.walks import parameters, values, walk
+
+
+def evaluations() -> int:
+    """How many programs have run so far."""
+    return sys.modules["gnomon.tensor.evaluate"].evaluations
+
+
+def test_a_step_is_one_evaluation():
+    params = parameters()
+    optimizer = optim.AdamW(params, lr=0.1)
+    loss = sum((p * p).sum() for p in params)
+    loss.backward()
+    before = evaluations()
+
+    optimizer.step()
+
+    assert evaluations() == before + 1
+    assert all(p.detach()._storage.node.value is not None for p in params)
+
+
+def test_a_schedule_of_rates_adds_no_program():
+    module = sys.modules["gnomon.tensor.evaluate"]
+    params = parameters()
+    optimizer = optim.AdamW(params, lr=0.1)
+    walk(optimizer, params, range(2))
+    known = sum(map(len, module._programs.values()))
+
+    for step in range(2, 6):
+        optimizer.param_groups[0]["lr"] = 0.1 / step
+        walk(optimizer, params, range(step, step + 1))
+
+    assert sum(map(len, module._programs.values())) == known
+
+
+def test_parameters_that_step_together_share_a_count_and_part_when_one_sits_out():
+    params = parameters()
+    optimizer = optim.AdamW(params, lr=0.1)
+    walk(optimizer, params, range(2))
+    together = {id(optimizer.state[p]["step"]) for p in params}
+    params[2].grad = None
+
+    optimizer.step()
+
+    counts = [optimizer.state[p]["step"].item() for p in params]
+    assert len(together) == 1
+    assert counts == [3.0, 3.0, 2.0]
+
+
+def test_zero_grad_forgets_or_clears():
+    params = parameters()
+    optimizer = optim.SGD(params, lr=0.1)
+    for p in params:
+        p.grad = gn.ones_like(p)
+
+    optimizer.zero_grad(set_to_none=False)
+    cleared = [p.grad.abs().sum().item() for p in params]
+    optimizer.zero_grad()
+
+    assert cleared == [0.0, 0.0, 0.0]
+    assert [p.grad for p in params] == [None] * 3
+
+
+def test_a_closure_computes_the_loss_with_gradients():
+    (p, *_) = parameters()
+    optimizer = optim.SGD([p], lr=0.1)
+
+    def closure():
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    before = values([p])[0]
+
+    with gn.no_grad():
+        loss = optimizer.step(closure)
+
+    np.testing.assert_allclose(loss.item(), (before**2).sum())
+    np.testing.assert_allclose(values([p])[0], before * 0.8)
+
+
+def test_state_and_options_survive_saving():
+    params, others = parameters(), parameters()
+    optimizer = optim.AdamW([{"params": params[:1], "lr": 0.3}, {"params": params[1:]}], lr=0.1)
+    walk(optimizer, params, range(2))
+    for other, p in zip(others, params, strict=True):
+        other.data.copy_(p.detach())
+
+    resumed = optim.AdamW([{"params": others[:1]}, {"params": others[1:]}], lr=7.0)
+    resumed.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    walk(optimizer, params, range(2, 4))
+    walk(resumed, others, range(2, 4))
+
+    assert [group["lr"] for group in resumed.param_groups] == [0.3, 0.1]
+    for one, two in zip(values(params), values(others), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_state_of_other_groups_is_refused():
+    saved = optim.SGD(parameters(), lr=0.1).state_dict()
+
+    with pytest.raises(ArgumentError, match=r"groups of \[3\] parameters"):
+        optim.SGD(parameters()[:2], lr=0.1).load_state_dict(saved)
+
+
+def test_parameters_are_leaves_and_belong_to_one_group():
+    params = parameters()
+
+    with pytest.raises(ArgumentError, match="can't optimize a non-leaf Tensor"):
+        optim.SGD([params[0] * 2], lr=0.1)
+    with pytest.raises(ArgumentError, match="more than one parameter group"):
+        optim.SGD([{"params": params}, {"params": params[:1]}], lr=0.1)
+    with pytest.raises(ArgumentError, match="empty parameter list"):
+        optim.SGD([], lr=0.1)
+    with pytest.raises(TypeError, match="iterable of Tensors or dicts"):
+        optim.SGD(params[0], lr=0.1)
+
+
+def test_a_compiled_step_reads_the_rate_at_every_call():
+    plain, compiled = parameters(), parameters()
+    optimizers = [optim.AdamW(plain, lr=0.1), optim.AdamW(compiled, lr=0.1)]
+
+    def step_of(params: list, optimizer: optim.Optimizer):
+        def step() -> gn.Tensor:
+            optimizer.zero_grad()
+            loss = sum((p * p * p).sum() for p in params)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    steps = [step_of(plain, optimizers[0]), gn.compile(step_of(compiled, optimizers[1]))]
+    losses = [[], []]
+    for rate in (0.1, 0.05, 0.02, 0.01):
+        for kept, step, optimizer in zip(losses, steps, optimizers, strict=True):
+            optimizer.param_groups[0]["lr"] = rate
+            kept.append(step().item())
+
+    assert losses[0] == losses[1]
+    assert steps[1].captures <= 2
+    assert optimizers[1].state[compiled[0]]["step"].item() == 4.0
+
+
+def test_the_text_of_an_optimizer_lists_its_options():
+    text = repr(optim.SGD(parameters(), lr=0.25))
+
+    assert text.startswith("SGD (\nParameter Group 0\n")
+    assert "    lr: 0.25\n" in text
