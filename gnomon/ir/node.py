@@ -14,7 +14,7 @@ from weakref import KeyedRef
 
 from gnomon.dtypes import DType
 from gnomon.ir.operators import Operators
-from gnomon.ir.provenance import current_sites, union
+from gnomon.ir.provenance import _scope, current_sites, union
 
 Shape = tuple[int, ...]
 _PLAIN = (str, DType, type(None))
@@ -124,8 +124,12 @@ _next_kind = count()
 
 def kind_of(op: str, params: dict) -> int:
     """The number of an operation with its parameters; a serial makes no difference."""
-    names = params if len(params) < 2 else sorted(params)
-    key = (op, *[(name, typed(params[name])) for name in names if name != "serial"])
+    if len(params) == 1:
+        ((name, value),) = params.items()
+        key = (op, name, value) if type(value) is str else (op, name, typed(value))
+    else:
+        names = sorted(params)
+        key = (op, *[(name, typed(params[name])) for name in names if name != "serial"])
     found = _KINDS.get(key)
     return _KINDS.setdefault(key, next(_next_kind)) if found is None else found
 
@@ -175,7 +179,8 @@ class Arena:
     def _build(self, kind: int, op: str, inputs: tuple[Node, ...], params: dict) -> Node:
         node = Node.__new__(Node)
         node.arena, node.op, node.inputs, node.params, node.kind = self, op, inputs, params, kind
-        assert all(x.arena is self for x in inputs), f"{op}: an input belongs to another arena"
+        for x in inputs:
+            assert x.arena is self, f"{op}: an input belongs to another arena"
         node.serial = next(self._serial)
         node.sites = current_sites()
         node.shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
@@ -198,15 +203,21 @@ def topological(roots: Iterable[Node]) -> list[Node]:
     """Every node that the roots depend on, inputs first, each once."""
     order: list[Node] = []
     seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(tuple(roots))]
+    stack: list[Node | None] = list(roots)
+    stack.reverse()
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
+        node = stack.pop()
+        if node is None:  # everything behind the node below it is in order
+            order.append(stack.pop())
         elif node not in seen:
             seen.add(node)
-            stack.append((node, True))
-            stack.extend((x, False) for x in reversed(node.inputs) if x not in seen)
+            waiting = [x for x in node.inputs if x not in seen]
+            if not waiting:
+                order.append(node)
+                continue
+            stack += (node, None)
+            waiting.reverse()
+            stack += waiting
     return order
 
 
@@ -260,7 +271,13 @@ def digest(value: object) -> str:
 def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> list[Node]:
     """Rebuild the roots in another arena; known maps leaves to images, and more as it goes."""
     roots = list(roots)
-    for node in topological(roots):
-        if node not in known:
-            known[node] = arena.node(node.op, tuple(known[x] for x in node.inputs), **node.params)
+    before = _scope.sites
+    try:
+        for node in topological(roots):
+            if node not in known:
+                _scope.sites = node.sites
+                inputs = tuple([known[x] for x in node.inputs])
+                known[node] = arena.node(node.op, inputs, **node.params)
+    finally:
+        _scope.sites = before
     return [known[root] for root in roots]

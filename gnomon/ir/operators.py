@@ -16,18 +16,31 @@ if TYPE_CHECKING:
 
 Scalar = bool | int | float
 SCALAR_TYPES = (bool, int, float)
+SCALARS_EXACT = frozenset(SCALAR_TYPES)
 
 
 def constant(arena: Arena, value: Scalar, dtype: DType) -> Node:
     """A rank-0 constant, kept as the exact value that the dtype can hold."""
     if dtype.kind == "float" and not math.isnan(value):
-        value = float(dtype.numpy.type(value))
+        value = float(value) if dtype.bits == 64 else float(dtype.numpy.type(value))
     kind = {"bool": bool, "float": float}.get(dtype.kind, int)
     return arena.node("const", (), value=kind(value), dtype=dtype)
 
 
 def elementwise(f: str, *operands: Node | Scalar) -> Node:
     """map[f] over operands of any rank and dtype: promoted, broadcast, scalars weak."""
+    first = operands[0]
+    if type(first) not in SCALARS_EXACT:
+        if len(operands) == 1:
+            return first.arena.node("map", operands, f=f)
+        if len(operands) == 2:
+            second = operands[1]
+            if type(second) not in SCALARS_EXACT:
+                if first.dtype is second.dtype and first.shape == second.shape:
+                    return first.arena.node("map", operands, f=f)
+            elif type(second) is float and first.dtype.kind == "float":
+                pair = (first, constant(first.arena, second, first.dtype))
+                return first.arena.node("map", pair, f=f)
     nodes = together(f, operands)
     return nodes[0].arena.node("map", tuple(nodes), f=f)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+KEPT_LINES = 1 << 14
 PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
@@ -46,7 +47,28 @@ _ours: dict[CodeType, bool] = {}
 
 def current_sites() -> tuple[Site, ...]:
     """The sites that a node built now gets."""
-    return _scope.sites if _scope.sites is not None else (user_site(),)
+    sites = _scope.sites
+    return sites if sites is not None else sites_here()
+
+
+_known: dict[tuple, tuple[Site, ...]] = {}
+
+
+def sites_here() -> tuple[Site, ...]:
+    """The innermost frame outside this package, as the sites of one node; made once per line."""
+    frame: FrameType | None = sys._getframe(2)
+    ours = _ours
+    while frame is not None and ours.get(frame.f_code, True) and is_ours(frame.f_code):
+        frame = frame.f_back
+    if frame is None:
+        return (user_site(),)
+    key = (frame.f_code, frame.f_lineno, _scope.modules, _scope.phase)
+    found = _known.get(key)
+    if found is None:
+        if len(_known) > KEPT_LINES:
+            _known.clear()
+        found = _known[key] = (site_of(frame),)
+    return found
 
 
 def user_site() -> Site:
@@ -54,6 +76,11 @@ def user_site() -> Site:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_ours(frame.f_code):
         frame = frame.f_back
+    return site_of(frame)
+
+
+def site_of(frame: FrameType | None) -> Site:
+    """The line at which a frame stands."""
     module = ".".join(_scope.modules)
     if frame is None:
         return Site("<gnomon>", 0, "", module, _scope.phase)

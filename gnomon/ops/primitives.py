@@ -72,6 +72,15 @@ class Map(Primitive):
 
     def infer(self, inputs, params) -> tuple[Shape, DType]:
         scalar = SCALARS[params["f"]]
+        first = inputs[0]
+        if scalar.result == "same" and scalar.name != "where":
+            # most maps: one dtype, and one shape beside scalars
+            if len(inputs) == scalar.arity == 1:
+                return first.shape, first.dtype
+            if len(inputs) == scalar.arity == 2 and first.dtype is inputs[1].dtype:
+                left, right = first.shape, inputs[1].shape
+                if left == right or not right:
+                    return left, first.dtype
         assert len(inputs) == scalar.arity, (
             f"{scalar.name}: {scalar.arity} arguments, got {len(inputs)}"
         )

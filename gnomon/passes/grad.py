@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from gnomon.errors import GradientError
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.operators import constant
-from gnomon.ir.provenance import inherit
+from gnomon.ir.provenance import _scope, inherit
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import OPS, Call, Traced, fill
 
@@ -43,10 +43,13 @@ def pull_back(
         needed = tuple(x in on_the_way for x in node.inputs)
         if not any(needed):
             continue
-        with inherit(node.sites):
+        before, _scope.sites = _scope.sites, node.sites
+        try:
             for x, part in zip(node.inputs, gradient_of(node, g, needed), strict=True):
                 if part is not None and x in on_the_way:
                     total[x] = total[x] + part if x in total else part
+        finally:
+            _scope.sites = before
     return [total.get(w) for w in wanted]
 
 
