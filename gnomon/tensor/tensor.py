@@ -17,6 +17,7 @@ from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
+from gnomon.ir.provenance import _scope, sites_here
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op
 from gnomon.runtime.buffer import Buffer
@@ -280,10 +281,10 @@ def node_of(tensor: Tensor) -> Node:
 def node_of_view(tensor: Tensor) -> Node:
     """The same for leaves that want gradients, and for views."""
     if not tensor.requires_grad:
-        node = raw(tensor)
-        tracked = tensor._storage.tracked
-        base = tensor._view.base if tensor._view else None
-        return detached(node) if tracked or base is not None else node
+        node, view = raw(tensor), tensor._view
+        # a leaf's own node may gather gradients, so whoever was cut from it looks past it
+        behind = view is not None and (view.base is not None or view.detached)
+        return detached(node) if behind or tensor._storage.tracked else node
     if not state.grad:
         return detached(raw(tensor))
     if tensor._requires:
@@ -320,11 +321,11 @@ def leaf_node(tensor: Tensor) -> Node:
 
 def unwrapped(value: Any, found: list[Tensor]) -> Any:
     """An argument with nodes in place of tensors, which are added to the list."""
+    if type(value) in PLAIN:
+        return value
     if isinstance(value, Tensor):
         found.append(value)
         return node_of(value)
-    if type(value) in PLAIN:
-        return value
     if isinstance(value, (list, tuple)):
         made = [unwrapped(v, found) for v in value]
         return made if isinstance(value, list) else tuple(made)
@@ -348,13 +349,25 @@ def wrapped(result: Any, tracked: bool) -> Any:
 def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
     """Call an operation on nodes with tensors."""
     found: list[Tensor] = []
-    nodes = [unwrapped(value, found) for value in args]
-    if kwargs:
-        named = {word: unwrapped(value, found) for word, value in kwargs.items()}
-        result = op(*nodes, **named)
-    else:
-        result = op(*nodes)
-    return wrapped(result, state.grad and any(t.requires_grad for t in found))
+    before = _scope.sites
+    if before is None:  # all nodes of a call have its line: it is looked up once
+        _scope.sites = sites_here()
+    try:
+        nodes = [unwrapped(value, found) for value in args]
+        if kwargs:
+            named = {word: unwrapped(value, found) for word, value in kwargs.items()}
+            result = op(*nodes, **named)
+        else:
+            result = op(*nodes)
+    finally:
+        _scope.sites = before
+    tracked = False
+    if state.grad:
+        for tensor in found:
+            if tensor.requires_grad:
+                tracked = True
+                break
+    return wrapped(result, tracked)
 
 
 def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
