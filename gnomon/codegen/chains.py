@@ -39,20 +39,38 @@ class Chains:
             self.values.remember(each, found)
 
     def _siblings(self, fold: Node) -> list[Node]:
-        """Chains that may share a loop: same range, leaves and scope, none inside another."""
+        """Chains that may share a loop: same range, leaves and scope, nothing more to wait for."""
+        missing = self._missing(fold)
         found = [
             node
             for node in self.plan.nodes
             if node.op == "fold"
             and node is not fold
+            and node not in missing
             and not self.plan.is_lane_fold(node)
             and self._place(node) == self._place(fold)
-            and not inside(fold, node)
-            and not inside(node, fold)
-            and not any(node in scope for scope in self.values.scopes)
+            and not self._known(node)
             and self._open(node)
+            and self._missing(node) <= missing
         ]
         return [fold, *found]
+
+    def _missing(self, fold: Node) -> set[Node]:
+        """Folds that must be there before a chain starts; those that turn with it need not."""
+        stack, seen, found = [fold.inputs[1]], set(), set()
+        while stack:
+            node = stack.pop()
+            if node in seen or self._known(node):
+                continue
+            seen.add(node)
+            if node.op == "fold" and fold.inputs[0] not in self.plan.depends[node]:
+                found.add(node)
+            stack.extend(node.inputs)
+        return found
+
+    def _known(self, node: Node) -> bool:
+        """Whether a value is there already."""
+        return any(node in scope for scope in self.values.scopes)
 
     def _place(self, fold: Node) -> tuple:
         """What chains of one loop have in common."""
@@ -111,16 +129,3 @@ class Chains:
         e.loop(0, leaves, 1, leaf)
         pairs = zip(owners, tables, strict=True)
         return [self.folds.spilled(fold, table, leaves) for fold, table in pairs]
-
-
-def inside(a: Node, b: Node) -> bool:
-    """Whether a is among what b reads."""
-    stack, seen = list(b.inputs), set()
-    while stack:
-        node = stack.pop()
-        if node is a:
-            return True
-        if node not in seen:
-            seen.add(node)
-            stack.extend(node.inputs)
-    return False

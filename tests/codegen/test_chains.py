@@ -8,7 +8,7 @@ import pytest
 from gnomon.codegen.python import exact
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph, Node
-from gnomon.ops.primitives import reduce
+from gnomon.ops.primitives import expand, reduce, unsqueeze
 from tests.compiled import program, run, threads
 
 
@@ -63,3 +63,15 @@ def test_threads_do_not_change_a_chain(rng):
             found.append(run(graph, [x])[0].tobytes())
 
     assert found[0] == found[1]
+
+
+def test_pairs_of_sums_of_which_one_reads_the_other_do_not_wait_in_a_circle(rng):
+    def spread(x: Node) -> Node:
+        mean = reduce("add", x, (0,)) * (1 / 24)
+        away = x - expand(unsqueeze(mean, 0), x.shape)
+        return reduce("add", away * away, (0,))
+
+    graph, _ = column_sums(24, 33, lambda x: spread(x) + spread(x * x))
+    x = rng.standard_normal((24, 33)).astype(np.float32)
+
+    assert run(graph, [x])[0].tobytes() == exact(graph, [x])[0].tobytes()
