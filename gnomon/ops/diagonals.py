@@ -19,7 +19,10 @@ from gnomon.ops.scalars import where
 from gnomon.ops.views import part
 
 
-@op(reference=lambda x, offset=0, axis1=0, axis2=1: np.diagonal(x, offset, axis1, axis2))
+@op(
+    inline=True,
+    reference=lambda x, offset=0, axis1=0, axis2=1: np.diagonal(x, offset, axis1, axis2),
+)
 def diagonal(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
     """The elements whose places on two axes differ by an offset, along a new last axis.
 
