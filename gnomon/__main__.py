@@ -80,7 +80,7 @@ def generate(
     run: str | None = None,
     /,
     *,
-    prompt: str = "def ",
+    prompt: str = "import os\n\n\ndef",
     max_new_tokens: int = 200,
     temperature: float = 0.8,
     top_k: int = 40,

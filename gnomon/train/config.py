@@ -111,7 +111,7 @@ class EvaluationConfig:
 class SampleConfig:
     """What the model writes at the end."""
 
-    prompt: str = "def "
+    prompt: str = "import os\n\n\ndef"
     max_new_tokens: Count = 120
     temperature: NotNegative = 0.8
     top_k: Count = 40

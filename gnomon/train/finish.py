@@ -28,7 +28,7 @@ def finish(trainer: Trainer) -> dict[str, Any]:
     for line in comparison(summary):
         progress.say(line)
     show(progress, sample)
-    progress.say(f"\n{path}\ncontinue writing: gnomon generate {folder} --prompt 'class '")
+    progress.say(f"\n{path}\ncontinue writing: gnomon generate {folder} --prompt 'class'")
     return summary
 
 

@@ -99,6 +99,7 @@ class Trainer:
         tokenizer = None
         if self.resumed:
             tokenizer = Tokenizer.from_file(str(self.resumed.folder / "tokenizer.json"))
+        self.progress.say(f"{self.folder}: reading the corpus and turning it into tokens")
         self.text: Text = prepare(self.config, tokenizer)
         self.refuse_other_text()
         publish(self.folder / "corpus.json", to_json(self.text.corpus.listing()))
@@ -124,7 +125,7 @@ class Trainer:
         corpus, steps = self.text.corpus, self.config.train.steps
         size = sum(p.numel() for p in self.model.parameters())
         return [
-            f"{self.folder}: {len(corpus.training)} files from {corpus.folder} to learn from, "
+            f"{len(corpus.training)} files of {corpus.folder} to learn from, "
             f"{len(corpus.held_out)} held out",
             f"{size:,} parameters, {len(self.text.training):,} tokens, {steps} steps; "
             f"matrix products reach {self.peak / 1e9:.0f} GFLOP/s here",
