@@ -9,4 +9,4 @@ from gnomon.optim.optimizer import Optimizer
 from gnomon.optim.rmsprop import RMSprop
 from gnomon.optim.sgd import SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = ["Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SGD", "lr_scheduler"]
