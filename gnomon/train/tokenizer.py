@@ -7,7 +7,6 @@ The algorithm is the `tokenizers` library's; nothing of it is written here.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -53,8 +52,6 @@ def key_of(texts: Iterable[str], vocab_size: int) -> str:
 
 def train(texts: Sequence[str], vocab_size: int) -> Tokenizer:
     """Learn the merges; the result does not depend on threads."""
-    # the library's threads outlive the call, and a later fork would warn about them
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.decoder = decoders.ByteLevel()
