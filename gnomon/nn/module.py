@@ -78,13 +78,13 @@ class Module(Stateful):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Parameter):
-            self._forget(name)
+            self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
-            self._forget(name)
+            self._forget(name, "_modules")
             self.add_module(name, value)
         elif isinstance(value, Buffer):
-            self._forget(name)
+            self._forget(name, "_buffers")
             self.register_buffer(name, value, value.persistent)
         else:
             self._set_plain(name, value)
@@ -103,13 +103,13 @@ class Module(Stateful):
                 return
         object.__setattr__(self, name, value)
 
-    def _forget(self, name: str) -> None:
-        """Free a name for another kind of value."""
+    def _forget(self, name: str, kept: str) -> None:
+        """Free a name for another kind of value; one of the same kind keeps its turn."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign before Module.__init__() call")
         self.__dict__.pop(name, None)
-        for place in (self._parameters, self._buffers, self._modules):
-            place.pop(name, None)
+        for place in {"_parameters", "_buffers", "_modules"} - {kept}:
+            self.__dict__[place].pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         for place in ("_parameters", "_buffers", "_modules"):
