@@ -1,8 +1,8 @@
 """A transformer block's training step beside torch eager: forward, mean square, all gradients.
 
-Run by hand (python -m benchmarks.block [threads]) on an idle machine. Both run in turns on the same threads
-and the same numbers; the median counts, and the best says how quiet the machine was. How far their
-results are apart is printed too. Writes runs/block.json.
+Run by hand (python -m benchmarks.block [threads]) on an idle machine. Both run in turns on the
+same threads and the same numbers; the median counts, and the best says how quiet the machine was.
+How far their results are apart is printed too. Writes runs/block.json.
 """
 
 from __future__ import annotations

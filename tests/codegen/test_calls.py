@@ -1,0 +1,115 @@
+"""Products as calls: operands read through their views, and what each spec says.
+
+Scans, sorts and scatters as calls are tested with their kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gnomon.codegen.calls import along, mirrored, operand, product_of, row_major
+from gnomon.codegen.python import exact
+from gnomon.dtypes import DType, float32, float64
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ops.primitives import contract, expand, flip, reshape, unsqueeze
+from gnomon.ops.view_primitives import permute, slice_, window
+from tests.compiled import program, run
+from tests.strategies import same_bits
+
+EVERY = ((0, 3, 1), (0, 5, 1), (0, 8, 1))
+STEPS = ((0, 3, 1), (4, -1, -2), (0, 8, 2))
+HALF = ((0, 3, 1), (4, 8, 1), (0, 7, 1))
+
+
+def turned(x: Node) -> Node:
+    """Its last two axes exchanged, as a view."""
+    return permute(x, (0, 2, 1))
+
+
+def heads(x: Node) -> Node:
+    """Two heads of four, as a view."""
+    return permute(reshape(x, (3, 5, 2, 4)), (0, 2, 1, 3))
+
+
+PRODUCTS: dict[str, Callable[[Node, Node], Node]] = {
+    "plain": lambda a, b: contract("bti,bio->bto", a, b),
+    "both turned": lambda a, b: contract("bit,boi->bto", turned(a), turned(b)),
+    "columns first": lambda a, b: contract("bti,bio->bot", a, b),
+    "batch innermost": lambda a, b: contract("bti,bio->tob", a, b),
+    "rows and batch summed": lambda a, b: contract("bti,btz->iz", a, slice_(a, EVERY)),
+    "nothing summed": lambda a, b: contract("bti,bzo->btizo", a, slice_(b, HALF)),
+    "everything summed": lambda a, b: contract("bti,bti->", a, a * 2.0),
+    "repeated": lambda a, b: contract("kbti,bio->kbto", expand(unsqueeze(a, 0), (2, 3, 5, 8)), b),
+    "flipped": lambda a, b: contract("bti,bio->bto", flip(a, 2), b),
+    "strided": lambda a, b: contract("bti,bio->bto", slice_(a, STEPS), slice_(b, HALF)),
+    "windows": lambda a, b: contract("btik,biz->btkz", window(a, 1, 3), b),
+    "heads": lambda a, b: contract("bhtd,bhsd->bhts", heads(a), heads(a * 2.0)),
+}
+
+
+@pytest.mark.parametrize("dtype", [float32, float64], ids=lambda x: x.name)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_operands_are_read_through_their_views(name: str, dtype: DType, rng: np.random.Generator):
+    arena = Arena()
+    leaves = [arena.input((3, 5, 8), dtype), arena.input((3, 8, 7), dtype)]
+    graph = Graph(leaves, [PRODUCTS[name](*leaves)])
+    arrays = [rng.normal(size=x.shape).astype(dtype.numpy) for x in leaves]
+
+    (found,), (expected,) = run(graph, arrays), exact(graph, arrays)
+
+    assert same_bits(found, expected)
+
+
+@pytest.mark.parametrize("name", ["both turned", "flipped", "repeated", "heads"])
+def test_a_view_of_an_input_is_not_copied(name: str):
+    arena = Arena()
+    leaves = [arena.input((3, 5, 8), float32), arena.input((3, 8, 7), float32)]
+
+    kernels = program(Graph(leaves, [PRODUCTS[name](*leaves)])).kernels
+
+    assert len(kernels) == 1 + (name == "heads")  # a * 2.0 is one of its own
+
+
+def spec_of(name: str):
+    """The spec of one of the products above."""
+    arena = Arena()
+    y = PRODUCTS[name](arena.input((3, 5, 8), float32), arena.input((3, 8, 7), float32))
+    return product_of(y, *map(operand, y.inputs))
+
+
+def test_letters_become_batch_rows_columns_and_steps():
+    spec = spec_of("plain")
+
+    assert [[x.size for x in part] for part in (spec.batch, spec.rows, spec.columns)] == [
+        [3],
+        [5],
+        [7],
+    ]
+    assert spec.letters == ((8, 1),)
+
+
+def test_summed_letters_stand_outermost_first_with_their_leaves():
+    assert [size for size, _ in spec_of("rows and batch summed").letters] == [3, 5]
+
+
+def test_a_repeated_axis_has_stride_zero():
+    assert spec_of("repeated").rows[0].a == 0
+
+
+def test_a_mirrored_product_exchanges_its_operands():
+    spec = spec_of("plain")
+    other = mirrored(spec)
+
+    assert [(x.size, x.a, x.b, x.c) for x in other.rows] == [
+        (x.size, x.b, x.a, x.c) for x in spec.columns
+    ]
+    assert mirrored(other) == spec
+
+
+def test_contiguous_memory_and_sizes_around_an_axis():
+    assert row_major((3, 5, 7)) == (35, 7, 1)
+    assert along((3, 5, 7), 1) == (3, 5, 7)
+    assert along((3, 5, 7), 0) == (1, 3, 35)
