@@ -199,15 +199,6 @@ def abs(x: Node) -> Node:
     return x if x.dtype.kind in ("bool", "uint") else elementwise("abs", x)
 
 
-@op(inline=True, reference=np.sign)
-def sign(x: Node) -> Node:
-    """-1, 0 or 1, as x is negative, zero or positive.
-
-    Shapes: x (...) -> (...)
-    """
-    return x if x.dtype is bool_ else elementwise("sign", x)
-
-
 @op(inline=True, reference=np.square)
 def square(x: Node) -> Node:
     """x · x.
@@ -326,6 +317,11 @@ sigmoid = unary(
 )
 
 
+def flat(g: Node, y: Node, x: Node, **_: object) -> Node:
+    """The gradient of what moves in steps: 0, not nothing."""
+    return expand(constant(x.arena, 0, x.dtype), x.shape)
+
+
 def rounding(name: str, sentence: str, reference: Callable) -> Op:
     """An operation that makes floats whole, and leaves integers as they are."""
 
@@ -335,7 +331,7 @@ def rounding(name: str, sentence: str, reference: Callable) -> Op:
     function.__name__ = name
     function.__doc__ = f"{sentence}\n\nShapes: x (...) -> (...)"
     function.__module__ = __name__
-    return op(function, inline=True, reference=reference)
+    return op(function, reference=reference, gradient=flat)
 
 
 floor = rounding("floor", "The nearest whole number below.", np.floor)
@@ -343,7 +339,16 @@ ceil = rounding("ceil", "The nearest whole number above.", np.ceil)
 trunc = rounding("trunc", "The whole part.", np.trunc)
 
 
-@op(inline=True, reference=lambda x, decimals=0: np.round(x, decimals))
+@op(reference=np.sign, gradient=flat)
+def sign(x: Node) -> Node:
+    """-1, 0 or 1, as x is negative, zero or positive.
+
+    Shapes: x (...) -> (...)
+    """
+    return x if x.dtype is bool_ else elementwise("sign", x)
+
+
+@op(reference=lambda x, decimals=0: np.round(x, decimals), gradient=flat)
 def round(x: Node, *, decimals: int = 0) -> Node:
     """The nearest number with so many decimals; halves go to the even one.
 

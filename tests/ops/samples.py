@@ -131,6 +131,13 @@ add("heaviside", np.array([-1.0, 0, 2]), 0.5, _gradient=False)
 add("clip", normal(2, 3), normal(3) - 2, normal(2, 1) + 2, _reference=False)
 add("nan_to_num", ODD, 0.5, 2.0, -2.0, _gradient=False)
 
+# nothing at all
+plain("exp relu gelu square", normal(0, 3))
+plain("sum prod", normal(3, 0), 1)
+plain("softmax log_softmax cumsum sort", normal(0, 3), 1)
+add("cat", [normal(0, 3), normal(2, 3)])
+add("reshape", normal(0, 3), (3, 0, 2))
+
 # activations
 plain(
     "relu relu6 leaky_relu elu celu selu gelu silu softplus logsigmoid mish softsign tanhshrink "
