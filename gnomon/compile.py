@@ -31,7 +31,7 @@ from gnomon.listing import Kernel, listing
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
 from gnomon.passes.simplify import simplify
-from gnomon.runtime import cpu, device
+from gnomon.runtime import cpu, device, system
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.program import Arena, Call, Constant, Input, Needs, Output, Program, Slot
 from gnomon.schedule.kernel import LoopKernel
@@ -241,14 +241,14 @@ def opaque(cluster: Cluster) -> Kernel:
 @cache
 def machine_of(target: device.Target) -> Machine:
     """What microkernels are told of a processor."""
-    caches = device.caches()
+    caches = system.caches()
     return Machine(
         target.name,
         target.vector_bits,
         target.registers,
         caches.l1,
         caches.l2,
-        caches.l3 // device.usable_cores(),
+        caches.l3 // system.usable_cores(),
     )
 
 

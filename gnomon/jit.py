@@ -10,17 +10,22 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gnomon.compile import Executable, build
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
+from gnomon.late import Late
 from gnomon.listing import counted
 from gnomon.ops.registry import Call, Traced
 from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
 from gnomon.tensor.guards import Guard, flatten, guard_of, signature_of, unflatten
 from gnomon.tensor.state import Storage, leaf, note, state
 from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap, write
+
+if TYPE_CHECKING:
+    from gnomon.compile import Executable
+
+compiler = Late("gnomon.compile")
 
 OPTIONS = {
     "fullgraph": (True, False),
@@ -63,7 +68,7 @@ class Program:
     @functools.cached_property
     def executable(self) -> Executable:
         """The machine code."""
-        return build(self.graph)
+        return compiler.build(self.graph)
 
     @functools.cached_property
     def region(self) -> Traced:

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gnomon.codegen.loops import Code
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site, union
-from gnomon.schedule.memory import MemoryPlan
+
+if TYPE_CHECKING:
+    from gnomon.codegen.loops import Code
+    from gnomon.schedule.memory import MemoryPlan
 
 __all__ = ["Kernel", "listing"]
 

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "gnomon"
 
 # design: a module imports only from what stands before it here; one line per layer
 LAYERS = """
-errors settings dtypes
+errors settings dtypes late
 ir
 ops
 passes

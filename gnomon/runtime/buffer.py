@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.runtime.device import memory_bytes
+from gnomon.runtime.system import memory_bytes
 
 ALIGN = 64
 HUGE = 2 << 20

@@ -18,7 +18,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from gnomon.errors import CompileError
-from gnomon.runtime import device, events, worker, workers
+from gnomon.runtime import device, events, system, worker, workers
 from gnomon.runtime.cache import Cache, digest
 from gnomon.runtime.device import Target
 from gnomon.settings import Settings, current
@@ -103,7 +103,7 @@ def produce(texts: Mapping[str, str], target: Target, passes: int) -> dict[str, 
     found = {key: code for key in texts if store and (code := store.load(key)) is not None}
     missing = [key for key in texts if key not in found]
     goal = (target.triple, target.cpu, target.features, LEVEL, passes)
-    processes = settings.compile_workers or min(device.usable_cores(), 16)
+    processes = settings.compile_workers or min(system.usable_cores(), 16)
     codes = workers.compile_all([(texts[key], *goal) for key in missing], processes)
     for key, code in zip(missing, codes, strict=True):
         if store:

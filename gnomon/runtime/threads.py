@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.runtime import cpu, device, native
+from gnomon.runtime import cpu, device, native, system
 from gnomon.runtime.buffer import Buffer, size_class
 from gnomon.settings import current
 
@@ -83,7 +83,7 @@ class Pool:
         self._scratch: Buffer | None = None
         self._block = Buffer(native.CONTROL_BYTES)
         self.control = self._block.address
-        prepare(self._block, oversubscribed=threads > device.usable_cores())
+        prepare(self._block, oversubscribed=threads > system.usable_cores())
         self._starts = ((ctypes.c_int64 * 2) * threads)()
         self._handles = [self._spawn(thread) for thread in range(1, threads)]
 
@@ -165,7 +165,7 @@ def start_pool() -> Pool:
 
 def get_num_threads() -> int:
     """How many threads a run uses: what was set before the first run, or one per usable core."""
-    return _wanted or current().num_threads or device.usable_cores()
+    return _wanted or current().num_threads or system.usable_cores()
 
 
 def set_num_threads(threads: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gnomon import settings
 from gnomon.errors import ArgumentError
-from gnomon.runtime.device import usable_cores
+from gnomon.runtime.system import usable_cores
 from gnomon.tensor.device import check_device
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all

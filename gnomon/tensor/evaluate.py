@@ -8,25 +8,26 @@ in docs/concepts.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gnomon.compile import Executable, build
-from gnomon.dtypes import DType
 from gnomon.errors import TraceError
-from gnomon.ir.node import Arena, Graph, Node, Shape, copy_into
-from gnomon.ir.operators import constant
+from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.provenance import user_site
-from gnomon.ops.primitives import expand
-from gnomon.passes.grad import depends_on, pull_back
+from gnomon.late import Late
 from gnomon.runtime.buffer import Buffer
 from gnomon.settings import Settings, current
+from gnomon.tensor.backward import read_by_gradients
 from gnomon.tensor.state import Storage, at_home, leaf, leaf_kind, state, waiting
+
+if TYPE_CHECKING:
+    from gnomon.compile import Executable
+
+compiler = Late("gnomon.compile")
 
 Program = Callable[[list[Buffer]], list[Buffer]]
 BORROWERS = frozenset({"detach", "barrier", "reshape", "slice"})
-CHEAP = frozenset({"const", "iota"})
-VIEWS = frozenset({"permute", "reshape", "expand", "slice", "detach", "barrier"})
 
 _programs: dict[Settings, dict[tuple, Program]] = {}
 evaluations = 0
@@ -45,11 +46,23 @@ def evaluate(nodes: Iterable[Node]) -> None:
     asked = dict.fromkeys(home)
     asked.update((node, None) for node in order if node in held)
     asked.update((node, None) for node in siblings(order, held))
-    asked.update((node, None) for node in read_by_gradients(asked, held) if node.value is None)
+    asked.update((node, None) for node in read_by_gradients(differentiable(asked, held)))
     compute(list(asked))
     for node in foreign:
         node.value = state.images[node].value
     settle(held)
+
+
+def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> list[Node]:
+    """What will be computed and may be the root of a backward pass later."""
+    if not state.grad:
+        return []
+    return [
+        node
+        for node in asked
+        if node.dtype.kind == "float"
+        and any(s.tracked and not s.released for s in held.get(node, ()))
+    ]
 
 
 def siblings(order: Iterable[Node], held: Iterable[Node]) -> list[Node]:
@@ -134,7 +147,7 @@ def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
     known: dict[Node, Node] = {node: arena.input(node.shape, node.dtype) for node in leaves}
     images = list(known.values())
     outputs = copy_into(arena, between(leaves, roots), known)
-    return build(Graph(images, outputs))
+    return compiler.build(Graph(images, outputs))
 
 
 def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:
@@ -181,67 +194,3 @@ def settle(held: dict[Node, list[Storage]]) -> None:
         for storage in storages:
             if storage.node is node and (not storage.tracked or storage.released):
                 storage.node = leaf(node.shape, node.dtype, node.value)
-
-
-# what gradients will read
-
-
-def read_by_gradients(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> list[Node]:
-    """Forward nodes that the backward pass of what is asked for will read."""
-    if not state.grad:
-        return []
-    roots = [
-        node
-        for node in asked
-        if any(s.tracked and not s.released for s in held.get(node, ()))
-        and node.dtype.is_floating_point
-    ]
-    if not roots:
-        return []
-    forward = with_history(roots)
-    wanted = [node for node in forward if node.watch]
-    if not wanted:
-        return []
-    seeds = {root: seed(root.shape, root.dtype) for root in roots}
-    gradients = [g for g in pull_back(seeds, wanted) if g is not None]
-    return boundary(gradients, forward, depends_on(forward, wanted))
-
-
-def seed(shape: Shape, dtype: DType) -> Node:
-    """The gradient that a root would start from."""
-    if shape == ():
-        return expand(constant(state.arena, 1.0, dtype), shape)
-    return state.arena.input(shape, dtype)
-
-
-def with_history(roots: Iterable[Node]) -> list[Node]:
-    """Every node behind the roots, values or not, inputs first."""
-    seen: set[Node] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack.extend(node.inputs)
-    return sorted(seen, key=lambda node: node.serial)
-
-
-def boundary(gradients: Iterable[Node], forward: list[Node], on_the_way: set[Node]) -> list[Node]:
-    """Pending forward nodes that gradients read; views give way to what they show."""
-    inside = set(forward)
-    found: dict[Node, None] = {}
-    seen: set[Node] = set()
-    stack = list(gradients)
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node not in inside:
-            stack.extend(node.inputs)
-            continue
-        while node.value is None and node.op in VIEWS:
-            (node,) = node.inputs
-        if node.value is None and node.op not in CHEAP:
-            found[node] = None
-    return list(found)

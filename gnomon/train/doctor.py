@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from gnomon import __version__, settings
-from gnomon.runtime import device
+from gnomon.runtime import device, system
 from gnomon.train.progress import bytes_text
 
 __all__ = ["Finding", "findings"]
@@ -74,7 +74,7 @@ def processor() -> Iterator[Finding]:
         yield Finding("processor", "no AVX-512: this processor does not have it", good=False)
     elif target.name == "sse2":
         yield Finding("processor", "no AVX2 with FMA: kernels will be slow here", good=False)
-    usable, present = device.usable_cores(), os.cpu_count() or 1
+    usable, present = system.usable_cores(), os.cpu_count() or 1
     yield Finding("cores", f"{usable} used of {present} processors that the system shows")
     if usable < present:
         why = "siblings share a core's arithmetic; affinity and quotas count too"
@@ -82,7 +82,7 @@ def processor() -> Iterator[Finding]:
     threads = settings.current().num_threads
     if threads:
         yield Finding("cores", f"held to {threads} by GNOMON_NUM_THREADS", good=False)
-    sizes = device.caches()
+    sizes = system.caches()
     yield Finding("caches", f"{sizes.l1 >> 10} KiB, {sizes.l2 >> 10} KiB, {sizes.l3 >> 20} MiB")
 
 

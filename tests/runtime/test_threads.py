@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gnomon.errors import ArgumentError
-from gnomon.runtime import device, native, threads
+from gnomon.runtime import native, system, threads
 from gnomon.runtime.program import Arena, Call, Input, Needs, Output, Program
 from tests.house import ROOT
 from tests.runtime.kernels import (
@@ -193,7 +193,7 @@ def test_no_threads_is_an_error():
 def test_the_default_is_one_thread_per_usable_core(monkeypatch):
     monkeypatch.setattr(threads, "_wanted", 0)
 
-    assert threads.get_num_threads() == device.usable_cores()
+    assert threads.get_num_threads() == system.usable_cores()
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
