@@ -1,0 +1,43 @@
+"""Evaluation on request, and the number of threads."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.errors import ArgumentError
+from gnomon.tensor.tensor import raw
+
+
+def pending(tensor: gn.Tensor) -> bool:
+    """Whether nobody has looked at a tensor."""
+    return raw(tensor).value is None
+
+
+def test_evaluate_takes_nested_tensors():
+    x = gn.arange(3)
+    tree = {"a": x + 1, "b": [x * 2, (x - 1, "text")]}
+
+    gn.evaluate(tree)
+
+    assert not any(map(pending, (tree["a"], tree["b"][0], tree["b"][1][0])))
+
+
+def test_evaluate_without_arguments_and_synchronize_compute_all():
+    for everything in (gn.evaluate, gn.synchronize):
+        y = gn.arange(3) + 1
+        assert pending(y)
+
+        everything()
+
+        assert not pending(y)
+
+
+def test_the_number_of_threads_is_one_or_more():
+    before = gn.get_num_threads()
+    gn.set_num_threads(1)
+
+    assert gn.get_num_threads() == 1
+    with pytest.raises(ArgumentError, match="positive integer: got 0"):
+        gn.set_num_threads(0)
+    gn.set_num_threads(before)

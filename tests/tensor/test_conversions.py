@@ -1,0 +1,86 @@
+"""Tensors to numbers, lists, arrays, other dtypes, copies."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.errors import ArgumentError, GradientError
+
+
+def test_one_element_is_a_number():
+    assert gn.tensor([2.5]).item() == float(gn.tensor(2.5)) == 2.5
+    assert int(gn.tensor(-2.5)) == math.trunc(-2.5)
+    assert [10, 20][gn.tensor(1)] == 20
+    assert f"{gn.tensor(0.125):.1%}" == "12.5%"
+    assert bool(gn.tensor([[1]]))
+
+
+def test_several_elements_are_not():
+    with pytest.raises(ArgumentError, match="2 elements cannot be converted"):
+        gn.ones(2).item()
+    with pytest.raises(ArgumentError, match="ambiguous"):
+        bool(gn.ones(2))
+    with pytest.raises(TypeError):
+        range(10)[gn.tensor(1.0)]
+
+
+def test_numpy_shares_memory_and_writes_are_seen():
+    x = gn.zeros(3)
+    pending = x + 1
+
+    x.numpy()[0] = 5
+
+    assert x.tolist() == [5.0, 0.0, 0.0]
+    assert pending.tolist() == [1.0, 1.0, 1.0]
+    assert np.asarray(x) is not None
+    assert np.shares_memory(np.asarray(x), x.numpy())
+
+
+def test_numpy_asks_for_detach_when_gradients_are_wanted():
+    x = gn.ones(2, requires_grad=True)
+
+    with pytest.raises(GradientError, match="detach"):
+        x.numpy()
+    assert x.detach().numpy().tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("double", gn.float64), ("long", gn.int64), ("bool", gn.bool)]
+)
+def test_casts_by_name(name, dtype):
+    assert getattr(gn.tensor([0.0, 2.5]), name)().dtype is dtype
+
+
+def test_to_takes_dtypes_tensors_and_devices_in_any_order():
+    x = gn.ones(2)
+
+    assert x.to("cpu") is x
+    assert x.to("cpu", gn.float64).dtype is gn.float64
+    assert x.to(gn.arange(2)).dtype is x.type_as(gn.arange(2)).dtype is gn.int64
+    assert x.to(gn.float32, copy=True) is not x
+
+
+def test_copies_are_independent():
+    x = gn.ones(2, requires_grad=True)
+
+    for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert y.requires_grad
+        assert y.tolist() == [1.0, 1.0]
+        with gn.no_grad():
+            y.zero_()
+    assert x.tolist() == [1.0, 1.0]
+
+
+def test_values_are_written_in_place():
+    x = gn.zeros(2, 2)
+
+    x[0].copy_(gn.tensor([1, 2]))
+    x[1].fill_(7)
+
+    assert x.tolist() == [[1.0, 2.0], [7.0, 7.0]]

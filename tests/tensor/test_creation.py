@@ -1,0 +1,83 @@
+"""New tensors: dtypes that follow from values, copies and shared memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.errors import ArgumentError, DtypeError
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([1, 2], gn.int64),
+        ([1, 2.0], gn.float32),
+        ([True], gn.bool),
+        ([], gn.float32),
+        (np.float64(1), gn.float64),
+        (np.zeros(2, np.int16), gn.int16),
+        (2.5, gn.float32),
+    ],
+)
+def test_a_dtype_follows_from_the_values(values, dtype):
+    assert gn.tensor(values).dtype is dtype
+
+
+def test_the_default_dtype_can_be_changed():
+    gn.set_default_dtype(gn.float64)
+    try:
+        assert gn.tensor([0.5]).dtype is gn.ones(2).dtype is gn.float64
+    finally:
+        gn.set_default_dtype(gn.float32)
+
+
+def test_tensor_copies_and_from_numpy_shares():
+    array = np.zeros(2, np.float32)
+    copied, shared = gn.tensor(array), gn.from_numpy(array)
+
+    array[0] = 1
+
+    assert copied.tolist() == [0.0, 0.0]
+    assert shared.tolist() == [1.0, 0.0]
+    assert gn.as_tensor(shared) is shared
+
+
+def test_nested_lists_may_hold_tensors():
+    assert gn.tensor([[gn.tensor(1.0), 2.0]]).tolist() == [[1.0, 2.0]]
+
+
+def test_ranges():
+    assert gn.arange(3).tolist() == [0, 1, 2]
+    assert gn.arange(5, 0, -2).tolist() == [5, 3, 1]
+    assert gn.arange(0, 1, 0.25).tolist() == [0.0, 0.25, 0.5, 0.75]
+    assert gn.linspace(0, 1, 3).tolist() == gn.linspace(0, end=1, steps=3).tolist()
+
+
+def test_constants_in_shapes_of_several_spellings():
+    assert gn.zeros(2, 3).shape == gn.zeros((2, 3)).shape == gn.zeros(size=(2, 3)).shape == (2, 3)
+    assert gn.full((2,), True).dtype is gn.bool
+    assert gn.full_like(gn.ones(2, dtype=gn.int8), 7).tolist() == [7, 7]
+    assert gn.eye(2, 3).tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+def test_new_tensors_take_after_another():
+    x = gn.ones(2, dtype=gn.float64)
+
+    assert x.new_zeros(3).dtype is x.new_tensor([1]).dtype is gn.float64
+    assert gn.zeros_like(x, dtype=gn.int8).dtype is gn.int8
+
+
+def test_triangles_of_positions():
+    assert gn.tril_indices(2, 3).tolist() == np.stack(np.tril_indices(2, 0, 3)).tolist()
+    assert gn.triu_indices(2, 3, 1).tolist() == np.stack(np.triu_indices(2, 1, 3)).tolist()
+
+
+def test_what_no_tensor_holds_is_refused():
+    with pytest.raises(DtypeError, match="complex"):
+        gn.tensor([1j])
+    with pytest.raises(ArgumentError, match="too many kinds"):
+        gn.tensor(["a"])
+    with pytest.raises(DtypeError, match=r"from_numpy: no tensor holds"):
+        gn.from_numpy(np.array(["a"]))

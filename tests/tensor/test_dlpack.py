@@ -1,0 +1,65 @@
+"""Memory shared with other libraries through DLPack."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.errors import DtypeError, GradientError
+from gnomon.tensor.dlpack import _lent
+
+
+def test_numpy_reads_a_tensors_memory():
+    x = gn.arange(6).reshape(2, 3)
+
+    shared = np.from_dlpack(x)
+
+    assert shared.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert np.shares_memory(shared, x.numpy())
+
+
+def test_a_tensor_reads_numpys_memory():
+    array = np.arange(6.0).reshape(2, 3)
+
+    shared = gn.from_dlpack(array)
+
+    assert shared.dtype is gn.float64
+    assert np.shares_memory(array, shared.numpy())
+
+
+def test_a_layout_that_is_not_row_major_is_copied():
+    array = np.arange(6.0).reshape(2, 3)
+
+    assert gn.from_dlpack(array.T).tolist() == array.T.tolist()
+    assert gn.from_dlpack(array[:, ::2]).tolist() == array[:, ::2].tolist()
+
+
+def test_bfloat16_goes_out_and_back():
+    x = gn.tensor([1.0, -2.5, 3.0], dtype=gn.bfloat16)
+
+    y = gn.from_dlpack(x)
+
+    assert y.dtype is gn.bfloat16
+    assert y.tolist() == [1.0, -2.5, 3.0]
+
+
+def test_memory_is_given_back_when_the_taker_is_gone():
+    before = len(_lent)
+    shared = np.from_dlpack(gn.arange(4) + 1)
+    unused = (gn.arange(4) + 1).__dlpack__()
+    assert len(_lent) == before + 2
+
+    del shared, unused
+    gc.collect()
+
+    assert len(_lent) == before
+
+
+def test_what_dlpack_cannot_say_is_refused():
+    with pytest.raises(GradientError, match="detach"):
+        gn.ones(2, requires_grad=True).__dlpack__()
+    with pytest.raises(DtypeError, match="no code for float8"):
+        gn.from_numpy(np.ones(2, gn.float8_e5m2.numpy)).__dlpack__()

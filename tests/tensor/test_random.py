@@ -1,0 +1,84 @@
+"""Streams of random tensors: the same numbers from the same seed, wherever they are drawn."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.errors import DtypeError
+
+
+def test_a_seed_gives_the_same_numbers_again():
+    gn.manual_seed(3)
+    first, second = gn.rand(5), gn.rand(5)
+
+    gn.manual_seed(3)
+
+    assert gn.rand(5).tolist() == first.tolist()
+    assert gn.rand(5).tolist() == second.tolist() != first.tolist()
+
+
+def test_a_generator_has_a_stream_of_its_own_and_can_be_set_back():
+    mine = gn.Generator().manual_seed(2**40 + 1)
+    there = mine.get_state()
+    first = gn.randn(4, generator=mine).tolist()
+    gn.rand(3)
+
+    mine.set_state(there)
+
+    assert gn.randn(4, generator=mine).tolist() == first
+    assert mine.initial_seed() == 2**40 + 1
+
+
+def test_compiled_code_draws_what_eager_code_draws():
+    noise = gn.compile(lambda x: x + gn.rand(3))
+    gn.manual_seed(1)
+    eager = [gn.rand(3).tolist() for _ in range(2)]
+
+    gn.manual_seed(1)
+
+    assert [noise(gn.zeros(3)).tolist() for _ in range(2)] == eager
+
+
+def test_integers_stay_in_their_bounds():
+    x = gn.randint(-3, 4, (1000,))
+
+    assert x.dtype is gn.int64
+    assert set(x.tolist()) == set(range(-3, 4))
+    assert gn.randint(2, (5,)).max().item() <= 1
+
+
+def test_a_permutation_has_each_number_once():
+    assert sorted(gn.randperm(50).tolist()) == list(range(50))
+
+
+@pytest.mark.parametrize(
+    ("draw", "mean", "std"),
+    [
+        (lambda: gn.rand(20_000), 0.5, 12**-0.5),
+        (lambda: gn.normal(2.0, 3.0, (20_000,)), 2.0, 3.0),
+        (lambda: gn.empty(20_000).exponential_(2.0), 0.5, 0.5),
+        (lambda: gn.empty(20_000).uniform_(-1.0, 3.0), 1.0, 4 * 12**-0.5),
+        (lambda: gn.bernoulli(gn.full((20_000,), 0.2)), 0.2, 0.4),
+    ],
+)
+def test_distributions_have_their_moments(draw, mean, std):
+    gn.manual_seed(0)
+    x = draw()
+
+    assert abs(x.mean().item() - mean) < 5 * std / 20_000**0.5
+    assert abs(x.std().item() - std) < 0.03 * std
+
+
+def test_samples_without_replacement_differ():
+    gn.manual_seed(0)
+    chances = gn.tensor([[0.5, 0.0, 0.25, 0.25]])
+
+    for _ in range(5):
+        assert sorted(gn.multinomial(chances, 3)[0].tolist()) == [0, 2, 3]
+    assert 1 not in gn.multinomial(chances, 200, replacement=True)[0].tolist()
+
+
+def test_integers_cannot_take_floats():
+    with pytest.raises(DtypeError, match="draws floats: got int64"):
+        gn.arange(3).uniform_()

@@ -1,0 +1,55 @@
+"""Functions whose shapes depend on values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.errors import TraceError
+
+X = np.array([[3, 0, 1], [0, 3, 3]])
+
+
+def test_positions_of_what_is_not_zero():
+    x = gn.from_numpy(X)
+
+    assert gn.nonzero(x).tolist() == np.argwhere(X).tolist()
+    assert [part.tolist() for part in gn.where(x > 1)] == [[0, 1, 1], [0, 1, 2]]
+    assert gn.nonzero(gn.tensor(5)).shape == (1, 0)
+
+
+def test_a_mask_selects_in_one_axis():
+    x = gn.from_numpy(X)
+
+    assert gn.masked_select(x, x > 1).tolist() == [3, 3, 3]
+    assert x.masked_select(gn.tensor([True, False, False])).tolist() == [3, 0]
+
+
+def test_distinct_elements_and_where_they_went():
+    values, inverse, counts = gn.unique(gn.from_numpy(X), return_inverse=True, return_counts=True)
+
+    assert values.tolist() == [0, 1, 3]
+    assert values[inverse].tolist() == X.tolist()
+    assert counts.tolist() == [2, 1, 3]
+    assert gn.unique_all(gn.from_numpy(X)).indices.tolist() == [1, 2, 0]
+
+
+def test_numbers_are_counted():
+    assert gn.bincount(gn.tensor([0, 3, 3])).tolist() == [1, 0, 0, 2]
+    assert gn.bincount(gn.tensor([0, 2]), gn.tensor([0.5, 2.0]), 4).tolist() == [0.5, 0.0, 2.0, 0.0]
+
+
+def test_closeness_and_equality_are_python_truths():
+    x = gn.tensor([1.0, float("nan")])
+
+    assert gn.allclose(x[:1], x[:1] + 1e-7)
+    assert not gn.allclose(x, x)
+    assert gn.allclose(x, x, equal_nan=True)
+    assert gn.arange(2).equal(gn.arange(2))
+    assert not gn.arange(2).equal(gn.arange(3))
+
+
+def test_a_traced_value_has_no_positions():
+    with pytest.raises(TraceError):
+        gn.compile(lambda x: gn.nonzero(x))(gn.ones(2))
