@@ -5,16 +5,20 @@ The bound is stated per tensor, in parts of its largest element; 2^-23 is one ul
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
+from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
 from gnomon.codegen.python import exact
 from gnomon.dtypes import float64
 from gnomon.ir.node import Graph
 from gnomon.ops.interpret import interpret_graph
 from gnomon.passes.inline import inline
 from tests.blocks import Shapes, block, block_shapes, inputs_of, mlp, mlp_shapes, step
-from tests.compiled import execute, program, run, threads
+from tests.claimed import CLAIMED
+from tests.compiled import PIPELINE, execute, program, run, threads
 from tests.strategies import same_bits
 
 BOUND = 16 * 2.0**-23
@@ -50,15 +54,28 @@ def test_float32_stays_within_its_bound_of_float64(name: str):
         assert error <= BOUND, f"gradient of {label}: {error:.1e}"
 
 
+@pytest.mark.parametrize("claim", [True, False])
 @pytest.mark.parametrize("fuse", [True, False])
 @pytest.mark.parametrize("name", SMALL)
-def test_the_bits_are_those_of_the_oracle(name: str, fuse: bool):
+def test_the_bits_are_those_of_the_oracle(name: str, fuse: bool, claim: bool):
     graph, arrays, shapes = made(SMALL[name])
 
-    found = run(graph, arrays, fuse=fuse, claim=False)
+    found = run(graph, arrays, fuse=fuse, claim=claim)
 
-    for label, a, b in zip(("loss", *shapes), found, exact(graph, arrays), strict=True):
+    expected = exact(graph, arrays, CLAIMED if claim else None)
+    for label, a, b in zip(("loss", *shapes), found, expected, strict=True):
         assert same_bits(a, b), f"gradient of {label}"
+
+
+@pytest.mark.parametrize("machine", [AVX2, AVX512, NEON], ids=lambda x: x.name)
+@pytest.mark.parametrize("name", SMALL)
+def test_the_tiles_of_any_processor_give_these_bits(name: str, machine: Machine):
+    graph, arrays, _ = made(SMALL[name])
+
+    with patch.object(PIPELINE, "machine", lambda: machine):
+        found = run(graph, arrays)
+
+    assert all(map(same_bits, found, exact(graph, arrays, CLAIMED)))
 
 
 @pytest.mark.parametrize("claim", [True, False])

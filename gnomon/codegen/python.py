@@ -7,7 +7,7 @@ The interpreter (gnomon/ops/interpret.py) is the definition to rounding, this on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,9 +19,14 @@ from gnomon.ir.node import PRIMITIVES, Graph, Node
 from gnomon.ops.lookup_primitives import spread
 from gnomon.ops.primitives import identity_of, split_spec, summed
 
+Claimed = Mapping[str, Callable[..., list[np.ndarray]]]
+"""Region -> what gives its results, of (node, *inputs), where a kernel has an order of its own."""
 
-def exact(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The graph's outputs for these inputs, to the bit."""
+
+def exact(
+    graph: Graph, arrays: Sequence[np.ndarray], claimed: Claimed | None = None
+) -> list[np.ndarray]:
+    """The graph's outputs for these inputs, to the bit; claimed regions by their kernels' order."""
     values = dict(zip(graph.inputs, arrays, strict=True))
     opened: dict[tuple, list[np.ndarray]] = {}
     for node in graph:
@@ -31,11 +36,18 @@ def exact(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         if node.op == "region":
             # several results of one call: the body runs once
             call = (node.params["body"], *node.inputs)
-            results = opened.get(call) or opened.setdefault(call, exact(call[0], inputs))
-            values[node] = results[node.params["index"]]
+            if call not in opened:
+                opened[call] = region_values(node, inputs, claimed or {})
+            values[node] = opened[call][node.params["index"]]
         else:
             values[node] = evaluate(node, inputs)
     return [values[x] for x in graph.outputs]
+
+
+def region_values(node: Node, inputs: Sequence[np.ndarray], claimed: Claimed) -> list[np.ndarray]:
+    """All results of a region's call."""
+    of_its_own = claimed.get(node.params["name"])
+    return of_its_own(node, *inputs) if of_its_own else exact(node.params["body"], inputs, claimed)
 
 
 def evaluate(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
