@@ -66,6 +66,10 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/statistics.py": EVERY_OP,
     "gnomon/ops/views.py": EVERY_OP,
     "gnomon/passes/simplify.py": "tests/test_every_rule.py",
+    "gnomon/tensor/capture.py": "tests/test_jit.py",
+    "gnomon/tensor/functions.py": EVERY_OP,
+    "gnomon/tensor/guards.py": "tests/test_jit.py",
+    "gnomon/tensor/state.py": "tests/tensor/test_evaluate.py",
 }
 
 
