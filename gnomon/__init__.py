@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from types import ModuleType
 
 from gnomon.dtypes import DType as dtype
@@ -148,10 +149,22 @@ def __getattr__(name: str) -> ModuleType:
     raise AttributeError(f"module 'gnomon' has no attribute {name!r}")
 
 
+class _Package(ModuleType):
+    """The package: a function's name is not lost to a submodule that loads later."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        mine = self.__dict__.get(name)
+        if not (isinstance(value, ModuleType) and callable(mine)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
 __all__ = sorted(
     name
     for name, value in globals().items()
     if not name.startswith("_")
-    and name not in ("LATE", "FUNCTIONS", "annotations", "importlib")
+    and name not in ("LATE", "FUNCTIONS", "annotations", "importlib", "sys")
     and not isinstance(value, ModuleType)
 )

@@ -139,6 +139,8 @@ class Arena:
 
     def __init__(self) -> None:
         self._interned: dict[tuple, KeyedRef] = {}
+        self.constants: dict[tuple, Node] = {}
+        """Constants used lately, kept alive to be found again."""
         self._serial = count()
         interned = self._interned
 
@@ -196,6 +198,8 @@ def typed(value: object) -> object:
         return ("float", value.hex())
     if isinstance(value, tuple):
         return tuple(map(typed, value))
+    if isinstance(value, Graph):
+        return ("graph", value.key)
     return (type(value), value)
 
 

@@ -16,11 +16,25 @@ if TYPE_CHECKING:
 
 Scalar = bool | int | float
 SCALAR_TYPES = (bool, int, float)
+KEPT_CONSTANTS = 256
 SCALARS_EXACT = frozenset(SCALAR_TYPES)
 
 
 def constant(arena: Arena, value: Scalar, dtype: DType) -> Node:
     """A rank-0 constant, kept as the exact value that the dtype can hold."""
+    key = (type(value), value, dtype)
+    found = arena.constants.get(key) if value else None
+    if found is None:
+        found = made_constant(arena, value, dtype)
+        if value:  # not 0: it equals -0.0
+            if len(arena.constants) > KEPT_CONSTANTS:
+                arena.constants.clear()
+            arena.constants[key] = found
+    return found
+
+
+def made_constant(arena: Arena, value: Scalar, dtype: DType) -> Node:
+    """A constant's node, by its exact value."""
     if dtype.kind == "float" and not math.isnan(value):
         value = float(value) if dtype.bits == 64 else float(dtype.numpy.type(value))
     kind = {"bool": bool, "float": float}.get(dtype.kind, int)

@@ -57,8 +57,10 @@ _known: dict[tuple, tuple[Site, ...]] = {}
 def sites_here() -> tuple[Site, ...]:
     """The innermost frame outside this package, as the sites of one node; made once per line."""
     frame: FrameType | None = sys._getframe(2)
-    ours = _ours
-    while frame is not None and ours.get(frame.f_code, True) and is_ours(frame.f_code):
+    while frame is not None:
+        ours = _ours.get(frame.f_code)
+        if ours is False or (ours is None and not is_ours(frame.f_code)):
+            break
         frame = frame.f_back
     if frame is None:
         return (user_site(),)

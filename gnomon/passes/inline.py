@@ -50,7 +50,10 @@ def opened(
 ) -> Node:
     """A region's result as nodes of the arena."""
     body: Graph = node.params["body"]
+    result = body.outputs[node.params["index"]]
     named = sites or tuple(site._replace(op=node.params["name"]) for site in node.sites)
     inner = dict(zip(body.inputs, inputs, strict=True))
-    (image,) = expand_into(arena, [body.outputs[node.params["index"]]], inner, claimed, named)
+    # a captured program's nodes have lines of their own; an operation's have the caller's
+    lines = None if result.sites and sites is None else named
+    (image,) = expand_into(arena, [result], inner, claimed, lines)
     return image

@@ -15,7 +15,16 @@ from gnomon.ir.provenance import inherit
 from gnomon.passes.accumulate import turns_of
 from gnomon.passes.grad import pull_back
 from gnomon.passes.segments import apart, between
-from gnomon.tensor.autograd import enable_grad, gather, observe, release, seeds_of, watched
+from gnomon.tensor.autograd import (
+    enable_grad,
+    gather,
+    observe,
+    release,
+    seeds_of,
+    watched,
+    whole_seed,
+)
+from gnomon.tensor.backward import history
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, raw, wrap
@@ -36,8 +45,8 @@ def accumulate(loss_fn: Callable[[Any], Tensor], batch: Any, *, microbatches: in
         evaluate(rows)
     with enable_grad():
         loss = loss_fn(batch)
-    seeds = seeds_of([loss], [None], False)
-    waiting = watched(seeds)
+    seeds = {x: whole_seed(x, g) for x, g in seeds_of([loss], [None], False).items()}
+    waiting = watched(history(seeds))
     found = zip(waiting, pull_back(seeds, list(waiting), observe), strict=True)
     gradients = {node: g for node, g in found if g is not None}
     roots = [raw(loss), *gradients.values()]

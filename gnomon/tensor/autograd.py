@@ -14,10 +14,8 @@ from weakref import ref
 from gnomon.errors import GradientError
 from gnomon.ir import provenance
 from gnomon.ir.node import Node
-from gnomon.ir.operators import constant
-from gnomon.ops.primitives import expand
 from gnomon.passes.grad import pull_back
-from gnomon.tensor.evaluate import with_history
+from gnomon.tensor.backward import gradients_by_plan, history, seed_of
 from gnomon.tensor.state import Storage, state
 from gnomon.tensor.tensor import (
     Tensor,
@@ -124,9 +122,9 @@ def is_inference_mode_enabled() -> bool:
 
 def seeds_of(
     roots: Sequence[Tensor], given: Sequence[Tensor | None], create_graph: bool
-) -> dict[Node, Node]:
-    """The roots' nodes, and the gradients that the pass starts from."""
-    seeds: dict[Node, Node] = {}
+) -> dict[Node, Node | None]:
+    """The roots' nodes, and the gradients that the pass starts from; None is one, for a scalar."""
+    seeds: dict[Node, Node | None] = {}
     for root, gradient in zip(roots, given, strict=True):
         if not root.requires_grad:
             raise GradientError(
@@ -137,19 +135,18 @@ def seeds_of(
             raise GradientError(AGAIN)
         with enable_grad():
             node = node_of(root)
-        start = seed_of(node) if gradient is None else seed_from(root, gradient, create_graph)
-        seeds[node] = seeds[node] + start if node in seeds else start
+        start = None if gradient is None else seed_from(root, gradient, create_graph)
+        if start is None:
+            seed_of(node)
+        if node in seeds:
+            start = whole_seed(node, seeds[node]) + whole_seed(node, start)
+        seeds[node] = start
     return seeds
 
 
-def seed_of(node: Node) -> Node:
-    """The gradient of a scalar root: one."""
-    if node.size != 1:
-        raise GradientError(
-            f"backward: grad can be implicitly created only for scalar outputs: the root has shape "
-            f"{node.shape}. Reduce it, or pass its gradient."
-        )
-    return expand(constant(node.arena, 1.0, node.dtype), node.shape)
+def whole_seed(node: Node, seed: Node | None) -> Node:
+    """A seed as a node."""
+    return seed_of(node) if seed is None else seed
 
 
 def seed_from(root: Tensor, gradient: Tensor, create_graph: bool) -> Node:
@@ -192,15 +189,33 @@ def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
             hook(tensor)
 
 
-def watched(seeds: dict[Node, Node]) -> dict[Node, list[Tensor]]:
-    """The nodes behind the roots for which some tensor waits."""
+def watched(order: Iterable[Node]) -> dict[Node, list[Tensor]]:
+    """The nodes for which some tensor waits."""
     found: dict[Node, list[Tensor]] = {}
-    for node in with_history(seeds):
+    for node in order:
         if node.watch:
-            tensors = [t for t in (reference() for reference in node.watch) if t is not None]
-            if tensors:
-                found[node] = tensors
+            found[node] = [t for t in (reference() for reference in node.watch) if t is not None]
     return found
+
+
+def looked_at(tensors: Iterable[Tensor]) -> bool:
+    """Whether somebody wants to see gradients on their way."""
+    return any(t._rare is not None and (t._rare.hooks or t._rare.retains) for t in tensors)
+
+
+def pulled(
+    seeds: dict[Node, Node | None],
+    waiting: dict[Node, list[Tensor]],
+    order: dict[Node, int],
+    again: bool,
+) -> list[Node | None]:
+    """The gradients of the nodes that wait: by a plan where nobody looks, else node by node."""
+    wanted = list(waiting)
+    hooked = any(looked_at(tensors) for tensors in waiting.values())
+    if again or hooked or state.capture is not None:
+        whole = {x: whole_seed(x, g) for x, g in seeds.items()}
+        return pull_back(whole, wanted, observe if hooked else None)
+    return gradients_by_plan(seeds, order, wanted)
 
 
 def run_backward(
@@ -216,15 +231,14 @@ def run_backward(
         seeds = seeds_of(roots, given, create_graph)
         if state.capture is not None:
             state.capture.went_back = True
-        waiting = watched(seeds)
-        if inputs is not None:
-            chosen = {id(t) for t in inputs}
-            waiting = {n: [t for t in ts if id(t) in chosen] for n, ts in waiting.items()}
-        wanted = list(waiting)
-        gradients = pull_back(seeds, wanted, observe)
-        for node, gradient in zip(wanted, gradients, strict=True):
-            for tensor in waiting[node]:
-                if gradient is not None and tensor._requires:
+        order = history(seeds)
+        waiting = watched(order)
+        gradients = pulled(seeds, waiting, order, create_graph)
+        chosen = None if inputs is None else {id(t) for t in inputs}
+        for tensors, gradient in zip(waiting.values(), gradients, strict=True):
+            for tensor in tensors:
+                asked = chosen is None or id(tensor) in chosen
+                if gradient is not None and tensor._requires and asked:
                     gather(tensor, gradient, create_graph)
     finally:
         provenance._scope.phase = before
@@ -287,7 +301,7 @@ def grad(
     seeds = seeds_of(roots, [None] * len(roots) if given is None else list(given), create_graph)
     with enable_grad():
         wanted = [node_of(x) for x in asked]
-    parts = pull_back(seeds, wanted, observe)
+    parts = pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, observe)
     if None in parts and not allow_unused:
         raise GradientError(
             f"grad: input {parts.index(None)} is not used by the outputs. "

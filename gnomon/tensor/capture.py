@@ -1,8 +1,8 @@
 """Capture: a function's graph, taken by running it once on placeholders.
 
-What it reads from outside (arguments, parameters, gradients, options, random draws) becomes an input
-with a way to read it again; what it writes becomes an output with a place to put it. Nothing that
-other threads can see is touched while the function runs.
+What it reads from outside (arguments, parameters, gradients, options, draws) becomes an input with
+a way to read it again; what it writes becomes an output with a place to put it. Nothing
+that other threads can see is touched while the function runs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Capture:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """This thread builds into the capture."""
+        """Let this thread build into the capture."""
         before = (state.arena, state.images, state.pending, state.sweep_at, state.capture)
         state.arena, state.images, state.pending = self.arena, WeakKeyDictionary(), self.pending
         state.sweep_at, state.capture = 1 << 62, self
@@ -145,7 +145,7 @@ class Capture:
         return [s for s, node in self.nodes.items() if node is not self.first[s]]
 
     def escaped(self, kept: Sequence[Storage]) -> list[Storage]:
-        """Storages that were made here and that somebody still holds after the function returned."""
+        """Storages that were made here and that somebody still holds after the return."""
         known = {id(s) for s in kept}
         found = [reference() for reference in self.pending]
         return [s for s in dict.fromkeys(found) if s is not None and id(s) not in known]

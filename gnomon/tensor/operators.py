@@ -13,6 +13,7 @@ import numpy as np
 from gnomon.dtypes import KINDS
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
+from gnomon.ir.provenance import _scope, sites_here
 from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS
 from gnomon.tensor.state import state
@@ -65,13 +66,19 @@ def operand(value: Any) -> Any:
 def combine(function: Callable, left: Any, right: Any) -> Tensor:
     """A function of two operands, at least one of them a tensor."""
     tracked = False
-    if isinstance(left, Tensor):
-        tracked = left.requires_grad
-        left = node_of(left)
-    if isinstance(right, Tensor):
-        tracked = tracked or right.requires_grad
-        right = node_of(right)
-    result = function(left, right)
+    before = _scope.sites
+    if before is None:
+        _scope.sites = sites_here()
+    try:
+        if isinstance(left, Tensor):
+            tracked = left.requires_grad
+            left = node_of(left)
+        if isinstance(right, Tensor):
+            tracked = tracked or right.requires_grad
+            right = node_of(right)
+        result = function(left, right)
+    finally:
+        _scope.sites = before
     return wrap(result, tracked and state.grad and result.dtype.kind == "float")
 
 

@@ -1,0 +1,175 @@
+"""Gradients of pending graphs, found again by structure: a loop derives its backward pass once.
+
+The first pass over a structure derives the gradients' nodes and closes them as one region; later
+ones only emit that region. What gradients will read of a forward pass is remembered the same way.
+Rules and derivation are gnomon/passes/grad.py's; who gathers gradients is autograd.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from gnomon.errors import GradientError
+from gnomon.ir.node import Arena, Graph, Node, copy_into
+from gnomon.ir.operators import constant
+from gnomon.ops.primitives import expand
+from gnomon.ops.registry import Call, Traced
+from gnomon.passes.grad import pull_back
+from gnomon.tensor.state import state
+
+VALUE, WATCHED, END = -2, -3, -1
+MOST_PLANS = 1024
+CHEAP = frozenset({"const", "iota"})
+VIEWS = frozenset({"permute", "reshape", "expand", "slice", "detach", "barrier"})
+
+
+class Plan(NamedTuple):
+    """A backward pass of one structure: its inputs, its region, whose gradients it gives."""
+
+    inputs: tuple[int, ...]
+    traced: Traced
+    given: tuple[bool, ...]
+    """Per watched node, in order, whether it gets a gradient."""
+
+
+_plans: dict[tuple, Plan | None] = {}
+_reads: dict[tuple, tuple[int, ...]] = {}
+
+
+def history(roots: Iterable[Node]) -> dict[Node, int]:
+    """Every node behind the roots, values or not, numbered in an order that structure decides."""
+    order: dict[Node, int] = {}
+    stack = list(roots)
+    stack.reverse()
+    while stack:
+        node = stack.pop()
+        if node not in order:
+            order[node] = len(order)
+            stack.extend(node.inputs)
+    return order
+
+
+def structure(order: dict[Node, int], roots: Iterable[Node]) -> tuple[int, ...]:
+    """A history as numbers: kinds, places, what has a value, what is watched; then the roots."""
+    key: list[int] = []
+    for node in order:
+        key.append(node.kind)
+        if node.inputs:
+            key += [order[x] for x in node.inputs]
+            if node.value is not None:
+                key.append(VALUE)
+        if node.watch:
+            key.append(WATCHED)
+    key.append(END)
+    key += [order[root] for root in roots]
+    return tuple(key)
+
+
+def seed_of(node: Node) -> Node:
+    """The gradient of a scalar root: one."""
+    if node.size != 1:
+        raise GradientError(
+            "backward: grad can be implicitly created only for scalar outputs: the root has shape "
+            f"{node.shape}. Reduce it, or pass its gradient."
+        )
+    return expand(constant(node.arena, 1.0, node.dtype), node.shape)
+
+
+def gradients_by_plan(
+    seeds: dict[Node, Node | None], order: dict[Node, int], wanted: Sequence[Node]
+) -> list[Node | None]:
+    """The gradients of the wanted nodes; a scalar root whose seed is None starts from one."""
+    given = [g for g in seeds.values() if g is not None]
+    key = (structure(order, seeds), tuple(g is None for g in seeds.values()))
+    if key not in _plans:
+        if len(_plans) >= MOST_PLANS:
+            _plans.clear()
+        _plans[key] = plan_of(seeds, order, wanted)
+    plan = _plans[key]
+    if plan is None:
+        return derived(seeds, wanted)
+    nodes = [*order, *given]
+    results = iter(plan.traced.emit([nodes[k] for k in plan.inputs]))
+    return [next(results) if there else None for there in plan.given]
+
+
+def derived(seeds: dict[Node, Node | None], wanted: Sequence[Node]) -> list[Node | None]:
+    """The gradients' nodes, from the rules."""
+    return pull_back({x: seed_of(x) if g is None else g for x, g in seeds.items()}, wanted)
+
+
+def plan_of(
+    seeds: dict[Node, Node | None], order: dict[Node, int], wanted: Sequence[Node]
+) -> Plan | None:
+    """Derive a backward pass and close it as a region; None when there is nothing to close."""
+    parts = derived(seeds, wanted)
+    outputs = [g for g in parts if g is not None]
+    given = [g for g in seeds.values() if g is not None]
+    places = {g: len(order) + k for k, g in enumerate(given)}
+    leaves = values_behind(outputs, set(given))
+    if not outputs or not leaves:
+        return None
+    arena = Arena()
+    known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in leaves}
+    images = list(known.values())
+    body = Graph(images, copy_into(arena, outputs, known))
+    inputs = tuple(places[x] if x in places else order[x] for x in leaves)
+    traced = Traced("backward", body, Call((), ()), True)
+    return Plan(inputs, traced, tuple(g is not None for g in parts))
+
+
+def values_behind(outputs: Iterable[Node], stops: set[Node]) -> list[Node]:
+    """The nearest nodes behind the outputs that have values, or at which to stop."""
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.value is not None or node in stops or node.op == "input":
+            found[node] = None
+        else:
+            stack.extend(node.inputs)
+    return list(found)
+
+
+# what gradients will read of a forward pass that is evaluated now
+
+
+def read_by_gradients(roots: Sequence[Node]) -> list[Node]:
+    """Pending nodes behind the roots that their backward pass will read."""
+    order = history(roots)
+    if not any(node.watch for node in order):
+        return []
+    key = structure(order, roots)
+    if key not in _reads:
+        if len(_reads) >= MOST_PLANS:
+            _reads.clear()
+        _reads[key] = reads_of(roots, order)
+    nodes = list(order)
+    return [nodes[k] for k in _reads[key]]
+
+
+def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
+    """The places of forward nodes that gradients read; views give way to what they show."""
+    seeds = {x: seed_of(x) if x.size == 1 else state.arena.input(x.shape, x.dtype) for x in roots}
+    gradients = pull_back(seeds, [node for node in order if node.watch])
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = [g for g in gradients if g is not None]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node not in order:
+            stack.extend(node.inputs)
+            continue
+        while node.value is None and node.op in VIEWS:
+            (node,) = node.inputs
+        if node.value is None and node.op not in CHEAP:
+            found[node] = None
+    return tuple(order[node] for node in found)
