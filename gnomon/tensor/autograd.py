@@ -380,7 +380,8 @@ def watch(tensor: Tensor) -> None:
         storage.node = node.arena.unique("barrier", node)
         storage.node.value = node.value
         node = storage.node
-    node.watch = [*(node.watch or ()), ref(tensor)]
+    # a hook outlives its tensor's last name: the graph holds the tensor
+    node.watch = [*(node.watch or ()), lambda: tensor]
 
 
 @method
