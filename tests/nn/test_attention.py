@@ -1,0 +1,80 @@
+"""Attention beside its formula; masks hide, layouts and extra positions fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.errors import ArgumentError
+from gnomon.nn import functional as F
+
+RANDOM = np.random.default_rng(0)
+Q, K, V = RANDOM.standard_normal((3, 2, 2, 4, 3))
+
+
+def mixed(hidden: np.ndarray) -> np.ndarray:
+    """Attention of Q, K, V where `hidden` positions are not seen."""
+    scores = np.where(hidden, -np.inf, Q @ K.swapaxes(-1, -2) / np.sqrt(3))
+    shares = np.exp(scores - scores.max(-1, keepdims=True))
+    return shares / shares.sum(-1, keepdims=True) @ V
+
+
+def test_causal_and_masked_attention_follow_the_formula():
+    q, k, v = (gn.tensor(x) for x in (Q, K, V))
+    later = ~np.tri(4, dtype=bool)
+
+    causal = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    masked = F.scaled_dot_product_attention(q, k, v, attn_mask=gn.tensor(~later))
+
+    np.testing.assert_allclose(causal.numpy(), mixed(later), rtol=1e-10)
+    np.testing.assert_allclose(masked.numpy(), mixed(later), rtol=1e-10)
+    with pytest.raises(ArgumentError, match="cannot both be given"):
+        F.scaled_dot_product_attention(q, k, v, gn.tensor(~later), is_causal=True)
+
+
+def test_hidden_positions_get_no_share_and_weights_average_over_heads():
+    layer = nn.MultiheadAttention(8, 2, batch_first=True)
+    x, padding = gn.rand(2, 3, 8), gn.tensor([[False, False, True], [False, False, False]])
+
+    made, weights = layer(x, x, x, key_padding_mask=padding)
+    plain, none = layer(x, x, x, key_padding_mask=padding, need_weights=False)
+
+    assert made.shape == (2, 3, 8)
+    assert weights.shape == (2, 3, 3)
+    assert weights[0, :, 2].tolist() == [0.0] * 3
+    np.testing.assert_allclose(weights.sum(-1).detach().numpy(), 1.0, rtol=1e-6)
+    np.testing.assert_allclose(plain.detach().numpy(), made.detach().numpy(), atol=1e-6)
+    assert none is None
+
+
+def test_layouts_agree():
+    layer = nn.MultiheadAttention(8, 4)
+    first = nn.MultiheadAttention(8, 4, batch_first=True)
+    first.load_state_dict(layer.state_dict())
+    x = gn.rand(5, 2, 8)
+
+    one, _ = layer(x, x, x)
+    two, _ = first(*(x.transpose(0, 1),) * 3)
+    alone, _ = layer(*(x[:, 0],) * 3)
+
+    np.testing.assert_allclose(
+        one.detach().numpy(), two.transpose(0, 1).detach().numpy(), atol=1e-6
+    )
+    np.testing.assert_allclose(one[:, 0].detach().numpy(), alone.detach().numpy(), atol=1e-6)
+
+
+def test_parameters_have_pytorchs_names():
+    together = nn.MultiheadAttention(8, 2, add_bias_kv=True)
+    apart = nn.MultiheadAttention(8, 2, bias=False, kdim=3, vdim=5)
+
+    assert list(together.state_dict()) == [
+        *("in_proj_weight", "in_proj_bias", "bias_k", "bias_v"),
+        *("out_proj.weight", "out_proj.bias"),
+    ]
+    assert list(apart.state_dict()) == [
+        *("q_proj_weight", "k_proj_weight", "v_proj_weight", "out_proj.weight"),
+    ]
+    with pytest.raises(ArgumentError, match="embed_dim must be divisible by num_heads"):
+        nn.MultiheadAttention(8, 3)

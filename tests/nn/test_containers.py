@@ -1,0 +1,66 @@
+"""Containers behave as lists and dicts of modules, and name their members."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+
+
+def test_a_sequence_runs_its_modules_in_order_and_can_be_cut():
+    parts = nn.Sequential(nn.Flatten(), nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 2))
+
+    assert parts(gn.ones(5, 2, 3)).shape == (5, 2)
+    assert isinstance(parts[:2], nn.Sequential)
+    assert parts[-1] is parts[3]
+    assert next(name for name, _ in parts[1:].named_parameters()) == "0.weight"
+    assert len(parts.append(nn.ReLU())) == 5
+
+
+def test_a_sequence_of_names_keeps_them():
+    named = nn.Sequential(OrderedDict(first=nn.Linear(2, 2), second=nn.ReLU()))
+
+    assert list(named.state_dict()) == ["first.weight", "first.bias"]
+    assert isinstance(named.second, nn.ReLU)
+
+
+def test_a_list_grows_and_is_walked():
+    modules = nn.ModuleList(nn.Linear(n, 1) for n in (1, 2))
+    modules.append(nn.Linear(3, 1))
+    modules.insert(0, nn.Linear(7, 1))
+    modules += [nn.Linear(9, 1)]
+    modules[1] = nn.Linear(5, 1)
+
+    assert [m.in_features for m in modules] == [7, 5, 2, 3, 9]
+    assert [m.in_features for m in modules[1:3]] == [5, 2]
+    assert list(modules.state_dict())[::2] == [f"{k}.weight" for k in range(5)]
+    assert modules[-1].in_features == 9
+
+
+def test_a_dict_keeps_its_order():
+    modules = nn.ModuleDict({"b": nn.ReLU()})
+    modules["a"] = nn.Linear(2, 2)
+
+    assert list(modules) == ["b", "a"]
+    assert "a" in modules
+    assert list(modules.state_dict()) == ["a.weight", "a.bias"]
+    assert isinstance(modules.pop("b"), nn.ReLU)
+    assert len(modules) == 1
+
+
+def test_parameters_by_number_and_name_are_found():
+    several = nn.ParameterList([gn.ones(1), nn.Parameter(gn.ones(2))])
+    named = nn.ParameterDict({"x": gn.ones(3)})
+
+    assert list(several.state_dict()) == ["0", "1"]
+    assert list(named.state_dict()) == ["x"]
+    assert all(isinstance(p, nn.Parameter) for p in (*several, named["x"]))
+    assert several[-1].shape == (2,)
+
+
+def test_what_is_no_module_is_refused():
+    with pytest.raises(TypeError, match="not a Module subclass"):
+        nn.Sequential(3)

@@ -1,0 +1,65 @@
+"""Linear, Bilinear, Embedding beside numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.errors import ArgumentError
+
+
+def test_linear_multiplies_by_the_transpose_and_adds():
+    layer = nn.Linear(3, 2, dtype=gn.float64)
+    x = np.arange(12.0).reshape(2, 2, 3)
+
+    made = layer(gn.tensor(x))
+
+    weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
+    np.testing.assert_allclose(made.detach().numpy(), x @ weight.T + bias)
+
+
+def test_first_values_lie_within_the_root_of_the_inputs():
+    layer = nn.Linear(25, 100)
+
+    assert layer.weight.abs().max().item() <= 0.2
+    assert layer.bias.abs().max().item() <= 0.2
+    assert layer.bias.abs().max().item() > 0.15
+    assert nn.Linear(2, 3, bias=False).bias is None
+
+
+def test_bilinear_mixes_two_inputs():
+    layer = nn.Bilinear(3, 4, 2, dtype=gn.float64)
+    x, y = np.ones((5, 3)), np.arange(20.0).reshape(5, 4)
+
+    made = layer(gn.tensor(x), gn.tensor(y)).detach().numpy()
+
+    weight = layer.weight.detach().numpy()
+    wanted = np.einsum("bi,oij,bj->bo", x, weight, y) + layer.bias.detach().numpy()
+    np.testing.assert_allclose(made, wanted)
+
+
+def test_an_embedding_looks_rows_up_and_its_padding_learns_nothing():
+    table = nn.Embedding(5, 3, padding_idx=-5)
+    ids = gn.tensor([[0, 2], [2, 4]])
+
+    table(ids).sum().backward()
+
+    assert table.padding_idx == 0
+    assert table.weight[0].tolist() == [0.0, 0.0, 0.0]
+    assert table.weight.grad[:, 0].tolist() == [0.0, 0.0, 2.0, 0.0, 1.0]
+    rows = nn.Embedding.from_pretrained(gn.eye(3))
+    assert not rows.weight.requires_grad
+    assert rows(gn.tensor([1])).tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_a_padding_beyond_the_table_is_refused():
+    with pytest.raises(ArgumentError, match="adding_idx"):
+        nn.Embedding(3, 2, padding_idx=5)
+
+
+def test_identity_gives_what_it_gets():
+    x = gn.ones(2)
+
+    assert nn.Identity(3, some="thing")(x) is x

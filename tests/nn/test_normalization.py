@@ -1,0 +1,72 @@
+"""Norms beside their formulas; running statistics move in training and rule at rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.errors import ArgumentError
+
+X = np.random.default_rng(0).standard_normal((6, 4, 5))
+
+
+def standard(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """x with mean 0 and variance 1 over axes."""
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + 1e-5)
+
+
+def test_layers_and_groups_and_samples_are_brought_to_a_standard():
+    x = gn.tensor(X)
+
+    layer = nn.LayerNorm([4, 5], dtype=gn.float64)(x)
+    instance = nn.InstanceNorm1d(4)(x)
+    group = nn.GroupNorm(2, 4, dtype=gn.float64)(x).detach().numpy().reshape(6, 2, 10)
+
+    np.testing.assert_allclose(layer.detach().numpy(), standard(X, (1, 2)), rtol=1e-9)
+    np.testing.assert_allclose(instance.numpy(), standard(X, (2,)), rtol=1e-9)
+    np.testing.assert_allclose(group, standard(X.reshape(6, 2, 10), (2,)), rtol=1e-9)
+
+
+def test_rms_norm_divides_by_the_root_of_the_mean_square():
+    made = nn.RMSNorm(5, eps=0.1, dtype=gn.float64)(gn.tensor(X)).detach().numpy()
+
+    np.testing.assert_allclose(made, X / np.sqrt((X**2).mean(-1, keepdims=True) + 0.1), rtol=1e-12)
+
+
+def test_batch_norm_follows_the_batches_it_trains_on():
+    norm = nn.BatchNorm1d(4, momentum=0.25, dtype=gn.float64)
+
+    made = norm(gn.tensor(X))
+
+    np.testing.assert_allclose(made.detach().numpy(), standard(X, (0, 2)), rtol=1e-9)
+    variance = X.var((0, 2), ddof=1)
+    np.testing.assert_allclose(norm.running_mean.numpy(), 0.25 * X.mean((0, 2)), rtol=1e-12)
+    np.testing.assert_allclose(norm.running_var.numpy(), 0.75 + 0.25 * variance, rtol=1e-12)
+    assert norm.num_batches_tracked.item() == 1
+
+
+def test_batch_norm_at_rest_uses_what_it_followed():
+    norm = nn.BatchNorm1d(4, dtype=gn.float64).eval()
+
+    made = norm(gn.tensor(X)).detach().numpy()
+
+    np.testing.assert_allclose(made, X / np.sqrt(1 + 1e-5), rtol=1e-12)
+    assert norm.num_batches_tracked.item() == 0
+
+
+def test_without_momentum_the_statistics_are_plain_averages():
+    norm = nn.BatchNorm1d(4, momentum=None, dtype=gn.float64)
+
+    for factor in (1.0, 3.0):
+        norm(gn.tensor(X * factor))
+
+    np.testing.assert_allclose(norm.running_mean.numpy(), 2 * X.mean((0, 2)), rtol=1e-12)
+
+
+def test_inputs_of_another_rank_are_refused():
+    with pytest.raises(ArgumentError, match=r"expected 4D input \(got 3D input\)"):
+        nn.BatchNorm2d(4)(gn.tensor(X))
+    with pytest.raises(ArgumentError, match="divisible by num_groups"):
+        nn.GroupNorm(3, 4)

@@ -1,0 +1,32 @@
+"""Parameters and buffers are tensors that modules find by themselves."""
+
+from __future__ import annotations
+
+import gnomon as gn
+from gnomon import nn
+
+
+def test_a_parameter_shares_its_tensors_memory_and_wants_gradients():
+    x = gn.ones(2)
+
+    p = nn.Parameter(x)
+    x.mul_(3.0)
+
+    assert p.tolist() == [3.0, 3.0]
+    assert p.requires_grad
+    assert p.is_leaf
+    assert not nn.Parameter(x, requires_grad=False).requires_grad
+
+
+def test_a_buffer_is_registered_when_it_is_assigned():
+    module = nn.Module()
+
+    module.kept, module.passing = nn.Buffer(gn.ones(2)), nn.Buffer(gn.ones(2), persistent=False)
+
+    assert [name for name, _ in module.named_buffers()] == ["kept", "passing"]
+    assert list(module.state_dict()) == ["kept"]
+
+
+def test_parameters_of_modules_are_parameters():
+    assert isinstance(nn.Linear(2, 2).weight, nn.Parameter)
+    assert isinstance(nn.Linear(2, 2).weight, gn.Tensor)

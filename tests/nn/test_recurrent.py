@@ -1,0 +1,75 @@
+"""Recurrent layers beside their formulas, and layers beside their cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.errors import ArgumentError
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """The logistic function."""
+    return 1 / (1 + np.exp(-x))
+
+
+def test_a_memory_cell_follows_its_formula():
+    cell = nn.LSTMCell(3, 2, dtype=gn.float64)
+    x, h, c = np.random.default_rng(0).standard_normal((3, 4, 3))
+    h, c = h[:, :2], c[:, :2]
+
+    made = cell(gn.tensor(x), (gn.tensor(h.copy()), gn.tensor(c.copy())))
+
+    p = {name: value.detach().numpy() for name, value in cell.named_parameters()}
+    gates = x @ p["weight_ih"].T + p["bias_ih"] + h @ p["weight_hh"].T + p["bias_hh"]
+    enter, keep, new, show = np.split(gates, 4, axis=1)
+    c = sigmoid(keep) * c + sigmoid(enter) * np.tanh(new)
+    np.testing.assert_allclose(made[1].detach().numpy(), c, rtol=1e-12)
+    np.testing.assert_allclose(made[0].detach().numpy(), sigmoid(show) * np.tanh(c), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("layer", "cell"), [("GRU", "GRUCell"), ("RNN", "RNNCell")])
+def test_a_layer_is_its_cell_step_by_step(layer: str, cell: str):
+    whole, one = getattr(nn, layer)(3, 2), getattr(nn, cell)(3, 2)
+    whole.load_state_dict({f"{name}_l0": value for name, value in one.state_dict().items()})
+    x, h = gn.rand(4, 5, 3), None
+
+    shown, last = whole(x)
+    for t in range(4):
+        h = one(x[t], h)
+
+    assert shown.shape == (4, 5, 2)
+    np.testing.assert_allclose(last[0].detach().numpy(), h.detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(shown[-1].detach().numpy(), h.detach().numpy(), atol=1e-6)
+
+
+def test_both_ways_and_several_layers_have_pytorchs_names_and_shapes():
+    layer = nn.LSTM(3, 2, num_layers=2, bidirectional=True, batch_first=True, dropout=0.5).eval()
+
+    shown, (h, c) = layer(gn.rand(5, 4, 3))
+    alone, _ = layer(gn.rand(4, 3))
+
+    assert list(layer.state_dict())[:4] == [
+        f"{n}_l0" for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    ]
+    assert list(layer.state_dict())[-1] == "bias_hh_l1_reverse"
+    assert layer.weight_ih_l1.shape == (8, 4)
+    assert (tuple(shown.shape), tuple(h.shape), tuple(c.shape)) == ((5, 4, 4), (4, 5, 2), (4, 5, 2))
+    assert alone.shape == (4, 4)
+
+
+def test_a_given_state_goes_on_where_it_was():
+    layer, x = nn.GRU(3, 2), gn.rand(6, 1, 3)
+
+    whole, _ = layer(x)
+    _, state = layer(x[:4])
+    rest, _ = layer(x[4:], state)
+
+    np.testing.assert_allclose(rest.detach().numpy(), whole[4:].detach().numpy(), atol=1e-6)
+
+
+def test_other_nonlinearities_are_refused():
+    with pytest.raises(ArgumentError, match="Unknown nonlinearity 'sine'"):
+        nn.RNN(3, 2, nonlinearity="sine")
