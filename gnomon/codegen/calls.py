@@ -225,8 +225,10 @@ CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
 
 
 def is_claimed(node: Node) -> bool:
-    """Whether a hand-written kernel takes a region."""
-    return node.params["name"] in CLAIMED and node.size > 0 and all(x.size for x in node.inputs)
+    """Whether a hand-written kernel takes a region: of floats that it sums in their own dtype."""
+    if node.params["name"] not in CLAIMED:
+        return False
+    return all(x.size and x.dtype.is_floating_point and x.dtype.bits >= 32 for x in node.inputs)
 
 
 OPAQUE: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
