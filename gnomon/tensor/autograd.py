@@ -9,7 +9,6 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
-from weakref import ref
 
 from gnomon.errors import GradientError
 from gnomon.ir import provenance
