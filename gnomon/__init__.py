@@ -31,6 +31,7 @@ from gnomon.dtypes import (
 from gnomon.dtypes import bool_ as bool
 from gnomon.jit import compile
 from gnomon.tensor import autograd, linalg
+from gnomon.tensor import copies as _copies
 from gnomon.tensor import einops as _einops
 from gnomon.tensor.accumulate import accumulate
 from gnomon.tensor.autograd import (

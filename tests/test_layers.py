@@ -35,6 +35,7 @@ OUTSIDE = {
 # files that load a module of ours when it is first asked for, and why
 LOADS_LATE = {
     "gnomon/__init__.py": "gn.nn and its neighbours stand below this file and load when named",
+    "gnomon/late.py": "the compiler loads with the first evaluation; named where it is used",
 }
 
 

@@ -46,6 +46,7 @@ EVERY_OP = "tests/ops/test_every_op.py"
 TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/activations.py": EVERY_OP,
     "gnomon/ops/arguments.py": EVERY_OP,
+    "gnomon/ops/attention.py": EVERY_OP,
     "gnomon/ops/convolution.py": EVERY_OP,
     "gnomon/ops/cross_entropy.py": EVERY_OP,
     "gnomon/ops/diagonals.py": EVERY_OP,

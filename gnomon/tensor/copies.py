@@ -1,0 +1,48 @@
+"""Deep copies and pickles of tensors: values, class, attributes, whether gradients are wanted."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from gnomon.errors import GradientError
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.tensor import Tensor, alias, from_array, method
+
+
+@method
+def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
+    """A leaf of its own with the same value."""
+    if not self.is_leaf:
+        raise GradientError(
+            "deepcopy: only Tensors created explicitly by the user (graph leaves) support the "
+            "deepcopy protocol at the moment. Use detach()."
+        )
+    made = self.__class__.__new__(self.__class__)
+    twin = alias(self, (), detached=True).clone()
+    made._storage, made._view, made._rare = twin._storage, None, None
+    made._requires = self._requires
+    memo[id(self)] = made
+    if hasattr(self, "__dict__"):
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    if self.grad is not None:
+        made.grad = copy.deepcopy(self.grad, memo)
+    return made
+
+
+@method
+def __reduce_ex__(self: Tensor, protocol: int) -> tuple:
+    """Pickles hold the values, the class, and whether gradients are wanted."""
+    array = array_of(self).copy()
+    return (restored, (self.__class__, array, self._requires, getattr(self, "__dict__", None)))
+
+
+def restored(kind: type, array: np.ndarray, requires: bool, attributes: dict | None) -> Tensor:
+    """A tensor from its pickle."""
+    made = kind.__new__(kind)
+    fresh = from_array(array)
+    made._storage, made._view, made._rare, made._requires = fresh._storage, None, None, requires
+    if attributes:
+        made.__dict__.update(attributes)
+    return made
