@@ -1,11 +1,11 @@
-"""Ways out of a tensor and between dtypes: numbers, lists, numpy arrays, pickles, casts.
+"""Ways out of a tensor and between dtypes: numbers, lists, numpy arrays, casts.
 
-Each way out evaluates what is pending behind the tensor. DLPack is in dlpack.py, text in show.py.
+Each way out evaluates what is pending behind the tensor. DLPack is in dlpack.py, text in show.py,
+deep copies and pickles in copies.py.
 """
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,11 @@ from gnomon.errors import ArgumentError, GradientError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.tensor.device import Device, check_device
-from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.memory import kept_apart, lend
 from gnomon.tensor.operators import write_result
-from gnomon.tensor.state import waiting
 from gnomon.tensor.tensor import (
     Tensor,
-    alias,
     apply,
     from_array,
     method,
@@ -58,28 +56,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         raise GradientError(
             "numpy: can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()."
         )
-    evaluate_readers(self)
-    return array_of(self)
-
-
-def evaluate_readers(tensor: Tensor) -> None:
-    """Compute what still waits to read this tensor's memory, before others can write to it."""
-    value = value_of(tensor)
-    readers = [node for node in waiting() if reads(node, value)]
-    evaluate(readers)
-
-
-def reads(node: Node, value: object) -> bool:
-    """Whether a pending node depends on a buffer."""
-    seen, stack = set(), [node]
-    while stack:
-        found = stack.pop()
-        if found.value is value:
-            return True
-        if found not in seen and found.value is None:
-            seen.add(found)
-            stack.extend(found.inputs)
-    return False
+    return lend(self).numpy(self.dtype.numpy, tuple(self.shape))
 
 
 @method
@@ -353,8 +330,13 @@ install_properties()
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Take another tensor's values."""
     other = other if isinstance(other, Tensor) else from_array(np.asarray(other))
-    moved = apply(cast, (other, self.dtype))
+    moved = apply(taken, (other, self.dtype))
     return write_result(self, moved, "copy_")
+
+
+def taken(x: Node, dtype: DType) -> Node:
+    """x in a dtype, in memory that nobody else writes to."""
+    return cast(kept_apart(x), dtype)
 
 
 @method
@@ -377,43 +359,3 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     """Share another tensor's storage."""
     self._storage, self._view = source._storage, source._view
     return self
-
-
-# copies and pickles
-
-
-@method
-def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
-    """A leaf of its own with the same value."""
-    if not self.is_leaf:
-        raise GradientError(
-            "deepcopy: only Tensors created explicitly by the user (graph leaves) support the "
-            "deepcopy protocol at the moment. Use detach()."
-        )
-    made = self.__class__.__new__(self.__class__)
-    twin = alias(self, (), detached=True).clone()
-    made._storage, made._view, made._rare = twin._storage, None, None
-    made._requires = self._requires
-    memo[id(self)] = made
-    if hasattr(self, "__dict__"):
-        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
-    if self.grad is not None:
-        made.grad = copy.deepcopy(self.grad, memo)
-    return made
-
-
-@method
-def __reduce_ex__(self: Tensor, protocol: int) -> tuple:
-    """Pickles hold the values, the class, and whether gradients are wanted."""
-    array = array_of(self).copy()
-    return (restored, (self.__class__, array, self._requires, getattr(self, "__dict__", None)))
-
-
-def restored(kind: type, array: np.ndarray, requires: bool, attributes: dict | None) -> Tensor:
-    """A tensor from its pickle."""
-    made = kind.__new__(kind)
-    fresh = from_array(array)
-    made._storage, made._view, made._rare, made._requires = fresh._storage, None, None, requires
-    if attributes:
-        made.__dict__.update(attributes)
-    return made

@@ -13,9 +13,9 @@ import numpy as np
 
 from gnomon.dtypes import DType, bool_, dtype_of, float32, int64
 from gnomon.errors import ArgumentError, DtypeError
-from gnomon.ir.node import Node
 from gnomon.ops import creation as nodes
 from gnomon.tensor.device import check_device
+from gnomon.tensor.memory import borrow, kept_apart
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, apply, from_array, method, value_of, wrap
 
@@ -110,12 +110,12 @@ def from_numpy(array: np.ndarray) -> Tensor:
         raise DtypeError(f"from_numpy: no tensor holds {array.dtype}. Use array.astype(float32).")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return from_array(array)
+    return borrow(from_array(array))
 
 
 def frombuffer(buffer: Any, *, dtype: object, count: int = -1, offset: int = 0) -> Tensor:
     """A tensor over the bytes of an object."""
-    return from_array(np.frombuffer(buffer, dtype_of(dtype).numpy, count, offset))
+    return borrow(from_array(np.frombuffer(buffer, dtype_of(dtype).numpy, count, offset)))
 
 
 def shape_of(sizes: Sequence) -> tuple[int, ...]:
@@ -284,12 +284,7 @@ def new_full(self: Tensor, size: Any, fill_value: Any, dtype: object = None, dev
 @method
 def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
     """A copy, through which gradients flow."""
-    return apply(same, (self,))
-
-
-def same(x: Node) -> Node:
-    """x."""
-    return x
+    return apply(kept_apart, (self,))
 
 
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:

@@ -15,8 +15,8 @@ import numpy as np
 from gnomon.dtypes import ALL, DType
 from gnomon.errors import ArgumentError, DtypeError, GradientError
 from gnomon.runtime.buffer import Buffer
-from gnomon.tensor.conversions import evaluate_readers
-from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method, value_of
+from gnomon.tensor.memory import borrow, lend
+from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method
 
 CPU = 1
 CODES = {"int": 0, "uint": 1, "float": 2, "bool": 6}
@@ -111,8 +111,7 @@ def __dlpack__(
     if dl_device not in (None, (CPU, 0)):
         raise ArgumentError(f"dlpack: the tensor is on the CPU, not on device {dl_device}.")
     tensor = self.clone() if copy else self
-    evaluate_readers(tensor)
-    buffer, shape = value_of(tensor), tuple(tensor.shape)
+    buffer, shape = lend(tensor), tuple(tensor.shape)
     sizes = (c_int64 * max(len(shape), 1))(*shape)
     steps = (c_int64 * max(len(shape), 1))(*(prod(shape[k + 1 :]) for k in range(len(shape))))
     array = Array(buffer.address, Device(CPU, 0), len(shape), type_of(self.dtype), sizes, steps, 0)
@@ -168,7 +167,7 @@ def over(array: Array, dtype: DType, owner: Taken) -> Tensor:
         n == 1 or a == b for n, a, b in zip(shape, steps, rows, strict=True)
     ):
         buffer = Buffer.foreign(start, prod(shape) * dtype.itemsize, owner)
-        return from_buffer(buffer, shape, dtype)
+        return borrow(from_buffer(buffer, shape, dtype))
     last = sum((n - 1) * step for n, step in zip(shape, steps, strict=True)) + 1
     flat = Buffer.foreign(start, last * dtype.itemsize, owner).numpy(dtype.numpy)
     strides = tuple(step * dtype.itemsize for step in steps)

@@ -1,0 +1,90 @@
+"""Memory that others can write to: which buffers those are, and how a tensor keeps away from them.
+
+A value is shared by every node and storage that has no reason to differ. Once numpy or another
+library can write to its bytes, they belong to one storage alone: the others get a copy.
+"""
+
+from __future__ import annotations
+
+import sys
+from weakref import WeakSet
+
+import numpy as np
+
+from gnomon.ir.node import Node
+from gnomon.runtime.buffer import Buffer
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.state import leaf, waiting
+from gnomon.tensor.tensor import Tensor, method, raw, source, value_of
+
+_lent: WeakSet[Buffer] = WeakSet()
+ALONE = 3
+"""References to what only one storage holds: its holder, a variable, the count itself."""
+
+
+def lend(tensor: Tensor) -> Buffer:
+    """The tensor's bytes for somebody who may write to them: what reads them is computed first."""
+    value = value_of(tensor)
+    evaluate([node for node in waiting() if reads(node, value)])
+    if tensor._view is None and value not in _lent and not holds_alone(tensor):
+        value = copied(value)
+        node = raw(tensor)
+        tensor._storage.node = leaf(node.shape, node.dtype, value)
+    _lent.add(value)
+    return value
+
+
+def borrow(tensor: Tensor) -> Tensor:
+    """A tensor over bytes that somebody else may write to."""
+    _lent.add(value_of(tensor))
+    return tensor
+
+
+def holds_alone(tensor: Tensor) -> bool:
+    """Whether no other storage, and no pending node, has this tensor's node or its bytes."""
+    node = source(tensor._storage)
+    value = node.value
+    # the caller holds the bytes too
+    return (
+        node.op == "input"
+        and sys.getrefcount(node) <= ALONE
+        and sys.getrefcount(value) <= ALONE + 1
+    )
+
+
+def reads(node: Node, value: object) -> bool:
+    """Whether a pending node depends on a buffer."""
+    seen, stack = set(), [node]
+    while stack:
+        found = stack.pop()
+        if found.value is value:
+            return True
+        if found not in seen and found.value is None:
+            seen.add(found)
+            stack.extend(found.inputs)
+    return False
+
+
+def copied(value: Buffer) -> Buffer:
+    """The same bytes in memory of our own."""
+    made = Buffer(value.nbytes)
+    made.numpy(np.uint8, (value.nbytes,))[...] = value.numpy(np.uint8, (value.nbytes,))
+    return made
+
+
+def kept_apart(node: Node) -> Node:
+    """A node whose bytes nobody else can write to."""
+    value = node.value
+    if value is None or value not in _lent:
+        return node
+    if node.watch or node.inputs:
+        made = node.arena.unique("barrier", node)
+        made.value = copied(value)
+        return made
+    return leaf(node.shape, node.dtype, copied(value))
+
+
+@method
+def share_memory_(self: Tensor) -> Tensor:
+    """Itself: threads share all memory."""
+    return self
