@@ -85,6 +85,9 @@ def einsum(spec: str, *xs: Node | Sequence[Node]) -> Node:
     """Sums of products over the letters that the result lacks.
 
     Shapes: x (...) -> (?)
+
+    >>> einsum("ij,j->i", tensor([[1, 2], [3, 4]]), tensor([1, 10]))
+    Tensor([21, 43])
     """
     operands = xs[0] if len(xs) == 1 and not isinstance(xs[0], Node) else xs
     named, out = read(spec, operands)

@@ -231,6 +231,9 @@ def pow(x: Operand, y: Operand) -> Node:
 
     Integers stay exact and wrap. A negative exponent that is a Python number is an error on
     integers; in a tensor it gives 1 for base 1, ±1 for base −1, and 0 otherwise.
+
+    >>> pow(tensor([2, 3]), 3)
+    Tensor([ 8, 27])
     """
     if not isinstance(x, Node) or not is_number(y):
         return elementwise("pow", *promoted("pow", x, y))

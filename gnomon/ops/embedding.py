@@ -46,6 +46,10 @@ def one_hot(index: Node, num_classes: int) -> Node:
     """1 at each number's place among so many, 0 elsewhere.
 
     Shapes: index (...) -> (..., n)
+
+    >>> one_hot(tensor([2, 0]), 3)
+    Tensor([[0, 0, 1],
+            [1, 0, 0]])
     """
     positions_only("one_hot", index)
     if num_classes < 1:

@@ -197,6 +197,10 @@ def gather(x: Node, axis: int, index: Node) -> Node:
     """For every position, the element of x there along an axis, at the same place on the others.
 
     Shapes: x (?), index (...) -> (...)
+
+    >>> gather(tensor([[1, 2], [3, 4]]), 1, tensor([[1], [0]]))
+    Tensor([[2],
+            [3]])
     """
     axis = fits("gather", x, axis, index)
     if not x.rank:

@@ -42,6 +42,9 @@ def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
     """Tensors one after the other along an axis; None lays them flat first.
 
     Shapes: x (...) -> (?)
+
+    >>> cat([tensor([1, 2]), tensor([3])])
+    Tensor([1, 2, 3])
     """
     if axis is None:
         return join([primitives.reshape(x, (x.size,)) for x in xs], 0)
@@ -131,6 +134,9 @@ def roll(x: Node, shifts: int | Sequence[int], axis: Axes = None) -> Node:
     """Elements moved along axes; what leaves at the end enters at the start.
 
     Shapes: x (...) -> (...)
+
+    >>> roll(tensor([1, 2, 3]), 1)
+    Tensor([3, 1, 2])
     """
     if axis is None:
         step = shifts if isinstance(shifts, int) else sum(shifts)

@@ -56,6 +56,9 @@ def matmul(x: Node, y: Node) -> Node:
     Shapes: x (?), y (?) -> (?)
 
     A vector on the left is a row, on the right a column, and its axis goes.
+
+    >>> matmul(tensor([[1, 2], [3, 4]]), tensor([1, 1]))
+    Tensor([3, 7])
     """
     if not x.rank or not y.rank:
         raise ShapeError(f"matmul: needs at least one axis each: got {x.shape} and {y.shape}.")

@@ -161,6 +161,9 @@ def where(condition: Node, x: Operand, y: Operand) -> Node:
     """x where the condition holds, else y.
 
     Shapes: condition (...), x (...), y (...) -> (...)
+
+    >>> where(tensor([True, False]), tensor([1, 2]), 0)
+    Tensor([1, 0])
     """
     if not isinstance(x, Node) and not isinstance(y, Node):
         x = constant(condition.arena, x, dtype_of(type(x)))
@@ -205,6 +208,9 @@ def clip(x: Node, min: Operand | None = None, max: Operand | None = None) -> Nod
     """x, but at least min and at most max.
 
     Shapes: x (...) -> (...)
+
+    >>> clip(tensor([-3, 0, 9]), 0, 5)
+    Tensor([0, 0, 5])
     """
     if min is None and max is None:
         raise ArgumentError("clip: needs min, max or both.")

@@ -49,6 +49,9 @@ def softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
     """Exponentials along an axis, scaled to sum to 1.
 
     Shapes: x (...) -> (...)
+
+    >>> softmax(tensor([0.0, 0.0, 0.0, 0.0]), -1)
+    Tensor([0.25, 0.25, 0.25, 0.25])
     """
     kind, axes = result_kind(x, dtype), many_axes("softmax", one_axis_only(axis), x.rank)
     x = wide(cast(x, kind))

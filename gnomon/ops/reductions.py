@@ -51,6 +51,9 @@ def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = N
     """The sum over axes; integers and truth values are summed in 64 bits.
 
     Shapes: x (...) -> (?)
+
+    >>> sum(tensor([[1, 2], [3, 4]]), axis=0)
+    Tensor([4, 6])
     """
     kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))
     if kind.is_floating_point != x.dtype.is_floating_point or kind.bits > x.dtype.bits:

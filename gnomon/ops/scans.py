@@ -26,6 +26,9 @@ def cumsum(x: Node, axis: int, *, dtype: object = None) -> Node:
     """The sum of everything up to each element.
 
     Shapes: x (...) -> (...)
+
+    >>> cumsum(tensor([1, 2, 3]), 0)
+    Tensor([1, 3, 6])
     """
     axis = one_axis("cumsum", axis, x.rank)
     kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))

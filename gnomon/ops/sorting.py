@@ -78,6 +78,10 @@ def topk(
     """The k largest of every row along an axis, in order, and where they stood.
 
     Shapes: x (...) -> (?), (?)
+
+    >>> values, indices = topk(tensor([1, 5, 3]), 2)
+    >>> values, indices
+    (Tensor([5, 3]), Tensor([1, 2]))
     """
     axis = one_axis("topk", axis, x.rank)
     if not x.rank:

@@ -36,6 +36,10 @@ def reshape(x: Node, shape: int | Sequence[int], *more: int) -> Node:
     """The same elements over other axes; one size may be -1.
 
     Shapes: x (...) -> (?)
+
+    >>> reshape(tensor([1, 2, 3, 4]), (2, -1))
+    Tensor([[1, 2],
+            [3, 4]])
     """
     return primitives.reshape(x, completed("reshape", sizes(shape, more), x.size))
 

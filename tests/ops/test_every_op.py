@@ -88,7 +88,9 @@ def test_every_sample_has_an_operation():
 def test_every_file_of_operations_is_listed():
     listed = {file.__name__ for file in every.FILES}
 
-    assert {op.__module__ for op in OPS.values()} <= listed
+    ours = {op.__module__ for op in OPS.values() if op.__module__.startswith("gnomon.")}
+
+    assert ours <= listed
 
 
 @pytest.mark.unit
