@@ -1,11 +1,12 @@
 """Module: parameters, buffers and submodules under names, calls with hooks, training and modes.
 
-Saving and loading are in states.py; containers of modules in containers.py.
+Saving and loading are in states.py, walks through what is inside in walks.py, containers of modules
+in containers.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -15,6 +16,7 @@ from gnomon.ir.provenance import _scope
 from gnomon.jit import compile as compile_function
 from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.nn.states import Stateful
+from gnomon.nn.walks import Walked
 from gnomon.tensor.autograd import Handle, no_grad
 from gnomon.tensor.conversions import target
 from gnomon.tensor.tensor import Tensor
@@ -22,7 +24,7 @@ from gnomon.tensor.tensor import Tensor
 _hook_numbers = count()
 
 
-class Module(Stateful):
+class Module(Stateful, Walked):
     """Base of all parts of a model: assign parameters and modules to attributes, define forward."""
 
     training: bool
@@ -154,96 +156,6 @@ class Module(Stateful):
             object.__setattr__(module, "_label", name)
 
     register_module = add_module
-
-    # walks
-
-    def named_modules(
-        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Module]]:
-        """The module and all inside it, each once, with its path."""
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                path = f"{prefix}.{name}" if prefix else name
-                yield from module.named_modules(memo, path, remove_duplicate)
-
-    def modules(self) -> Iterator[Module]:
-        """The module and all inside it, each once."""
-        return (module for _, module in self.named_modules())
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly inside, with their names."""
-        seen: set[Module] = set()
-        for name, module in self._modules.items():
-            if module is not None and module not in seen:
-                seen.add(module)
-                yield name, module
-
-    def children(self) -> Iterator[Module]:
-        """The modules directly inside."""
-        return (module for _, module in self.named_children())
-
-    def _named(
-        self, place: str, prefix: str, recurse: bool, remove_duplicate: bool
-    ) -> Iterator[tuple[str, Any]]:
-        """Parameters or buffers with their paths, each once."""
-        seen: set[int] = set()
-        owners = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-            if recurse
-            else [(prefix, self)]
-        )
-        for path, module in owners:
-            for name, value in getattr(module, place).items():
-                if value is None or id(value) in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(id(value))
-                yield (f"{path}.{name}" if path else name), value
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their paths; one that is shared comes once."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters; one that is shared comes once."""
-        return (value for _, value in self.named_parameters(recurse=recurse))
-
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their paths."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers."""
-        return (value for _, value in self.named_buffers(recurse=recurse))
-
-    def get_submodule(self, target: str) -> Module:
-        """The module at a path."""
-        found = self
-        for name in filter(None, target.split(".")):
-            found = getattr(found, name)
-            if not isinstance(found, Module):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-        return found
-
-    def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a path."""
-        path, _, name = target.rpartition(".")
-        return self.get_submodule(path)._parameters[name]
-
-    def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path."""
-        path, _, name = target.rpartition(".")
-        return self.get_submodule(path)._buffers[name]
 
     # changes
 
