@@ -25,7 +25,7 @@ def test_a_configuration_survives_the_way_through_dictionaries():
         ("optimizer.learning_rate=-1", r"optimizer\.learning_rate: expected float > 0.*got -1"),
         ("model.head_dim=3", r"model\.head_dim: .*multiple of 2: got 3"),
         ("model.num_key_value_heads=3", r"a divisor of num_attention_heads \(4\): got 3"),
-        ("train.sequence_length=9999", r"at most model\.max_position_embeddings \(512\): got 9999"),
+        ("train.sequence_length=9999", r"at most model\.max_position_embeddings \(256\): got 9999"),
         ("evaluation.stride=300", r"at most train\.sequence_length \(256\): got 300"),
         ("trian.steps=3", r"trian is not a group: did you mean train\?"),
         ("steps=3", r"expected GROUP\.NAME=VALUE: got 'steps=3'"),
