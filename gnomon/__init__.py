@@ -33,6 +33,7 @@ from gnomon.jit import compile
 from gnomon.tensor import autograd, linalg
 from gnomon.tensor import copies as _copies
 from gnomon.tensor import einops as _einops
+from gnomon.tensor import hooks as _hooks
 from gnomon.tensor.accumulate import accumulate
 from gnomon.tensor.autograd import (
     enable_grad,

@@ -17,8 +17,9 @@ from gnomon.jit import compile as compile_function
 from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.nn.states import Stateful
 from gnomon.nn.walks import Walked
-from gnomon.tensor.autograd import Handle, no_grad
+from gnomon.tensor.autograd import no_grad
 from gnomon.tensor.conversions import target
+from gnomon.tensor.hooks import Handle
 from gnomon.tensor.tensor import Tensor
 
 _hook_numbers = count()

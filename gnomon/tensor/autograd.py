@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
 from typing import Any
 
 from gnomon.errors import GradientError
@@ -22,7 +21,6 @@ from gnomon.tensor.tensor import (
     detached,
     method,
     node_of,
-    rare,
     raw,
     wrap,
     write,
@@ -336,72 +334,6 @@ def detach_(self: Tensor) -> Tensor:
         self._storage.tracked = False
     self._requires = False
     return self
-
-
-class Handle:
-    """Takes a hook away again."""
-
-    def __init__(self, hooks: dict[int, Callable], key: int) -> None:
-        self.hooks, self.key = hooks, key
-
-    def remove(self) -> None:
-        """Call the hook no more."""
-        self.hooks.pop(self.key, None)
-
-    def __enter__(self) -> Handle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-
-_numbers = count()
-
-
-def attach(hooks: dict[int, Callable], hook: Callable) -> Handle:
-    """Add a hook to others."""
-    key = next(_numbers)
-    hooks[key] = hook
-    return Handle(hooks, key)
-
-
-def watch(tensor: Tensor) -> None:
-    """Make backward passes tell this tensor its gradient."""
-    if not tensor.requires_grad:
-        raise GradientError("hook: this tensor does not require grad. Set requires_grad_() first.")
-    rare(tensor)
-    if tensor._requires or tensor._rare.watches:
-        return
-    tensor._rare.watches = True
-    storage, node = tensor._storage, raw(tensor)
-    if tensor._view is None:
-        # equal expressions are one node: this tensor's must be its own
-        storage.node = node.arena.unique("barrier", node)
-        storage.node.value = node.value
-        node = storage.node
-    # a hook outlives its tensor's last name: the graph holds the tensor
-    node.watch = [*(node.watch or ()), lambda: tensor]
-
-
-@method
-def register_hook(self: Tensor, hook: Callable) -> Handle:
-    """Call hook(gradient) in every backward pass; what it returns, if anything, takes its place."""
-    watch(self)
-    return attach(self._rare.hooks, hook)
-
-
-@method
-def register_post_accumulate_grad_hook(self: Tensor, hook: Callable) -> Handle:
-    """Call hook(tensor) after its gradient was gathered."""
-    watch(self)
-    return attach(self._rare.accumulated, hook)
-
-
-@method
-def retain_grad(self: Tensor) -> None:
-    """Gather a gradient although this tensor is no leaf."""
-    watch(self)
-    self._rare.retains = True
 
 
 def grad_fn(self: Tensor) -> str | None:

@@ -1,0 +1,53 @@
+"""Hooks of tensors: who is told a gradient, and until when."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.errors import GradientError
+
+
+def test_a_hook_is_told_the_gradient_until_it_is_removed():
+    x, seen = gn.ones(2, requires_grad=True), []
+    with x.register_hook(lambda g: seen.append(g.tolist())):
+        (x * 3).sum().backward()
+
+    (x * 5).sum().backward()
+
+    assert seen == [[3.0, 3.0]]
+
+
+def test_what_a_hook_returns_takes_the_gradients_place():
+    x = gn.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: g * 10)
+
+    y.sum().backward()
+
+    assert x.grad.tolist() == [20.0, 20.0]
+
+
+def test_a_hook_may_wait_until_the_gradient_is_gathered():
+    x, seen = gn.ones(1, requires_grad=True), []
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.item()))
+
+    for _ in range(2):
+        (x * 3).sum().backward()
+
+    assert seen == [3.0, 6.0]
+
+
+def test_a_tensor_in_the_middle_keeps_its_gradient_when_asked_to():
+    x = gn.ones(2, requires_grad=True)
+    kept, equal = x * 2, x * 2
+    kept.retain_grad()
+
+    (kept.sum() + equal.sum()).backward()
+
+    assert kept.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_tensor_without_gradients_has_no_hooks():
+    with pytest.raises(GradientError, match="does not require grad"):
+        gn.ones(1).register_hook(print)
