@@ -35,6 +35,7 @@ from gnomon.tensor import copies as _copies
 from gnomon.tensor import einops as _einops
 from gnomon.tensor import hooks as _hooks
 from gnomon.tensor.accumulate import accumulate
+from gnomon.tensor.autocast import autocast
 from gnomon.tensor.autograd import (
     enable_grad,
     inference_mode,
@@ -76,6 +77,7 @@ from gnomon.tensor.creation import (
 from gnomon.tensor.device import Device as device
 from gnomon.tensor.dlpack import from_dlpack
 from gnomon.tensor.files import load, save
+from gnomon.tensor.flow import cond, scan, while_loop
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.indexing import index_put
 from gnomon.tensor.limits import array_namespace_info as __array_namespace_info__
@@ -90,6 +92,7 @@ from gnomon.tensor.limits import (
     promote_types,
     result_type,
 )
+from gnomon.tensor.nans import debug_nans
 from gnomon.tensor.random import (
     Generator,
     bernoulli,

@@ -11,6 +11,7 @@
     ├── LayoutError       a layout that a plan cannot keep      (ValueError)
     ├── CollectiveError   ranks could not finish together       (RuntimeError)
     ├── ConfigError       a setting or recipe is wrong          (ValueError)
+    ├── NanError          a NaN that debug_nans looked for      (ArithmeticError)
     └── CheckpointError   a saved file is not what was written  (RuntimeError)
 
 Messages read `op: what does not fit: what came. What to do.`. Mistakes of our own are asserts.
@@ -29,6 +30,7 @@ __all__ = [
     "GradientError",
     "IndexOutOfBounds",
     "LayoutError",
+    "NanError",
     "ShapeError",
     "TraceError",
 ]
@@ -80,3 +82,7 @@ class ConfigError(GnomonError, ValueError):
 
 class CheckpointError(GnomonError, RuntimeError):
     """A saved file is missing, damaged or of another run."""
+
+
+class NanError(GnomonError, ArithmeticError):
+    """A NaN that debug_nans looked for."""

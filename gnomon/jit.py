@@ -17,6 +17,7 @@ from gnomon.ir.node import Node
 from gnomon.late import Late
 from gnomon.listing import counted
 from gnomon.ops.registry import Call, Traced
+from gnomon.tensor import nans
 from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
 from gnomon.tensor.guards import Guard, flatten, guard_of, signature_of, unflatten
 from gnomon.tensor.state import Storage, leaf, note, state
@@ -91,7 +92,10 @@ class Program:
 
     def _leaves(self, inputs: Sequence[Tensor]) -> list[Node]:
         """The outputs, computed now by one native call."""
-        buffers = self.executable.run(values_of(inputs))
+        given = values_of(inputs)
+        buffers = self.executable.run(given)
+        if nans.looked_for():
+            nans.check(self.graph, given, buffers)
         pairs = zip(self.graph.outputs, buffers, strict=True)
         return [leaf(x.shape, x.dtype, buffer) for x, buffer in pairs]
 

@@ -18,6 +18,7 @@ from gnomon.ir.provenance import user_site
 from gnomon.late import Late
 from gnomon.runtime.buffer import Buffer
 from gnomon.settings import Settings, current
+from gnomon.tensor import nans
 from gnomon.tensor.backward import read_by_gradients
 from gnomon.tensor.state import Storage, at_home, leaf, leaf_kind, state, waiting
 
@@ -122,7 +123,11 @@ def compute(roots: list[Node]) -> None:
         program = programs[key] = prepare(leaves, roots).run
     global evaluations
     evaluations += 1
-    for node, buffer in zip(roots, program([node.value for node in leaves]), strict=True):
+    inputs = [node.value for node in leaves]
+    outputs = program(inputs)
+    if nans.looked_for():
+        nans.check(program.__self__.graph, inputs, outputs)
+    for node, buffer in zip(roots, outputs, strict=True):
         node.value = buffer
         state.evaluated_at = max(state.evaluated_at, node.serial)
 

@@ -16,6 +16,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.provenance import _scope, sites_here
 from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS
+from gnomon.tensor.autocast import fitted
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap, write
 
@@ -76,6 +77,8 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
         if isinstance(right, Tensor):
             tracked = tracked or right.requires_grad
             right = node_of(right)
+        if state.autocast is not None and function is MATMUL:
+            left, right = (fitted("matmul", x) for x in (left, right))
         result = function(left, right)
     finally:
         _scope.sites = before
@@ -138,6 +141,7 @@ def power(self: Tensor, other: Any, modulus: Any = None) -> Any:
     return POWER(self, other)
 
 
+MATMUL = OPS["matmul"]
 POWER = forward(OPS["pow"].function)
 
 

@@ -29,6 +29,7 @@ class State(threading.local):
         self.images: WeakKeyDictionary[Node, Node] = WeakKeyDictionary()
         self.grad = True
         self.inference = False
+        self.autocast: DType | None = None
         self.capture: Any = None
         self.pending: list[ref[Storage]] = []
         self.sweep_at = KEPT_REFERENCES

@@ -23,6 +23,7 @@ from gnomon.ops.registry import Op
 from gnomon.runtime.buffer import Buffer
 from gnomon.settings import current
 from gnomon.tensor import views
+from gnomon.tensor.autocast import fitted
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_all
 from gnomon.tensor.state import LOOK, Storage, at_home, leaf, state
@@ -354,8 +355,12 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
         _scope.sites = sites_here()
     try:
         nodes = [unwrapped(value, found) for value in args]
+        if state.autocast is not None:
+            nodes = [fitted(getattr(op, "__name__", ""), value) for value in nodes]
         if kwargs:
             named = {word: unwrapped(value, found) for word, value in kwargs.items()}
+            if state.autocast is not None:
+                named = {word: fitted(op.__name__, value) for word, value in named.items()}
             result = op(*nodes, **named)
         else:
             result = op(*nodes)

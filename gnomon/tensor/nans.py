@@ -1,0 +1,72 @@
+"""gn.debug_nans: every evaluation looks for NaN, and names the first operation that made one.
+
+Only results are looked at while nothing is wrong. When one has a NaN, the graph is run again by the
+interpreter, node by node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gnomon.errors import NanError
+from gnomon.ir.node import Graph, Node, topological
+from gnomon.ops.interpret import evaluate
+from gnomon.runtime.buffer import Buffer
+
+_on = [False]
+
+
+class debug_nans:
+    """Look for NaN in everything that is evaluated, from now on or inside a `with`."""
+
+    def __init__(self, mode: bool = True) -> None:
+        self.before = _on[0]
+        _on[0] = mode
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        _on[0] = self.before
+
+
+def looked_for() -> bool:
+    """Whether results are looked at."""
+    return _on[0]
+
+
+def check(graph: Graph, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """Raise when a result has a NaN."""
+    pairs = zip(graph.outputs, outputs, strict=True)
+    if not any(has_nan(b.numpy(x.dtype.numpy, x.shape)) for x, b in pairs):
+        return
+    given = zip(graph.inputs, inputs, strict=True)
+    feeds = {x: b.numpy(x.dtype.numpy, x.shape) for x, b in given}
+    raise NanError(f"debug_nans: {first_nan(graph.outputs, feeds)}")
+
+
+def has_nan(values: np.ndarray) -> bool:
+    """Whether any element is NaN."""
+    return values.dtype.kind in "fV" and bool(np.isnan(values.astype(np.float64)).any())
+
+
+def first_nan(roots: Sequence[Node], feeds: dict[Node, np.ndarray]) -> str:
+    """Which operation made the first NaN, and where."""
+    values = dict(feeds)
+    for node in topological(roots):
+        if node not in values:
+            values[node] = evaluate(node, [values[x] for x in node.inputs])
+        if has_nan(values[node]):
+            return told(node, [values[x] for x in node.inputs])
+    return "a result is NaN, which the interpreter does not confirm: the compiled code differs."
+
+
+def told(node: Node, inputs: list[np.ndarray]) -> str:
+    """One operation's part in a NaN."""
+    line = f"   [{node.sites[0]}]" if node.sites else ""
+    if not node.inputs:
+        return f"an input is NaN already.{line}"
+    name = node.params.get("name") or node.params.get("f") or node.op
+    return f"{name} made a NaN of inputs that have none.{line}"
