@@ -27,12 +27,13 @@ from gnomon.ops import (
     reductions,
     scans,
     sorting,
+    special,
     statistics,
     views,
 )
 
 FILES = (
-    *(creation, elementwise, logic, activations, reductions, scans, statistics, sorting),
+    *(creation, elementwise, logic, activations, reductions, scans, statistics, sorting, special),
     *(views, joining, diagonals, indexing, embedding, linalg, einsum, random),
     *(normalization, attention, losses, cross_entropy, convolution, pooling, images),
 )

@@ -103,6 +103,10 @@ add("pow", between(0.5, 2, 4), normal(3, 1))
 add("pow", 2.0, normal(4))
 add("float_power", between(0.5, 2, 4), 3)
 
+plain("erfc erfinv", between(-0.95, 0.95, 5))
+add("erfc", between(2, 5, 4), _reference=False)
+plain("lgamma digamma", np.array([0.3, 1.7, 3.2, 7.9, 8.1, 40.0, -0.7, -3.4]))
+
 # logic
 plain("equal not_equal less less_equal greater greater_equal", integers(0, 4, 6), integers(0, 4, 6))
 plain("equal not_equal less less_equal greater greater_equal", normal(3), 0.1)
