@@ -39,7 +39,8 @@ class Nest:
 
     def _cuts(self) -> Iterator[Cut]:
         """Ways to cut the domain."""
-        shape = max((domain_of(x) for x in self.cluster.members), key=len) or (1,)
+        full = (x for x, per_row in self.cluster.members.items() if not per_row or is_lane_fold(x))
+        shape = max(map(domain_of, full), key=len) or (1,)
         if not any(is_lane_fold(x) for x in self.cluster.members):
             for k in range(len(shape) - 1):
                 yield from self._rows(shape[:k], shape[k:])

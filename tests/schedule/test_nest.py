@@ -76,6 +76,14 @@ def test_a_whole_sum_has_no_rows():
     assert not kernel.flat
 
 
+def test_a_row_value_of_more_axes_does_not_cut_the_rows():
+    total = reduce("add", leaf(37), (0,))
+
+    (kernel,) = kernels(exp(reshape(total, (1, 1))))
+
+    assert kernel.inner.params["size"] == 37
+
+
 def test_an_axis_of_one_is_no_loop():
     x = leaf(5, 1, 7)
 
