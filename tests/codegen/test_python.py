@@ -11,7 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gnomon.codegen.python import exact
-from gnomon.dtypes import bfloat16, float32, float64, int64
+from gnomon.dtypes import (
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from gnomon.errors import IndexOutOfBounds
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import constant
@@ -25,6 +38,10 @@ from tests.compiled import execute, program, run, threads
 from tests.strategies import ANY, SMOOTH, arrays_for, described, graphs, in_double, same_bits
 
 MIXED = (float32, float32, float32, float64, bfloat16, int64)
+EVERY = (
+    *(float32, float64, float16, bfloat16, int8, int16, int32, int64),
+    *(uint8, uint16, uint32, uint64),
+)
 seeds = st.integers(0, 2**32 - 1)
 large = settings(suppress_health_check=list(HealthCheck), max_examples=40)
 
@@ -37,14 +54,25 @@ def has_avx512() -> bool:
 def agree(graph: Graph, arrays: list[np.ndarray], **changes: object) -> None:
     """Compiled code gives the oracle's bits."""
     expected = exact(graph, arrays)
-    for k, found in enumerate(run(graph, arrays, **changes)):
-        assert same_bits(found, expected[k]), f"result {k} differs:\n{described(graph)}"
+    try:
+        for k, found in enumerate(run(graph, arrays, **changes)):
+            assert same_bits(found, expected[k]), f"result {k} differs"
+    except Exception as failure:
+        failure.add_note(described(graph))
+        raise
 
 
 @large
 @given(graph=graphs(ANY, MIXED), seed=seeds)
 def test_compiled_code_gives_the_bits_of_the_oracle(graph: Graph, seed: int):
     agree(graph, arrays_for(graph, seed))
+
+
+@pytest.mark.proof
+@settings(large, max_examples=1500)
+@given(graph=graphs(ANY, EVERY, most=10), seed=seeds)
+def test_so_it_does_on_many_graphs_of_every_dtype(graph: Graph, seed: int):
+    agree(graph, arrays_for(graph, seed, special=0.05))
 
 
 @large
