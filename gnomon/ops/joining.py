@@ -123,6 +123,25 @@ def vstack(xs: Sequence[Node]) -> Node:
     return cat([x if x.rank > 1 else primitives.reshape(x, (1, x.size)) for x in xs], 0)
 
 
+@op(inline=True, reference=np.dstack)
+def dstack(xs: Sequence[Node]) -> Node:
+    """Tensors behind each other along axis 2, matrices as slices.
+
+    Shapes: x (...) -> (?)
+    """
+    lifted = [primitives.reshape(x, (1, x.size)) if x.rank < 2 else x for x in xs]
+    return cat([x if x.rank > 2 else primitives.unsqueeze(x, 2) for x in lifted], 2)
+
+
+@op(inline=True, reference=np.column_stack)
+def column_stack(xs: Sequence[Node]) -> Node:
+    """Tensors side by side along axis 1, vectors as columns.
+
+    Shapes: x (...) -> (?)
+    """
+    return cat([x if x.rank > 1 else primitives.reshape(x, (x.size, 1)) for x in xs], 1)
+
+
 def roll_gradient(g: Node, y: Node, x: Node, shifts: Axes, axis: Axes = None) -> Node:
     """The gradient rolled back."""
     back = -shifts if isinstance(shifts, int) else tuple(-k for k in shifts)

@@ -116,7 +116,7 @@ def bmm(x: Node, y: Node) -> Node:
     return matmul(x, y)
 
 
-@op(inline=True, reference=np.dot, aliases=("inner",))
+@op(inline=True, reference=np.dot, aliases=("inner", "vdot"))
 def dot(x: Node, y: Node) -> Node:
     """The sum of products of two vectors.
 
@@ -279,6 +279,24 @@ def addmm(x: Node, mat1: Node, mat2: Node, *, beta: Scalar = 1, alpha: Scalar = 
     Shapes: x (?), mat1 (n, k), mat2 (k, m) -> (n, m)
     """
     return plus(x, mm(mat1, mat2), beta, alpha)
+
+
+@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b))
+def addmv(x: Node, mat: Node, vec: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
+    """beta · x + alpha · (mat @ vec).
+
+    Shapes: x (?), mat (n, k), vec (k) -> (n)
+    """
+    return plus(x, mv(mat, vec), beta, alpha)
+
+
+@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * np.outer(a, b))
+def addr(x: Node, vec1: Node, vec2: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
+    """beta · x + alpha · outer(vec1, vec2).
+
+    Shapes: x (?), vec1 (n), vec2 (m) -> (n, m)
+    """
+    return plus(x, outer(vec1, vec2), beta, alpha)
 
 
 @op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b))

@@ -285,6 +285,21 @@ def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
 
 
 @op
+def multilabel_soft_margin_loss(
+    x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
+) -> Node:
+    """binary_cross_entropy_with_logits, averaged over the classes of every row.
+
+    Shapes: x (..., c), target (..., c) -> (?)
+    """
+    name = "multilabel_soft_margin_loss"
+    x, target = pair(name, x, target)
+    terms = -(target * logsigmoid(x) + (1.0 - target) * logsigmoid(-x))
+    terms = terms if weight is None else terms * weight
+    return reduced(name, cast(mean_of(terms, (x.rank - 1,), False), x.dtype), reduction)
+
+
+@op
 def margin_ranking_loss(
     x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Node:

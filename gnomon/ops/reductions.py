@@ -171,6 +171,15 @@ def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     return extreme("min", x, axis, keepdims)
 
 
+@op(inline=True, reference=lambda x, axis=None, keepdims=False: (np.min(x, axis), np.max(x, axis)))
+def aminmax(x: Node, axis: int | None = None, keepdims: bool = False) -> tuple[Node, Node]:
+    """The smallest and the largest over an axis, or of all.
+
+    Shapes: x (...) -> (?), (?)
+    """
+    return min(x, axis, keepdims), max(x, axis, keepdims)
+
+
 @op(
     reference=lambda x, axis=None, keepdims=False: np.any(x, np_axis(axis), keepdims=keepdims),
 )

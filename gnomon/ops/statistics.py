@@ -113,6 +113,28 @@ def var_mean(
     return cast(variance, x.dtype), cast(middle, x.dtype)
 
 
+@op(
+    reference=lambda x, *rest, **named: (
+        np.sqrt(np_var(x, *rest, **named)),
+        np.mean(x, *map(np_axis, rest[:1])),
+    )
+)
+def std_mean(
+    x: Node,
+    axis: Axes | bool = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: Correction | None = None,
+) -> tuple[Node, Node]:
+    """The square root of the variance, and the mean.
+
+    Shapes: x (...) -> (?), (?)
+    """
+    variance, middle = var_mean(x, axis, unbiased, keepdims, correction=correction)
+    return elementwise("sqrt", variance), middle
+
+
 # norms
 
 
@@ -181,6 +203,15 @@ def norm(
     """
     x = x if dtype is None else cast(x, dtype_of(dtype))
     return vector_norm(x, 2 if p == "fro" else float(p), axis, keepdims)
+
+
+@op(inline=True, reference=lambda x, y, p=2: np_norm(x - y, p))
+def dist(x: Node, y: Node, p: float = 2) -> Node:
+    """The p-norm of x − y.
+
+    Shapes: x (...), y (...) -> ()
+    """
+    return vector_norm(x - y, p)
 
 
 # exponentials

@@ -345,6 +345,24 @@ def flip(x: Node, axis: Axes = None) -> Node:
     return view_primitives.slice_(x, bounds)
 
 
+@op(inline=True, reference=np.flipud)
+def flipud(x: Node) -> Node:
+    """Backwards along the first axis.
+
+    Shapes: x (...) -> (...)
+    """
+    return flip(x, 0)
+
+
+@op(inline=True, reference=np.fliplr)
+def fliplr(x: Node) -> Node:
+    """Backwards along the second axis.
+
+    Shapes: x (...) -> (...)
+    """
+    return flip(x, 1)
+
+
 @op(inline=True, reference=lambda x, axis, size, step: np_windows(x, axis, size, step))
 def unfold(x: Node, axis: int, size: int, step: int) -> Node:
     """Overlapping stretches of an axis, along a new last one.
