@@ -1,18 +1,26 @@
-"""Datasets and loaders: anything that can be indexed, or iterated, in batches."""
+"""Datasets and loaders: anything that can be indexed, or iterated, in batches.
+
+Batches are copies with values, put together by numpy: a loop over them compiles nothing. Workers
+are threads of this process.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from gnomon.errors import ArgumentError
+from gnomon.tensor.control import evaluate
+from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import as_tensor, tensor
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.random import Generator, randint, randperm
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.random import Generator, multinomial, randint, randperm
+from gnomon.tensor.tensor import Tensor, from_array
 
 
 class Dataset:
@@ -48,13 +56,16 @@ class TensorDataset(Dataset):
     def __len__(self) -> int:
         return self.tensors[0].shape[0]
 
-    def batch(self, indices: Sequence[int]) -> tuple[Tensor, ...]:
-        """Several rows at once, a slice where they are neighbours."""
-        first, last = indices[0], indices[-1]
-        if list(indices) == list(range(first, last + 1)):
-            return tuple(t[first : last + 1] for t in self.tensors)
-        places = tensor(list(indices))
-        return tuple(t[places] for t in self.tensors)
+    def batch(self, indices: Sequence[int]) -> list[Tensor]:
+        """Several rows at once."""
+        return [rows_of(t, list(indices)) for t in self.tensors]
+
+
+def rows_of(t: Tensor, indices: list[int]) -> Tensor:
+    """A copy of some rows."""
+    if t.requires_grad:
+        return t[tensor(indices)]
+    return from_array(array_of(t)[indices])
 
 
 class ConcatDataset(Dataset):
@@ -153,6 +164,41 @@ class RandomSampler(Sampler):
         return self.num_samples
 
 
+class SubsetRandomSampler(Sampler):
+    """Given items in a random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        order = randperm(len(self.indices), generator=self.generator).tolist()
+        return (self.indices[k] for k in order)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """Items drawn with chances in proportion to weights."""
+
+    def __init__(
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        self.weights, self.num_samples = as_tensor(weights, dtype="float64"), num_samples
+        self.replacement, self.generator = replacement, generator
+
+    def __iter__(self) -> Iterator[int]:
+        options = (self.num_samples, self.replacement)
+        return iter(multinomial(self.weights, *options, generator=self.generator).tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
 class BatchSampler(Sampler):
     """The order of another sampler, in batches."""
 
@@ -177,20 +223,28 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """Items side by side: tensors stacked, numbers as a tensor, dicts and tuples part by part."""
     first = batch[0]
     if isinstance(first, Tensor):
-        return FUNCTIONS["stack"](list(batch))
-    if isinstance(first, np.ndarray):
+        return stacked(batch)
+    if isinstance(first, (np.ndarray, np.generic)):
         return as_tensor(np.stack(batch))
-    if isinstance(first, (bool, int, np.integer)):
-        return tensor([v for v in batch])
-    if isinstance(first, (float, np.floating)):
+    if isinstance(first, (bool, int)):
+        return tensor(list(batch))
+    if isinstance(first, float):
         return tensor(list(batch), dtype="float64")
     if isinstance(first, Mapping):
         return {key: default_collate([item[key] for item in batch]) for key in first}
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*map(default_collate, zip(*batch, strict=True)))
     if isinstance(first, (tuple, list)):
-        return [default_collate(list(part)) for part in zip(*batch, strict=True)]
+        return [default_collate(part) for part in zip(*batch, strict=True)]
     return list(batch)
+
+
+def stacked(batch: Sequence[Tensor]) -> Tensor:
+    """Tensors along a new first axis."""
+    if any(t.requires_grad for t in batch):
+        return FUNCTIONS["stack"](list(batch))
+    evaluate(list(batch))
+    return from_array(np.stack([array_of(t) for t in batch]))
 
 
 class DataLoader:
@@ -218,8 +272,8 @@ class DataLoader:
         self.by_number = hasattr(dataset, "__getitem__") and not isinstance(
             dataset, IterableDataset
         )
-        if sampler is not None and shuffle:
-            raise ArgumentError("sampler option is mutually exclusive with shuffle")
+        self.num_workers, self.prefetch = num_workers, ignored.get("prefetch_factor") or 2
+        self.check(shuffle, sampler, batch_sampler)
         if self.by_number and sampler is None:
             sampler = (
                 RandomSampler(dataset, generator=generator)
@@ -230,20 +284,51 @@ class DataLoader:
         if self.by_number and batch_sampler is None and batch_size is not None:
             self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
 
+    def check(self, shuffle: bool | None, sampler: object, batches: object) -> None:
+        """Refuse orders that exclude each other."""
+        if sampler is not None and shuffle:
+            raise ArgumentError("sampler option is mutually exclusive with shuffle")
+        if not self.by_number and (shuffle or sampler is not None or batches is not None):
+            raise ArgumentError(
+                "DataLoader with IterableDataset: expected unspecified shuffle, sampler and "
+                "batch_sampler options"
+            )
+        if batches is not None and (self.batch_size != 1 or shuffle or sampler or self.drop_last):
+            raise ArgumentError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
+                "and drop_last"
+            )
+
     def __iter__(self) -> Iterator[Any]:
         if not self.by_number:
-            yield from self.in_order()
-        elif self.batch_sampler is None:
-            yield from (self.dataset[k] for k in self.sampler)
-        else:
-            for indices in self.batch_sampler:
-                yield self.fetch(list(indices))
+            return self.in_order()
+        orders = self.sampler if self.batch_sampler is None else map(list, self.batch_sampler)
+        return self.ahead(orders) if self.num_workers else map(self.fetch, orders)
 
-    def fetch(self, indices: list[int]) -> Any:
-        """One batch by the numbers of its items."""
+    def fetch(self, indices: Any) -> Any:
+        """One batch by the numbers of its items; one item by its number."""
+        if not isinstance(indices, list):
+            return self.dataset[indices]
         if isinstance(self.dataset, TensorDataset) and self.collate_fn is default_collate:
-            return list(self.dataset.batch(indices))
+            return self.dataset.batch(indices)
         return self.collate_fn([self.dataset[k] for k in indices])
+
+    def ahead(self, orders: Iterable[Any]) -> Iterator[Any]:
+        """Batches in order, the next ones made by other threads meanwhile."""
+        waiting: deque[Future] = deque()
+        with ThreadPoolExecutor(self.num_workers) as threads:
+            for indices in orders:
+                waiting.append(threads.submit(self.fetch_now, indices))
+                if len(waiting) > self.num_workers * self.prefetch:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def fetch_now(self, indices: Any) -> Any:
+        """One batch, computed."""
+        batch = self.fetch(indices)
+        evaluate(batch)
+        return batch
 
     def in_order(self) -> Iterator[Any]:
         """Batches of what comes, when there are no numbers."""
