@@ -21,7 +21,8 @@ from gnomon.tensor import nans
 from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
 from gnomon.tensor.guards import Guard, flatten, guard_of, signature_of, unflatten
 from gnomon.tensor.state import Storage, leaf, note, state
-from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap, write
+from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap
+from gnomon.tensor.writing import write
 
 if TYPE_CHECKING:
     from gnomon.compile import Executable

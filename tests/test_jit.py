@@ -203,3 +203,9 @@ def test_32_threads_compile_once_per_signature_and_get_right_results():
 
     assert not wrong
     assert f.captures == 3
+
+
+def test_values_made_inside_are_part_of_the_program():
+    f = gn.compile(lambda x: x * gn.tensor([1.0, 2.0, 3.0]) + gn.arange(3))
+
+    assert [f(gn.full((3,), k)).tolist() for k in (1.0, 2.0)] == [[1, 3, 5], [2, 5, 8]]

@@ -22,7 +22,8 @@ from gnomon.tensor.autograd import enable_grad, no_grad
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, from_array, node_of, raw, write
+from gnomon.tensor.tensor import Tensor, from_array, node_of, raw
+from gnomon.tensor.writing import write
 
 Groups = Iterable[Tensor] | Iterable[dict[str, Any]]
 Rule = Callable[..., tuple[Node, ...]]

@@ -56,6 +56,7 @@ class autocast:
 
     def __call__(self, function: Callable) -> Callable:
         """A function that always runs under the policy."""
+
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with self:

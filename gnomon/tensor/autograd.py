@@ -13,18 +13,11 @@ from gnomon.errors import GradientError
 from gnomon.ir import provenance
 from gnomon.ir.node import Node
 from gnomon.passes.grad import pull_back
+from gnomon.tensor import versions
 from gnomon.tensor.backward import gradients_by_plan, history, seed_of
 from gnomon.tensor.state import Storage, state
-from gnomon.tensor.tensor import (
-    Tensor,
-    alias,
-    detached,
-    method,
-    node_of,
-    raw,
-    wrap,
-    write,
-)
+from gnomon.tensor.tensor import Tensor, alias, detached, method, node_of, raw, wrap
+from gnomon.tensor.writing import write
 
 __all__ = [
     "backward",
@@ -208,6 +201,8 @@ def pulled(
 ) -> list[Node | None]:
     """The gradients of the nodes that wait: by a plan where nobody looks, else node by node."""
     wanted = list(waiting)
+    if state.overwritten:
+        versions.check(seeds, wanted)
     hooked = any(looked_at(tensors) for tensors in waiting.values())
     if again or hooked or state.capture is not None:
         whole = {x: whole_seed(x, g) for x, g in seeds.items()}

@@ -107,7 +107,7 @@ def plan_of(
     outputs = [g for g in parts if g is not None]
     given = [g for g in seeds.values() if g is not None]
     places = {g: len(order) + k for k, g in enumerate(given)}
-    leaves = values_behind(outputs, set(given))
+    leaves = values_behind(outputs, order, set(given))
     if not outputs or not leaves:
         return None
     arena = Arena()
@@ -119,8 +119,8 @@ def plan_of(
     return Plan(inputs, traced, tuple(g is not None for g in parts))
 
 
-def values_behind(outputs: Iterable[Node], stops: set[Node]) -> list[Node]:
-    """The nearest nodes behind the outputs that have values, or at which to stop."""
+def values_behind(outputs: Iterable[Node], order: dict[Node, int], stops: set[Node]) -> list[Node]:
+    """The nearest nodes behind the outputs that have values in the history, or are stops."""
     found: dict[Node, None] = {}
     seen: set[Node] = set()
     stack = list(outputs)
@@ -129,7 +129,7 @@ def values_behind(outputs: Iterable[Node], stops: set[Node]) -> list[Node]:
         if node in seen:
             continue
         seen.add(node)
-        if node.value is not None or node in stops or node.op == "input":
+        if node in stops or (node in order and (node.value is not None or node.op == "input")):
             found[node] = None
         else:
             stack.extend(node.inputs)

@@ -18,7 +18,7 @@ from gnomon.dtypes import float64, int64, uint32
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, state
-from gnomon.tensor.tensor import Tensor, from_array, node_of, rare, raw, wrap
+from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, rare, raw, wrap
 
 Read = Callable[[Sequence[Tensor]], Tensor]
 """Gives the tensor that an input stands for, from the arguments of a replay."""
@@ -152,11 +152,21 @@ class Capture:
 
     def close(self, outputs: Sequence[Node]) -> tuple[Graph, list[Node]]:
         """The graph to the outputs in an arena of its own, and the inputs that it reads."""
-        used = [node for node in topological(outputs) if node in self.inputs]
+        nodes = topological(outputs)
+        for node in nodes:
+            if node.op == "input" and node not in self.inputs:
+                self.inputs[node] = constant_input(node)
+        used = [node for node in nodes if node in self.inputs]
         arena = Arena()
         known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in used}
         images = list(known.values())
         return Graph(images, copy_into(arena, outputs, known)), used
+
+
+def constant_input(node: Node) -> Read:
+    """How to read a value that the function made of Python values: it is part of the program."""
+    made = from_buffer(node.value, node.shape, node.dtype)
+    return lambda _: made
 
 
 def whole(storage: Storage) -> Tensor:

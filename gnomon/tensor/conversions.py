@@ -31,15 +31,8 @@ from gnomon.tensor.device import Device, check_device
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.memory import kept_apart, lend
 from gnomon.tensor.operators import write_result
-from gnomon.tensor.tensor import (
-    Tensor,
-    apply,
-    from_array,
-    method,
-    raw,
-    value_of,
-    write,
-)
+from gnomon.tensor.tensor import Tensor, apply, from_array, method, raw, value_of
+from gnomon.tensor.writing import write
 
 # numbers, lists, arrays
 

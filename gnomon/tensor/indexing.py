@@ -32,8 +32,8 @@ from gnomon.tensor.tensor import (
     node_of,
     raw,
     value_of,
-    write,
 )
+from gnomon.tensor.writing import write
 
 
 class Plan(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from gnomon.ir.node import Node
 from gnomon.runtime.buffer import Buffer
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import leaf, waiting
+from gnomon.tensor.state import leaf, state, waiting
 from gnomon.tensor.tensor import Tensor, method, raw, source, value_of
 
 _lent: WeakSet[Buffer] = WeakSet()
@@ -76,12 +76,18 @@ def kept_apart(node: Node) -> Node:
     """A node whose bytes nobody else can write to."""
     value = node.value
     if value is None or value not in _lent:
-        return node
+        # a write to the copy must not look like one to the original
+        return node.arena.unique("barrier", node) if has_history(node) else node
     if node.watch or node.inputs:
         made = node.arena.unique("barrier", node)
         made.value = copied(value)
         return made
     return leaf(node.shape, node.dtype, copied(value))
+
+
+def has_history(node: Node) -> bool:
+    """Whether a node is a result, which gradients may need."""
+    return bool(node.inputs) and node.dtype.kind == "float" and node.op != "detach" and state.grad
 
 
 @method

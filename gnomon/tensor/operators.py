@@ -18,7 +18,8 @@ from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap, write
+from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
+from gnomon.tensor.writing import write
 
 BINARY = {
     "add": "add",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from gnomon.dtypes import DType
 from gnomon.ir.node import Arena, Node, Shape, copy_into, kind_of
@@ -32,6 +32,7 @@ class State(threading.local):
         self.autocast: DType | None = None
         self.capture: Any = None
         self.pending: list[ref[Storage]] = []
+        self.overwritten: WeakSet[Node] = WeakSet()
         self.sweep_at = KEPT_REFERENCES
         self.look_at = self.evaluated_at = 0
 

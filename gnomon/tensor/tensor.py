@@ -16,9 +16,7 @@ import numpy as np
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast
 from gnomon.ir.provenance import _scope, sites_here
-from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op
 from gnomon.runtime.buffer import Buffer
 from gnomon.settings import current
@@ -389,47 +387,6 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
     hidden = not state.grad and tensor.requires_grad
     made = [alias(tensor, chain, hidden) for chain in chains]
     return made[0] if isinstance(result, Node) else type(result)(made)
-
-
-# writing
-
-
-def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
-    """Give a tensor a new value; everything that shows its storage changes with it."""
-    check_writable(tensor)
-    storage, view = tensor._storage, tensor._view
-    before = raw(tensor)
-    value = expand(cast(value, before.dtype), before.shape)
-    if view is None or not view.chain:
-        storage.tracked = tracked and not tensor._requires
-        storage.set(value)
-    else:
-        storage.tracked = storage.tracked or tracked
-        storage.set(views.write(source(storage), full_chain(tensor), value))
-    storage.released = False
-    return tensor
-
-
-def full_chain(tensor: Tensor) -> Chain:
-    """The steps from the storage to the tensor."""
-    view = tensor._view
-    if view is None:
-        return ()
-    before = full_chain(view.base) if view.base is not None and view.base._view else ()
-    return (*before, *view.chain)
-
-
-def check_writable(tensor: Tensor) -> None:
-    """Refuse to overwrite what a backward pass starts from."""
-    if not state.grad:
-        return
-    base = tensor._view.base if tensor._view is not None else None
-    if tensor._requires or (base is not None and base._requires):
-        what = "a leaf Variable" if tensor._requires else "a view of a leaf Variable"
-        raise GradientError(
-            f"write: {what} that requires grad is being used in an in-place operation. "
-            "Write inside `with gn.no_grad():`, or to a clone()."
-        )
 
 
 def value_of(tensor: Tensor) -> Buffer:
