@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from ctypes import addressof, c_int64
 from functools import cache
 from itertools import accumulate
@@ -24,7 +25,7 @@ from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
 from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.ir.node import Graph, Node
-from gnomon.ir.provenance import inherit
+from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.show import log
 from gnomon.ir.verify import verify
 from gnomon.listing import Kernel, listing
@@ -48,15 +49,19 @@ ALONE = 1 << 15
 class Executable:
     """A compiled graph; immutable, so that any number of threads may run it."""
 
-    def __init__(self, graph: Graph, kernels: Sequence[Kernel], plan: Placement) -> None:
-        self.graph, self.kernels, self.memory = graph, tuple(kernels), plan.memory
+    def __init__(
+        self, source: Graph, flat: Graph, kernels: tuple[Kernel, ...], settings: Settings
+    ) -> None:
+        plan = Placement(flat, kernels)
+        self.graph, self.memory, self.lines = flat, plan.memory, lines_of(source)
+        self._source, self._settings = source, settings
+        self._kernels: tuple[Kernel, ...] | None = kernels
         self._returns = plan.returns
         self._sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in plan.results)
-        self._checked = [k for k in kernels for _ in range(k.checks)]
         codes = {k.code.symbol: k.code.text for k in kernels}
         steps = plan.calls(kernels)
         needs = Needs(
-            inputs=len(graph.inputs),
+            inputs=len(flat.inputs),
             outputs=len(plan.results) + 1,
             arena=plan.memory.total,
             scratch=max([64 << 10, *(k.code.scratch for k in kernels)]),
@@ -77,12 +82,31 @@ class Executable:
         outputs = [*(x.address for x in made), addressof(report)]
         self.program.run([x.address for x in inputs], outputs)
         if report.value:
-            self._refuse(self._checked[report.value - 1])
-        log(1, lambda: f"run: {len(self.kernels)} kernels, {self.memory.total} bytes{since(start)}")
+            self._refuse(report.value - 1)
+        log(
+            1,
+            lambda: (
+                f"run: {len(self.program.steps)} kernels, {self.memory.total} bytes{since(start)}"
+            ),
+        )
         return [made[k] if fresh else inputs[k] for fresh, k in self._returns]
 
-    def _refuse(self, kernel: Kernel) -> None:
+    def under(self, graph: Graph, lines: Lines) -> Executable:
+        """The same program for an equal graph that other lines asked for."""
+        twin = copy(self)
+        twin.lines, twin._source, twin._kernels = lines, graph, None
+        return twin
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The calls of the program, each with the lines that asked for it."""
+        if self._kernels is None:
+            _, self._kernels = kernels_of(self._source, self._settings)
+        return self._kernels
+
+    def _refuse(self, number: int) -> None:
         """Raise for a position that a kernel found outside its axis."""
+        kernel = [k for k in self.kernels for _ in range(k.checks)][number]
         lines = ", ".join(map(str, kernel.sites)) or "an unknown line"
         raise IndexOutOfBounds(
             f"{kernel.name}: a position is outside its axis. Check the indices of {lines}."
@@ -150,7 +174,17 @@ def build(graph: Graph) -> Executable:
     with turn:
         if key not in _built:
             _built[key] = compile_graph(graph, settings)
-    return _built[key]
+    made, lines = _built[key], lines_of(graph)
+    return made if made.lines == lines else made.under(graph, lines)
+
+
+Lines = tuple[tuple[Site, ...], ...]
+"""The user lines of a graph's nodes: not part of what is compiled."""
+
+
+def lines_of(graph: Graph) -> Lines:
+    """The lines of every node, in order."""
+    return tuple(node.sites for node in graph.nodes)
 
 
 _built: dict[tuple, Executable] = {}
@@ -159,8 +193,19 @@ _lock = threading.Lock()
 
 
 def compile_graph(graph: Graph, settings: Settings) -> Executable:
-    """All passes, in order."""
+    """All passes, in order; then machine code."""
     start = perf_counter()
+    flat, kernels = kernels_of(graph, settings)
+    made = Executable(graph, flat, kernels, settings)
+    for kernel in {k.code.symbol: k for k in kernels}.values():
+        log(4, lambda kernel=kernel: kernel.code.text, kernel.name)
+    log(2, lambda: listing(kernels, made.memory, settings.debug_only))
+    log(1, lambda: f"compile: {len(graph.nodes)} nodes -> {len(kernels)} kernels{since(start)}")
+    return made
+
+
+def kernels_of(graph: Graph, settings: Settings) -> tuple[Graph, tuple[Kernel, ...]]:
+    """The graph after all passes, and its kernels in order."""
     claimed = is_claimed if settings.claim else lambda node: False
     flat = shown("inline", graph, lambda g: inline(g, claimed))
     flat = shown("legalize", flat, legalize)
@@ -168,13 +213,7 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
         partition = Partition(flat, settings.fuse)
         log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
-        kernels = generate(partition)
-    made = Executable(flat, kernels, Placement(flat, kernels))
-    for kernel in {k.code.symbol: k for k in kernels}.values():
-        log(4, lambda kernel=kernel: kernel.code.text, kernel.name)
-    log(2, lambda: listing(kernels, made.memory, settings.debug_only))
-    log(1, lambda: f"compile: {len(graph.nodes)} nodes -> {len(kernels)} kernels{since(start)}")
-    return made
+        return flat, tuple(generate(partition))
 
 
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:

@@ -241,3 +241,23 @@ def test_positions_that_a_guard_hides_are_not_checked():
     (found,) = run(roots, leaves, [table, index])
 
     assert np.array_equal(found[20:23, 1:4], table[index])
+
+
+def test_an_equal_graph_from_other_lines_runs_the_same_program_under_its_own_lines():
+    def here(x: Node) -> Node:
+        return softmax(x) * 3.0
+
+    def there(x: Node) -> Node:
+        return softmax(x) * 3.0
+
+    made = [
+        build(Graph(leaves, roots))
+        for roots, leaves in (outputs(f, [normal(5, 31)]) for f in (here, there))
+    ]
+
+    assert made[0].program is made[1].program
+    functions = [{site.function for kernel in m.kernels for site in kernel.sites} for m in made]
+    assert "here" in functions[0]
+    assert "there" not in functions[0]
+    assert "there" in functions[1]
+    assert "here" not in functions[1]
