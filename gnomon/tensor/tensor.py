@@ -219,8 +219,7 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False) -> Tensor:
     made._storage, made._rare, made._requires = tensor._storage, None, False
     before = tensor._view
     chain = chain if before is None else (*before.chain, *chain)
-    hidden = before is not None and before.detached and not tensor._requires
-    detached = detached or hidden
+    detached |= before is not None and before.detached and not tensor._requires
     base = None
     if not detached:
         base = tensor if tensor._requires else (before.base if before else None)
