@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gnomon.compile import Kernel
+from gnomon.runtime import cpu, device
 from tests.blocks import block, block_shapes, mlp, mlp_shapes, step
 from tests.compiled import program
 from tests.test_no_fast_math import faults
@@ -37,6 +38,17 @@ def test_a_symbol_names_one_text(name: str):
     for kernel in kernels_of(name):
         assert texts.setdefault(kernel.code.symbol, kernel.code.text) == kernel.code.text
         assert f"@{kernel.code.symbol}(" in kernel.code.text
+
+
+@pytest.mark.parametrize("processor", ["avx2", "avx512", "neon"])
+@pytest.mark.parametrize("name", STEPS)
+def test_every_processor_has_code_for_it(name: str, processor: str):
+    texts = sorted({kernel.code.text for kernel in kernels_of(name)})
+
+    codes = cpu.compile_kernels(texts, device.foreign(processor))
+
+    assert len(codes) == len(texts)
+    assert all(code[:4] == b"\x7fELF" for code in codes)
 
 
 def test_attention_is_claimed_in_the_block():
