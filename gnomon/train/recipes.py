@@ -42,7 +42,7 @@ def python() -> Config:
             head_dim=32,
             max_position_embeddings=256,
         ),
-        optimizer=OptimizerConfig(learning_rate=2e-3, embedding_factor=24.0),
+        optimizer=OptimizerConfig(learning_rate=1.5e-3, embedding_factor=24.0),
         schedule=ScheduleConfig(steps=2500, warmup_steps=20, decay_fraction=0.5),
         train=TrainConfig(
             steps=2500,
@@ -71,7 +71,7 @@ def tiny() -> Config:
             head_dim=32,
             max_position_embeddings=128,
         ),
-        optimizer=OptimizerConfig(learning_rate=2e-3, embedding_factor=24.0),
+        optimizer=OptimizerConfig(learning_rate=1.5e-3, embedding_factor=24.0),
         schedule=ScheduleConfig(steps=40, warmup_steps=5),
         train=TrainConfig(
             steps=40, batch_size=4, sequence_length=64, evaluate_every=20, checkpoint_every=20
