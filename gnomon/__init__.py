@@ -45,12 +45,15 @@ from gnomon.tensor.autograd import (
     set_grad_enabled,
 )
 from gnomon.tensor.control import (
+    are_deterministic_algorithms_enabled,
+    backends,
     cuda,
     evaluate,
     explain,
     get_num_threads,
     set_num_threads,
     synchronize,
+    use_deterministic_algorithms,
 )
 from gnomon.tensor.creation import (
     arange,
@@ -96,6 +99,7 @@ from gnomon.tensor.nans import debug_nans
 from gnomon.tensor.random import (
     Generator,
     bernoulli,
+    get_rng_state,
     initial_seed,
     manual_seed,
     multinomial,
@@ -103,10 +107,12 @@ from gnomon.tensor.random import (
     rand,
     rand_like,
     randint,
+    randint_like,
     randn,
     randn_like,
     randperm,
     seed,
+    set_rng_state,
 )
 from gnomon.tensor.selection import (
     allclose,

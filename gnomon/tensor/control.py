@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from gnomon import settings
@@ -83,3 +84,18 @@ class Absent:
 
 
 cuda = Absent("cuda")
+backends = SimpleNamespace(
+    cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False)),
+    cudnn=SimpleNamespace(benchmark=False, deterministic=True, enabled=False, allow_tf32=False),
+    mps=Absent("mps"),
+)
+"""Switches that programs set before they train: nothing here reads them."""
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Nothing to switch: every algorithm here is deterministic."""
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Always."""
+    return True

@@ -6,6 +6,7 @@ deep copies and pickles in copies.py.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -258,6 +259,30 @@ def dim(self: Tensor) -> int:
 def numel(self: Tensor) -> int:
     """Number of elements."""
     return raw(self).size
+
+
+@method
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """How many elements lie between neighbours along each axis, or along one."""
+    shape = raw(self).shape
+    steps = tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
+    return steps if dim is None else steps[dim]
+
+
+@method
+def pin_memory(self: Tensor) -> Tensor:
+    """Itself: there is no other memory to copy to."""
+    return self
+
+
+@method
+def fill_diagonal_(self: Tensor, fill_value: float) -> Tensor:
+    """Take one value on the diagonal."""
+    FUNCTIONS["diagonal"](self).fill_(fill_value)
+    return self
+
+
+Tensor.nelement = numel
 
 
 @method

@@ -351,6 +351,7 @@ def replaced(table: Node, value: Node, flat: Node) -> Node:
     return where(taken, new, table)
 
 
+@method
 def index_put(x: Tensor, indices: Sequence, values: Any, accumulate: bool = False) -> Tensor:
     """x with values at positions along its first axes."""
     plan = read_index(raw(x).shape, tuple(indices))

@@ -134,6 +134,13 @@ def randn_like(input: Tensor, *, dtype: object = None, device: object = None) ->
     return randn(tuple(input.shape), dtype=dtype or input.dtype)
 
 
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, dtype: object = None
+) -> Tensor:
+    """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""
+    return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype)
+
+
 def randint(
     low: int,
     high: Any = None,
@@ -253,3 +260,6 @@ def random_(
     low, high = (0, from_) if to is None and from_ else (from_, to or 2**24)
     made = randint(low, high, tuple(self.shape), generator=generator)
     return write_result(self, made.to(self.dtype), "random_")
+
+
+Tensor.multinomial, Tensor.bernoulli = multinomial, bernoulli

@@ -82,3 +82,11 @@ def test_samples_without_replacement_differ():
 def test_integers_cannot_take_floats():
     with pytest.raises(DtypeError, match="draws floats: got int64"):
         gn.arange(3).uniform_()
+
+
+def test_a_stream_can_be_taken_back():
+    kept = gn.get_rng_state()
+    first = gn.randint_like(gn.zeros(4), 0, 100).tolist()
+    gn.set_rng_state(kept)
+
+    assert gn.randint_like(gn.zeros(4), 0, 100).tolist() == first
