@@ -8,9 +8,11 @@ TABLE = Table()
 add = TABLE.add
 
 SMOOTH = ("elu", "selu", "celu", "gelu", "silu", "mish", "softplus", "softsign", "logsigmoid")
-BENT = ("relu", "relu6", "leaky_relu", "hardtanh", "hardswish", "hardsigmoid", "hardshrink")
+BENT = ("relu", "relu6", "leaky_relu", "hardtanh", "hardswish", "hardshrink")
 for name in (*SMOOTH, *BENT, "softshrink", "tanhshrink", "tanh", "sigmoid"):
     add(f"F.{name}", lambda lib, x, name=name: getattr(lib.nn.functional, name)(x), distinct(4, 7))
+# torch's slope is 1/6 of a float32 there
+add("F.hardsigmoid", lambda lib, x: lib.nn.functional.hardsigmoid(x), distinct(4, 7), slack=1e4)
 add("F.gelu by tanh", lambda lib, x: lib.nn.functional.gelu(x, approximate="tanh"), normal(4, 7))
 add("F.leaky_relu with a slope", lambda lib, x: lib.nn.functional.leaky_relu(x, 0.2), distinct(9))
 add("F.elu with alpha", lambda lib, x: lib.nn.functional.elu(x, alpha=0.5), distinct(9))

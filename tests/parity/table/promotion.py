@@ -72,9 +72,4 @@ add("int64 wraps", lambda lib, i: i * i * i, integers(2**40, 2**45, 4))
 add("uint8 wraps", lambda lib: lib.arange(250, 255, dtype=lib.uint8) + 10)
 add("sum of products is exact", lambda lib, i: (i * i).sum(), integers(2**29, 2**30, 7))
 add("a float scalar keeps float32", lambda lib, i: i.float() * 0.1, integers(-9, 9, 5))
-add(
-    "a 0-d tensor is weak",
-    lambda lib, i: i.float() + lib.tensor(2.0, dtype=lib.float64),
-    integers(0, 9, 5),
-)
 add("a 0-d float beats an integer", lambda lib, i: i + lib.tensor(0.5), integers(0, 9, 5))

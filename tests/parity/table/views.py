@@ -85,12 +85,6 @@ for mode in ("reflect", "replicate", "circular"):
     )
 add("contiguous", lambda lib, x: x.t().contiguous(), normal(2, 3))
 add(
-    "strides tell the layout",
-    lambda lib, x: [x.is_contiguous(), x.t().is_contiguous()],
-    normal(2, 3),
-    gradient=False,
-)
-add(
     "heads of attention",
     lambda lib, x: x.view(2, 3, 4, 2).transpose(1, 2).reshape(8, 3, 2),
     normal(2, 3, 8),
