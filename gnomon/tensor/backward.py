@@ -16,7 +16,8 @@ from gnomon.ir.operators import constant
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Call, Traced
 from gnomon.passes.grad import pull_back
-from gnomon.tensor.state import state
+from gnomon.tensor.borrowing import is_plain_part
+from gnomon.tensor.state import leaf_kind, state
 
 VALUE, WATCHED, END = -2, -3, -1
 MOST_PLANS = 1024
@@ -46,7 +47,8 @@ def history(roots: Iterable[Node]) -> dict[Node, int]:
         node = stack.pop()
         if node not in order:
             order[node] = len(order)
-            stack.extend(node.inputs)
+            if not is_plain_part(node):
+                stack.extend(node.inputs)
     return order
 
 
@@ -54,6 +56,9 @@ def structure(order: dict[Node, int], roots: Iterable[Node]) -> tuple[int, ...]:
     """A history as numbers: kinds, places, what has a value, what is watched; then the roots."""
     key: list[int] = []
     for node in order:
+        if is_plain_part(node):
+            key.append(leaf_kind(node.shape, node.dtype))
+            continue
         key.append(node.kind)
         if node.inputs:
             key += [order[x] for x in node.inputs]

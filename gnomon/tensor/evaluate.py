@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.provenance import user_site
@@ -20,6 +18,7 @@ from gnomon.runtime.buffer import Buffer
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.backward import read_by_gradients
+from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.state import Storage, at_home, leaf, leaf_kind, state, waiting
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 compiler = Late("gnomon.compile")
 
 Program = Callable[[list[Buffer]], list[Buffer]]
-BORROWERS = frozenset({"detach", "barrier", "reshape", "slice"})
 
 _programs: dict[Settings, dict[tuple, Program]] = {}
 evaluations = 0
@@ -165,30 +163,6 @@ def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:
                 f"or return the tensor.   [{user_site()}]"
             )
     return roots
-
-
-def borrows(node: Node) -> bool:
-    """Whether a node shows bytes that are there already; it has its value then.
-
-    Parts of values are cut here and not by programs: a loop over parts would compile one for each.
-    """
-    if node.value is None and node.op in BORROWERS:
-        (x,) = node.inputs
-        if borrows(x):
-            node.value = part_of(x, node) if node.op == "slice" else x.value
-    return node.value is not None
-
-
-def part_of(x: Node, node: Node) -> Buffer:
-    """A slice of a value: the same memory where its elements are neighbours, else a copy."""
-    bounds = node.params["bounds"]
-    places = tuple(slice(a, b if b >= 0 else None, step) for a, b, step in bounds)
-    whole = x.value.numpy(x.dtype.numpy, x.shape)
-    part = whole[places]
-    if not part.flags.c_contiguous:
-        return Buffer.of(np.ascontiguousarray(part).reshape(node.shape))
-    start = part.__array_interface__["data"][0]
-    return Buffer.foreign(start, part.nbytes, x.value, x.value.readonly)
 
 
 def settle(held: dict[Node, list[Storage]]) -> None:
