@@ -274,7 +274,9 @@ def opaque(cluster: Cluster) -> Kernel:
         )
     call = OPAQUE[node.op](node, machine())
     name, members = node.params.get("name", node.op), tuple(cluster.members)
-    return Kernel(name, call.code, call.buffers, call.outputs, None, members, call.flops)
+    return Kernel(
+        name, call.code, call.buffers, call.outputs, None, members, call.flops, call.checks
+    )
 
 
 @cache

@@ -32,6 +32,8 @@ class OpaqueCall:
     buffers: tuple[Node, ...]
     flops: int
     outputs: int = 1
+    checks: int = 0
+    """How many kinds of position it checks; if any, it is also told where to report."""
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -103,7 +105,8 @@ def scatter(node: Node, machine: Machine) -> OpaqueCall:
         free=prod(sizes[c] for c in own if c in out and c not in names),
         size=p["size"],
     )
-    return OpaqueCall(written("scatter", emit_scatter, spec), (node, values, index), values.size)
+    code = written("scatter", emit_scatter, spec)
+    return OpaqueCall(code, (node, values, index), values.size, checks=1)
 
 
 def product_of(node: Node, a: Strided, b: Strided) -> MatmulSpec:

@@ -53,6 +53,8 @@ class ScatterWriter:
         self.out, self.values, self.index = (
             e.load(e.offset("%buffers", 8 * k), "ptr", 8) for k in range(3)
         )
+        self.report = e.load(e.offset("%buffers", 24), "ptr", 8)
+        self.first_check = e.load(e.offset("%buffers", 32), "i64", 8)
         self.kind, self.width = scalar.memory(spec.dtype), spec.dtype.itemsize
         self.register = scalar.register(spec.dtype)
         start = (
@@ -95,7 +97,7 @@ class ScatterWriter:
             1,
             lambda k: e.store("0", self.cell(self.starts, k), "i64", 8),
         )
-        e.loop(0, n, 1, lambda i: self.mine(index, i, self.count))
+        e.loop(0, n, 1, lambda i: self.look(index, i))
         self.sum_starts()
         e.loop(0, n, 1, lambda i: self.mine(index, i, self.place))
         e.loop(self.low, self.high, 1, self.fold_target)
@@ -108,13 +110,26 @@ class ScatterWriter:
         """An i64 of a table."""
         return self.e.load(self.cell(table, k), "i64", 8)
 
-    def mine(self, index: str, i: str, then: Callable[[str, str], None]) -> None:
-        """Do something with occurrence i if its position is this thread's."""
+    def position(self, index: str, i: str) -> str:
+        """The position of occurrence i."""
         e, dtype = self.e, self.spec.index
         kind = scalar.memory(dtype)
         found = e.load(e.offset(index, e.mul(i, dtype.itemsize)), kind, dtype.itemsize)
-        if kind != "i64":
-            found = e.value(f"{'sext' if dtype.kind == 'int' else 'zext'} {kind} {found} to i64")
+        if kind == "i64":
+            return found
+        return e.value(f"{'sext' if dtype.kind == 'int' else 'zext'} {kind} {found} to i64")
+
+    def look(self, index: str, i: str) -> None:
+        """Count an occurrence; report a position outside the axis, which is no thread's."""
+        e = self.e
+        outside = e.value(f"icmp uge i64 {self.position(index, i)}, {self.spec.size}")
+        number = e.add(self.first_check, 1)
+        e.when(outside, lambda: e.store(number, self.report, "i64", 8))
+        self.mine(index, i, self.count)
+
+    def mine(self, index: str, i: str, then: Callable[[str, str], None]) -> None:
+        """Do something with occurrence i if its position is this thread's."""
+        e, found = self.e, self.position(index, i)
         after = e.value(f"icmp sge i64 {found}, {self.low}")
         before = e.value(f"icmp slt i64 {found}, {self.high}")
         e.when(e.value(f"and i1 {after}, {before}"), lambda: then(found, i))

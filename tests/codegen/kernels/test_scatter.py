@@ -7,6 +7,7 @@ import pytest
 
 from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, bfloat16, float16, float32, float64, int32, int64, uint8
+from gnomon.errors import IndexOutOfBounds
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.lookup_primitives import scatter
 from tests.compiled import run, threads
@@ -78,15 +79,17 @@ def test_a_place_that_nothing_reaches_holds_plus_zero():
     assert not np.signbit(found).any()
 
 
-def test_a_position_outside_reaches_nothing():
-    graph, arrays = scattered("a,a->z", np.ones(3), np.array([-1, 3, 1]), 3)
-
-    assert run(graph, arrays)[0].tolist() == [0, 1, 0]
-
-
 def test_order_of_occurrences_is_theirs():
     values = np.array([1e8, 1, -1e8, 1])
     graph, arrays = scattered("a,a->z", values, np.zeros(4, np.int64), 1)
 
     # rows: four leaves of one, (1e8 + 1) + (-1e8 + 1)
     assert run(graph, arrays)[0].tolist() == [np.float32(1e8 + 1) + np.float32(-1e8 + 1)]
+
+
+@pytest.mark.parametrize("position", [-1, 3, 2**40])
+def test_a_position_outside_the_axis_is_an_error_that_names_the_line(position: int):
+    graph, arrays = scattered("bd,b->vd", np.ones((2, 4)), np.array([1, position]), 3)
+
+    with pytest.raises(IndexOutOfBounds, match=r"outside its axis.*test_scatter\.py"):
+        run(graph, arrays)
