@@ -21,6 +21,7 @@ from gnomon.optim.numbers import Numbers
 from gnomon.tensor.autograd import enable_grad, no_grad
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.evaluate import evaluate_all
+from gnomon.tensor.hooks import Handle, attach
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array, node_of, raw
 from gnomon.tensor.writing import write
@@ -48,6 +49,8 @@ class Optimizer:
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         self._numbers, self._version = Numbers(), 0
+        self._before: dict[int, Callable] = {}
+        self._after: dict[int, Callable] = {}
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
@@ -108,6 +111,8 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient; all of them in one program."""
+        for hook in list(self._before.values()):
+            hook(self, (closure,), {})
         loss = None
         if closure is not None:
             with enable_grad():
@@ -120,7 +125,17 @@ class Optimizer:
         if state.capture is None:
             # all that is pending, not the parameters alone: the loss reads values of before
             evaluate_all()
+        for hook in list(self._after.values()):
+            hook(self, (closure,), {})
         return loss
+
+    def register_step_pre_hook(self, hook: Callable) -> Handle:
+        """Call hook(optimizer, args, kwargs) before every step."""
+        return attach(self._before, hook)
+
+    def register_step_post_hook(self, hook: Callable) -> Handle:
+        """Call hook(optimizer, args, kwargs) after every step."""
+        return attach(self._after, hook)
 
     def _step_group(self, number: int) -> None:
         """Write the new values of a group."""

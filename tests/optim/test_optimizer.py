@@ -160,3 +160,18 @@ def test_the_text_of_an_optimizer_lists_its_options():
 
     assert text.startswith("SGD (\nParameter Group 0\n")
     assert "    lr: 0.25\n" in text
+
+
+def test_hooks_are_called_around_a_step():
+    (p, *_) = parameters()
+    p.grad = gn.ones_like(p)
+    optimizer, seen = optim.SGD([p], lr=1.0), []
+    start = p[0, 0].item()
+    before = optimizer.register_step_pre_hook(lambda o, *_: seen.append(p[0, 0].item() - start))
+    optimizer.register_step_post_hook(lambda o, *_: seen.append(p[0, 0].item() - start))
+
+    optimizer.step()
+    before.remove()
+    optimizer.step()
+
+    assert seen == [0.0, -1.0, -2.0]

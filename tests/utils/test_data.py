@@ -1,84 +1,160 @@
-"""Loaders give what PyTorch's give, over datasets and over any iterable."""
+"""Datasets, samplers and loaders: order, shapes, copies, threads."""
 
 from __future__ import annotations
+
+from collections import namedtuple
 
 import numpy as np
 import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError
-from gnomon.utils.data import (
-    ConcatDataset,
-    DataLoader,
-    Dataset,
-    RandomSampler,
-    Subset,
-    TensorDataset,
-    random_split,
-)
+from gnomon.utils import data
+
+Pair = namedtuple("Pair", ["x", "y"])
 
 
-class Squares(Dataset):
-    """0, 1, 4, 9, … with their names."""
+class Squares(data.Dataset):
+    """The number n and its square."""
 
-    def __len__(self):
-        return 5
+    def __init__(self, count: int) -> None:
+        self.count = count
 
-    def __getitem__(self, index):
-        return {"value": float(index**2), "name": str(index)}
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> tuple[gn.Tensor, int]:
+        return gn.tensor([float(index)]), index**2
 
 
-def test_rows_come_in_batches_and_the_last_one_is_shorter():
-    rows = TensorDataset(gn.arange(10).reshape(5, 2), gn.arange(5))
-    loader = DataLoader(rows, batch_size=2)
+class Stream(data.IterableDataset):
+    """Numbers in order."""
 
-    assert [b[1].tolist() for b in loader] == [[0, 1], [2, 3], [4]]
-    assert [tuple(b[0].shape) for b in loader] == [(2, 2), (2, 2), (1, 2)]
+    def __iter__(self):
+        return iter(range(5))
+
+
+def rows(count: int = 10) -> data.TensorDataset:
+    """Numbered rows with labels."""
+    return data.TensorDataset(gn.arange(2 * count).reshape(count, 2), gn.arange(count))
+
+
+def test_batches_come_in_order_and_the_last_may_be_short():
+    loader = data.DataLoader(rows(), batch_size=4)
+
+    shapes = [tuple(x.shape) for x, _ in loader]
+    labels = [y.tolist() for _, y in loader]
+
+    assert shapes == [(4, 2), (4, 2), (2, 2)]
+    assert labels == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert len(loader) == 3
-    assert len(DataLoader(rows, batch_size=2, drop_last=True)) == 2
+    assert len(data.DataLoader(rows(), batch_size=4, drop_last=True)) == 2
 
 
-def test_shuffling_gives_every_row_once_and_repeats_with_its_seed():
-    rows = TensorDataset(gn.arange(20))
-    orders = []
-    for _ in range(2):
-        generator = gn.Generator().manual_seed(3)
-        loader = DataLoader(rows, batch_size=6, shuffle=True, generator=generator)
-        orders.append([v for (b,) in loader for v in b.tolist()])
+def test_a_shuffled_epoch_holds_every_item_once_and_repeats_with_its_seed():
+    def epoch(seed: int) -> list[int]:
+        generator = gn.Generator().manual_seed(seed)
+        loader = data.DataLoader(rows(), batch_size=3, shuffle=True, generator=generator)
+        return [label for _, y in loader for label in y.tolist()]
 
-    assert sorted(orders[0]) == list(range(20))
-    assert orders[0] == orders[1] != list(range(20))
-
-
-def test_dicts_numbers_and_arrays_are_put_side_by_side():
-    first = next(iter(DataLoader(Squares(), batch_size=3)))
-
-    assert first["value"].tolist() == [0, 1, 4]
-    assert first["value"].dtype is gn.float64
-    assert first["name"] == ["0", "1", "2"]
-    (pairs,) = DataLoader([(np.ones(2), 1), (np.zeros(2), 2)], batch_size=2)
-    assert pairs[0].tolist() == [[1, 1], [0, 0]]
-    assert pairs[1].tolist() == [1, 2]
+    assert sorted(epoch(0)) == list(range(10))
+    assert epoch(0) == epoch(0)
+    assert epoch(0) != epoch(1)
 
 
-def test_any_iterable_is_read_in_order():
-    numbers = (k for k in range(5))
+def test_writing_to_a_batch_leaves_the_data_alone():
+    dataset = rows()
+    (x, _) = next(iter(data.DataLoader(dataset, batch_size=4)))
 
-    assert [b.tolist() for b in DataLoader(numbers, batch_size=2)] == [[0, 1], [2, 3], [4]]
+    x.zero_()
 
-
-def test_parts_and_joins_of_datasets():
-    rows = TensorDataset(gn.arange(6))
-    left, right = random_split(rows, [4, 2])
-    joined = ConcatDataset([Subset(rows, [5, 1]), rows])
-
-    assert sorted(int(v) for part in (left, right) for (v,) in part) == list(range(6))
-    assert [int(joined[k][0]) for k in (0, 1, 2, -1)] == [5, 1, 0, 5]
-    assert len(list(RandomSampler(rows, replacement=True, num_samples=9))) == 9
+    assert dataset.tensors[0][1].tolist() == [2, 3]
 
 
-def test_mistakes_are_named():
+def test_items_are_collated_part_by_part():
+    batch = [
+        {"x": gn.ones(2), "n": 1, "f": 0.5, "s": "a", "b": True, "p": Pair(np.ones(3), 1)},
+        {"x": gn.zeros(2), "n": 2, "f": 1.5, "s": "b", "b": False, "p": Pair(np.zeros(3), 2)},
+    ]
+
+    made = data.default_collate(batch)
+
+    assert made["x"].tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    assert (made["n"].dtype, made["f"].dtype, made["b"].dtype) == (gn.int64, gn.float64, gn.bool)
+    assert made["s"] == ["a", "b"]
+    assert isinstance(made["p"], Pair)
+    assert made["p"].x.shape == (2, 3)
+
+
+def test_items_are_collated_as_asked():
+    loader = data.DataLoader(Squares(5), batch_size=2, collate_fn=lambda items: len(items))
+
+    assert list(loader) == [2, 2, 1]
+    x, squares = next(iter(data.DataLoader(Squares(5), batch_size=5)))
+    assert x.shape == (5, 1)
+    assert squares.tolist() == [0, 1, 4, 9, 16]
+
+
+def test_threads_give_the_same_batches_in_the_same_order():
+    alone = [y.tolist() for _, y in data.DataLoader(Squares(23), batch_size=2)]
+
+    shared = [y.tolist() for _, y in data.DataLoader(Squares(23), batch_size=2, num_workers=3)]
+
+    assert shared == alone
+
+
+def test_an_error_in_a_thread_reaches_the_loop():
+    loader = data.DataLoader([gn.ones(2), gn.ones(3)], batch_size=2, num_workers=1)
+
+    with pytest.raises(ValueError, match="same shape"):
+        list(loader)
+
+
+def test_streams_are_read_in_order():
+    assert [x.tolist() for x in data.DataLoader(Stream(), batch_size=2)] == [[0, 1], [2, 3], [4]]
+    assert list(data.DataLoader(Stream(), batch_size=None)) == [0, 1, 2, 3, 4]
+    with pytest.raises(ArgumentError, match="IterableDataset"):
+        data.DataLoader(Stream(), shuffle=True)
+
+
+def test_any_iterable_or_sequence_is_a_dataset():
+    assert [x.tolist() for x in data.DataLoader([1, 2, 3], batch_size=2)] == [[1, 2], [3]]
+    assert [x.tolist() for x in data.DataLoader((n for n in (5, 6)), batch_size=1)] == [[5], [6]]
+
+
+def test_parts_of_datasets_and_datasets_of_parts():
+    both = data.ConcatDataset([Squares(3), Squares(2)])
+    part = data.Subset(Squares(9), [7, 1])
+    pieces = data.random_split(Squares(10), [0.75, 0.25], gn.Generator().manual_seed(0))
+
+    assert [both[k][1] for k in (0, 2, 3, -1)] == [0, 4, 0, 1]
+    assert len(Squares(1) + Squares(2)) == 3
+    assert [part[k][1] for k in range(2)] == [49, 1]
+    assert [len(piece) for piece in pieces] == [8, 2]
+    assert sorted(k for piece in pieces for k in piece.indices) == list(range(10))
+    with pytest.raises(ArgumentError, match="does not equal the length"):
+        data.random_split(Squares(10), [3, 3])
+
+
+def test_samplers_choose_items():
+    gn.manual_seed(0)
+    often = list(data.WeightedRandomSampler([0.0, 1.0, 3.0], 300))
+    some = data.SubsetRandomSampler([4, 7, 9])
+    drawn = data.RandomSampler(range(3), replacement=True, num_samples=8)
+
+    assert 0 not in often
+    assert often.count(2) > 1.5 * often.count(1)
+    assert sorted(some) == [4, 7, 9]
+    assert len(list(drawn)) == 8
+    assert set(drawn) <= {0, 1, 2}
+
+
+def test_orders_that_exclude_each_other_are_refused():
+    with pytest.raises(ArgumentError, match="mutually exclusive with shuffle"):
+        data.DataLoader(Squares(3), shuffle=True, sampler=[0])
+    with pytest.raises(ArgumentError, match="mutually exclusive with batch_size"):
+        data.DataLoader(Squares(3), batch_size=2, batch_sampler=[[0]])
     with pytest.raises(ArgumentError, match="Size mismatch"):
-        TensorDataset(gn.ones(2), gn.ones(3))
-    with pytest.raises(TypeError, match="speed"):
-        DataLoader([1], speed=9)
+        data.TensorDataset(gn.ones(2), gn.ones(3))
+    with pytest.raises(TypeError, match="takes no argument speed"):
+        data.DataLoader(Squares(3), speed=9)
