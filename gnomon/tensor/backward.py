@@ -17,6 +17,7 @@ from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Call, Traced
 from gnomon.passes.grad import pull_back
 from gnomon.tensor.borrowing import is_plain_part
+from gnomon.tensor.constants import generalize
 from gnomon.tensor.state import leaf_kind, state
 
 VALUE, WATCHED, END = -2, -3, -1
@@ -56,8 +57,10 @@ def structure(order: dict[Node, int], roots: Iterable[Node]) -> tuple[int, ...]:
     """A history as numbers: kinds, places, what has a value, what is watched; then the roots."""
     key: list[int] = []
     for node in order:
-        if is_plain_part(node):
+        if (node.value is not None and not node.inputs) or is_plain_part(node):
             key.append(leaf_kind(node.shape, node.dtype))
+            if node.watch:
+                key.append(WATCHED)
             continue
         key.append(node.kind)
         if node.inputs:
@@ -86,7 +89,10 @@ def gradients_by_plan(
 ) -> list[Node | None]:
     """The gradients of the wanted nodes; a scalar root whose seed is None starts from one."""
     given = [g for g in seeds.values() if g is not None]
-    key = (structure(order, seeds), tuple(g is None for g in seeds.values()))
+    ones = tuple(g is None for g in seeds.values())
+    key = (structure(order, seeds), ones)
+    if key not in _plans and generalize(order):
+        key = (structure(order, seeds), ones)
     if key not in _plans:
         if len(_plans) >= MOST_PLANS:
             _plans.clear()

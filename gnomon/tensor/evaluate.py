@@ -19,6 +19,7 @@ from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.backward import read_by_gradients
 from gnomon.tensor.borrowing import borrows
+from gnomon.tensor.constants import generalize
 from gnomon.tensor.state import Storage, at_home, leaf, leaf_kind, state, waiting
 
 if TYPE_CHECKING:
@@ -113,10 +114,13 @@ def compute(roots: list[Node]) -> None:
     if not roots:
         return
     order = reachable(roots)
-    leaves = [node for node in order if node.value is not None]
     key = structure(order, roots)
     programs = _programs.setdefault(current(), {})
     program = programs.get(key)
+    if program is None and generalize(order):
+        key = structure(order, roots)
+        program = programs.get(key)
+    leaves = [node for node in order if node.value is not None]
     if program is None:
         program = programs[key] = prepare(leaves, roots).run
     global evaluations

@@ -1,0 +1,34 @@
+"""Python numbers that vary from turn to turn do not make a program each."""
+
+from __future__ import annotations
+
+import importlib
+
+import gnomon as gn
+
+evaluation = importlib.import_module("gnomon.tensor.evaluate")
+plans = importlib.import_module("gnomon.tensor.backward")
+
+
+def counts():
+    return sum(map(len, evaluation._programs.values())), len(plans._plans)
+
+
+def test_a_plain_loop_with_a_changing_rate_compiles_a_few_times():
+    w = gn.ones(3, requires_grad=True)
+    seen, values = [], []
+    for k in range(8):
+        loss = ((w * w) * (0.1 + 0.01 * k)).sum()
+        w.grad = None
+        loss.backward()
+        with gn.no_grad():
+            w.sub_(w.grad * (0.5 / (k + 1)))
+        values.append(loss.item())
+        seen.append(counts())
+
+    assert seen[4] == seen[7]
+    w, expected = 1.0, []
+    for k in range(8):
+        expected.append(3 * w * w * (0.1 + 0.01 * k))
+        w -= 2 * w * (0.1 + 0.01 * k) * 0.5 / (k + 1)
+    assert all(abs(a - b) < 1e-6 for a, b in zip(values, expected, strict=True))
