@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import threading
 
 import pytest
@@ -13,6 +15,8 @@ pytestmark = pytest.mark.unit
 
 
 def test_each_kind_of_setting_is_read_from_the_environment(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("GNOMON_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("GNOMON_DEBUG", "3")
     monkeypatch.setenv("GNOMON_FUSE", "off")
     monkeypatch.setenv("GNOMON_DEBUG_ONLY", "rms_norm")
