@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import LANES, Emitter, splat, vector
+from gnomon.codegen.emitter import LANE_NUMBERS, LANES, Emitter, splat, vector
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.dtypes import DType, accumulator, bfloat16, float16
 from gnomon.ir.node import Node
@@ -20,7 +20,6 @@ from gnomon.ir.symbolic import bounds, is_division, split
 from gnomon.ops.primitives import identity_of
 
 I64 = vector("i64")
-STEPS = f"<{', '.join(f'i64 {k}' for k in range(LANES))}>"
 
 
 @dataclass(frozen=True)
@@ -196,7 +195,7 @@ class Values:
     def _index_vector(self, node: Node, at: Position) -> str:
         e = self.e
         if node is self.inner:
-            return e.value(f"add {I64} {e.broadcast(at.index, 'i64')}, {STEPS}")
+            return e.value(f"add {I64} {e.broadcast(at.index, 'i64')}, {LANE_NUMBERS}")
         if not self.plan.varies(node):
             return e.broadcast(self.scalar_index(node), "i64")
         if node.op == "affine":

@@ -14,6 +14,11 @@ from itertools import count
 LANES = 16
 """Elements in every vector value; LLVM splits them over the machine's registers."""
 
+KERNEL = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
+"""What every kernel takes."""
+LANE_NUMBERS = f"<{', '.join(f'i64 {k}' for k in range(LANES))}>"
+"""0, 1, 2, ... in the lanes of a vector of i64."""
+
 BITS = {
     "i1": 1,
     "i8": 8,

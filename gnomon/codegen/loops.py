@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gnomon.codegen.block import Position, Values, kept_width
 from gnomon.codegen.chains import Chains
-from gnomon.codegen.emitter import LANES, Emitter, Module, mask, vector
+from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, Module, mask, vector
 from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.plan_loops import LoopPlan, Pass
 from gnomon.ir.node import Node
@@ -21,7 +21,6 @@ GROUP = 4
 """Vectors per block: with sixteen lanes each, the 64 virtual lanes of a sum."""
 CHUNK = 4096
 """Elements of a row that one task takes, where rows may be cut."""
-PARAMETERS = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ def emit_loops(kernel: LoopKernel) -> Code:
     """The code of a loop kernel; equal kernels give equal text."""
     symbol = f"k{kernel.key()}"
     module = Module()
-    writer = LoopWriter(kernel, module.function(symbol, PARAMETERS))
+    writer = LoopWriter(kernel, module.function(symbol, KERNEL))
     writer.write()
     return Code(symbol, module.text(), writer.used)
 
@@ -284,6 +283,5 @@ class LoopWriter:
         """Fewer than sixteen elements."""
         e = self.e
         left = e.broadcast(e.value(f"sub i64 {high}, {start}"), "i64")
-        steps = f"<{', '.join(f'i64 {k}' for k in range(LANES))}>"
-        on = e.value(f"icmp slt {vector('i64')} {steps}, {left}")
+        on = e.value(f"icmp slt {vector('i64')} {LANE_NUMBERS}, {left}")
         self._body(run, [Position(start, on)], [])

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from math import inf
 
-from gnomon.codegen.emitter import LANES, Emitter, Module, vector
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, vector
 from gnomon.codegen.kernels.attention_parts import (
     BLOCK_KEYS,
     BLOCK_QUERIES,
-    KERNEL,
     AttentionSpec,
     Parts,
     most,

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import KERNEL, Module
 from gnomon.codegen.kernels.attention_parts import (
     BLOCK_KEYS,
     BLOCK_QUERIES,
-    KERNEL,
     AttentionSpec,
     Operand,
     Parts,

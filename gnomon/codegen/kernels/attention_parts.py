@@ -25,8 +25,6 @@ BLOCK_QUERIES = 64
 """Rows of a square; they are counted from the start of their leaf."""
 BLOCK_KEYS = 128
 """Columns of a square."""
-KERNEL = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
-"""What every kernel takes."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gnomon.codegen.emitter import LANES, Emitter, Module, mask, vector
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
 from gnomon.codegen.kernels.blocking import Plan, plan, scratch_parts
 from gnomon.codegen.kernels.microkernel import emit_tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
@@ -19,9 +19,6 @@ from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, Place, count, s
 from gnomon.codegen.kernels.sharing import Work, evenly, share_work
 from gnomon.codegen.kernels.strides import offset
 from gnomon.codegen.machine import Machine
-
-KERNEL = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
-"""What every kernel takes."""
 
 Bounds = tuple[str, str]
 """SSA names of the first panel and of the one after the last."""

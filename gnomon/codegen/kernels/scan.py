@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import LANES, Emitter, Module, splat, vector
+from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, Module, splat, vector
+from gnomon.codegen.folds import COMBINE
 from gnomon.dtypes import DType, accumulator, bool_, int64
 from gnomon.ops.primitives import identity_of
 
-COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
-PARAMETERS = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
 V1 = vector("i1")
 
 
@@ -31,7 +30,7 @@ class ScanSpec:
 
 def emit_scan(module: Module, name: str, spec: ScanSpec) -> int:
     """Define kernel `name`; it needs no scratch."""
-    ScanWriter(module.function(name, PARAMETERS), spec).write()
+    ScanWriter(module.function(name, KERNEL), spec).write()
     return 0
 
 
@@ -67,8 +66,7 @@ class ScanWriter:
             return None
         e = self.e
         left = e.broadcast(e.sub(str(self.spec.inner), column), "i64")
-        steps = f"<{', '.join(f'i64 {k}' for k in range(LANES))}>"
-        return e.value(f"icmp slt {vector('i64')} {steps}, {left}")
+        return e.value(f"icmp slt {vector('i64')} {LANE_NUMBERS}, {left}")
 
     def column(self, start: str, on: str | None) -> None:
         """One vector of columns from the first element to the last."""

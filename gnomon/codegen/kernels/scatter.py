@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from math import prod
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import LANES, Emitter, Module, vector
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
 from gnomon.dtypes import DType
 from gnomon.ops.primitives import identity_of
 
 GROUP = 4
 COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
-PARAMETERS = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class ScatterSpec:
 
 def emit_scatter(module: Module, name: str, spec: ScatterSpec) -> int:
     """Define kernel `name`; gives the bytes of scratch that each thread needs."""
-    return ScatterWriter(module.function(name, PARAMETERS), spec).write()
+    return ScatterWriter(module.function(name, KERNEL), spec).write()
 
 
 class ScatterWriter:
@@ -200,11 +199,7 @@ class ScatterWriter:
             one = e.value(f"extractelement {vector(self.kind)} {stored}, i32 {lane}")
             e.store(one, e.offset(place, lane * self.width), self.kind, self.width)
         if active >= 4:
-            e.store_masked(stored, place, self.first_lanes(active), self.kind)
-
-    def first_lanes(self, active: int) -> str:
-        """A mask."""
-        return f"<{', '.join('i1 true' if k < active else 'i1 false' for k in range(LANES))}>"
+            e.store_masked(stored, place, mask(active), self.kind)
 
     def load(self, place: str, active: int) -> str:
         """Read the first lanes of a vector."""
@@ -215,7 +210,7 @@ class ScatterWriter:
             one = e.load(place, self.kind, self.width)
             raw = e.value(f"insertelement {kind} zeroinitializer, {self.kind} {one}, i32 0")
         else:
-            raw = e.load_masked(place, self.first_lanes(active), self.kind)
+            raw = e.load_masked(place, mask(active), self.kind)
         return scalar.widen(e, raw, self.spec.dtype)
 
     def fold_list(self, first: str, last: str, c: str, active: Sequence[int]) -> list[str]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import Emitter, Module
+from gnomon.codegen.emitter import KERNEL, Emitter, Module
 from gnomon.dtypes import DType, bfloat16, bool_, float16, float64
 
-PARAMETERS = (("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch"))
 PAIR = 16
 """Bytes of a key and its position."""
 
@@ -30,7 +29,7 @@ class SortSpec:
 
 def emit_sort(module: Module, name: str, spec: SortSpec) -> int:
     """Define kernel `name`; gives the bytes of scratch that each thread needs."""
-    SortWriter(module.function(name, PARAMETERS), spec).write()
+    SortWriter(module.function(name, KERNEL), spec).write()
     return 2 * PAIR * max(spec.n, 1) + 128
 
 
