@@ -12,7 +12,7 @@ load        machine code from the disk or the compiler
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from ctypes import addressof, c_int64
 from functools import cache
@@ -50,7 +50,12 @@ class Executable:
     """A compiled graph; immutable, so that any number of threads may run it."""
 
     def __init__(
-        self, source: Graph, flat: Graph, kernels: tuple[Kernel, ...], settings: Settings
+        self,
+        source: Graph,
+        flat: Graph,
+        kernels: tuple[Kernel, ...],
+        settings: Settings,
+        batch: cpu.Batch,
     ) -> None:
         plan = Placement(flat, kernels)
         self.graph, self.memory, self.lines = flat, plan.memory, lines_of(source)
@@ -68,7 +73,7 @@ class Executable:
             alone=sum(x.size for k in kernels for x in k.buffers) < ALONE
             and sum(k.flops for k in kernels) < 16 * ALONE,
         )
-        self.program = Program(steps, cpu.load(codes), needs)
+        self.program = Program(steps, batch.load(codes), needs)
 
     def explain(self) -> str:
         """The program as text: a line per kernel with the line that asked for it, sums, memory."""
@@ -195,8 +200,9 @@ _lock = threading.Lock()
 def compile_graph(graph: Graph, settings: Settings) -> Executable:
     """All passes, in order; then machine code."""
     start = perf_counter()
-    flat, kernels = kernels_of(graph, settings)
-    made = Executable(graph, flat, kernels, settings)
+    with cpu.Batch() as batch:
+        flat, kernels = kernels_of(graph, settings, batch.ask)
+        made = Executable(graph, flat, kernels, settings, batch)
     for kernel in {k.code.symbol: k for k in kernels}.values():
         log(4, lambda kernel=kernel: kernel.code.text, kernel.name)
     log(2, lambda: listing(kernels, made.memory, settings.debug_only))
@@ -204,8 +210,13 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
     return made
 
 
-def kernels_of(graph: Graph, settings: Settings) -> tuple[Graph, tuple[Kernel, ...]]:
-    """The graph after all passes, and its kernels in order."""
+def kernels_of(
+    graph: Graph, settings: Settings, ask: Callable[[str, str], None] = lambda name, text: None
+) -> tuple[Graph, tuple[Kernel, ...]]:
+    """The graph after all passes, and its kernels in order; `ask` hears of code as it is written.
+
+    LLVM takes longer than the passes do, so other processes begin before the last kernel is known.
+    """
     claimed = is_claimed if settings.claim else lambda node: False
     flat = shown("inline", graph, lambda g: inline(g, claimed))
     flat = shown("legalize", flat, legalize)
@@ -213,7 +224,11 @@ def kernels_of(graph: Graph, settings: Settings) -> tuple[Graph, tuple[Kernel, .
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
         partition = Partition(flat, settings.fuse)
         log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
-        return flat, tuple(generate(partition))
+        kernels = []
+        for kernel in generate(partition):
+            ask(kernel.code.symbol, kernel.code.text)
+            kernels.append(kernel)
+        return flat, tuple(kernels)
 
 
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:
@@ -231,13 +246,11 @@ def since(start: float) -> str:
     return f", {1e3 * (perf_counter() - start):.3g} ms"
 
 
-def generate(partition: Partition) -> list[Kernel]:
+def generate(partition: Partition) -> Iterator[Kernel]:
     """The kernels of a partition, in an order that respects what they need."""
-    kernels = []
     for cluster in partition.ordered():
         if any(x in partition.stored and x.size for x in cluster.members):
-            kernels.append(opaque(cluster) if cluster.opaque else looped(cluster, partition))
-    return kernels
+            yield opaque(cluster) if cluster.opaque else looped(cluster, partition)
 
 
 _loops: dict[str, Code] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import cache
 from itertools import count
@@ -35,19 +35,92 @@ _numbers = count()
 _change = Lock()
 
 
+class Batch:
+    """Kernels that are being compiled while more are asked for; `load` gives their addresses.
+
+    As a context it lets go of what it did not finish, so that others need not wait for it.
+    """
+
+    def __init__(self, target: Target | None = None, passes: int = 0) -> None:
+        self.target, self.passes = target or device.target(), passes
+        settings = current()
+        processes = settings.compile_workers or min(system.usable_cores(), 16)
+        self._store, self._line = cache_of(settings), workers.Line(processes)
+        self._known = _linked.setdefault(self.target, {})
+        self._futures: dict[str, Future[bytes]] = {}
+        self._mine: list[str] = []
+        self._began = time.perf_counter()
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, kind: object, cause: BaseException | None, trace: object) -> None:
+        if cause is not None:
+            self._line.close()
+            self._settle(cause)
+
+    def ask(self, name: str, text: str) -> None:
+        """Begin with a function, unless it is there; its name must follow from its text."""
+        if name not in self._known:
+            self.begin(text)
+
+    def begin(self, text: str) -> str:
+        """Begin with a text, unless somebody has; gives its key."""
+        key = key_of(text, self.target, self.passes)
+        if key not in self._futures:
+            mine, self._futures[key] = claim(key)
+            code = self._store.load(key) if mine and self._store else None
+            if code is not None:
+                self._futures[key].set_result(code)
+                disclaim(key)
+            elif mine:
+                self._mine.append(key)
+                goal = (self.target.triple, self.target.cpu, self.target.features)
+                self._line.add((text, *goal, LEVEL, self.passes))
+        return key
+
+    def finish(self) -> dict[str, bytes]:
+        """The object code of all that was begun, by key."""
+        try:
+            codes = self._line.finish()
+            for key, code in zip(self._mine, codes, strict=True):
+                if self._store:
+                    self._store.store(key, code)
+                self._futures[key].set_result(code)
+        except BaseException as cause:
+            self._settle(cause)
+            raise
+        self._settle(None)
+        if events.heard() and self._futures:
+            seconds = time.perf_counter() - self._began
+            count = len(self._futures)
+            events.announce("compile", kernels=count, seconds=seconds, target=self.target)
+        return {key: made.result() for key, made in self._futures.items()}
+
+    def _settle(self, cause: BaseException | None) -> None:
+        """Let go of this batch's keys; who waits for one that was not made hears why."""
+        for key in self._mine:
+            if cause is not None and not self._futures[key].done():
+                self._futures[key].set_exception(cause)
+            disclaim(key)
+        self._mine = []
+
+    def load(self, texts: Mapping[str, str]) -> dict[str, int]:
+        """The addresses of functions, given the IR text that defines each."""
+        keys = {name: self.begin(text) for name, text in texts.items() if name not in self._known}
+        codes = self.finish()
+        link_new(self._known, {name: codes[key] for name, key in keys.items()})
+        return {name: self._known[name] for name in texts}
+
+
 def load(texts: Mapping[str, str], passes: int = 0) -> dict[str, int]:
     """The addresses of functions, given the IR text that defines each.
 
     A name must follow from its text's content: a name seen before is not compiled again.
     `passes` is 0, or the level of LLVM's pipeline for texts that want it.
     """
-    target = device.target()
-    known = _linked.setdefault(target, {})
-    missing = [name for name in texts if name not in known]
-    if missing:
-        objects = compile_kernels([texts[name] for name in missing], target, passes)
-        link_new(known, dict(zip(missing, objects, strict=True)))
-    return {name: known[name] for name in texts}
+    with Batch(passes=passes) as batch:
+        return batch.load(texts)
 
 
 def link_new(known: dict[str, int], objects: Mapping[str, bytes]) -> None:
@@ -60,56 +133,23 @@ def compile_kernels(
     texts: Sequence[str], target: Target | None = None, passes: int = 0
 ) -> list[bytes]:
     """The object code of each text: from the cache, or compiled, in several processes if many."""
-    target = target or device.target()
-    keys = [key_of(text, target, passes) for text in texts]
-    began, wanted = time.perf_counter(), dict(zip(keys, texts, strict=True))
-    mine, futures = claim(wanted)
-    try:
-        made = produce({key: wanted[key] for key in mine}, target, passes)
-        for key, code in made.items():
-            futures[key].set_result(code)
-    except BaseException as cause:
-        for key in mine:
-            if not futures[key].done():
-                futures[key].set_exception(cause)
-        raise
-    finally:
-        disclaim(mine)
-    if events.heard():
-        seconds = time.perf_counter() - began
-        events.announce("compile", kernels=len(wanted), seconds=seconds, target=target)
-    return [futures[key].result() for key in keys]
+    with Batch(target, passes) as batch:
+        keys = [batch.begin(text) for text in texts]
+        codes = batch.finish()
+    return [codes[key] for key in keys]
 
 
-def claim(keys: Iterable[str]) -> tuple[list[str], dict[str, Future[bytes]]]:
-    """The keys that nobody is compiling, now this caller's to do, and the futures of all."""
+def claim(key: str) -> tuple[bool, Future[bytes]]:
+    """Whether nobody is compiling this, so that it is now the caller's to do, and its future."""
     with _change:
-        mine = [key for key in keys if key not in _pending]
-        _pending.update((key, Future()) for key in mine)
-        return mine, {key: _pending[key] for key in keys}
+        mine = key not in _pending
+        return mine, _pending.setdefault(key, Future())
 
 
-def disclaim(keys: Iterable[str]) -> None:
-    """The keys are done."""
+def disclaim(key: str) -> None:
+    """A key is done."""
     with _change:
-        for key in keys:
-            del _pending[key]
-
-
-def produce(texts: Mapping[str, str], target: Target, passes: int) -> dict[str, bytes]:
-    """Object code by key, from the disk where it is there, else compiled and kept."""
-    settings = current()
-    store = cache_of(settings)
-    found = {key: code for key in texts if store and (code := store.load(key)) is not None}
-    missing = [key for key in texts if key not in found]
-    goal = (target.triple, target.cpu, target.features, LEVEL, passes)
-    processes = settings.compile_workers or min(system.usable_cores(), 16)
-    codes = workers.compile_all([(texts[key], *goal) for key in missing], processes)
-    for key, code in zip(missing, codes, strict=True):
-        if store:
-            store.store(key, code)
-        found[key] = code
-    return found
+        del _pending[key]
 
 
 def key_of(text: str, target: Target, passes: int) -> str:

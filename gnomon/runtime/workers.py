@@ -1,8 +1,9 @@
 """The processes that compile: started when there is enough to do, used again, gone when idle.
 
 LLVM's Python binding holds one lock per process, so threads would take turns. Each process runs
-worker.py by path and speaks over its pipes; the calling process compiles too, and all take the next
-longest text as they become free. What is compiled, and whether it must be, is decided in cpu.py.
+worker.py by path and speaks over its pipes; the calling process compiles too, once it has written
+all texts, and all take the next longest text as they become free. What is compiled, and whether it
+must be, is decided in cpu.py.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ import os
 import pickle
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from threading import Lock, Thread
+from heapq import heappop, heappush
+from threading import Condition, Lock, Thread
 
 from gnomon.errors import CompileError
 from gnomon.runtime import worker
@@ -74,28 +74,76 @@ _idle: list[Worker] = []
 _change = Lock()
 
 
-def compile_all(requests: Sequence[Request], processes: int) -> list[bytes]:
-    """Object code of each request, made by up to `processes` processes, this one among them."""
-    answers: list[Answer | None] = [None] * len(requests)
-    waiting = deque(sorted(range(len(requests)), key=lambda k: -len(requests[k][0])))
-    threads = [
-        Thread(target=delegate, args=(requests, waiting, answers), daemon=True)
-        for _ in range(worth_asking(requests, processes))
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        for k in drain(waiting):
-            answers[k] = worker.answer(requests[k])
-    finally:
-        # after Ctrl-C, nobody starts on another
-        waiting.clear()
-    for thread in threads:
-        thread.join()
-    return [
-        content(given or worker.answer(asked))
-        for asked, given in zip(requests, answers, strict=True)
-    ]
+class Line:
+    """Requests that are being compiled while more may come: the longest of those that wait first.
+
+    Up to `processes` processes work on them, this one among them once it has nothing else to do.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+        self.requests: list[Request] = []
+        self.answers: list[Answer | None] = []
+        self.threads: list[Thread] = []
+        self._waiting: list[tuple[int, int]] = []
+        self._characters, self._open = 0, True
+        self._change = Condition()
+
+    def add(self, request: Request) -> None:
+        """Another request; its answer is found under its number, in order."""
+        with self._change:
+            self.requests.append(request)
+            self.answers.append(None)
+            heappush(self._waiting, (-len(request[0]), len(self.requests) - 1))
+            self._characters += len(request[0])
+            self._change.notify()
+        if len(self.threads) < self._worth_asking():
+            self.threads.append(Thread(target=self._delegate, daemon=True))
+            self.threads[-1].start()
+
+    def finish(self) -> list[bytes]:
+        """The object code of every request, in order."""
+        try:
+            while (k := self._take()) is not None:
+                self.answers[k] = worker.answer(self.requests[k])
+        finally:
+            self.close()
+        for thread in self.threads:
+            thread.join()
+        return [
+            content(given or worker.answer(asked))
+            for asked, given in zip(self.requests, self.answers, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Nobody starts on another request."""
+        with self._change:
+            self._open = False
+            self._waiting.clear()
+            self._change.notify_all()
+
+    def _worth_asking(self) -> int:
+        """How many processes besides this one are worth their start."""
+        others = min(self.processes, len(self.requests)) - 1
+        return min(others, max(self._characters // ENOUGH, len(_idle) + len(self.threads)))
+
+    def _take(self, wait: bool = False) -> int | None:
+        """The number of a request that nobody has started on; None when there are no more."""
+        with self._change:
+            while wait and self._open and not self._waiting:
+                self._change.wait()
+            return heappop(self._waiting)[1] if self._waiting else None
+
+    def _delegate(self) -> None:
+        """Have one process answer what waits; what it leaves unanswered falls to the caller."""
+        asked = acquire()
+        if asked is None:
+            return
+        while (k := self._take(wait=True)) is not None:
+            self.answers[k] = asked.ask(self.requests[k])
+            if asked.process.returncode is not None:
+                return
+        release(asked)
 
 
 def content(answer: Answer) -> bytes:
@@ -104,36 +152,6 @@ def content(answer: Answer) -> bytes:
     if complaint:
         raise CompileError(f"compile: LLVM refuses the code that was generated: {complaint}")
     return code
-
-
-def worth_asking(requests: Sequence[Request], processes: int) -> int:
-    """How many processes besides this one are worth their start."""
-    characters = sum(len(request[0]) for request in requests)
-    useful = max(characters // ENOUGH, min(len(_idle), len(requests) - 1))
-    return max(0, min(processes - 1, useful, len(requests) - 1))
-
-
-def drain(waiting: deque[int]) -> Iterator[int]:
-    """Take from the queue, which others take from too, until it is empty."""
-    while True:
-        try:
-            yield waiting.popleft()
-        except IndexError:
-            return
-
-
-def delegate(
-    requests: Sequence[Request], waiting: deque[int], answers: list[Answer | None]
-) -> None:
-    """Have one process answer what waits; what it leaves unanswered falls to the caller."""
-    asked = acquire()
-    if asked is None:
-        return
-    for k in drain(waiting):
-        answers[k] = asked.ask(requests[k])
-        if asked.process.returncode is not None:
-            return
-    release(asked)
 
 
 def acquire() -> Worker | None:

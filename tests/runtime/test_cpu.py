@@ -18,13 +18,13 @@ from tests.runtime.kernels import addresses, copy_text, kernel
 @pytest.fixture
 def compiled(tmp_path, monkeypatch):
     """An empty cache, and the list of texts that LLVM was given since."""
-    texts, compile_all = [], workers.compile_all
+    texts, add = [], workers.Line.add
 
-    def noted(requests, processes):
-        texts.extend(asked[0] for asked in requests)
-        return compile_all(requests, processes)
+    def noted(line, request):
+        texts.append(request[0])
+        add(line, request)
 
-    monkeypatch.setattr(workers, "compile_all", noted)
+    monkeypatch.setattr(workers.Line, "add", noted)
     with override(cache=True, cache_dir=str(tmp_path)):
         yield texts
 
@@ -154,3 +154,18 @@ def test_windows_is_told_what_it_needs(monkeypatch):
 
     with pytest.raises(CompileError, match="WSL2"):
         cpu.linker.__wrapped__()
+
+
+def test_a_batch_that_fails_lets_others_compile(compiled):
+    text = copy_text("k", 64)
+
+    def go_wrong() -> None:
+        with cpu.Batch() as batch:
+            batch.ask("k", text)
+            raise KeyError("something else")
+
+    with pytest.raises(KeyError):
+        go_wrong()
+
+    assert cpu.compile_kernels([text])
+    assert not cpu._pending

@@ -15,6 +15,14 @@ from tests.house import ROOT
 from tests.runtime.kernels import add_text
 
 
+def compile_all(requests: list[workers.Request], processes: int) -> list[bytes]:
+    """Object code of each request."""
+    line = workers.Line(processes)
+    for asked in requests:
+        line.add(asked)
+    return line.finish()
+
+
 def request(text: str) -> workers.Request:
     """A request for this machine."""
     target = device.host()
@@ -33,7 +41,7 @@ def eager(monkeypatch):
 def test_processes_give_the_bytes_that_this_one_gives(eager):
     requests = [request(add_text(f"k{k}", 64 * (1 + k))) for k in range(12)]
 
-    together = workers.compile_all(requests, 3)
+    together = compile_all(requests, 3)
 
     assert together == [worker.compile_text(*asked) for asked in requests]
 
@@ -51,7 +59,7 @@ def test_a_process_answers_exactly_what_this_one_answers():
 def test_little_work_starts_no_process():
     workers.stop_all()
 
-    workers.compile_all([request(add_text(f"k{k}", 64)) for k in range(3)], 4)
+    compile_all([request(add_text(f"k{k}", 64)) for k in range(3)], 4)
 
     assert workers._idle == []
 
@@ -59,16 +67,16 @@ def test_little_work_starts_no_process():
 def test_processes_are_used_again(eager):
     requests = [request(add_text(f"k{k}", 64)) for k in range(4)]
 
-    workers.compile_all(requests, 2)
+    compile_all(requests, 2)
     first = [process.process.pid for process in workers._idle]
-    workers.compile_all(requests, 2)
+    compile_all(requests, 2)
 
     assert [process.process.pid for process in workers._idle] == first
 
 
 def test_a_text_that_llvm_refuses_is_an_error_with_its_reason(eager):
     with pytest.raises(CompileError, match="expected"):
-        workers.compile_all([request("define void @k( {"), request(add_text("k", 64))], 2)
+        compile_all([request("define void @k( {"), request(add_text("k", 64))], 2)
 
 
 def test_a_process_that_dies_is_an_error_and_not_the_end(eager):
@@ -86,7 +94,7 @@ def test_a_process_that_left_idle_is_done_without(eager, monkeypatch, tmp_path):
     workers.release(workers.Worker())
     requests = [request(add_text(f"k{k}", 64)) for k in range(3)]
 
-    made = workers.compile_all(requests, 2)
+    made = compile_all(requests, 2)
 
     assert made == [worker.compile_text(*asked) for asked in requests]
 
@@ -96,10 +104,10 @@ def test_a_script_without_a_main_guard_can_use_processes_and_leaves_none(tmp_pat
     script.write_text(
         "from gnomon.runtime import workers\n"
         "from tests.runtime.kernels import add_text\n"
-        "from tests.runtime.test_workers import request\n"
+        "from tests.runtime.test_workers import compile_all, request\n"
         "workers.ENOUGH = 1\n"
         "asked = [request(add_text(f'k{k}', 64)) for k in range(4)]\n"
-        "print(len(workers.compile_all(asked, 2)), workers._idle[0].process.pid)\n"
+        "print(len(compile_all(asked, 2)), workers._idle[0].process.pid)\n"
     )
 
     done = subprocess.run(
@@ -116,3 +124,25 @@ def test_a_script_without_a_main_guard_can_use_processes_and_leaves_none(tmp_pat
     assert made == "4"
     with pytest.raises(ProcessLookupError):
         os.kill(int(process), 0)
+
+
+def test_processes_begin_before_all_is_asked_for(eager):
+    line = workers.Line(2)
+    for k in range(3):
+        line.add(request(add_text(f"k{k}", 64)))
+    (thread,) = line.threads
+    while any(answer is None for answer in line.answers):
+        thread.join(0.01)
+
+    assert len(line.finish()) == 3
+
+
+def test_a_line_that_is_given_up_leaves_its_processes_free(eager):
+    line = workers.Line(2)
+    for k in range(2):
+        line.add(request(add_text(f"k{k}", 64)))
+
+    line.close()
+    line.threads[0].join()
+
+    assert len(workers._idle) == 1
