@@ -6,8 +6,6 @@ the float wins. Python scalars are weak: they take part by kind, never by width.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import ml_dtypes
 import numpy as np
 
@@ -17,7 +15,6 @@ KINDS = ("bool", "uint", "int", "float")
 """From weak to strong; mixing kinds gives the stronger one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class DType:
     """An element type; each exists once, so `is` compares.
 
@@ -25,10 +22,10 @@ class DType:
     (32, 'float', True)
     """
 
-    name: str
-    kind: str
-    bits: int
-    numpy: np.dtype
+    __slots__ = ("bits", "kind", "name", "numpy")
+
+    def __init__(self, name: str, kind: str, bits: int, numpy: np.dtype) -> None:
+        self.name, self.kind, self.bits, self.numpy = name, kind, bits, numpy
 
     def __repr__(self) -> str:
         return f"gnomon.{self.name}"

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.late import Late
-from gnomon.listing import counted
 from gnomon.ops.registry import Call, Traced
 from gnomon.tensor import nans
 from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from gnomon.compile import Executable
 
 compiler = Late("gnomon.compile")
+listing = Late("gnomon.listing")
 
 OPTIONS = {
     "fullgraph": (True, False),
@@ -213,8 +213,8 @@ class Compiled:
         """What was captured: per signature the kernels, their lines, work, shapes, and memory."""
         told = []
         for program in self._all():
-            given = counted(len(program.graph.inputs), "input")
-            made = counted(len(program.graph.outputs), "output")
+            given = listing.counted(len(program.graph.inputs), "input")
+            made = listing.counted(len(program.graph.outputs), "output")
             told.append(f"{program.name}, {given}, {made}: {program.executable.explain()}")
         return "\n".join(told)
 

@@ -9,16 +9,20 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from gnomon.errors import ConfigError
+from gnomon.late import Late
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pathlib = Late("pathlib")
 
 __all__ = ["Settings", "current", "override"]
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """Every knob with its default; the environment variable is GNOMON_ and the name in capitals."""
 
     debug: int = 0
@@ -48,17 +52,19 @@ class Settings:
 
     def path_of_cache(self) -> Path:
         """The folder of compiled objects."""
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return Path(self.cache_dir) if self.cache_dir else Path(base) / "gnomon"
+        if self.cache_dir:
+            return pathlib.Path(self.cache_dir)
+        base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        return pathlib.Path(base) / "gnomon"
 
 
 def from_environment() -> Settings:
     """Settings as the environment asks for them."""
     found = {}
-    for field in fields(Settings):
-        text = os.environ.get(f"GNOMON_{field.name.upper()}")
+    for name, default in Settings._field_defaults.items():
+        text = os.environ.get(f"GNOMON_{name.upper()}")
         if text is not None:
-            found[field.name] = parse(field.name, field.type, text)
+            found[name] = parse(name, type(default).__name__, text)
     return Settings(**found)
 
 
@@ -89,7 +95,7 @@ def override(**changes: object) -> Iterator[Settings]:
     ...     settings.debug
     2
     """
-    token = _active.set(replace(current(), **changes))
+    token = _active.set(current()._replace(**changes))
     try:
         yield current()
     finally:

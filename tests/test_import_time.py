@@ -1,4 +1,4 @@
-"""`import gnomon` loads what a program needs and nothing else.
+"""`import gnomon` loads what a program needs and nothing else: modules are counted here.
 
 How long it takes is a figure, not a test: benchmarks/import_time.py.
 """
@@ -7,16 +7,54 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
-HEAVY = ("cyclopts", "hypothesis", "mpi4py", "pytest", "rich", "tokenizers", "torch", "triton")
+pytestmark = pytest.mark.unit
+
+OUTSIDE = {"__future__", "copy", "gnomon", "ml_dtypes", "mmap", "threading"}
+"""What comes with it beside numpy and what numpy loads itself."""
+LAYERS = {"dtypes", "errors", "ir", "jit", "late", "ops", "passes", "runtime", "settings", "tensor"}
+"""The parts of the package that are loaded; no compiler, no nn, no command line."""
+MOST = 84
+"""Modules of ours; each costs a third of a millisecond."""
 
 
-@pytest.mark.unit
-def test_importing_gnomon_loads_nothing_that_is_not_needed_yet():
-    program = "import gnomon, sys; print(*sorted(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+@cache
+def loaded(program: str) -> frozenset[str]:
+    """The names of modules that a program of its own has loaded at its end."""
+    command = [sys.executable, "-c", f"{program}; import sys; print(*sys.modules)"]
+    return frozenset(subprocess.check_output(command, text=True).split())
 
-    assert run.returncode == 0, run.stderr
-    assert not set(HEAVY) & set(run.stdout.split())
+
+def ours() -> set[str]:
+    """Our modules behind `import gnomon`."""
+    return {name for name in loaded("import gnomon") if name.startswith("gnomon.")}
+
+
+def test_importing_gnomon_loads_nothing_from_outside_but_what_is_listed():
+    brought = loaded("import gnomon") - loaded("import numpy")
+
+    assert {name.partition(".")[0] for name in brought} <= OUTSIDE
+
+
+def test_importing_gnomon_loads_no_compiler():
+    assert {name.split(".")[1] for name in ours()} == LAYERS
+    assert {name for name in ours() if name.startswith("gnomon.passes.")} == {"gnomon.passes.grad"}
+
+
+def test_the_modules_of_ours_behind_an_import_stay_few():
+    assert len(ours()) <= MOST
+
+
+def test_numpy_is_imported_first_and_from_the_top():
+    command = [sys.executable, "-X", "importtime", "-c", "import gnomon"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    (indent,) = {
+        len(name) - len(name.lstrip())
+        for line in told.splitlines()
+        if (name := line.rpartition("|")[2]).strip() == "numpy"
+    }
+
+    assert indent == 3, "one blank before a name, and two for each import around it"

@@ -6,7 +6,6 @@ operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fil
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
@@ -15,6 +14,9 @@ from weakref import KeyedRef
 from gnomon.dtypes import DType
 from gnomon.ir.operators import Operators
 from gnomon.ir.provenance import _scope, current_sites, union
+from gnomon.late import Late
+
+hashlib = Late("hashlib")
 
 Shape = tuple[int, ...]
 _PLAIN = (str, DType, type(None))

@@ -6,16 +6,16 @@ rewriting runs inside `inherit(sites)`, so no rule ever mentions them (docs/deci
 
 from __future__ import annotations
 
+import os.path
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
 
 KEPT_LINES = 1 << 14
-PACKAGE = str(Path(__file__).resolve().parents[1])
+PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 class Site(NamedTuple):

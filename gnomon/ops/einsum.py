@@ -6,7 +6,6 @@ Repeated letters in one operand are diagonals; a size of 1 broadcasts; "..." is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from string import ascii_letters
 
 import numpy as np
 
@@ -18,6 +17,8 @@ from gnomon.ops.primitives import contract, reduce, reshape
 from gnomon.ops.registry import op
 from gnomon.ops.view_primitives import permute
 
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 
 def read(spec: str, xs: Sequence[Node]) -> tuple[list[str], str]:
     """Letters of each operand and of the result; dots become letters of their own."""
@@ -25,7 +26,7 @@ def read(spec: str, xs: Sequence[Node]) -> tuple[list[str], str]:
     terms = left.split(",")
     if len(terms) != len(xs):
         raise ArgumentError(f"einsum: {spec!r} names {len(terms)} operands: got {len(xs)}.")
-    free = [c for c in ascii_letters if c not in spec]
+    free = [c for c in LETTERS if c not in spec]
     extra = max(
         (x.rank - len(t) + 3 for t, x in zip(terms, xs, strict=True) if "..." in t), default=0
     )

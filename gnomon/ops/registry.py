@@ -6,7 +6,6 @@ and settings. Gradient, sharding and fusion see the body; profiler and written k
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -127,9 +126,10 @@ class Op:
         self._lock = threading.RLock()
 
     @cached_property
-    def signature(self) -> inspect.Signature:
-        """The parameters of the defining function."""
-        return inspect.signature(self.function)
+    def words(self) -> tuple[str, ...]:
+        """The names of the defining function's parameters; *names and **names left out."""
+        code = self.function.__code__
+        return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     def __repr__(self) -> str:
         return f"<op {self.__name__}>"
@@ -150,12 +150,11 @@ class Op:
 
     def respell(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Keywords in the array API's words."""
-        known = self.signature.parameters
         renamed = {}
         for word, value in kwargs.items():
-            name = next((n for n in (word, *SPELLINGS.get(word, ())) if n in known), None)
+            name = next((n for n in (word, *SPELLINGS.get(word, ())) if n in self.words), None)
             if name is None:
-                allowed = ", ".join(known)
+                allowed = ", ".join(self.words)
                 raise ArgumentError(f"{self.__name__}: no argument {word!r}. It takes {allowed}.")
             renamed[name] = value
         return renamed

@@ -7,8 +7,8 @@ to rounding; the exact bits of the transcendental ones are gnomon/codegen/math.p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from gnomon.ir.operators import cast, elementwise
 Gradient = Callable[..., Node] | None
 
 
-@dataclass(frozen=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A row of the table."""
 
     name: str

@@ -11,9 +11,8 @@ import ctypes
 import mmap
 import os
 from collections import deque
-from dataclasses import dataclass
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ SMALL = SLAB // 8
 """Blocks up to this size are cut from slabs; larger ones are mapped each by itself."""
 
 
-@dataclass(frozen=True)
-class MemoryUse:
+class MemoryUse(NamedTuple):
     """Bytes in use, bytes held from the system, and the most that were in use at once."""
 
     allocated: int

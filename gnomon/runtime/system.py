@@ -9,13 +9,15 @@ import ctypes
 import math
 import os
 import sys
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from typing import NamedTuple
+
+from gnomon.late import Late
+
+pathlib = Late("pathlib")
 
 
-@dataclass(frozen=True)
-class Caches:
+class Caches(NamedTuple):
     """Bytes of each level: the first two belong to a core, the third is shared."""
 
     l1: int
@@ -48,7 +50,7 @@ def quota() -> float:
     """Processors' worth of time that the control group grants; infinite without one."""
     granted = [math.inf]
     for line in (read("/proc/self/cgroup") or "").splitlines():
-        group = Path("/sys/fs/cgroup") / line.partition("::")[2].strip("/")
+        group = pathlib.Path("/sys/fs/cgroup") / line.partition("::")[2].strip("/")
         granted += [share(read(f"{place}/cpu.max")) for place in (group, *group.parents)]
     old = [read(f"/sys/fs/cgroup/cpu/cpu.cfs_{part}_us") for part in ("quota", "period")]
     return min(*granted, share(" ".join(filter(None, old))))
@@ -75,7 +77,7 @@ def caches() -> Caches:
 def sysfs_caches() -> dict[int, int]:
     """Bytes by level, as Linux lists them; instruction caches left out."""
     found = {}
-    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+    for folder in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         kind, level, size = (read(str(folder / part)) or "" for part in ("type", "level", "size"))
         if kind in ("Data", "Unified") and level.isdigit() and size[:-1].isdigit():
             found[int(level)] = int(size[:-1]) << {"K": 10, "M": 20}.get(size[-1], 0)
@@ -98,7 +100,7 @@ def memory_bytes() -> int:
 def read(path: str) -> str | None:
     """The text of a small system file, or None."""
     try:
-        return Path(path).read_text(encoding="ascii").strip()
+        return pathlib.Path(path).read_text(encoding="ascii").strip()
     except OSError:
         return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,7 +52,7 @@ def set_num_threads(n: int) -> None:
     """Choose how many threads a program runs on."""
     if not isinstance(n, int) or n < 1:
         raise ArgumentError(f"set_num_threads: expected a positive integer: got {n!r}.")
-    settings._active.set(replace(settings.current(), num_threads=n))
+    settings._active.set(settings.current()._replace(num_threads=n))
 
 
 def get_num_threads() -> int:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gnomon.errors import ArgumentError
 
 
-@dataclass(frozen=True)
 class Device:
     """A place for tensors.
 
@@ -15,15 +12,14 @@ class Device:
     'cpu'
     """
 
-    type: str
-    index: int | None = None
+    __slots__ = ("index", "type")
 
     def __init__(self, type: str | Device = "cpu", index: int | None = None) -> None:
         name, _, number = str(type).partition(":")
         if name != "cpu":
             raise ArgumentError(f"device: this build computes on the CPU: got {str(type)!r}.")
-        object.__setattr__(self, "type", name)
-        object.__setattr__(self, "index", int(number) if number else index)
+        self.type = name
+        self.index = int(number) if number else index
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"

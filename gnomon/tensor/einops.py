@@ -6,15 +6,19 @@ importing einops for that would load it for everybody. So its import is watched 
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gnomon.late import Late
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+
+imports = Late("importlib.util")
 
 MODULE = "einops._backends"
 
@@ -67,7 +71,7 @@ def register(backends: ModuleType) -> None:
     backends.GnomonBackend = Backend
 
 
-class Watcher(MetaPathFinder):
+class Watcher:
     """Lets others find einops, and registers once its backends are loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -75,13 +79,13 @@ class Watcher(MetaPathFinder):
         if name != MODULE:
             return None
         sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        spec = imports.find_spec(name)
         if spec is not None and spec.loader is not None:
             spec.loader = Registering(spec.loader)
         return spec
 
 
-class Registering(Loader):
+class Registering:
     """Loads a module as its true loader does, then registers."""
 
     def __init__(self, loader: Loader) -> None:

@@ -24,7 +24,7 @@ VIEWS = frozenset(
 METHOD_NAMES = {"repeat": "tile"}
 """Methods that PyTorch calls otherwise than the standard calls the function."""
 NO_METHODS = frozenset({"where"})
-FIRST = ("x", "xs", "condition")
+FIRST = ("x",)
 
 
 def as_function(op: Op) -> Callable:
@@ -44,7 +44,7 @@ def as_function(op: Op) -> Callable:
 def with_first(op: Op, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
     """The keywords, with the one that means the first parameter by position."""
     named = op.respell(kwargs)
-    first = next(iter(op.signature.parameters))
+    first = op.words[0] if op.words else ""
     if first not in named:
         return (), named
     return (named.pop(first),), named
@@ -86,8 +86,7 @@ FUNCTIONS: dict[str, Callable] = generated()
 def install() -> None:
     """Give Tensor a method for every operation whose first argument is a tensor."""
     for name, op in OPS.items():
-        first = next(iter(op.signature.parameters))
-        if first not in FIRST[:1] or name in NO_METHODS:
+        if op.words[:1] != FIRST or name in NO_METHODS:
             continue
         function = FUNCTIONS[METHOD_NAMES.get(name, name)]
         if not hasattr(Tensor, name):

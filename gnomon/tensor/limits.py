@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -14,8 +13,7 @@ from gnomon.errors import ArgumentError
 from gnomon.tensor.tensor import Tensor
 
 
-@dataclass(frozen=True)
-class FloatLimits:
+class FloatLimits(NamedTuple):
     """The limits of a dtype of floats."""
 
     bits: int
@@ -27,8 +25,7 @@ class FloatLimits:
     dtype: DType
 
 
-@dataclass(frozen=True)
-class IntegerLimits:
+class IntegerLimits(NamedTuple):
     """The limits of a dtype of integers."""
 
     bits: int
@@ -169,6 +166,6 @@ class Namespace:
         }
 
 
-def array_namespace_info() -> Namespace:
-    """What the standard calls `__array_namespace_info__`."""
+def __array_namespace_info__() -> Namespace:
+    """What the standard lets programs ask about a library."""
     return Namespace()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import html
-
 import numpy as np
 
 from gnomon.dtypes import bool_, int64
+from gnomon.late import Late
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, method, raw, value_of
+
+html = Late("html")
 
 THRESHOLD = 1000
 
