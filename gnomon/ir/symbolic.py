@@ -173,10 +173,15 @@ def by_divisibility(a: Node, k: int) -> tuple[Terms, Terms, int]:
 
 def flatten(arena: Arena, index: Sequence[Node], shape: Sequence[int]) -> Node:
     """The place of an index in row-major order."""
-    place = number(arena, 0)
-    for at, n in zip(index, shape, strict=True):
-        place = plus(times(place, n), at)
-    return place
+    total: Terms = {}
+    place, stride = 0, 1
+    for at, n in zip(reversed(index), reversed(shape), strict=True):
+        terms, offset = split(at)
+        place += offset * stride
+        for atom, k in terms.items():
+            total[atom] = total.get(atom, 0) + k * stride
+        stride *= n
+    return join(arena, total, place)
 
 
 def unflatten(place: Node, shape: Sequence[int]) -> tuple[Node, ...]:
