@@ -1,8 +1,9 @@
 """The few native functions that run every program, as IR text.
 
-`run` fills a program's slots, wakes the pool, and walks the table of calls as thread 0; `worker` is
-a thread of the pool, which walks the same table. Who makes the blocks that they read, and when they
-are called, is in threads.py and program.py; the layouts of those blocks are the constants here.
+`run` wakes the pool and walks a program's table as thread 0; `worker` is a thread of the pool and
+walks the same table. Each thread has bases and slots of its own, where its scratch memory begins:
+loops move them without asking the others. Who makes the blocks that they read, and when they are
+called, is in threads.py and program.py; the layouts of those blocks are the constants here.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from gnomon.runtime.device import Target
 GENERATION, JOB, DONE, SLEEPERS, ARRIVED, PHASE, IDLE_LOOKS, YIELD_MASK = range(0, 512, 64)
 MUTEX, CONDITION, CONTROL_BYTES = 512, 768, 1024
 
-# a run's block, in 8-byte words; the base addresses follow
+# a run's block, in 8-byte words; the given bases follow
 THREADS, CONTROL, SCRATCH, STRIDE, RECORDS, CAPACITY, CALLS, COUNT = range(8)
-BINDINGS, SLOTS, SLOT_COUNT, BASES = range(8, 12)
+BINDINGS, SLOT_COUNT, GIVEN, SLOTS, ROOM, BASES = range(8, 14)
 
-# an entry of the table of calls, in bytes
-FUNCTION, FIRST_SLOT, FLAGS, ELSE, CALL_BYTES = range(0, 40, 8)
-BARRIER_BEFORE, IS_BRANCH = 1, 2
+# an entry of the table, in bytes; slots are named by the byte at which they stand
+FUNCTION, FIRST_SLOT, BARRIER, KIND, TARGET, ENTRY_BYTES = range(0, 48, 8)
+CALL, BRANCH, SKIP, SET, BIND = range(5)
+"""Run a function; go to a step if a byte is zero, or if a number is; set a base; fill slots."""
 
 # a thread's records: a counter, then (call, began, ended) for each, in nanoseconds
 RECORD_BYTES = 24
@@ -39,8 +41,8 @@ def text_for(target: Target) -> str:
     write_now(module)
     write_relax(module, target)
     write_barrier(module)
+    write_slots(module)
     write_execute(module)
-    write_bind(module)
     write_post(module)
     write_worker(module)
     write_run(module)
@@ -171,43 +173,61 @@ def write_now(module: Module) -> None:
 
 
 def write_execute(module: Module) -> None:
-    """`execute` walks the table of calls as one of the threads."""
+    """`execute` walks the table as one of the threads."""
     e = private(module, "execute", ("ptr", "job"), ("i64", "thread"), ("i64", "threads"))
-    control, calls, slots = (word(e, "%job", k, "ptr") for k in (CONTROL, CALLS, SLOTS))
+    control, calls = (word(e, "%job", k, "ptr") for k in (CONTROL, CALLS))
     count, records = word(e, "%job", COUNT), thread_records(e)
-    room = e.mul("%thread", word(e, "%job", STRIDE))
-    scratch = e.offset(word(e, "%job", SCRATCH, "ptr"), room)
+    own = e.offset(word(e, "%job", SCRATCH, "ptr"), e.mul("%thread", word(e, "%job", STRIDE)))
+    slots, scratch = (e.offset(own, word(e, "%job", k)) for k in (SLOTS, ROOM))
     shared = e.value("icmp ugt i64 %threads, 1")
+    e.call("void", "begin", ("ptr", "%job"), ("ptr", own))
+    fill_slots(e, own, "0", e.mul(word(e, "%job", SLOT_COUNT), 8))
     e.do("br label %head")
     e.label("head")
     k = e.value("phi i64 [0, %entry], [%onward, %step]")
     e.do(f"br i1 {e.value(f'icmp ult i64 {k}, {count}')}, label %body, label %end")
     e.label("body")
-    entry = e.offset(calls, e.mul(k, CALL_BYTES))
-    flags = e.load(e.offset(entry, FLAGS), "i64", 8)
-    first = e.offset(slots, e.load(e.offset(entry, FIRST_SLOT), "i64", 8))
-    waits = e.value(f"and i1 {shared}, {is_set(e, flags, BARRIER_BEFORE)}")
+    entry = e.offset(calls, e.mul(k, ENTRY_BYTES))
+    first, barrier, kind, target = (
+        e.load(e.offset(entry, at), "i64", 8) for at in (FIRST_SLOT, BARRIER, KIND, TARGET)
+    )
+    following = e.add(k, 1)
+    waits = e.value(f"and i1 {shared}, {e.value(f'icmp ne i64 {barrier}, 0')}")
     e.when(waits, lambda: e.do(f"call void @barrier(ptr {control}, i64 %threads)"))
-    e.do(f"br i1 {is_set(e, flags, IS_BRANCH)}, label %branch, label %call")
+    names = [(BRANCH, "branch"), (SKIP, "skip"), (SET, "set"), (BIND, "fill")]
+    e.do(f"switch i64 {kind}, label %call [{' '.join(f'i64 {n}, label %{x}' for n, x in names)}]")
+    value = ("i64", "value", ("ptr", "%job"), ("ptr", own), ("i64", first))
     e.label("branch")
-    holds = e.load(e.load(first, "ptr", 8), "i8", 1)
-    other, following = e.load(e.offset(entry, ELSE), "i64", 8), e.add(k, 1)
-    chosen = e.value(f"select i1 {e.value(f'icmp eq i8 {holds}, 0')}, i64 {other}, i64 {following}")
+    byte = e.load(e.value(f"inttoptr i64 {e.call(*value)} to ptr"), "i8", 1)
+    onward = [(chosen(e, f"i8 {byte}", target, following), "branch")]
+    e.do("br label %step")
+    e.label("skip")
+    onward += [(chosen(e, f"i64 {e.call(*value)}", target, following), "skip")]
+    e.do("br label %step")
+    e.label("set")
+    e.store(e.call(*value), e.offset(own, target), "i64", 8)
+    e.do("br label %step")
+    e.label("fill")
+    fill_slots(e, own, first, target)
     e.do("br label %step")
     e.label("call")
-    call_recorded(e, entry, records, k, f"(ptr {first}, i64 %thread, i64 %threads, ptr {scratch})")
-    after, called = e.add(k, 1), e.block
+    place = e.offset(slots, first)
+    call_recorded(e, entry, records, k, f"(ptr {place}, i64 %thread, i64 %threads, ptr {scratch})")
+    onward += [(following, name) for name in ("set", "fill", e.block)]
     e.do("br label %step")
     e.label("step")
-    e.do(f"%onward = phi i64 [{chosen}, %branch], [{after}, %{called}]")
+    e.do(f"%onward = phi i64 {', '.join(f'[{x}, %{block}]' for x, block in onward)}")
     e.do("br label %head")
     e.label("end")
     e.ret()
 
 
-def is_set(e: Emitter, flags: str, flag: int) -> str:
-    """Whether a flag is on."""
-    return e.value(f"icmp ne i64 {e.value(f'and i64 {flags}, {flag}')}, 0")
+def chosen(e: Emitter, number: str, target: str, following: str) -> str:
+    """The step after one that goes to its target if a number is zero."""
+    kind, value = number.split()
+    return e.value(
+        f"select i1 {e.value(f'icmp eq {kind} {value}, 0')}, i64 {target}, i64 {following}"
+    )
 
 
 def thread_records(e: Emitter) -> str:
@@ -248,20 +268,39 @@ def note(e: Emitter, records: str, fields: tuple[str, str, str]) -> None:
     e.when(e.value(f"icmp ult i64 {count}, {word(e, '%job', CAPACITY)}"), write)
 
 
-def write_bind(module: Module) -> None:
-    """`bind` fills the slots: each is one of the run's bases plus an offset."""
-    e = private(module, "bind", ("ptr", "job"))
-    bindings, slots = word(e, "%job", BINDINGS, "ptr"), word(e, "%job", SLOTS, "ptr")
-    bases = e.offset("%job", 8 * BASES)
+def write_slots(module: Module) -> None:
+    """`begin` copies the given bases, `value` computes a slot, `bind` fills a range of slots.
 
-    def fill(k: str) -> None:
-        binding = e.offset(bindings, e.mul(k, 16))
-        base = e.load(e.offset(bases, e.mul(e.load(binding, "i64", 8), 8)), "i64", 8)
-        value = e.value(f"add i64 {base}, {e.load(e.offset(binding, 8), 'i64', 8)}")
-        e.store(value, e.offset(slots, e.mul(k, 8)), "i64", 8)
+    A slot is one of the thread's bases plus an offset.
+    """
+    e = private(module, "begin", ("ptr", "job"), ("ptr", "own"))
+    given = e.offset("%job", 8 * BASES)
 
-    e.loop(0, word(e, "%job", SLOT_COUNT), 1, fill)
+    def copy(k: str) -> None:
+        at = e.mul(k, 8)
+        e.store(e.load(e.offset(given, at), "i64", 8), e.offset("%own", at), "i64", 8)
+
+    e.loop(0, word(e, "%job", GIVEN), 1, copy)
     e.ret()
+    e = private(module, "value", ("ptr", "job"), ("ptr", "own"), ("i64", "at"), returns="i64")
+    binding = e.offset(word(e, "%job", BINDINGS, "ptr"), e.mul("%at", 2))
+    base = e.load(e.offset("%own", e.load(binding, "i64", 8)), "i64", 8)
+    offset = e.load(e.offset(binding, 8), "i64", 8)
+    e.ret(f"i64 {e.value(f'add i64 {base}, {offset}')}")
+    e = private(module, "bind", ("ptr", "job"), ("ptr", "own"), ("i64", "from"), ("i64", "to"))
+    slots = e.offset("%own", word(e, "%job", SLOTS))
+
+    def fill(at: str) -> None:
+        found = e.call("i64", "value", ("ptr", "%job"), ("ptr", "%own"), ("i64", at))
+        e.store(found, e.offset(slots, at), "i64", 8)
+
+    e.loop("%from", "%to", 8, fill)
+    e.ret()
+
+
+def fill_slots(e: Emitter, own: str, first: str, end: str) -> None:
+    """Fill the slots from one byte to another."""
+    e.call("void", "bind", ("ptr", "%job"), ("ptr", own), ("i64", first), ("i64", end))
 
 
 # the pool
@@ -344,10 +383,9 @@ def sleep_until_new(e: Emitter, control: str, seen: str) -> str:
 
 
 def write_run(module: Module) -> None:
-    """`run` does a whole run: slots, workers, the table as thread 0, and waiting for the others."""
+    """`run` does a whole run: workers, the table as thread 0, and waiting for the others."""
     e = module.function("run", [("ptr", "job")])
     before = e.call("i64", "floats")
-    e.call("void", "bind", ("ptr", "%job"))
     threads, control = word(e, "%job", THREADS), word(e, "%job", CONTROL, "ptr")
     shared = e.value(f"icmp ugt i64 {threads}, 1")
     e.when(shared, lambda: e.do(f"call void @post(ptr {control}, ptr %job)"))

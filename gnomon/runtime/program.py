@@ -2,7 +2,8 @@
 
 No code is made here. A program never changes once it is built, so any number of threads may run
 it at once: what a run writes (the slots, the arena) belongs to that run. Which call needs a
-barrier and what shares the arena was decided in gnomon/schedule.
+barrier and what shares the arena was decided in gnomon/schedule. Loops and branches are steps too:
+every thread takes them by itself, and all alike, since what they look at is the same for all.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ctypes
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from gnomon.runtime import events, native, threads
 from gnomon.runtime.buffer import memory, size_class
 
 ZERO_BASE, ARENA_BASE, FIRST_BASE = range(3)
-"""The bases of a run: nothing, the arena, then inputs, outputs and scalars."""
+"""The bases of a run: nothing, the arena, then inputs, outputs, scalars, and registers."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,15 @@ class Constant:
     value: int
 
 
-Slot = Arena | Input | Output | Scalar | Constant
+@dataclass(frozen=True)
+class Register:
+    """What a loop keeps in a register, plus an offset; each thread has registers of its own."""
+
+    index: int
+    offset: int = 0
+
+
+Slot = Arena | Input | Output | Scalar | Constant | Register
 
 
 @dataclass(frozen=True)
@@ -74,17 +84,62 @@ class Call:
 class Branch:
     """Go on at step `otherwise` if the byte at `condition` is zero, and at the next step if not.
 
-    Without a condition it always goes there. Steps are counted from 0; their number is the end.
+    Steps are counted from 0; their number is the end.
     """
 
-    condition: Slot | None
+    condition: Slot
     otherwise: int
     barrier: bool = True
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """What is looked at."""
+        return (self.condition,)
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Go on at step `otherwise` if the slot's own value is zero; without a value, always."""
+
+    otherwise: int
+    value: Slot = Constant(0)
+    barrier: bool = False
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """What is looked at."""
+        return (self.value,)
+
+
+@dataclass(frozen=True)
+class Set:
+    """Keep a slot's value in a register."""
+
+    register: int
+    value: Slot
+    barrier: bool = False
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """What is kept."""
+        return (self.value,)
+
+
+@dataclass(frozen=True)
+class Bind:
+    """Fill the slots of the steps up to `end` again, since registers have changed."""
+
+    end: int
+    slots: tuple[Slot, ...] = ()
+    barrier: bool = False
+
+
+Step = Call | Branch | Skip | Set | Bind
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run needs: how many addresses and scalars, bytes of arena, bytes of scratch a thread.
+    """What a run needs: how many addresses, scalars, registers; bytes of arena; scratch a thread.
 
     `alone` keeps a small program on its caller: waking the workers would take longer than the work.
     """
@@ -92,6 +147,7 @@ class Needs:
     inputs: int = 0
     outputs: int = 0
     scalars: int = 0
+    registers: int = 0
     arena: int = 0
     scratch: int = 64 << 10
     alone: bool = False
@@ -100,16 +156,16 @@ class Needs:
 class Program:
     """Runs its steps in order, in one native call."""
 
-    def __init__(
-        self, steps: Sequence[Call | Branch], addresses: Mapping[str, int], needs: Needs
-    ) -> None:
+    def __init__(self, steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> None:
         self.steps, self.needs = tuple(steps), needs
         self._arena = size_class(needs.arena) if needs.arena else 0
-        self._calls = table(self.steps, addresses)
+        self._calls = table(self.steps, addresses, needs)
         self._bindings = bindings(self.steps, needs)
-        self._given = needs.inputs + needs.outputs + needs.scalars
+        self._given = first_register(needs)
+        self._slots = 8 * (self._given + needs.registers)
+        self._room = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64
         self._team = struct.Struct("=6q")
-        self._bases = struct.Struct(f"={1 + self._given}q")
+        self._bases = struct.Struct(f"={self._given - ARENA_BASE}q")
         self._idle: list[State] = []
 
     def run(
@@ -133,7 +189,7 @@ class Program:
 
     def _run_with_threads(self, state: State) -> None:
         """Have threads, and run on them."""
-        team = threads.acquire(self.needs.scratch, self.needs.alone)
+        team = threads.acquire(self._room + self.needs.scratch, self.needs.alone)
         try:
             if events.heard():
                 self._run_recorded(state, team)
@@ -164,56 +220,59 @@ class Program:
         try:
             return self._idle.pop()
         except IndexError:
-            return State(self._calls, self._bindings, self._given)
+            return State(self._calls, self._bindings, (self._given, self._slots, self._room))
 
-
-NEVER = ctypes.c_int64(0)
-"""A byte that is zero: the condition of a branch without one."""
 
 BASES_AT = 8 * (native.BASES + ARENA_BASE)
 
 
 class State:
-    """What one run writes: its words, its bases, its slots."""
+    """What one run is told: its words and its given bases."""
 
     __slots__ = ("address", "block")
 
-    def __init__(self, calls: np.ndarray, bound: np.ndarray, given: int) -> None:
-        first_slot = native.BASES + FIRST_BASE + given
-        self.block = (ctypes.c_int64 * (first_slot + len(bound)))()
+    def __init__(self, calls: np.ndarray, bound: np.ndarray, own: tuple[int, int, int]) -> None:
+        self.block = (ctypes.c_int64 * (native.BASES + own[0]))()
         self.address = ctypes.addressof(self.block)
         self.block[native.CALLS] = calls.ctypes.data
         self.block[native.COUNT] = len(calls)
         self.block[native.BINDINGS] = bound.ctypes.data
-        self.block[native.SLOTS] = self.address + 8 * first_slot
         self.block[native.SLOT_COUNT] = len(bound)
+        self.block[native.GIVEN], self.block[native.SLOTS], self.block[native.ROOM] = own
 
 
-def slots_of(step: Call | Branch) -> tuple[Slot, ...]:
-    """The slots that a step reads."""
-    if isinstance(step, Call):
-        return step.slots
-    return (step.condition or Constant(ctypes.addressof(NEVER)),)
+def first_register(needs: Needs) -> int:
+    """The number of the first base that is a register: how many are given."""
+    return FIRST_BASE + needs.inputs + needs.outputs + needs.scalars
 
 
-def table(steps: Sequence[Call | Branch], addresses: Mapping[str, int]) -> np.ndarray:
-    """The steps as native.py's `execute` reads them: function, first slot, flags, otherwise."""
-    rows, first = [], 0
-    for step in steps:
-        flags = native.BARRIER_BEFORE if step.barrier else 0
-        if isinstance(step, Call):
-            rows.append((addresses[step.kernel], 8 * first, flags, 0))
-        else:
-            assert 0 <= step.otherwise <= len(steps), f"Branch: no step {step.otherwise}."
-            rows.append((0, 8 * first, flags | native.IS_BRANCH, step.otherwise))
-        first += len(slots_of(step))
-    return np.array(rows, np.int64).reshape(-1, 4)
+def table(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> np.ndarray:
+    """The steps as rows of numbers, laid out as native.py says."""
+    first = [0, *accumulate(8 * len(step.slots) for step in steps)]
+    rows = []
+    for step, at in zip(steps, first, strict=False):
+        function, kind, target = 0, native.CALL, 0
+        match step:
+            case Call(kernel):
+                function = addresses[kernel]
+            case Branch(_, otherwise):
+                kind, target = native.BRANCH, otherwise
+            case Skip(otherwise):
+                kind, target = native.SKIP, otherwise
+            case Set(register):
+                assert 0 <= register < needs.registers, f"Set: no register {register}."
+                kind, target = native.SET, 8 * (first_register(needs) + register)
+            case Bind(end):
+                kind, target = native.BIND, first[end]
+        assert kind > native.SKIP or 0 <= target <= len(steps), f"{step}: no step {target}."
+        rows.append((function, at, int(step.barrier), kind, target))
+    return np.array(rows, np.int64).reshape(-1, 5)
 
 
-def bindings(steps: Sequence[Call | Branch], needs: Needs) -> np.ndarray:
-    """For every slot the number of its base and what is added to it."""
-    rows = [binding(slot, needs) for step in steps for slot in slots_of(step)]
-    return np.array(rows, np.int64).reshape(-1, 2)
+def bindings(steps: Sequence[Step], needs: Needs) -> np.ndarray:
+    """For every slot the place of its base, in bytes, and what is added to it."""
+    rows = [binding(slot, needs) for step in steps for slot in step.slots]
+    return np.array([(8 * base, offset) for base, offset in rows], np.int64).reshape(-1, 2)
 
 
 def binding(slot: Slot, needs: Needs) -> tuple[int, int]:
@@ -233,3 +292,6 @@ def binding(slot: Slot, needs: Needs) -> tuple[int, int]:
         case Scalar(index):
             assert 0 <= index < needs.scalars, f"Scalar: no scalar {index} of {needs.scalars}."
             return FIRST_BASE + needs.inputs + needs.outputs + index, 0
+        case Register(index, offset):
+            assert 0 <= index < needs.registers, f"Register: no register {index}."
+            return first_register(needs) + index, offset

@@ -10,6 +10,7 @@ from gnomon.runtime import events, threads
 from gnomon.runtime.buffer import memory
 from gnomon.runtime.program import (
     Arena,
+    Bind,
     Branch,
     Call,
     Constant,
@@ -17,7 +18,10 @@ from gnomon.runtime.program import (
     Needs,
     Output,
     Program,
+    Register,
     Scalar,
+    Set,
+    Skip,
 )
 from tests.runtime.kernels import addresses, copy_text, kernel, program_of, slot
 
@@ -130,7 +134,7 @@ def test_branches_make_a_loop_inside_one_run(count, limit):
         Call("program_less", (Arena(0), Output(0), Scalar(0)), barrier=True),
         Branch(Arena(0), otherwise=4),
         Call("program_more", (Output(0),), barrier=True),
-        Branch(None, otherwise=0),
+        Skip(0),
         Call("program_more", (Output(1),)),
     ]
     program = Program(steps, threads.cpu.load(texts), Needs(0, 2, 1, arena=64))
@@ -139,6 +143,32 @@ def test_branches_make_a_loop_inside_one_run(count, limit):
     program.run([], addresses(*counts), [limit])
 
     assert counts.ravel().tolist() == [limit, 1]
+
+
+@pytest.mark.parametrize("turns", [0, 1, 7])
+def test_registers_move_what_the_steps_of_a_loop_see(count, turns):
+    texts = {"program_copy": copy_text("program_copy", 160)}
+    given, made = Register(0), Register(1)
+    steps = [
+        Set(0, Input(0)),
+        Set(1, Output(0, 640 * 6)),
+        Set(2, Scalar(0)),
+        Skip(10, Register(2)),
+        Bind(6),
+        Call("program_copy", (made, given), barrier=True),
+        Set(0, Register(0, 640)),
+        Set(1, Register(1, -640)),
+        Set(2, Register(2, -1)),
+        Skip(3),
+    ]
+    program = Program(steps, threads.cpu.load(texts), Needs(1, 1, 1, registers=3))
+    rows = np.arange(7 * 160, dtype=np.float32).reshape(7, 160)
+    found = np.zeros_like(rows)
+
+    program.run(addresses(rows), addresses(found), [turns])
+
+    assert np.array_equal(found[::-1][:turns], rows[:turns])
+    assert not found[: 7 - turns].any()
 
 
 def test_every_thread_takes_part_with_scratch_of_its_own(count):
@@ -203,7 +233,7 @@ def test_records_that_find_no_room_are_counted(count):
         Call("program_less", (Arena(0), Output(0), Scalar(0)), barrier=True),
         Branch(Arena(0), otherwise=4),
         Call("program_more", (Output(0),), barrier=True),
-        Branch(None, otherwise=0),
+        Skip(0),
     ]
     program = Program(steps, threads.cpu.load(texts), Needs(0, 1, 1, arena=64))
     heard = []
@@ -230,12 +260,14 @@ def test_a_wrong_number_of_buffers_is_our_mistake(given):
         program.run(*given)
 
 
-@pytest.mark.parametrize("wrong", [Input(1), Output(2), Scalar(0), Arena(65), Input(-1), Arena(-1)])
+@pytest.mark.parametrize(
+    "wrong", [Input(1), Output(2), Scalar(0), Arena(65), Input(-1), Arena(-1), Register(0)]
+)
 def test_a_slot_that_points_nowhere_is_our_mistake(wrong):
-    with pytest.raises(AssertionError, match=r"no (input|output|scalar|byte)"):
+    with pytest.raises(AssertionError, match=r"no (input|output|scalar|byte|register)"):
         Program([Call("k", (wrong,))], {"k": 0}, Needs(1, 2, arena=64))
 
 
 def test_a_branch_to_nowhere_is_our_mistake():
     with pytest.raises(AssertionError, match="no step 2"):
-        Program([Branch(None, otherwise=2)], {}, Needs())
+        Program([Skip(2)], {}, Needs())
