@@ -7,33 +7,18 @@ Fusion is not storing, and never changes a bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.scalars import SCALARS
 from gnomon.schedule.access import VIEWS, domain_of, readings, strided
+from gnomon.schedule.cluster import MEMBERS, Cluster, closure, is_chain
 from gnomon.schedule.glance import Reading, glance
+from gnomon.schedule.join import join
 
 LEAVES = frozenset({"input", "const", "iota"})
 FREE_OPS = 12
 """A node is computed again, not stored, when it costs no more scalar functions than this ..."""
 FREE_READS = 1
 """... and reads no more tensors of its own size than this."""
-MEMBERS = 64
-"""A cluster's most members: past it, registers and compile time suffer."""
-
-
-@dataclass(eq=False)
-class Cluster:
-    """Nodes that one kernel computes; an opaque one holds a single call."""
-
-    rows: int
-    inner: int
-    opaque: bool = False
-    members: dict[Node, bool] = field(default_factory=dict)
-    """Member -> whether it is per row."""
-    needs: set[Cluster] = field(default_factory=set)
-    """Clusters that must run before, direct ones."""
 
 
 class Partition:
@@ -52,6 +37,8 @@ class Partition:
         for node in graph.nodes:
             if node.op not in LEAVES or node in self.required:
                 self._place(node)
+        if fuse:
+            join(self.clusters, self.cluster, self.reads)
         self.stored = self._stored()
 
     def _required(self) -> set[Node]:
@@ -206,17 +193,6 @@ class Partition:
         return list(done)
 
 
-def closure(cluster: Cluster) -> set[Cluster]:
-    """A cluster and all that must run before it."""
-    found, stack = set(), [cluster]
-    while stack:
-        c = stack.pop()
-        if c not in found:
-            found.add(c)
-            stack.extend(c.needs)
-    return found
-
-
 def count_users(graph: Graph) -> dict[Node, int]:
     """How often each node is read; a result counts as a reader more."""
     users = dict.fromkeys(graph.nodes, 0)
@@ -247,11 +223,6 @@ def call_of(node: Node) -> object:
     if node.op != "region":
         return node
     return (node.inputs, node.params["name"], node.params["body"])
-
-
-def is_chain(node: Node) -> bool:
-    """Whether a node folds an axis in chains, not in lanes."""
-    return node.op == "reduce" and not node.params["lanes"]
 
 
 def same_axis(a: Node, b: Node, size: int) -> bool:

@@ -1,0 +1,44 @@
+"""A cluster: nodes that one kernel computes, and which clusters must run before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gnomon.ir.node import Node
+
+MEMBERS = 64
+"""A cluster's most members: past it, registers and compile time suffer."""
+
+
+@dataclass(eq=False)
+class Cluster:
+    """Nodes that one kernel computes; an opaque one holds a single call."""
+
+    rows: int
+    inner: int
+    opaque: bool = False
+    members: dict[Node, bool] = field(default_factory=dict)
+    """Member -> whether it is per row."""
+    needs: set[Cluster] = field(default_factory=set)
+    """Clusters that must run before, direct ones."""
+
+    @property
+    def size(self) -> int:
+        """Elements of the domain."""
+        return self.rows * self.inner
+
+
+def closure(cluster: Cluster) -> set[Cluster]:
+    """A cluster and all that must run before it."""
+    found, stack = set(), [cluster]
+    while stack:
+        c = stack.pop()
+        if c not in found:
+            found.add(c)
+            stack.extend(c.needs)
+    return found
+
+
+def is_chain(node: Node) -> bool:
+    """Whether a node folds an axis in chains, not in lanes."""
+    return node.op == "reduce" and not node.params["lanes"]
