@@ -175,7 +175,7 @@ def write_now(module: Module) -> None:
 def write_execute(module: Module) -> None:
     """`execute` walks the table as one of the threads."""
     e = private(module, "execute", ("ptr", "job"), ("i64", "thread"), ("i64", "threads"))
-    control, calls = (word(e, "%job", k, "ptr") for k in (CONTROL, CALLS))
+    control, calls, bindings = (word(e, "%job", k, "ptr") for k in (CONTROL, CALLS, BINDINGS))
     count, records = word(e, "%job", COUNT), thread_records(e)
     own = e.offset(word(e, "%job", SCRATCH, "ptr"), e.mul("%thread", word(e, "%job", STRIDE)))
     slots, scratch = (e.offset(own, word(e, "%job", k)) for k in (SLOTS, ROOM))
@@ -196,16 +196,17 @@ def write_execute(module: Module) -> None:
     e.when(waits, lambda: e.do(f"call void @barrier(ptr {control}, i64 %threads)"))
     names = [(BRANCH, "branch"), (SKIP, "skip"), (SET, "set"), (BIND, "fill")]
     e.do(f"switch i64 {kind}, label %call [{' '.join(f'i64 {n}, label %{x}' for n, x in names)}]")
-    value = ("i64", "value", ("ptr", "%job"), ("ptr", own), ("i64", first))
     e.label("branch")
-    byte = e.load(e.value(f"inttoptr i64 {e.call(*value)} to ptr"), "i8", 1)
+    at = slot_value(e, own, bindings, first)
+    byte = e.load(e.value(f"inttoptr i64 {at} to ptr"), "i8", 1)
     onward = [(chosen(e, f"i8 {byte}", target, following), "branch")]
     e.do("br label %step")
     e.label("skip")
-    onward += [(chosen(e, f"i64 {e.call(*value)}", target, following), "skip")]
+    number = slot_value(e, own, bindings, first)
+    onward += [(chosen(e, f"i64 {number}", target, following), "skip")]
     e.do("br label %step")
     e.label("set")
-    e.store(e.call(*value), e.offset(own, target), "i64", 8)
+    e.store(slot_value(e, own, bindings, first), e.offset(own, target), "i64", 8)
     e.do("br label %step")
     e.label("fill")
     fill_slots(e, own, first, target)
@@ -269,10 +270,7 @@ def note(e: Emitter, records: str, fields: tuple[str, str, str]) -> None:
 
 
 def write_slots(module: Module) -> None:
-    """`begin` copies the given bases, `value` computes a slot, `bind` fills a range of slots.
-
-    A slot is one of the thread's bases plus an offset.
-    """
+    """`begin` copies the given bases, `bind` fills a range of slots."""
     e = private(module, "begin", ("ptr", "job"), ("ptr", "own"))
     given = e.offset("%job", 8 * BASES)
 
@@ -282,20 +280,21 @@ def write_slots(module: Module) -> None:
 
     e.loop(0, word(e, "%job", GIVEN), 1, copy)
     e.ret()
-    e = private(module, "value", ("ptr", "job"), ("ptr", "own"), ("i64", "at"), returns="i64")
-    binding = e.offset(word(e, "%job", BINDINGS, "ptr"), e.mul("%at", 2))
-    base = e.load(e.offset("%own", e.load(binding, "i64", 8)), "i64", 8)
-    offset = e.load(e.offset(binding, 8), "i64", 8)
-    e.ret(f"i64 {e.value(f'add i64 {base}, {offset}')}")
     e = private(module, "bind", ("ptr", "job"), ("ptr", "own"), ("i64", "from"), ("i64", "to"))
-    slots = e.offset("%own", word(e, "%job", SLOTS))
+    slots, bindings = e.offset("%own", word(e, "%job", SLOTS)), word(e, "%job", BINDINGS, "ptr")
 
     def fill(at: str) -> None:
-        found = e.call("i64", "value", ("ptr", "%job"), ("ptr", "%own"), ("i64", at))
-        e.store(found, e.offset(slots, at), "i64", 8)
+        e.store(slot_value(e, "%own", bindings, at), e.offset(slots, at), "i64", 8)
 
     e.loop("%from", "%to", 8, fill)
     e.ret()
+
+
+def slot_value(e: Emitter, own: str, bindings: str, at: str) -> str:
+    """One of the thread's bases plus an offset, as the slot at a byte says."""
+    binding = e.offset(bindings, e.mul(at, 2))
+    base = e.load(e.offset(own, e.load(binding, "i64", 8)), "i64", 8)
+    return e.value(f"add i64 {base}, {e.load(e.offset(binding, 8), 'i64', 8)}")
 
 
 def fill_slots(e: Emitter, own: str, first: str, end: str) -> None:
