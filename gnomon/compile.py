@@ -59,7 +59,7 @@ class Executable:
     ) -> None:
         plan = Placement(flat, kernels)
         self.graph, self.memory, self.lines = flat, plan.memory, lines_of(source)
-        self._source, self._settings = source, settings
+        self.source, self._settings = source, settings
         self._kernels: tuple[Kernel, ...] | None = kernels
         self._returns = plan.returns
         self._sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in plan.results)
@@ -99,14 +99,14 @@ class Executable:
     def under(self, graph: Graph, lines: Lines) -> Executable:
         """The same program for an equal graph that other lines asked for."""
         twin = copy(self)
-        twin.lines, twin._source, twin._kernels = lines, graph, None
+        twin.lines, twin.source, twin._kernels = lines, graph, None
         return twin
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The calls of the program, each with the lines that asked for it."""
         if self._kernels is None:
-            _, self._kernels = kernels_of(self._source, self._settings)
+            _, self._kernels = kernels_of(self.source, self._settings)
         return self._kernels
 
     def _refuse(self, number: int) -> None:

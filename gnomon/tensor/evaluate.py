@@ -7,14 +7,13 @@ in docs/concepts.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, copy_into
-from gnomon.ir.provenance import user_site
+from gnomon.ir.provenance import inherit, user_site
 from gnomon.late import Late
-from gnomon.runtime.buffer import Buffer
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.backward import read_by_gradients
@@ -23,13 +22,41 @@ from gnomon.tensor.constants import generalize
 from gnomon.tensor.state import Storage, at_home, leaf, leaf_kind, state, waiting
 
 if TYPE_CHECKING:
-    from gnomon.compile import Executable
+    from gnomon.compile import Executable, Lines
 
 compiler = Late("gnomon.compile")
 
-Program = Callable[[list[Buffer]], list[Buffer]]
+MOST_CALLERS = 256
+"""So many lists of lines are kept for one program."""
 
-_programs: dict[Settings, dict[tuple, Program]] = {}
+
+class Found:
+    """A program that runs again: the same code for every caller, under the caller's own lines."""
+
+    __slots__ = ("executable", "lines", "others")
+
+    def __init__(self) -> None:
+        self.lines: Lines | None = None
+        self.executable: Executable | None = None
+        self.others: dict[Lines, Executable] = {}
+
+    def under(
+        self, order: Iterable[Node], leaves: Sequence[Node], roots: Sequence[Node]
+    ) -> Executable:
+        """The program under the lines of these nodes."""
+        lines = tuple([node.sites for node in order if node.value is None])
+        if lines != self.lines:
+            made = self.others.get(lines)
+            if made is None:
+                made = prepare(leaves, roots)
+                if len(self.others) >= MOST_CALLERS:
+                    self.others.clear()
+                self.others[lines] = made
+            self.lines, self.executable = lines, made
+        return self.executable
+
+
+_programs: dict[Settings, dict[tuple, Found]] = {}
 evaluations = 0
 """How many programs were run, in all threads; for tests."""
 
@@ -116,19 +143,20 @@ def compute(roots: list[Node]) -> None:
     order = reachable(roots)
     key = structure(order, roots)
     programs = _programs.setdefault(current(), {})
-    program = programs.get(key)
-    if program is None and generalize(order):
+    found = programs.get(key)
+    if found is None and generalize(order):
         key = structure(order, roots)
-        program = programs.get(key)
+        found = programs.get(key)
+    if found is None:
+        found = programs[key] = Found()
     leaves = [node for node in order if node.value is not None]
-    if program is None:
-        program = programs[key] = prepare(leaves, roots).run
+    executable = found.under(order, leaves, roots)
     global evaluations
     evaluations += 1
     inputs = [node.value for node in leaves]
-    outputs = program(inputs)
+    outputs = executable.run(inputs)
     if nans.looked_for():
-        nans.check(program.__self__.graph, inputs, outputs)
+        nans.check(executable.source, inputs, outputs)
     for node, buffer in zip(roots, outputs, strict=True):
         node.value = buffer
         state.evaluated_at = max(state.evaluated_at, node.serial)
@@ -151,7 +179,8 @@ def structure(order: dict[Node, int], roots: Sequence[Node]) -> tuple[int, ...]:
 def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
     """Compile the graph between leaves and roots."""
     arena = Arena()
-    known: dict[Node, Node] = {node: arena.input(node.shape, node.dtype) for node in leaves}
+    with inherit(()):  # a value's line is no part of the program that reads it
+        known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in leaves}
     images = list(known.values())
     outputs = copy_into(arena, between(leaves, roots), known)
     return compiler.build(Graph(images, outputs))

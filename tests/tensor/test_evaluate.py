@@ -7,7 +7,8 @@ import importlib
 import pytest
 
 import gnomon as gn
-from gnomon.settings import override
+from gnomon.errors import IndexOutOfBounds, NanError
+from gnomon.settings import current, override
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import raw
 
@@ -135,3 +136,51 @@ def test_a_pending_tensor_can_be_explained_without_computing_it(runs):
     assert runs() == 0
     y.numpy()
     assert "nothing to compute" in gn.explain(y)
+
+
+def test_a_program_that_is_found_again_names_the_lines_of_its_own_caller():
+    def first(x, at):
+        return gn.take(x, at).tolist()
+
+    def second(x, at):
+        return gn.take(x, at).tolist()
+
+    rows, inside, outside = gn.arange(5.0), gn.tensor([4]), gn.tensor([9])
+    gn.evaluate(rows, inside, outside)
+    assert first(rows, inside) == second(rows, inside)
+    compiled = len(importlib.import_module("gnomon.compile")._built)
+
+    for caller in (first, second, first):
+        line = caller.__code__.co_firstlineno + 1
+        with pytest.raises(IndexOutOfBounds, match=rf"test_evaluate\.py:{line}\b"):
+            caller(rows, outside)
+    assert len(importlib.import_module("gnomon.compile")._built) == compiled
+
+
+def test_a_nan_in_a_program_that_is_found_again_is_laid_to_its_own_line():
+    def first(x):
+        return x.log().tolist()
+
+    def second(x):
+        return x.log().tolist()
+
+    for caller in (first, second, first):
+        line = caller.__code__.co_firstlineno + 1
+        bad = gn.tensor([-1.0])
+        with gn.debug_nans(), pytest.raises(NanError, match=rf"test_evaluate\.py:{line}\b"):
+            caller(bad)
+
+
+def test_lines_of_values_make_no_difference_to_what_reads_them():
+    def make(k):
+        return gn.ones(3) if k else gn.zeros(3)
+
+    used = []
+    for k in (0, 1):
+        x = make(k)
+        gn.evaluate(x)
+        (x * 5 - 2).tolist()
+        *_, found = evaluation._programs[current()].values()
+        used.append(found.executable)
+
+    assert used[0] is used[1]
