@@ -37,7 +37,7 @@ from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.program import Arena, Call, Constant, Input, Needs, Output, Program, Slot
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.memory import Life, MemoryPlan, plan_memory
-from gnomon.schedule.nest import kernel_of, name_of
+from gnomon.schedule.nest import name_of, parts_of
 from gnomon.schedule.order import Span, Touch, barriers
 from gnomon.schedule.partition import Cluster, Partition
 from gnomon.settings import Settings, current
@@ -250,7 +250,7 @@ def generate(partition: Partition) -> Iterator[Kernel]:
     """The kernels of a partition, in an order that respects what they need."""
     for cluster in partition.ordered():
         if any(x in partition.stored and x.size for x in cluster.members):
-            yield opaque(cluster) if cluster.opaque else looped(cluster, partition)
+            yield from [opaque(cluster)] if cluster.opaque else looped(cluster, partition)
 
 
 _loops: dict[str, Code] = {}
@@ -267,15 +267,17 @@ def code_of(kernel: LoopKernel) -> Code:
     return _codes[kernel]
 
 
-def looped(cluster: Cluster, partition: Partition) -> Kernel:
-    """A cluster as a loop kernel; equal ones share their code."""
-    kernel, buffers = kernel_of(cluster, partition)
-    size = kernel.inner.params["size"] if kernel.flat else None
+def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
+    """A cluster as loop kernels; equal ones share their code."""
     members = tuple(cluster.members)
     flops = sum(x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
-    name = name_of(buffers[: kernel.outputs])
-    code, checks = code_of(kernel), len(kernel.checks())
-    return Kernel(name, code, tuple(buffers), kernel.outputs, size, members, flops, checks)
+    for part in parts_of(cluster, partition):
+        kernel = part.kernel
+        size = kernel.inner.params["size"] if kernel.flat else None
+        name = name_of(part.buffers[: kernel.outputs])
+        code, checks = code_of(kernel), len(kernel.checks())
+        work = round(part.share * flops)
+        yield Kernel(name, code, part.buffers, kernel.outputs, size, members, work, checks)
 
 
 def opaque(cluster: Cluster) -> Kernel:

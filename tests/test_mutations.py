@@ -20,12 +20,13 @@ from gnomon.codegen.kernels import blocking, scan, scatter, sort
 from gnomon.codegen.scalar import TEMPLATES, V1
 from gnomon.dtypes import DType, bool_, float32, int32, uint32
 from gnomon.ir.node import PRIMITIVES, Node, Signature
-from gnomon.ir.symbolic import plus, times
+from gnomon.ir.operators import constant
+from gnomon.ir.symbolic import bounds, number, plus, times
 from gnomon.ops import canonical
 from gnomon.ops.scalars import SCALARS
 from gnomon.passes import legalize
 from gnomon.runtime.program import Call
-from gnomon.schedule import lower, partition
+from gnomon.schedule import lower, nest, partition
 from gnomon.schedule.lower import LOWERED, Lowering
 from gnomon.schedule.memory import MemoryPlan
 from tests.codegen.test_scalar import CASES as FUNCTIONS
@@ -206,6 +207,13 @@ def crossed_window(self: Lowering, node: Node, index: tuple, guard, fill) -> Nod
     return self.at(node.inputs[0], tuple(inner), guard, fill)
 
 
+def compared_carelessly(self: Lowering, f: str, i: Node, k: Node) -> Node:
+    """A test whose last value is forgotten."""
+    if bounds(i)[1] <= bounds(k)[0]:
+        return constant(self.arena, f == "lt", bool_)
+    return self.arena.node("map", (i, k), f=f)
+
+
 RIGHT_LOWERED = dict(LOWERED)
 
 VIEWS: dict[str, Plant] = {
@@ -219,7 +227,13 @@ VIEWS: dict[str, Plant] = {
         "gather", lambda node, index: (times(index[0], 0), *index[1:])
     ),
     "guards forget the upper end": lambda p: p.setattr(
-        Lowering, "inside", lambda self, i, n: [self.compare("ge", i, 0)]
+        Lowering, "inside", lambda self, i, n: [self.compare("ge", i, number(self.arena, 0))]
+    ),
+    "a piece is written at the beginning": lambda p: p.setattr(
+        nest.Piece, "element", lambda self, x, place: place
+    ),
+    "a comparison at its boundary is taken for known": lambda p: p.setattr(
+        Lowering, "compare", compared_carelessly
     ),
     "size 1 is not repeated": lambda p: p.setattr(
         lower, "clip", lambda arena, x, node, index: index if x.shape else ()

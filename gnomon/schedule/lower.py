@@ -46,11 +46,18 @@ class Lowering:
 
     def map(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
         """A scalar function; inputs of size 1 stay at 0."""
-        inputs = tuple(
-            self.at(x, clip(self.arena, x, node, index), guard, fill_for(x)) for x in node.inputs
-        )
+        f, operands = node.params["f"], node.inputs
+
+        def operand(x: Node) -> Node:
+            return self.at(x, clip(self.arena, x, node, index), guard, fill_for(x))
+
+        if f == "where" and (known := operand(operands[0])).op == "const":
+            return operand(operands[1 if known.params["value"] else 2])
+        inputs = tuple(map(operand, operands))
+        if f in ("ge", "lt") and all(x.op in INDICES for x in inputs):
+            return self.compare(f, *inputs)
         params = {"dtype": node.dtype} if "dtype" in node.params else {}
-        return self.arena.node("map", inputs, f=node.params["f"], **params)
+        return self.arena.node("map", inputs, f=f, **params)
 
     def same(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
         """An identity."""
@@ -93,11 +100,16 @@ class Lowering:
         for i, n, low, gap in zip(index, x.shape, p["low"], p["between"], strict=True):
             moved = plus(i, -low)
             if gap:
-                tests.append(self.compare("eq", modulo(moved, gap + 1), 0))
+                rest = modulo(moved, gap + 1)
+                tests.append(self.arena.node("map", (rest, number(self.arena, 0)), f="eq"))
                 moved = divide(moved, gap + 1)
             inner.append(moved)
-            tests.extend(self.inside(moved, n))
-        return self.choose(x, tuple(inner), [t for t in tests if t is not None], guard, p["value"])
+            tests += self.inside(moved, n)
+        if any(x.op == "const" and not x.params["value"] for x in tests):
+            return constant(self.arena, p["value"], x.dtype)
+        return self.choose(
+            x, tuple(inner), [t for t in tests if t.op != "const"], guard, p["value"]
+        )
 
     def choose(
         self, x: Node, inner: Index, tests: list[Node], guard: Node | None, value: object
@@ -114,14 +126,16 @@ class Lowering:
         return self.arena.node("map", (condition, found, other), f="where")
 
     def inside(self, i: Node, n: int) -> list[Node]:
-        """The tests by which 0 <= i < n; none where bounds prove it."""
-        low, high = bounds(i)
-        tests = [self.compare("ge", i, 0)] if low < 0 else []
-        return tests + ([self.compare("lt", i, n)] if high >= n else [])
+        """The tests by which 0 <= i < n."""
+        ends = (("ge", 0), ("lt", n))
+        return [self.compare(f, i, number(self.arena, end)) for f, end in ends]
 
-    def compare(self, f: str, i: Node, k: int) -> Node:
-        """A test of an index against a number."""
-        return self.arena.node("map", (i, number(self.arena, k)), f=f)
+    def compare(self, f: str, i: Node, k: Node) -> Node:
+        """A test of two indices, ge or lt; the answer where bounds prove it."""
+        (low, high), (least, most) = bounds(i), bounds(k)
+        if low >= most or high < least:
+            return constant(self.arena, (f == "ge") == (low >= most), bool_)
+        return self.arena.node("map", (i, k), f=f)
 
     def all_of(self, tests: Sequence[Node]) -> Node | None:
         """The conjunction; None when nothing is tested."""
@@ -164,6 +178,9 @@ class Lowering:
         )
         return folded
 
+
+INDICES = frozenset({"range", "affine", "const"})
+"""Scalars whose bounds are known."""
 
 LOWERED = {
     "const": Lowering.const,

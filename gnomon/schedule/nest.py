@@ -1,4 +1,4 @@
-"""A cluster as one loop kernel: which axes become rows, which run in vectors.
+"""A cluster as loop kernels: which axes become rows, which run in vectors, where they are cut.
 
 Several ways to cut the domain are tried, the largest vectors first; the first whose index
 arithmetic needs no division wins, because a division per element costs more than all else.
@@ -6,18 +6,62 @@ arithmetic needs no division wins, because a division per element costs more tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 
-from gnomon.ir.node import Arena, Node, Shape
-from gnomon.ir.symbolic import flatten, has_division, loop_range, number, plus, times, unflatten
-from gnomon.schedule.access import domain_of
+from gnomon.ir.node import Arena, Node, Shape, topological
+from gnomon.ir.symbolic import (
+    bounds,
+    divisor_of,
+    flatten,
+    has_division,
+    is_division,
+    loop_range,
+    number,
+    plus,
+    split,
+    times,
+    unflatten,
+)
+from gnomon.schedule.access import domain_of, ranges_for
 from gnomon.schedule.kernel import LoopKernel, Store, load
 from gnomon.schedule.lower import Index, Lowering
 from gnomon.schedule.partition import Cluster, Partition
 
 Cut = tuple[Shape, Shape]
 """(sizes of the rows' ranges, sizes that the inner range merges)"""
+MOST_PIECES = 8
+"""Kernels that one cluster is cut into at most ..."""
+LEAST_PIECE = 16
+"""... and the least elements along the axis that make a piece worth a kernel: a vector."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a domain along one axis: where it begins, and its shape."""
+
+    axis: int
+    start: int
+    shape: Shape
+
+    def element(self, x: Node, place: Node) -> Node:
+        """The place in x of an element of the piece."""
+        if not self.start and x.size <= prod(self.shape):
+            return place
+        index = list(unflatten(place, self.shape))
+        index[self.axis] = plus(index[self.axis], self.start)
+        return flatten(place.arena, index, x.shape)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A kernel, the nodes behind its buffers, and its share of the cluster's work."""
+
+    kernel: LoopKernel
+    buffers: tuple[Node, ...]
+    share: float
 
 
 class Nest:
@@ -26,22 +70,62 @@ class Nest:
     def __init__(self, cluster: Cluster, partition: Partition) -> None:
         self.cluster, self.partition = cluster, partition
         self.written = [x for x in cluster.members if x in partition.stored]
-        self.buffers: list[Node] = []
-        self.kernel = next(self._attempts())
+        self.lanes = any(is_lane_fold(x) for x in cluster.members)
+        full = (x for x, per_row in cluster.members.items() if not per_row or is_lane_fold(x))
+        self.shape = max(map(domain_of, full), key=len) or (1,)
+        whole = self._best(Piece(0, 0, self.shape))
+        self.parts = [self._best(piece) for piece in self._pieces(whole.kernel)] or [whole]
 
-    def _attempts(self) -> Iterator[LoopKernel]:
-        """Kernels that are good enough, best first; the last cut is always good enough."""
-        cuts = list(self._cuts())
-        for k, (rows, inner) in enumerate(cuts):
-            kernel = self._build(rows, inner)
-            if k == len(cuts) - 1 or not has_division(kernel.nodes()):
-                yield kernel
+    def _pieces(self, whole: LoopKernel) -> list[Piece]:
+        """The domain cut where comparisons change their answer: each part then asks no questions.
 
-    def _cuts(self) -> Iterator[Cut]:
-        """Ways to cut the domain."""
-        full = (x for x, per_row in self.cluster.members.items() if not per_row or is_lane_fold(x))
-        shape = max(map(domain_of, full), key=len) or (1,)
-        if not any(is_lane_fold(x) for x in self.cluster.members):
+        A join, or the gradient of a split, is thus written part by part.
+        """
+        if not any(is_question(x) for x in whole.nodes()) or not self._is_uniform():
+            return []
+        arena = Arena()
+        index = ranges_for(arena, self.shape)
+        self.buffers = list(self.written)
+        lowering = Lowering(arena, self._reader(arena), self._folds(arena, index[-1]))
+        values = [lowering.at(x, index) for x in self.written]
+        ends = boundaries(topological(values), index, self.shape)
+        if ends is None:
+            return []
+        axis, places = ends
+        return [
+            Piece(axis, low, (*self.shape[:axis], high - low, *self.shape[axis + 1 :]))
+            for low, high in pairwise((0, *places, self.shape[axis]))
+        ]
+
+    def _is_uniform(self) -> bool:
+        """Whether all results have the domain's own shape and nothing runs along its rows."""
+        return not self.lanes and all(x.shape == self.shape for x in self.written)
+
+    def _best(self, piece: Piece) -> Part:
+        """The first kernel that is good enough; the last cut is always good enough."""
+        for rows, inner in self._cuts(piece.shape):
+            kernel = self._build(rows, inner, piece)
+            if not has_division(kernel.nodes()):
+                break
+        else:
+            kernel = self._finer(kernel, piece)
+        return Part(kernel, tuple(self.buffers), prod(piece.shape) / max(prod(self.shape), 1))
+
+    def _finer(self, kernel: LoopKernel, piece: Piece) -> LoopKernel:
+        """The kernel, or one whose last axis is two, as those it reads have it."""
+        width = piece.shape[-1]
+        for k in () if self.lanes else sorted(divisors(kernel), reverse=True):
+            if width % k == 0 and LEAST_PIECE <= k < width:
+                buffers = self.buffers
+                finer = self._build((*piece.shape[:-1], width // k), (k,), piece)
+                if not has_division(finer.nodes()):
+                    return finer
+                self.buffers = buffers
+        return kernel
+
+    def _cuts(self, shape: Shape) -> Iterator[Cut]:
+        """Ways to cut a domain."""
+        if not self.lanes:
             for k in range(len(shape) - 1):
                 yield from self._rows(shape[:k], shape[k:])
         yield from self._rows(shape[:-1], shape[-1:])
@@ -53,8 +137,8 @@ class Nest:
             yield (prod(kept),), inner
         yield kept, inner
 
-    def _build(self, row_sizes: Shape, inner_sizes: Shape) -> LoopKernel:
-        """The kernel for one cut."""
+    def _build(self, row_sizes: Shape, inner_sizes: Shape, piece: Piece) -> LoopKernel:
+        """The kernel for one cut of a piece."""
         arena, width = Arena(), prod(inner_sizes)
         rows = tuple(loop_range(arena, n, f"row{k}") for k, n in enumerate(row_sizes))
         inner = loop_range(arena, width, "inner")
@@ -63,7 +147,7 @@ class Nest:
         self.buffers = list(self.written)
         lowering = Lowering(arena, self._reader(arena), self._folds(arena, inner))
         stores = tuple(
-            self._store(lowering, k, x, row, plus(times(row, width), column))
+            self._store(lowering, k, x, row, piece.element(x, plus(times(row, width), column)))
             for k, x in enumerate(self.written)
         )
         flat = not rows and not any(
@@ -131,19 +215,57 @@ class Signature:
         return self.numbers[x]
 
 
-_kernels: dict[tuple, tuple[LoopKernel, tuple[int, ...]]] = {}
+_kernels: dict[tuple, list[tuple[Part, tuple[int, ...]]]] = {}
 
 
-def kernel_of(cluster: Cluster, partition: Partition) -> tuple[LoopKernel, list[Node]]:
-    """A cluster's kernel and the nodes behind its buffers; lowered once per signature."""
+def parts_of(cluster: Cluster, partition: Partition) -> Iterator[Part]:
+    """A cluster's kernels, over its own buffers; lowered once per signature."""
     signature = Signature(cluster, partition)
     found = _kernels.get(signature.key)
     if found is None:
-        nest = Nest(cluster, partition)
-        places = tuple(signature.numbers[x] for x in nest.buffers)
-        found = _kernels[signature.key] = (nest.kernel, places)
+        parts = Nest(cluster, partition).parts
+        found = [(part, tuple(signature.numbers[x] for x in part.buffers)) for part in parts]
+        _kernels[signature.key] = found
     nodes = list(signature.numbers)
-    return found[0], [nodes[k] for k in found[1]]
+    for part, places in found:
+        yield replace(part, buffers=tuple(nodes[k] for k in places))
+
+
+def divisors(kernel: LoopKernel) -> set[int]:
+    """The numbers by which the inner range alone is divided."""
+    return {
+        divisor_of(x)
+        for x in kernel.nodes()
+        if (is_division(x, "floor_divide") or is_division(x, "remainder"))
+        and x.inputs[0] is kernel.inner
+    }
+
+
+def is_question(x: Node) -> bool:
+    """Whether a scalar compares an index with a number."""
+    if x.op != "map" or x.params["f"] not in ("ge", "lt"):
+        return False
+    index, number = x.inputs
+    return index.op in ("affine", "range") and number.op in ("affine", "const")
+
+
+def boundaries(
+    nodes: Sequence[Node], index: Index, shape: Shape
+) -> tuple[int, tuple[int, ...]] | None:
+    """The innermost axis along which questions are asked, and where their answers change."""
+    found: dict[int, set[int]] = {}
+    for x in filter(is_question, nodes):
+        terms, offset = split(x.inputs[0])
+        if len(terms) == 1 and next(iter(terms.items()))[1] == 1:
+            axis = index.index(next(iter(terms))) if next(iter(terms)) in index else None
+            if axis is not None:
+                found.setdefault(axis, set()).add(bounds(x.inputs[1])[0] - offset)
+    for axis in sorted(found, reverse=True):
+        places = sorted(p for p in found[axis] if 0 < p < shape[axis])
+        sizes = [high - low for low, high in pairwise((0, *places, shape[axis]))]
+        if 1 < len(sizes) <= MOST_PIECES and min(sizes) >= LEAST_PIECE:
+            return axis, tuple(places)
+    return None
 
 
 def is_lane_fold(x: Node) -> bool:
@@ -164,7 +286,7 @@ def walk(value: Node) -> list[Node]:
     return found
 
 
-def name_of(nodes: list[Node]) -> str:
+def name_of(nodes: Sequence[Node]) -> str:
     """A readable name: the operation that the last result belongs to, and its scalar function."""
     last = nodes[-1]
     site = last.sites[0] if last.sites else None

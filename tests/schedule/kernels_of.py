@@ -42,7 +42,8 @@ def kernels(*roots: Node, fuse: bool = True) -> list[LoopKernel]:
     made = partition(*roots, fuse=fuse)
     stored = set(made.stored)
     return [
-        Nest(cluster, made).kernel
+        part.kernel
         for cluster in made.ordered()
         if not cluster.opaque and any(x in stored for x in cluster.members)
+        for part in Nest(cluster, made).parts
     ]
