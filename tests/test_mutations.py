@@ -8,7 +8,6 @@ calls touch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -333,7 +332,7 @@ def test_a_fault_in_a_derivative_is_noticed(name: str, k: int, monkeypatch: pyte
     flat = {"fmod", "remainder"}  # the second derivative is 0 between multiples
     assert not noticed(lambda: slope(name)) or name in flat
 
-    monkeypatch.setitem(SCALARS, name, replace(row, gradients=tuple(planted)))
+    monkeypatch.setitem(SCALARS, name, row._replace(gradients=tuple(planted)))
 
     assert noticed(lambda: slope(name))
 
