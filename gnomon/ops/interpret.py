@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gnomon.ir.node import PRIMITIVES, Graph, Node, topological
+from gnomon.ops.control_primitives import CONTROL, control_values
 
 
 def interpret(roots: Sequence[Node], feeds: Mapping[Node, np.ndarray]) -> list[np.ndarray]:
@@ -30,7 +31,10 @@ def evaluate(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """One node's value."""
     if node.op == "region":
         return interpret_graph(node.params["body"], inputs)[node.params["index"]]
-    value = np.asarray(PRIMITIVES[node.op].value(node, *inputs))
+    if node.op in CONTROL:
+        value = control_values(node, inputs, interpret_graph)[node.params["index"]]
+    else:
+        value = np.asarray(PRIMITIVES[node.op].value(node, *inputs))
     assert value.shape == node.shape, f"{node!r}: the interpreter gave shape {value.shape}"
     assert value.dtype == node.dtype.numpy, f"{node!r}: the interpreter gave dtype {value.dtype}"
     return value

@@ -14,8 +14,10 @@ from gnomon.errors import GradientError
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import _scope, inherit
+from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import OPS, Call, Traced, fill
+from gnomon.passes.calls import gradients_of_call, results_by_call
 
 
 def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
@@ -32,20 +34,20 @@ def pull_back(
     gives the gradient to go on with.
     """
     nodes = topological(seeds)
-    on_the_way = depends_on(nodes, wanted)
+    on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes)
     total: dict[Node, Node] = dict(seeds)
     for node in reversed(nodes):
-        g = total.get(node)
-        if g is None or node not in on_the_way:
-            continue
-        if seen is not None:
-            g = total[node] = seen(node, g)
+        if seen is not None and node in total and node in on_the_way:
+            total[node] = seen(node, total[node])
+        # every result of a call stands before what reads any of them: at its first one all is known
+        asked = calls.get(node, ()) if node.op in CONTROL else (node,)
+        gs = {x: total[x] for x in asked if x in total and x in on_the_way}
         needed = tuple(x in on_the_way for x in node.inputs)
-        if not any(needed):
+        if not gs or not any(needed):
             continue
         before, _scope.sites = _scope.sites, node.sites
         try:
-            for x, part in zip(node.inputs, gradient_of(node, g, needed), strict=True):
+            for x, part in zip(node.inputs, gradient_of(gs, needed), strict=True):
                 if part is not None and x in on_the_way:
                     total[x] = total[x] + part if x in total else part
         finally:
@@ -66,8 +68,11 @@ def depends_on(nodes: Sequence[Node], wanted: Sequence[Node]) -> set[Node]:
     return marked
 
 
-def gradient_of(node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-    """The gradients of one node's needed inputs."""
+def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[Node | None]:
+    """The gradients of the needed inputs of one node, or of one call with several results."""
+    node, g = next(iter(gs.items()))
+    if node.op in CONTROL:
+        return gradients_of_call(gs, needed, pull_back)
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
     traced, wanted = backward_of(node, needed)

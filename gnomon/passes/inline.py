@@ -6,18 +6,22 @@ from collections.abc import Callable, Sequence
 
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ir.provenance import Site, inherit
+from gnomon.ops.control_primitives import CONTROL, with_graphs
 
 Claim = Callable[[Node], bool]
 
 
-def inline(graph: Graph, claimed: Claim) -> Graph:
-    """The graph in an arena of its own, regions opened unless claimed."""
+def inline(graph: Graph, claimed: Claim, sites: tuple[Site, ...] | None = None) -> Graph:
+    """The graph in an arena of its own, regions opened unless claimed.
+
+    With sites, every node has these; without, each keeps its own.
+    """
     arena = Arena()
     known: dict[Node, Node] = {}
     for leaf in graph.inputs:
         with inherit(leaf.sites):
             known[leaf] = arena.input(leaf.shape, leaf.dtype, leaf.params["name"])
-    outputs = expand_into(arena, graph.outputs, known, claimed, None)
+    outputs = expand_into(arena, graph.outputs, known, claimed, sites)
     return Graph([known[leaf] for leaf in graph.inputs], outputs)
 
 
@@ -36,6 +40,9 @@ def expand_into(
         with inherit(sites if sites is not None else node.sites):
             if node.op == "region" and not claimed(node):
                 known[node] = opened(arena, node, inputs, claimed, sites)
+            elif node.op in CONTROL:
+                params = with_graphs(node.params, lambda body: inline(body, claimed, sites))
+                known[node] = arena.node(node.op, inputs, **params)
             else:
                 known[node] = arena.node(node.op, inputs, **node.params)
     return [known[root] for root in roots]

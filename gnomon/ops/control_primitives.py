@@ -1,0 +1,154 @@
+"""Control primitives: a choice of two graphs, a loop while a test holds, a loop over slices.
+
+Each has its branches or its body as closed graphs among its parameters, and a node for each result:
+results of one call share inputs and graphs. Nothing is differentiated here: a call's gradient asks
+for all its results at once (gnomon/passes/calls.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gnomon.dtypes import DType, bool_
+from gnomon.ir.node import PRIMITIVES, Graph, Node, Primitive, Shape, Signature, primitive
+
+Kinds = list[tuple[Shape, DType]]
+Run = Callable[[Graph, Sequence[np.ndarray]], list[np.ndarray]]
+"""Gives a graph's outputs for its inputs."""
+
+
+class Control(Primitive):
+    """What the three have in common: several results, and graphs that compute them."""
+
+    def kinds(self, inputs: Sequence[Node], params: dict) -> Kinds:
+        """Shape and dtype of every result."""
+        raise NotImplementedError(f"{self.name} has no results")
+
+    def values(self, params: dict, inputs: Sequence[np.ndarray], run: Run) -> list[np.ndarray]:
+        """Every result, by what runs graphs."""
+        raise NotImplementedError(f"{self.name} has no values")
+
+    def infer(self, inputs, params) -> tuple[Shape, DType]:
+        return self.kinds(inputs, params)[params["index"]]
+
+    def signature(self, node: Node) -> Signature:
+        raise AssertionError(f"{node.op} runs whole: its letters are those of its graphs")
+
+
+def kinds_of(nodes: Sequence[Node]) -> Kinds:
+    """Shapes and dtypes."""
+    return [(x.shape, x.dtype) for x in nodes]
+
+
+def check(what: str, want: Kinds, have: Kinds) -> None:
+    """Refuse graphs that do not fit together: whoever traces them has told users already."""
+    assert want == have, f"{what}: {have} where {want} is needed"
+
+
+@primitive("cond")
+class Cond(Control):
+    """The results of `then` where a truth value holds, else of `other`; only one of them runs.
+
+    Inputs are the truth value and what both graphs take.
+    """
+
+    def kinds(self, inputs, params) -> Kinds:
+        then, other = params["then"], params["other"]
+        check("cond", [((), bool_)], kinds_of(inputs[:1]))
+        for graph in (then, other):
+            check("cond", kinds_of(inputs[1:]), kinds_of(graph.inputs))
+        check("cond", kinds_of(then.outputs), kinds_of(other.outputs))
+        return kinds_of(then.outputs)
+
+    def values(self, params, inputs, run) -> list[np.ndarray]:
+        return run(params["then"] if inputs[0] else params["other"], inputs[1:])
+
+
+@primitive("while")
+class While(Control):
+    """Values replaced by `body` of them for as long as `test` of them holds.
+
+    The first `carried` inputs are the values; both graphs take the other inputs as they are.
+    """
+
+    def kinds(self, inputs, params) -> Kinds:
+        test, body, carried = params["test"], params["body"], params["carried"]
+        for graph in (test, body):
+            check("while", kinds_of(inputs), kinds_of(graph.inputs))
+        check("while", [((), bool_)], kinds_of(test.outputs))
+        check("while", kinds_of(inputs[:carried]), kinds_of(body.outputs))
+        return kinds_of(body.outputs)
+
+    def values(self, params, inputs, run) -> list[np.ndarray]:
+        state, rest = list(inputs[: params["carried"]]), inputs[params["carried"] :]
+        while run(params["test"], [*state, *rest])[0]:
+            state = run(params["body"], [*state, *rest])
+        return state
+
+
+@primitive("scan_over")
+class ScanOver(Control):
+    """`body` of carried values and of one slice after another; gives the last values, and rows.
+
+    Inputs: `carried` values, then `sliced` tensors whose first axis has `length` slices, then what
+    every turn takes as it is. The body gives the values, then one slice of each tensor of rows.
+    """
+
+    def kinds(self, inputs, params) -> Kinds:
+        body, carried, end = params["body"], params["carried"], params["carried"] + params["sliced"]
+        for x in inputs[carried:end]:
+            check("scan", [((params["length"],), x.dtype)], [(x.shape[:1], x.dtype)])
+        slices = [(x.shape[1:], x.dtype) for x in inputs[carried:end]]
+        taken = [*kinds_of(inputs[:carried]), *slices, *kinds_of(inputs[end:])]
+        check("scan", taken, kinds_of(body.inputs))
+        check("scan", kinds_of(inputs[:carried]), kinds_of(body.outputs[:carried]))
+        rows = kinds_of(body.outputs[carried:])
+        return [*taken[:carried], *(((params["length"], *s), dtype) for s, dtype in rows)]
+
+    def values(self, params, inputs, run) -> list[np.ndarray]:
+        body, carried = params["body"], params["carried"]
+        end = carried + params["sliced"]
+        state, rows = (
+            list(inputs[:carried]),
+            [np.zeros((params["length"], *x.shape), x.dtype.numpy) for x in body.outputs[carried:]],
+        )
+        turns = range(params["length"])
+        for k in reversed(turns) if params["reverse"] else turns:
+            made = run(body, [*state, *(x[k] for x in inputs[carried:end]), *inputs[end:]])
+            state = made[:carried]
+            for row, part in zip(rows, made[carried:], strict=True):
+                row[k] = part
+        return [*state, *rows]
+
+
+CONTROL = frozenset({"cond", "while", "scan_over"})
+
+
+def call(op: str, inputs: Sequence[Node], **params: object) -> list[Node]:
+    """Every result of a control primitive."""
+    inputs = tuple(inputs)
+    count = len(PRIMITIVES[op].kinds(inputs, params))
+    return [inputs[0].arena.node(op, inputs, **params, index=k) for k in range(count)]
+
+
+def call_of(node: Node) -> tuple:
+    """What results of one call have in common."""
+    p = node.params
+    return (node.op, node.inputs, *[p[name] for name in sorted(p) if name != "index"])
+
+
+def control_values(node: Node, inputs: Sequence[np.ndarray], run: Run) -> list[np.ndarray]:
+    """Every result of a node's call."""
+    return PRIMITIVES[node.op].values(node.params, inputs, run)
+
+
+def graphs_of(params: dict) -> dict[str, Graph]:
+    """The graphs among a call's parameters."""
+    return {name: value for name, value in params.items() if isinstance(value, Graph)}
+
+
+def with_graphs(params: dict, change: Callable[[Graph], Graph]) -> dict:
+    """The parameters with each graph changed."""
+    return {**params, **{name: change(graph) for name, graph in graphs_of(params).items()}}

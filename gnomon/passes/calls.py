@@ -1,0 +1,191 @@
+"""The gradient of a control call: of all its results at once.
+
+A choice pulls back through the branch that is taken: a choice between the gradients of both. A loop
+over slices pulls back in the opposite order, from the values that each turn began with, which the
+same loop stacks. What a gradient recomputes of its forward pass is found and kept by turns.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from gnomon.errors import GradientError
+from gnomon.ir.node import Arena, Graph, Node, copy_into
+from gnomon.ir.operators import constant
+from gnomon.ops.control_primitives import CONTROL, call, call_of
+from gnomon.ops.primitives import expand
+
+PullBack = Callable[[Mapping[Node, Node], Sequence[Node]], list[Node | None]]
+"""pull_back of grad.py, which calls this file."""
+Parts = list[Node | None]
+
+
+def results_by_call(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """The first result of every control call -> all its results, in the order of the nodes."""
+    calls: dict[tuple, list[Node]] = {}
+    for node in nodes:
+        if node.op in CONTROL:
+            calls.setdefault(call_of(node), []).append(node)
+    return {results[0]: results for results in calls.values()}
+
+
+def gradients_of_call(
+    gs: Mapping[Node, Node], needed: Sequence[bool], pull_back: PullBack
+) -> Parts:
+    """The gradients of a call's needed inputs, given those of results of it."""
+    node = next(iter(gs))
+    if node.op == "while":
+        raise GradientError(
+            "while_loop: a loop without a bound has no gradient: what its turns read would have "
+            f"to be kept. Give max_iterations=n, or use scan.   [{', '.join(map(str, node.sites))}]"
+        )
+    return GRADIENTS[node.op](node, gs, needed, pull_back)
+
+
+def zeros(like: Node, arena: Arena, zero: float = 0.0) -> Node:
+    """Zeros in a node's shape."""
+    return expand(constant(arena, zero, like.dtype), like.shape)
+
+
+def or_zeros(part: Node | None, like: Node, arena: Arena, zero: float = 0.0) -> Node:
+    """A gradient, or zeros where there is none."""
+    return zeros(like, arena, zero) if part is None else part
+
+
+def added(seeds: dict[Node, Node], x: Node, g: Node) -> None:
+    """Add to the gradient from which a pass starts."""
+    seeds[x] = seeds[x] + g if x in seeds else g
+
+
+def leaves_like(arena: Arena, nodes: Iterable[Node]) -> list[Node]:
+    """Inputs of the same shapes and dtypes."""
+    return [arena.input(x.shape, x.dtype) for x in nodes]
+
+
+# choices
+
+
+def gradient_of_choice(
+    node: Node, gs: Mapping[Node, Node], needed: Sequence[bool], pull_back: PullBack
+) -> Parts:
+    """A choice between the gradients of the branches."""
+    operands = [k for k, need in enumerate(needed[1:]) if need]
+    places = [x.params["index"] for x in gs]
+    pulled = [branch(node.params[name], places, operands, pull_back) for name in ("then", "other")]
+    kept = [k for k in range(len(operands)) if any(parts[k] is not None for _, parts in pulled)]
+    graphs = [
+        Graph(
+            leaves,
+            [or_zeros(parts[k], node.inputs[1 + operands[k]], leaves[0].arena) for k in kept],
+        )
+        for leaves, parts in pulled
+    ]
+    found: Parts = [None] * len(node.inputs)
+    if kept:
+        made = call("cond", (*node.inputs, *gs.values()), then=graphs[0], other=graphs[1])
+        for k, part in zip(kept, made, strict=True):
+            found[1 + operands[k]] = part
+    return found
+
+
+def branch(
+    body: Graph, places: Sequence[int], operands: Sequence[int], pull_back: PullBack
+) -> tuple[list[Node], Parts]:
+    """A branch's gradient: its inputs and the gradients of results, and those of operands."""
+    arena = Arena()
+    leaves = leaves_like(arena, body.inputs)
+    outputs = [body.outputs[k] for k in places]
+    images = copy_into(arena, outputs, dict(zip(body.inputs, leaves, strict=True)))
+    incoming, seeds = leaves_like(arena, outputs), {}
+    for image, g in zip(images, incoming, strict=True):
+        added(seeds, image, g)
+    return [*leaves, *incoming], pull_back(seeds, [leaves[k] for k in operands])
+
+
+# loops over slices
+
+
+def gradient_of_scan(
+    node: Node, gs: Mapping[Node, Node], needed: Sequence[bool], pull_back: PullBack
+) -> Parts:
+    """A loop in the opposite order; constants gather their gradients from turn to turn."""
+    turn = Turn(node, gs, needed)
+    body = turn.body(pull_back)
+    p = node.params
+    made = call(
+        "scan_over",
+        turn.inputs(),
+        body=body,
+        carried=len(turn.floats) + len(turn.constants),
+        sliced=p["carried"] + p["sliced"] + len(turn.rows),
+        length=p["length"],
+        reverse=not p["reverse"],
+    )
+    places = [*turn.floats, *turn.constants, *turn.slices]
+    parts = dict(zip(places, made, strict=True))
+    return [part if need else None for part, need in zip(turn.spread(parts), needed, strict=True)]
+
+
+class Turn:
+    """One turn of a loop, backwards: what it carries, reads and gives, by places of inputs."""
+
+    def __init__(self, node: Node, gs: Mapping[Node, Node], needed: Sequence[bool]) -> None:
+        self.node, self.forward = node, node.params["body"]
+        self.carried = node.params["carried"]
+        self.end = self.carried + node.params["sliced"]
+        self.given = {x.params["index"]: g for x, g in gs.items()}
+        float_inputs = [x.dtype.is_floating_point for x in node.inputs]
+        self.floats = [k for k in range(self.carried) if float_inputs[k]]
+        self.slices = [k for k in range(self.carried, self.end) if needed[k]]
+        self.constants = [k for k in range(self.end, len(needed)) if needed[k]]
+        self.rows = [k for k in self.given if k >= self.carried]
+
+    def inputs(self) -> list[Node]:
+        """What the backward loop is given."""
+        node, arena = self.node, self.node.arena
+        ends = [self.given.get(k, zeros(node.inputs[k], arena, -0.0)) for k in self.floats]
+        sums = [zeros(node.inputs[k], arena, -0.0) for k in self.constants]
+        rows = [self.given[k] for k in self.rows]
+        slices = node.inputs[self.carried : self.end]
+        return [*ends, *sums, *self.begins(), *slices, *rows, *node.inputs[self.end :]]
+
+    def begins(self) -> list[Node]:
+        """What every turn of the forward loop began with, stacked by the same loop."""
+        body, p = self.forward, self.node.params
+        stacking = Graph(body.inputs, [*body.outputs, *body.inputs[: self.carried]])
+        made = call("scan_over", self.node.inputs, **{**shared(p), "body": stacking})
+        return made[len(body.outputs) :]
+
+    def body(self, pull_back: PullBack) -> Graph:
+        """The turn's gradient."""
+        arena, forward = Arena(), self.forward
+        leaves = leaves_like(arena, forward.inputs)
+        images = copy_into(arena, forward.outputs, dict(zip(forward.inputs, leaves, strict=True)))
+        ends = leaves_like(arena, (leaves[k] for k in self.floats))
+        sums = leaves_like(arena, (leaves[k] for k in self.constants))
+        rows = leaves_like(arena, (images[k] for k in self.rows))
+        seeds = {leaves[k]: g for k, g in zip(self.constants, sums, strict=True)}
+        for k, g in (*zip(self.rows, rows, strict=True), *zip(self.floats, ends, strict=True)):
+            added(seeds, images[k], g)
+        asked = [leaves[k] for k in (*self.floats, *self.constants, *self.slices)]
+        found = pull_back(seeds, asked)
+        outputs = [or_zeros(g, x, arena, -0.0) for x, g in zip(asked, found, strict=True)]
+        first, last = leaves[: self.end], leaves[self.end :]
+        return Graph([*ends, *sums, *first, *rows, *last], outputs)
+
+    def spread(self, parts: Mapping[int, Node]) -> Parts:
+        """Gradients by place as gradients of all inputs; a loop without turns reads no constant."""
+        unread = range(self.end, len(self.node.inputs)) if not self.node.params["length"] else ()
+        return [None if k in unread else parts.get(k) for k in range(len(self.node.inputs))]
+
+
+def shared(params: dict) -> dict:
+    """A call's parameters, without the place of a result."""
+    return {name: value for name, value in params.items() if name != "index"}
+
+
+GRADIENTS: dict[str, Callable[..., Parts]] = {
+    "cond": gradient_of_choice,
+    "scan_over": gradient_of_scan,
+}
+"""Primitive -> the gradients of a call's inputs."""
