@@ -32,6 +32,7 @@ from gnomon.dtypes import (
     uint64,
 )
 from gnomon.dtypes import bool_ as bool
+from gnomon.errors import ArgumentError as _ArgumentError
 from gnomon.jit import compile
 from gnomon.tensor import autograd
 from gnomon.tensor import copies as _copies
@@ -107,7 +108,6 @@ from gnomon.tensor.selection import (
     argwhere,
     bincount,
     masked_select,
-    nonzero,
     unique,
     unique_all,
     unique_counts,
@@ -116,10 +116,13 @@ from gnomon.tensor.selection import (
     where,
 )
 from gnomon.tensor.show import *  # noqa: F403 - attaches how tensors are written
+from gnomon.tensor.standard import astype, broadcast_shapes, nonzero
 from gnomon.tensor.tensor import Size, Tensor
 
 __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+"""Versions of the array API standard; each holds the ones before it."""
 
 for _name, _function in FUNCTIONS.items():
     globals().setdefault(_name, _function)
@@ -149,6 +152,10 @@ _HOME = {name: module for module, names in _LATE_NAMES.items() for name in names
 
 def _namespace(self: Tensor, /, *, api_version: str | None = None) -> ModuleType:
     """The namespace that the array API standard asks a tensor for: gnomon itself."""
+    if api_version not in (None, *_API_VERSIONS):
+        raise _ArgumentError(
+            f"__array_namespace__: no version {api_version!r}. Use one of {_API_VERSIONS}."
+        )
     return importlib.import_module("gnomon")
 
 

@@ -307,7 +307,9 @@ def hypot(x: Operand, y: Operand) -> Node:
     x, y = (elementwise("abs", floating(v)) for v in promoted("hypot", x, y))
     long, short = elementwise("maximum", x, y), elementwise("minimum", x, y)
     safe = where(elementwise("eq", long, 0.0), 1.0, long)
-    return long * elementwise("sqrt", (short / safe) * (short / safe) + 1.0)
+    length = long * elementwise("sqrt", (short / safe) * (short / safe) + 1.0)
+    endless = elementwise("or", elementwise("isinf", x), elementwise("isinf", y))
+    return where(endless, float("inf"), length)
 
 
 @op(reference=lambda x, y: np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, y))))

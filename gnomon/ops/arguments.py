@@ -31,12 +31,12 @@ def one_axis(name: str, axis: int, rank: int) -> int:
 
 
 def many_axes(name: str, axis: Axes, rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, ascending; None is all of them.
+    """Axes counted from the front, ascending; None is all of them, () is none.
 
     >>> many_axes("sum", (-1, 0), 3), many_axes("sum", None, 2)
     ((0, 2), (0, 1))
     """
-    if axis is None or (isinstance(axis, Sequence) and not axis):
+    if axis is None:
         return tuple(range(rank))
     asked = (axis,) if isinstance(axis, int) else tuple(axis)
     found = [one_axis(name, k, rank) for k in asked]

@@ -348,7 +348,10 @@ def sign(x: Node) -> Node:
 
     Shapes: x (...) -> (...)
     """
-    return x if x.dtype is bool_ else elementwise("sign", x)
+    if x.dtype is bool_:
+        return x
+    found = elementwise("sign", x)
+    return found + 0.0 if x.dtype.is_floating_point else found  # of −0 too it is +0
 
 
 @op(reference=lambda x, decimals=0: np.round(x, decimals), gradient=flat)

@@ -142,14 +142,14 @@ def column_stack(xs: Sequence[Node]) -> Node:
     return cat([x if x.rank > 1 else primitives.reshape(x, (x.size, 1)) for x in xs], 1)
 
 
-def roll_gradient(g: Node, y: Node, x: Node, shifts: Axes, axis: Axes = None) -> Node:
+def roll_gradient(g: Node, y: Node, x: Node, shift: Axes, axis: Axes = None) -> Node:
     """The gradient rolled back."""
-    back = -shifts if isinstance(shifts, int) else tuple(-k for k in shifts)
+    back = -shift if isinstance(shift, int) else tuple(-k for k in shift)
     return roll(g, back, axis)
 
 
-@op(reference=lambda x, shifts, axis=None: np.roll(x, shifts, axis), gradient=roll_gradient)
-def roll(x: Node, shifts: int | Sequence[int], axis: Axes = None) -> Node:
+@op(reference=lambda x, shift, axis=None: np.roll(x, shift, axis), gradient=roll_gradient)
+def roll(x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
     """Elements moved along axes; what leaves at the end enters at the start.
 
     Shapes: x (...) -> (...)
@@ -158,10 +158,10 @@ def roll(x: Node, shifts: int | Sequence[int], axis: Axes = None) -> Node:
     Tensor([3, 1, 2])
     """
     if axis is None:
-        step = shifts if isinstance(shifts, int) else sum(shifts)
+        step = shift if isinstance(shift, int) else sum(shift)
         return primitives.reshape(rolled(primitives.reshape(x, (x.size,)), step, 0), x.shape)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    steps = (shifts,) * len(axes) if isinstance(shifts, int) else tuple(shifts)
+    steps = (shift,) * len(axes) if isinstance(shift, int) else tuple(shift)
     if len(steps) != len(axes):
         raise ArgumentError(f"roll: {len(steps)} shifts for {len(axes)} axes.")
     for step, k in zip(steps, axes, strict=True):

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from gnomon.dtypes import bool_, dtype_of
-from gnomon.errors import ArgumentError, DtypeError
+from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops import scalars
@@ -205,15 +205,13 @@ def clip_gradient(
 
 @op(reference=np.clip, gradient=clip_gradient, aliases=("clamp",))
 def clip(x: Node, min: Operand | None = None, max: Operand | None = None) -> Node:
-    """x, but at least min and at most max.
+    """x, but at least min and at most max, where these are given.
 
     Shapes: x (...) -> (...)
 
     >>> clip(tensor([-3, 0, 9]), 0, 5)
     Tensor([0, 0, 5])
     """
-    if min is None and max is None:
-        raise ArgumentError("clip: needs min, max or both.")
     x = x if min is None else elementwise("maximum", x, min)
     return x if max is None else elementwise("minimum", x, max)
 

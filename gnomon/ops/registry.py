@@ -29,6 +29,7 @@ from gnomon.ir.provenance import inherit
 SPELLINGS = {
     "dim": ("axis",),
     "dims": ("axis", "axes", "repetitions"),
+    "shifts": ("shift",),
     "dim1": ("axis1",),
     "dim2": ("axis2",),
     "axis0": ("dim0",),

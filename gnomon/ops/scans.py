@@ -8,10 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from gnomon.dtypes import bool_, dtype_of, int64
+from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logaddexp
 from gnomon.ops.arguments import floating, one_axis, result_of_sum, wide
+from gnomon.ops.joining import cat
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.registry import op
 from gnomon.ops.scan_primitives import scan
@@ -21,7 +23,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxy"
 """Names of axes; z is kept for one that is looked up."""
 
 
-@op(inline=True, reference=lambda x, axis: np.cumsum(x, axis), aliases=("cumulative_sum",))
+@op(inline=True, reference=lambda x, axis: np.cumsum(x, axis))
 def cumsum(x: Node, axis: int, *, dtype: object = None) -> Node:
     """The sum of everything up to each element.
 
@@ -30,10 +32,56 @@ def cumsum(x: Node, axis: int, *, dtype: object = None) -> Node:
     >>> cumsum(tensor([1, 2, 3]), 0)
     Tensor([1, 3, 6])
     """
-    axis = one_axis("cumsum", axis, x.rank)
+    return accumulated("cumsum", "add", x, axis, dtype)
+
+
+def accumulated(name: str, monoid: str, x: Node, axis: int, dtype: object) -> Node:
+    """A running fold in the dtype that is asked for, or in that of a sum."""
+    axis = one_axis(name, axis, x.rank)
     kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))
-    x = x if x.dtype.is_floating_point else cast(x, kind)
-    return scan("add", x, axis, kind) if x.rank else cast(x, kind)
+    if not x.dtype.is_floating_point or kind.bits > x.dtype.bits:
+        x = cast(x, kind)
+    return scan(monoid, x, axis, kind) if x.rank else cast(x, kind)
+
+
+def np_cumulative(fold, start, x, axis=None, *, include_initial=False):
+    """A running fold by numpy, after its start if that is wanted."""
+    axis = 0 if axis is None else axis
+    y = fold(x, axis)
+    first = np.full_like(y.take([0], axis), start)
+    return np.concatenate([first, y], axis) if include_initial else y
+
+
+@op(
+    inline=True,
+    reference=lambda x, *rest, **named: np_cumulative(np.cumsum, 0, x, *rest, **named),
+)
+def cumulative_sum(
+    x: Node, axis: int | None = None, *, dtype: object = None, include_initial: bool = False
+) -> Node:
+    """The sum of everything up to each element; include_initial puts the empty sum first.
+
+    Shapes: x (...) -> (?)
+
+    >>> cumulative_sum(tensor([1, 2, 3]), include_initial=True)
+    Tensor([0, 1, 3, 6])
+    """
+    axis = the_axis("cumulative_sum", axis, x)
+    y = cumsum(x, axis, dtype=dtype)
+    return led(0, y, axis) if include_initial else y
+
+
+def the_axis(name: str, axis: int | None, x: Node) -> int:
+    """The axis to run along; a vector's need not be named."""
+    if axis is None and x.rank != 1:
+        raise ArgumentError(f"{name}: x {x.shape} has several axes. Name one, as in axis=-1.")
+    return one_axis(name, 0 if axis is None else axis, x.rank)
+
+
+def led(start: int, x: Node, axis: int) -> Node:
+    """x with one constant more at the beginning of an axis."""
+    low = tuple(int(k == axis) for k in range(x.rank))
+    return pad(x, low, (0,) * x.rank, start)
 
 
 def cumprod_gradient(g: Node, y: Node, x: Node, axis: int, **_) -> Node:
@@ -61,20 +109,29 @@ def shifted(x: Node, axis: int, by: int, fill: float) -> Node:
     return slice_(pad(x, low, high, fill), bounds)
 
 
-@op(
-    reference=lambda x, axis: np.cumprod(x, axis),
-    gradient=cumprod_gradient,
-    aliases=("cumulative_prod",),
-)
+@op(reference=lambda x, axis: np.cumprod(x, axis), gradient=cumprod_gradient)
 def cumprod(x: Node, axis: int, *, dtype: object = None) -> Node:
     """The product of everything up to each element.
 
     Shapes: x (...) -> (...)
     """
-    axis = one_axis("cumprod", axis, x.rank)
-    kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))
-    x = x if x.dtype.is_floating_point else cast(x, kind)
-    return scan("mul", x, axis, kind) if x.rank else cast(x, kind)
+    return accumulated("cumprod", "mul", x, axis, dtype)
+
+
+@op(
+    inline=True,
+    reference=lambda x, *rest, **named: np_cumulative(np.cumprod, 1, x, *rest, **named),
+)
+def cumulative_prod(
+    x: Node, axis: int | None = None, *, dtype: object = None, include_initial: bool = False
+) -> Node:
+    """The product of everything up to each element; include_initial puts the empty one first.
+
+    Shapes: x (...) -> (?)
+    """
+    axis = the_axis("cumulative_prod", axis, x)
+    y = cumprod(x, axis, dtype=dtype)
+    return led(1, y, axis) if include_initial else y
 
 
 def running(name: str, monoid: str, x: Node, axis: int) -> tuple[Node, Node]:
@@ -120,16 +177,32 @@ def logcumsumexp(x: Node, axis: int) -> Node:
     return cast(total, kind)
 
 
-@op(inline=True, reference=lambda x, n=1, axis=-1: np.diff(x, n, axis))
-def diff(x: Node, n: int = 1, axis: int = -1) -> Node:
-    """Each element minus the one before it, n times.
+def np_diff(x, n=1, axis=-1, prepend=None, append=None):
+    """Differences by numpy."""
+    return np.diff(
+        np.concatenate([v for v in (prepend, x, append) if v is not None], axis), n, axis
+    )
+
+
+@op(inline=True, reference=np_diff)
+def diff(
+    x: Node,
+    n: int = 1,
+    axis: int = -1,
+    prepend: Node | None = None,
+    append: Node | None = None,
+) -> Node:
+    """Each element minus the one before it, n times; more elements may be put at the ends first.
 
     Shapes: x (...) -> (?)
     """
     axis = one_axis("diff", axis, x.rank)
+    if prepend is not None or append is not None:
+        x = cat([v for v in (prepend, x, append) if v is not None], axis)
     for _ in range(n):
         ends = [(0, m, 1) for m in x.shape]
         later, earlier = list(ends), list(ends)
-        later[axis], earlier[axis] = (1, x.shape[axis], 1), (0, x.shape[axis] - 1, 1)
+        last = max(x.shape[axis] - 1, 0)
+        later[axis], earlier[axis] = (min(1, last), x.shape[axis], 1), (0, last, 1)
         x = elementwise("sub", slice_(x, tuple(later)), slice_(x, tuple(earlier)))
     return x

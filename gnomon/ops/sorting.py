@@ -12,6 +12,7 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops.arguments import floats_only, one_axis
+from gnomon.ops.elementwise import Operand
 from gnomon.ops.lookup_primitives import gather, sort_positions
 from gnomon.ops.primitives import reshape, unsqueeze
 from gnomon.ops.reductions import fold, pick, zero_of
@@ -219,11 +220,16 @@ def searchsorted(
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
+    sorter: Node | None = None,
 ) -> Node:
     """How many elements of a sorted row stand before each value; on the right, equals too.
 
     Shapes: sorted_sequence (..., n), values (..., m) -> (..., m)
+
+    sorter: positions that put a row in order which is not.
     """
+    if sorter is not None:
+        sorted_sequence = fetched(sorted_sequence, sorter, sorted_sequence.rank - 1)
     if not isinstance(values, Node):
         values = constant(sorted_sequence.arena, values, sorted_sequence.dtype)
     row = "le" if right or side == "right" else "lt"
@@ -251,12 +257,13 @@ def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool
 
 
 @op(reference=lambda x, y, invert=False: np.isin(x, y, invert=invert))
-def isin(x: Node, y: Node, *, invert: bool = False) -> Node:
+def isin(x: Operand, y: Operand, *, invert: bool = False) -> Node:
     """Whether each element of x is among those of y.
 
     Shapes: x (...), y (?) -> (...)
     """
-    lone = reshape(x, (*x.shape, 1))
-    among = reshape(y, (1,) * x.rank + (y.size,))
-    found = fold("or", elementwise("eq", lone, among), (x.rank,), False)
+    rank = x.rank if isinstance(x, Node) else 0
+    lone = reshape(x, (*x.shape, 1)) if isinstance(x, Node) else x
+    among = reshape(y, (1,) * rank + (y.size,)) if isinstance(y, Node) else y
+    found = fold("or", elementwise("eq", lone, among), (rank,), False)
     return elementwise("not", found) if invert else found

@@ -6,6 +6,7 @@ Variances take two passes: the mean first, then the squares of what is left.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import Axes, floating, floats_only, kept_sizes, many_axes, wide
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.reductions import fold, mean_of, np_axis
-from gnomon.ops.registry import op
+from gnomon.ops.registry import Op, op
 from gnomon.ops.scalars import where
 
 Correction = int | float
@@ -50,89 +51,71 @@ def np_var(x, axis=None, unbiased=None, keepdims=False, *, correction=None):
     return np.var(x, np_axis(axis), ddof=ddof, keepdims=keepdims)
 
 
-@op(reference=np_var)
-def var(
-    x: Node,
-    axis: Axes | bool = None,
-    unbiased: bool | None = None,
-    keepdims: bool = False,
-    *,
-    correction: Correction | None = None,
-) -> Node:
-    """The mean square distance from the mean; the count is lowered by the correction, 1 by default.
+def of_variance(
+    name: str, sentence: str, results: str, finish: Callable, reference: Callable
+) -> Op:
+    """An operation on the variance and the mean over axes."""
 
-    Shapes: x (...) -> (?)
-    """
-    floats_only("var", x)
-    axis, correction = asked(axis, unbiased, correction)
-    axes = many_axes("var", axis, x.rank)
-    return cast(moments(x, axes, correction, keepdims)[1], x.dtype)
+    def function(
+        x: Node,
+        axis: Axes | bool = None,
+        unbiased: bool | None = None,
+        keepdims: bool = False,
+        *,
+        correction: Correction | None = None,
+    ) -> Node | tuple[Node, Node]:
+        floats_only(name, x)
+        axis, correction = asked(axis, unbiased, correction)
+        middle, variance = moments(x, many_axes(name, axis, x.rank), correction, keepdims)
+        return finish(variance, middle, x.dtype)
 
-
-@op(reference=lambda x, *rest, **named: np.sqrt(np_var(x, *rest, **named)))
-def std(
-    x: Node,
-    axis: Axes | bool = None,
-    unbiased: bool | None = None,
-    keepdims: bool = False,
-    *,
-    correction: Correction | None = None,
-) -> Node:
-    """The square root of the variance.
-
-    Shapes: x (...) -> (?)
-    """
-    floats_only("std", x)
-    axis, correction = asked(axis, unbiased, correction)
-    variance = moments(x, many_axes("std", axis, x.rank), correction, keepdims)[1]
-    return cast(elementwise("sqrt", variance), x.dtype)
+    function.__name__ = name
+    function.__doc__ = f"{sentence}\n\nShapes: x (...) -> {results}"
+    function.__module__ = __name__
+    return op(function, reference=reference)
 
 
-@op(
-    reference=lambda x, *rest, **named: (
-        np_var(x, *rest, **named),
-        np.mean(x, *map(np_axis, rest[:1])),
-    )
+def deviation(variance: Node) -> Node:
+    """The square root of a variance."""
+    return elementwise("sqrt", variance)
+
+
+def np_mean_like(x, axis=None, *_, keepdims=False, **__):
+    """The mean that goes with a variance, by numpy."""
+    return np.mean(x, None if isinstance(axis, bool) else np_axis(axis), keepdims=keepdims)
+
+
+var = of_variance(
+    "var",
+    "The mean square distance from the mean; the count is lowered by the correction, 1 by default.",
+    "(?)",
+    lambda variance, middle, kind: cast(variance, kind),
+    np_var,
 )
-def var_mean(
-    x: Node,
-    axis: Axes | bool = None,
-    unbiased: bool | None = None,
-    keepdims: bool = False,
-    *,
-    correction: Correction | None = None,
-) -> tuple[Node, Node]:
-    """The variance and the mean.
-
-    Shapes: x (...) -> (?), (?)
-    """
-    floats_only("var_mean", x)
-    axis, correction = asked(axis, unbiased, correction)
-    axes = many_axes("var_mean", axis, x.rank)
-    middle, variance = moments(x, axes, correction, keepdims)
-    return cast(variance, x.dtype), cast(middle, x.dtype)
-
-
-@op(
-    reference=lambda x, *rest, **named: (
+std = of_variance(
+    "std",
+    "The square root of the variance.",
+    "(?)",
+    lambda variance, middle, kind: cast(deviation(variance), kind),
+    lambda x, *rest, **named: np.sqrt(np_var(x, *rest, **named)),
+)
+var_mean = of_variance(
+    "var_mean",
+    "The variance and the mean.",
+    "(?), (?)",
+    lambda variance, middle, kind: (cast(variance, kind), cast(middle, kind)),
+    lambda x, *rest, **named: (np_var(x, *rest, **named), np_mean_like(x, *rest, **named)),
+)
+std_mean = of_variance(
+    "std_mean",
+    "The square root of the variance, and the mean.",
+    "(?), (?)",
+    lambda variance, middle, kind: (cast(deviation(variance), kind), cast(middle, kind)),
+    lambda x, *rest, **named: (
         np.sqrt(np_var(x, *rest, **named)),
-        np.mean(x, *map(np_axis, rest[:1])),
-    )
+        np_mean_like(x, *rest, **named),
+    ),
 )
-def std_mean(
-    x: Node,
-    axis: Axes | bool = None,
-    unbiased: bool | None = None,
-    keepdims: bool = False,
-    *,
-    correction: Correction | None = None,
-) -> tuple[Node, Node]:
-    """The square root of the variance, and the mean.
-
-    Shapes: x (...) -> (?), (?)
-    """
-    variance, middle = var_mean(x, axis, unbiased, keepdims, correction=correction)
-    return elementwise("sqrt", variance), middle
 
 
 # norms

@@ -170,8 +170,9 @@ def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
 
 @method
 def astype(self: Tensor, dtype: object, /, *, copy: bool = True, device: object = None) -> Tensor:
-    """The tensor in another dtype."""
-    return self.to(dtype_of(dtype))
+    """The tensor in another dtype, in memory of its own unless copy says otherwise."""
+    check_device(device)
+    return self.to(dtype_of(dtype), copy=copy)
 
 
 @method
@@ -241,12 +242,6 @@ def cuda(self: Tensor, *_: object, **__: object) -> Tensor:
 
 
 # shapes
-
-
-@method
-def size(self: Tensor, dim: int | None = None) -> Any:
-    """The shape, or the size of one axis."""
-    return self.shape if dim is None else self.shape[dim]
 
 
 @method

@@ -6,7 +6,8 @@ draws is the same program every time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,19 @@ def asarray(obj: Any, *, dtype: object = None, device: object = None, copy: bool
     """A tensor of these values; copy says whether it must be, or must not be, a copy."""
     if copy:
         return tensor(obj, dtype, device)
+    if copy is False:
+        refuse_copy(obj, None if dtype is None else dtype_of(dtype))
     return as_tensor(obj, dtype, device)
+
+
+def refuse_copy(obj: Any, dtype: DType | None) -> None:
+    """Refuse what has no memory to share, or whose elements would have to change."""
+    found = dtype_of(obj.dtype) if isinstance(obj, (Tensor, np.ndarray)) else None
+    if found is None or dtype not in (None, found):
+        raise ArgumentError(
+            f"asarray: a {type(obj).__name__} cannot become this tensor without a copy. "
+            "Leave out copy=False."
+        )
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -133,8 +146,24 @@ def filled(shape: Sequence[int], value: Any, dtype: object, requires_grad: bool)
     return finished(wrap(node), requires_grad)
 
 
+def also(**words: str) -> Callable:
+    """A decorator: PyTorch's words for a function's arguments are understood too."""
+
+    def declare(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def understood(*args: Any, **kwargs: Any) -> Tensor:
+            for word in words.keys() & kwargs.keys():
+                kwargs[words[word]] = kwargs.pop(word)
+            return function(*args, **kwargs)
+
+        return understood
+
+    return declare
+
+
+@also(size="shape")
 def full(
-    size: int | Sequence[int],
+    shape: int | Sequence[int],
     fill_value: Any,
     *,
     dtype: object = None,
@@ -147,49 +176,46 @@ def full(
         fill_value = fill_value.item()
     kinds = {bool: bool_, int: int64}
     found = dtype or kinds.get(type(fill_value)) or get_default_dtype()
-    return filled(shape_of((size,)), fill_value, found, requires_grad)
+    return filled(shape_of((shape,)), fill_value, found, requires_grad)
 
 
-def zeros(
-    *size: Any, dtype: object = None, device: object = None, requires_grad: bool = False, **kw: Any
-) -> Tensor:
-    """A tensor of zeros."""
-    check_device(device)
-    return filled(sizes_from(size, kw), 0, dtype or get_default_dtype(), requires_grad)
+def constant(name: str, value: int, sentence: str) -> Callable[..., Tensor]:
+    """A creation function of a shape, written as one sequence or as several numbers."""
+
+    @also(size="shape")
+    def make(
+        shape: Any = (),
+        *more: int,
+        dtype: object = None,
+        device: object = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        check_device(device)
+        return filled(shape_of((shape, *more)), value, dtype or get_default_dtype(), requires_grad)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = sentence
+    return make
 
 
-def ones(
-    *size: Any, dtype: object = None, device: object = None, requires_grad: bool = False, **kw: Any
-) -> Tensor:
-    """A tensor of ones."""
-    check_device(device)
-    return filled(sizes_from(size, kw), 1, dtype or get_default_dtype(), requires_grad)
+zeros = constant("zeros", 0, "A tensor of zeros.")
+ones = constant("ones", 1, "A tensor of ones.")
+empty = constant("empty", 0, "A tensor whose values do not matter: zeros.")
 
 
-def sizes_from(size: tuple, named: dict) -> tuple[int, ...]:
-    """A shape, given by position or as size= or shape=."""
-    for word in ("size", "shape"):
-        if word in named:
-            return shape_of((named[word],))
-    return shape_of(size)
-
-
-empty = zeros
-
-
+@also(end="stop")
 def arange(
-    start: float,
+    start: float = 0,
     stop: float | None = None,
     step: float = 1,
     *,
     dtype: object = None,
     device: object = None,
     requires_grad: bool = False,
-    end: float | None = None,
 ) -> Tensor:
     """Numbers from start to before stop, step apart."""
     check_device(device)
-    stop = end if stop is None else stop
     start, stop, step = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, step))
     start, stop = (0, start) if stop is None else (start, stop)
     if dtype is None:
@@ -199,28 +225,29 @@ def arange(
     return finished(wrap(node), requires_grad)
 
 
+@also(end="stop", steps="num")
 def linspace(
     start: float,
-    stop: float | None = None,
-    num: int | None = None,
+    stop: float,
+    num: int,
     *,
-    steps: int | None = None,
-    end: float | None = None,
+    endpoint: bool = True,
     dtype: object = None,
     device: object = None,
 ) -> Tensor:
-    """Numbers at equal distances, both ends included."""
+    """Numbers at equal distances, both ends included unless endpoint says otherwise."""
     check_device(device)
-    count = steps if num is None else num
-    stop = end if stop is None else stop
+    start, stop = (v.item() if isinstance(v, Tensor) else v for v in (start, stop))
     found = dtype_of(dtype) if dtype is not None else get_default_dtype()
-    return wrap(nodes.linspace(state.arena, start, stop, count, found))
+    return wrap(nodes.linspace(state.arena, start, stop, num, found, endpoint=endpoint))
 
 
-def eye(n: int, m: int | None = None, *, dtype: object = None, device: object = None) -> Tensor:
-    """Ones on the diagonal."""
+def eye(
+    n: int, m: int | None = None, *, k: int = 0, dtype: object = None, device: object = None
+) -> Tensor:
+    """Ones on the k-th diagonal."""
     check_device(device)
-    return wrap(nodes.eye(state.arena, n, m, dtype=dtype_of(dtype or get_default_dtype())))
+    return wrap(nodes.eye(state.arena, n, m, k=k, dtype=dtype_of(dtype or get_default_dtype())))
 
 
 def like(name: str, value: Any):

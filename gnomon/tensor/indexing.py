@@ -149,10 +149,10 @@ def array_of(tensor: Tensor) -> np.ndarray:
 def bound_of(item: slice, size: int) -> tuple[int, int, int]:
     """A slice as start, stop, step within an axis."""
     found = [v if v is None else v.__index__() for v in (item.start, item.stop, item.step)]
+    if found[2] == 0:
+        raise ArgumentError("index: a slice's step must not be 0.")
     start, stop, step = slice(*found).indices(size)
-    if step <= 0:
-        raise ArgumentError("index: slice step must be positive: use flip() to turn an axis.")
-    return (start, max(stop, start), step)
+    return (start, max(stop, start) if step > 0 else min(stop, start), step)
 
 
 def one_place(item: int, size: int, axis: int) -> tuple[int, int, int]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from gnomon import dtypes
 from gnomon.dtypes import DType, dtype_of, promote, weak
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, DtypeError
+from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.tensor import Tensor
 
 
@@ -118,7 +119,10 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     (True, False)
     """
     start, end = kind_of(from_), dtype_of(to)
-    return promote(start, end) is end
+    try:
+        return promote(start, end) is end
+    except DtypeError:
+        return False
 
 
 def is_tensor(obj: object) -> bool:
@@ -141,7 +145,7 @@ class Namespace:
 
     def capabilities(self) -> dict[str, Any]:
         """What this library can do that others may not."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 24}
 
     def default_device(self) -> str:
         """Where new tensors are."""
@@ -154,7 +158,7 @@ class Namespace:
     def default_dtypes(self, *, device: object = None) -> dict[str, DType]:
         """The dtypes of new tensors."""
         whole = dtypes.int64
-        return {"real floating": dtypes.float32, "integral": whole, "indexing": whole}
+        return {"real floating": get_default_dtype(), "integral": whole, "indexing": whole}
 
     def dtypes(self, *, device: object = None, kind: Any = None) -> dict[str, DType]:
         """The dtypes there are, by name."""

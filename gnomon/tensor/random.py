@@ -15,7 +15,7 @@ import numpy as np
 from gnomon.dtypes import float64, int64
 from gnomon.errors import ArgumentError, DtypeError
 from gnomon.ops.registry import OPS
-from gnomon.tensor.creation import finished, get_default_dtype, shape_of, sizes_from
+from gnomon.tensor.creation import finished, get_default_dtype, shape_of
 from gnomon.tensor.device import check_device
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.state import state
@@ -119,7 +119,7 @@ def drawn(name: str, size: tuple, generator: Generator | None, options: dict) ->
     """A draw with creation's options."""
     check_device(options.pop("device", None))
     requires = options.pop("requires_grad", False)
-    shape = sizes_from(size, options)
+    shape = shape_of((options["size"],) if "size" in options else size)
     made = draw(name, (shape,), generator, dtype=floats(options.pop("dtype", None)))
     return finished(made, requires)
 

@@ -63,7 +63,7 @@ def unique(
 ) -> Any:
     """The distinct elements, in order; and where each one went, and how often it occurs."""
     values, inverse, counts = np.unique(
-        array_of(self), return_inverse=True, return_counts=True, axis=dim
+        array_of(self), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
     shape = self.shape if dim is None else inverse.shape
     made = [from_array(values)]
@@ -84,7 +84,11 @@ class Unique(NamedTuple):
 def unique_all(x: Tensor) -> Unique:
     """The distinct values, where each stood first, where elements went, and how many there are."""
     found = np.unique(
-        array_of(x).reshape(-1), return_index=True, return_inverse=True, return_counts=True
+        array_of(x).reshape(-1),
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+        equal_nan=False,
     )
     values, first, inverse, counts = (from_array(np.asarray(part)) for part in found)
     return Unique(values, first, inverse.reshape(tuple(x.shape)), counts)

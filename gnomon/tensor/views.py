@@ -10,7 +10,7 @@ from gnomon.dtypes import bool_
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import constant
-from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.primitives import expand, flip, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import pad, permute
 
@@ -23,9 +23,7 @@ def chain_between(result: Node, start: Node) -> Chain | None:
     """The view steps from start to result; None when there is more between them than views."""
     steps = []
     while result is not start:
-        if result.op not in STEPS or any(
-            step < 0 for _, _, step in result.params.get("bounds", ())
-        ):
+        if result.op not in STEPS:
             return None
         steps.append((result.op, result.params))
         (result,) = result.inputs
@@ -64,7 +62,11 @@ def put_back(old: Node, op: str, params: dict, new: Node) -> Node:
 
 
 def put_slice(old: Node, bounds: tuple[tuple[int, int, int], ...], new: Node) -> Node:
-    """old, with new at the places of a slice; steps are positive."""
+    """old, with new at the places of a slice."""
+    backwards = [axis for axis, (_, _, step) in enumerate(bounds) if step < 0]
+    for axis in backwards:
+        new = flip(new, axis)
+    bounds = tuple(map(ascending, bounds))
     low = tuple(start for start, _, _ in bounds)
     between = tuple(step - 1 for _, _, step in bounds)
     reach = [max((n - 1) * step + 1, 0) for n, (_, _, step) in zip(new.shape, bounds, strict=True)]
@@ -75,3 +77,14 @@ def put_slice(old: Node, bounds: tuple[tuple[int, int, int], ...], new: Node) ->
         return new
     here = expand(constant(old.arena, True, bool_), new.shape)
     return where(pad(here, low, high, False, between), pad(new, low, high, 0, between), old)
+
+
+def ascending(bound: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The same places of a slice from the lowest up.
+
+    >>> ascending((4, -1, -2)), ascending((0, 4, 3))
+    ((0, 5, 2), (0, 4, 3))
+    """
+    start, stop, step = bound
+    places = range(start, stop, step)
+    return bound if step > 0 or not places else (places[-1], start + 1, -step)

@@ -159,6 +159,7 @@ add("prelu", distinct(5), between(0.1, 0.4, 1))
 add("glu", normal(2, 6))
 plain("logaddexp hypot", *BOTH)
 add("hypot", np.array([1e30, 0.0]), np.array([1e30, 0.0]), _gradient=False)
+add("hypot", np.array([np.inf, -np.inf, 1]), np.array([-np.inf, np.nan, np.inf]), _gradient=False)
 add("xlogy", np.array([0.0, 1.5, 2]), between(0.5, 2, 3))
 add("lerp", normal(3), normal(2, 3), 0.3)
 add("lerp", normal(3), normal(3), between(0, 1, 3))
@@ -194,6 +195,11 @@ plain("cumsum cumprod cummax cummin logcumsumexp", distinct(3, 5) * 0.3, 1)
 plain("cumsum cumprod cummax", integers(-2, 3, 4), 0)
 add("cumprod", np.array([2.0, 3, 0, 4, 0, 5]), 0)
 add("diff", normal(3, 5), 2, 1)
+add("diff", normal(3, 5), 1, 1, normal(3, 1), normal(3, 2))
+add("cumulative_sum", normal(3, 5), 1)
+add("cumulative_sum", normal(5), include_initial=True)
+add("cumulative_prod", normal(3, 5), 0)
+add("cumulative_prod", normal(3, 5), axis=-1, include_initial=True)
 add("pick", normal(2, 3, 4), integers(0, 3, 2, 4), 1)
 
 # order
@@ -212,6 +218,11 @@ add("searchsorted", np.array([0.0, 1, 2.5]), np.array([[0.5, 1], [3, -1]]), righ
 add("searchsorted", np.sort(normal(2, 4)), normal(2, 3), _reference=False)
 add("bucketize", normal(2, 3), np.array([0.0, 1, 2.5]))
 add("isin", integers(0, 9, 2, 6), integers(0, 9, 3))
+add("isin", integers(0, 3, 2, 6), 1, invert=True)
+add("isin", 1, integers(0, 3, 6))
+add(
+    "searchsorted", np.array([2.5, 0.0, 1]), normal(4), sorter=np.array([1, 2, 0]), _reference=False
+)
 
 # views
 add("reshape", normal(2, 6), (3, -1))

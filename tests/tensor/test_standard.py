@@ -1,0 +1,100 @@
+"""Names that the array API standard and PyTorch both have, and mean differently."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.errors import ArgumentError, ShapeError
+
+X = np.array([[3.0, 0.0, 1.0], [0.0, 2.0, 5.0]])
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_a_variance_is_the_standards_until_a_word_is_pytorchs(name: str):
+    function, x = getattr(gn, name), gn.from_numpy(X)
+    biased, unbiased = (getattr(np, name)(X, 1, ddof=d) for d in (0, 1))
+
+    np.testing.assert_allclose(function(x).numpy(), getattr(np, name)(X))
+    np.testing.assert_allclose(function(x, axis=1).numpy(), biased)
+    np.testing.assert_allclose(function(x, dim=1).numpy(), unbiased)
+    np.testing.assert_allclose(function(x, 1).numpy(), unbiased)
+    np.testing.assert_allclose(getattr(x, name)(axis=1).numpy(), unbiased)
+
+
+def test_sorted_values_are_a_tensor_that_unpacks_into_a_pair():
+    x = gn.from_numpy(X)
+    values, indices = found = gn.sort(x, descending=True)
+
+    assert (found + 1).tolist() == (values + 1).tolist() == [[4, 2, 1], [6, 3, 1]]
+    assert found.indices.tolist() == indices.tolist() == [[0, 2, 1], [2, 1, 0]]
+    assert gn.sort(x, axis=0)[0].tolist() == [0, 0, 1]
+    assert gn.sort(x, dim=0)[0].tolist() == [[0, 0, 1], [3, 2, 5]]
+
+
+def test_places_are_given_by_axis_or_by_row():
+    x = gn.from_numpy(X)
+    rows, columns = gn.nonzero(x)
+
+    assert rows.tolist() == [0, 0, 1, 1]
+    assert columns.tolist() == [0, 2, 1, 2]
+    assert gn.nonzero(x, as_tuple=False).tolist() == x.nonzero().tolist() == np.argwhere(X).tolist()
+    with pytest.raises(AttributeError, match=r"Use x\.nonzero\(\)"):
+        gn.nonzero(x).squeeze(1)
+
+
+def test_the_function_squeezes_only_axes_of_size_1():
+    x = gn.ones(1, 3, 1)
+
+    assert gn.squeeze(x, 0).shape == (3, 1)
+    assert gn.squeeze(x, dim=1).shape == x.squeeze(1).shape == (1, 3, 1)
+    assert gn.squeeze(x).shape == (3,)
+    with pytest.raises(ShapeError, match=r"squeeze: axes \[1\] of \(1, 3, 1\)"):
+        gn.squeeze(x, 1)
+
+
+def test_size_is_a_number_that_can_be_called():
+    x = gn.ones(2, 3)
+
+    assert x.size == 6
+    assert x.size() == (2, 3)
+    assert (x.size(0), x.size(dim=-1)) == (2, 3)
+
+
+def test_copies_are_made_where_they_are_asked_for():
+    x = gn.arange(4)
+    shown, own, cast = (
+        gn.reshape(x, (2, 2)),
+        gn.reshape(x, (2, 2), copy=True),
+        gn.astype(x, x.dtype),
+    )
+
+    x[0] = 7
+
+    assert (shown[0, 0].item(), own[0, 0].item(), cast[0].item()) == (7, 0, 0)
+    assert gn.astype(x, gn.int64, copy=False) is x
+    with pytest.raises(ArgumentError, match="asarray: a list cannot"):
+        gn.asarray([1], copy=False)
+
+
+def test_elements_are_repeated_as_often_as_a_tensor_says():
+    x, times = gn.tensor([[1, 2], [3, 4]]), gn.tensor([0, 2])
+
+    assert gn.repeat(x, times, axis=1).tolist() == [[2, 2], [4, 4]]
+    assert gn.repeat_interleave(x, times, dim=0).tolist() == [[3, 4], [3, 4]]
+    assert x.repeat_interleave(gn.tensor([2]), 0).shape == (4, 2)
+    assert gn.repeat_interleave(times).tolist() == [1, 1]
+    assert gn.repeat_interleave(input=x, repeats=2).tolist() == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_shapes_are_broadcast_without_tensors():
+    assert gn.broadcast_shapes((2, 1), (3,), 1) == (2, 3)
+
+
+def test_a_version_of_the_standard_that_is_not_known_is_refused():
+    x = gn.ones(1)
+
+    assert x.__array_namespace__(api_version="2024.12") is gn
+    with pytest.raises(ArgumentError, match=r"no version '1999\.1'"):
+        x.__array_namespace__(api_version="1999.1")
