@@ -38,6 +38,7 @@ from gnomon.tensor import autograd
 from gnomon.tensor import copies as _copies
 from gnomon.tensor import einops as _einops
 from gnomon.tensor import hooks as _hooks
+from gnomon.tensor import show as _show
 from gnomon.tensor.autocast import autocast
 from gnomon.tensor.autograd import (
     enable_grad,
@@ -115,7 +116,6 @@ from gnomon.tensor.selection import (
     unique_values,
     where,
 )
-from gnomon.tensor.show import *  # noqa: F403 - attaches how tensors are written
 from gnomon.tensor.standard import astype, broadcast_shapes, nonzero
 from gnomon.tensor.tensor import Size, Tensor
 
@@ -193,6 +193,6 @@ __all__ = sorted(
     name
     for name, value in (globals() | _HOME).items()
     if not name.startswith("_")
-    and name not in ("Any", "FUNCTIONS", "annotations")
+    and name not in ("Any", "FUNCTIONS", "ModuleType", "annotations")
     and not isinstance(value, ModuleType)
 )

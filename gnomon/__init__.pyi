@@ -1,0 +1,829 @@
+"""What gnomon offers; written by tools/stubs.py."""
+
+import builtins
+from collections.abc import Sequence
+from gnomon.dtypes import DType
+from gnomon.tensor.control import Absent
+from gnomon.tensor.functions import Values
+from gnomon.tensor.tensor import Tensor
+from types import SimpleNamespace
+from typing import Any
+_bool = builtins.bool
+_float = builtins.float
+_int = builtins.int
+_type = builtins.type
+from gnomon.tensor.random import Generator as Generator
+from gnomon.tensor.tensor import Size as Size
+from gnomon.tensor.tensor import Tensor as Tensor
+from gnomon.tensor.limits import __array_namespace_info__ as __array_namespace_info__
+def abs(x: Tensor) -> Tensor:
+    """|x|."""
+def absolute(x: Tensor) -> Tensor:
+    """|x|."""
+from gnomon.tensor.accumulate import accumulate as accumulate
+def acos(x: Tensor) -> Tensor:
+    """The angle of a cosine."""
+def acosh(x: Tensor) -> Tensor:
+    """The inverse of cosh."""
+def adaptive_avg_pool(x: Tensor, sizes: Sequence[_int]) -> Tensor:
+    """The mean of bins that cut the last axes into so many parts."""
+def adaptive_avg_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """avg over bins that cut each of the last 1 axes evenly."""
+def adaptive_avg_pool2d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """avg over bins that cut each of the last 2 axes evenly."""
+def adaptive_avg_pool3d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """avg over bins that cut each of the last 3 axes evenly."""
+def adaptive_max_pool(x: Tensor, sizes: Sequence[_int]) -> Tensor:
+    """The largest of bins that cut the last axes into so many parts."""
+def adaptive_max_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """max over bins that cut each of the last 1 axes evenly."""
+def adaptive_max_pool2d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """max over bins that cut each of the last 2 axes evenly."""
+def adaptive_max_pool3d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """max over bins that cut each of the last 3 axes evenly."""
+def add(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x + alpha · y."""
+def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
+    """x + value · tensor1 / tensor2."""
+def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
+    """x + value · tensor1 · tensor2."""
+def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+    """beta · x + alpha · (mat1 @ mat2)."""
+def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+    """beta · x + alpha · (mat @ vec)."""
+def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+    """beta · x + alpha · outer(vec1, vec2)."""
+def adjoint(x: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+def all(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """Whether every element over axes differs from 0."""
+from gnomon.tensor.selection import allclose as allclose
+def amax(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The largest over axes; NaN wins. Equals share the gradient."""
+def amin(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The smallest over axes; NaN wins. Equals share the gradient."""
+def aminmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+    """The smallest and the largest over an axis, or of all."""
+def any(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """Whether an element over axes differs from 0."""
+from gnomon.tensor.creation import arange as arange
+def arccos(x: Tensor) -> Tensor:
+    """The angle of a cosine."""
+def arccosh(x: Tensor) -> Tensor:
+    """The inverse of cosh."""
+def arcsin(x: Tensor) -> Tensor:
+    """The angle of a sine."""
+def arcsinh(x: Tensor) -> Tensor:
+    """The inverse of sinh."""
+def arctan(x: Tensor) -> Tensor:
+    """The angle of a tangent."""
+def arctan2(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
+def arctanh(x: Tensor) -> Tensor:
+    """The inverse of tanh."""
+from gnomon.tensor.control import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+def argmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    """Where the largest stands, the first of equals; NaN is largest. No axis: in x laid flat."""
+def argmin(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    """Where the smallest stands, the first of equals; NaN is smallest. No axis: in x laid flat."""
+def argsort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
+    """Positions that put an axis in order; equals keep theirs."""
+from gnomon.tensor.selection import argwhere as argwhere
+from gnomon.tensor.creation import as_tensor as as_tensor
+from gnomon.tensor.creation import asarray as asarray
+def asin(x: Tensor) -> Tensor:
+    """The angle of a sine."""
+def asinh(x: Tensor) -> Tensor:
+    """The inverse of sinh."""
+from gnomon.tensor.standard import astype as astype
+def atan(x: Tensor) -> Tensor:
+    """The angle of a tangent."""
+def atan2(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
+def atanh(x: Tensor) -> Tensor:
+    """The inverse of tanh."""
+def attention(q: Tensor, k: Tensor, v: Tensor, *, causal: _bool = ..., scale: _float | None = ..., mask: Tensor | None = ...) -> Tensor:
+    """Mix the rows of v by how well each query matches each key."""
+def attention_forward(q: Tensor, k: Tensor, v: Tensor, *, causal: _bool, scale: _float) -> tuple[Tensor, Tensor]:
+    """Attention, and log(sum(exp(scores))) of each query, which its gradient reads."""
+from gnomon.tensor.autocast import autocast as autocast
+def avg_pool(x: Tensor, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], counted: tuple[tuple[_int, _int], ...], divisor: _int | None = ...) -> Tensor:
+    """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements."""
+def avg_pool1d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+    """The mean of every window over the last 1 axes."""
+def avg_pool2d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+    """The mean of every window over the last 2 axes."""
+def avg_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+    """The mean of every window over the last 3 axes."""
+backends: SimpleNamespace
+def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+    """beta · x + alpha · (batch1 @ batch2)."""
+def batch_norm(x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+    """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved."""
+def batch_norm_training(x: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> tuple[Tensor, Tensor, Tensor]:
+    """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased."""
+from gnomon.tensor.random import bernoulli as bernoulli
+bfloat16: DType
+def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
+    """x · weight · y for every output, plus the bias."""
+def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
+    """−log of the chance that x gives to a yes-or-no answer."""
+def binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
+    """binary_cross_entropy of sigmoid(x), without its overflow."""
+from gnomon.tensor.selection import bincount as bincount
+def bitwise_and(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The bits set in both."""
+def bitwise_invert(x: Tensor) -> Tensor:
+    """The other bits."""
+def bitwise_left_shift(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x · 2^y, wrapping."""
+def bitwise_not(x: Tensor) -> Tensor:
+    """The other bits."""
+def bitwise_or(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The bits set in one."""
+def bitwise_right_shift(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x / 2^y rounded down."""
+def bitwise_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The bits set in exactly one."""
+def bmm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The products of two batches of matrices."""
+bool: DType
+def broadcast_arrays(*xs: Tensor) -> tuple[Tensor, ...]:
+    """All of them in the shape that they share when broadcast."""
+from gnomon.tensor.standard import broadcast_shapes as broadcast_shapes
+def broadcast_tensors(*xs: Tensor) -> tuple[Tensor, ...]:
+    """All of them in the shape that they share when broadcast."""
+def broadcast_to(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
+    """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
+def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
+    """The number of the interval between boundaries in which each element lies."""
+from gnomon.tensor.limits import can_cast as can_cast
+def cat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
+    """Tensors one after the other along an axis; None lays them flat first."""
+def cdist(x: Tensor, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
+    """The p-norm of every row of x minus every row of y."""
+def ceil(x: Tensor) -> Tensor:
+    """The nearest whole number above."""
+def celu(x: Tensor, alpha: _float = ...) -> Tensor:
+    """elu whose slope is continuous for every alpha."""
+def chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+    """At most so many parts, all equal but perhaps the last."""
+def clamp(x: Tensor, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
+    """x, but at least min and at most max, where these are given."""
+def clamp_max(x: Tensor, max: Tensor | _bool | _int | _float) -> Tensor:
+    """x, but at most max."""
+def clamp_min(x: Tensor, min: Tensor | _bool | _int | _float) -> Tensor:
+    """x, but at least min."""
+def clip(x: Tensor, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
+    """x, but at least min and at most max, where these are given."""
+from gnomon.tensor.creation import clone as clone
+def col2im(x: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
+    """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
+def column_stack(xs: Sequence[Tensor]) -> Tensor:
+    """Tensors side by side along axis 1, vectors as columns."""
+from gnomon.jit import compile as compile
+def concat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
+    """Tensors one after the other along an axis; None lays them flat first."""
+def concatenate(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
+    """Tensors one after the other along an axis; None lays them flat first."""
+from gnomon.tensor.flow import cond as cond
+contiguous_format: str
+def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
+    """A kernel slid over 1 axes of x: sums over channels and kernel."""
+def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
+    """A kernel slid over 2 axes of x: sums over channels and kernel."""
+def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
+    """A kernel slid over 3 axes of x: sums over channels and kernel."""
+def conv_transpose1d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
+    """The transpose of a convolution over 1 axes."""
+def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
+    """The transpose of a convolution over 2 axes."""
+def conv_transpose3d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
+    """The transpose of a convolution over 3 axes."""
+def convolution(x: Tensor, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
+    """A kernel slid over x: sums of products over channels and kernel at every place."""
+def copysign(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """|x| with y's sign."""
+def cos(x: Tensor) -> Tensor:
+    """The cosine of an angle in radians."""
+def cosh(x: Tensor) -> Tensor:
+    """The hyperbolic cosine."""
+def cosine_embedding_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
+    """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1."""
+def cosine_similarity(x: Tensor, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
+    """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
+def count_nonzero(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """How many elements over axes differ from 0."""
+def counts(index: Tensor, size: _int, weights: Tensor | None = ...) -> Tensor:
+    """How often each of 0 … size − 1 occurs, or the sum of its weights."""
+def cross(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
+    """The vector at right angles to two vectors of three elements."""
+def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
+    """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
+cuda: Absent
+def cummax(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Values:
+    """The largest so far, and where it stands: the latest of equals."""
+def cummin(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Values:
+    """The smallest so far, and where it stands: the latest of equals."""
+def cumprod(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+    """The product of everything up to each element."""
+def cumsum(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+    """The sum of everything up to each element."""
+def cumulative_prod(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
+    """The product of everything up to each element; include_initial puts the empty one first."""
+def cumulative_sum(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
+    """The sum of everything up to each element; include_initial puts the empty sum first."""
+from gnomon.tensor.nans import debug_nans as debug_nans
+from gnomon.tensor.autograd import detach as detach
+from gnomon.tensor.device import Device as device
+def diag(x: Tensor, diagonal: _int = ...) -> Tensor:
+    """The matrix with this diagonal, or the diagonal of this matrix."""
+def diagonal(x: Tensor, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor:
+    """The elements whose places on two axes differ by an offset, along a new last axis."""
+def diff(x: Tensor, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
+    """Each element minus the one before it, n times; more elements may be put at the ends first."""
+def digamma(x: Tensor) -> Tensor:
+    """The derivative of lgamma."""
+def dist(x: Tensor, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
+    """The p-norm of x − y."""
+from gnomon import distributed as distributed
+def div(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+def divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+def dot(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The sum of products of two vectors."""
+double: DType
+def dropout(x: Tensor, key: Tensor, p: _float = ...) -> Tensor:
+    """x with each element set to 0 with probability p, and the others divided by 1 − p."""
+def dstack(xs: Sequence[Tensor]) -> Tensor:
+    """Tensors behind each other along axis 2, matrices as slices."""
+from gnomon.dtypes import DType as dtype
+e: _float
+def einsum(spec: str, *xs: Tensor | Sequence[Tensor], tensors: Tensor | Sequence[Tensor] = ..., arrays: Tensor | Sequence[Tensor] = ...) -> Tensor:
+    """Sums of products over the letters that the result lacks."""
+def elu(x: Tensor, alpha: _float = ...) -> Tensor:
+    """x, bending to −alpha below 0."""
+def embedding(index: Tensor, weight: Tensor, padding_idx: _int | None = ...) -> Tensor:
+    """The rows of a table whose numbers are given; the row padding_idx gets no gradient."""
+from gnomon.tensor.creation import empty as empty
+def empty_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """A tensor of zeros with the shape of another."""
+from gnomon.tensor.autograd import enable_grad as enable_grad
+def eq(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x = y."""
+def equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x = y."""
+def erf(x: Tensor) -> Tensor:
+    """The error function."""
+def erfc(x: Tensor) -> Tensor:
+    """1 − erf(x), exact where erf is near 1."""
+def erfinv(x: Tensor) -> Tensor:
+    """The number whose erf is x: an approximation, and three steps of Halley's method."""
+from gnomon.tensor.control import evaluate as evaluate
+def exp(x: Tensor) -> Tensor:
+    """e to the power x."""
+def exp2(x: Tensor) -> Tensor:
+    """2 to the power x."""
+def expand(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
+    """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
+def expand_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """x in the shape of y, repeated along axes of size 1."""
+def expand_dims(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+    """An axis of size 1 more, at this place in the result."""
+def expit(x: Tensor) -> Tensor:
+    """1 / (1 + exp(−x))."""
+from gnomon.tensor.control import explain as explain
+def expm1(x: Tensor) -> Tensor:
+    """exp(x) − 1, exact near 0."""
+from gnomon.tensor.creation import eye as eye
+from gnomon.tensor.limits import finfo as finfo
+def flatten(x: Tensor, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
+    """A run of axes as one."""
+def flip(x: Tensor, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
+    """Backwards along axes."""
+def fliplr(x: Tensor) -> Tensor:
+    """Backwards along the second axis."""
+def flipud(x: Tensor) -> Tensor:
+    """Backwards along the first axis."""
+float: DType
+float16: DType
+float32: DType
+float64: DType
+float8_e4m3fn: DType
+float8_e5m2: DType
+def float_power(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x to the power y in float64."""
+def floor(x: Tensor) -> Tensor:
+    """The nearest whole number below."""
+def floor_divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x / y rounded down."""
+def fmax(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The larger; a number wins over NaN."""
+def fmin(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The smaller; a number wins over NaN."""
+def fmod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """What truncated division leaves: it has x's sign."""
+def fold_in(key: Tensor, number: Tensor | _int) -> Tensor:
+    """A new key, as good as independent, for a number."""
+def frac(x: Tensor) -> Tensor:
+    """What truncation leaves."""
+from gnomon.tensor.dlpack import from_dlpack as from_dlpack
+from gnomon.tensor.creation import from_numpy as from_numpy
+from gnomon.tensor.creation import frombuffer as frombuffer
+from gnomon.tensor.creation import full as full
+from gnomon.tensor.creation import full_like as full_like
+def gather(x: Tensor, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    """For every position, the element of x there along an axis, at the same place on the others."""
+def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
+    """−log of the density at target of a normal distribution with mean x and this variance."""
+def ge(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x ≥ y."""
+def gelu(x: Tensor, approximate: str = ...) -> Tensor:
+    """x times the probability that a normal number lies below it."""
+def ger(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """Every element of one vector times every one of the other."""
+from gnomon.tensor.creation import get_default_dtype as get_default_dtype
+from gnomon.tensor.control import get_num_threads as get_num_threads
+from gnomon.tensor.random import get_rng_state as get_rng_state
+def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+    """The first half of an axis, gated by the sigmoid of the second."""
+def greater(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x > y."""
+def greater_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x ≥ y."""
+def group_norm(x: Tensor, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+    """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
+def gt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x > y."""
+half: DType
+def hardshrink(x: Tensor, lambd: _float = ...) -> Tensor:
+    """x, and 0 where it is nearer to 0 than lambd."""
+def hardsigmoid(x: Tensor) -> Tensor:
+    """A sigmoid made of three lines."""
+def hardswish(x: Tensor) -> Tensor:
+    """x times a sigmoid made of three lines."""
+def hardtanh(x: Tensor, min_val: _float = ..., max_val: _float = ...) -> Tensor:
+    """x between two bounds; on the bounds the gradient is 0."""
+def heaviside(x: Tensor, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """0 below 0, 1 above, a value at 0."""
+def hinge_embedding_loss(x: Tensor, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
+    """x where the target is 1, max(0, margin − x) where it is −1."""
+def hstack(xs: Sequence[Tensor]) -> Tensor:
+    """Tensors side by side along axis 1, vectors along axis 0."""
+def huber_loss(x: Tensor, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
+    """Half the squared difference, growing only linearly beyond delta."""
+def hypot(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """sqrt(x² + y²), without overflow."""
+from gnomon.tensor.limits import iinfo as iinfo
+def im2col(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
+    """Every window of an image as a column: PyTorch's nn.functional.unfold."""
+def index_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+    """x plus slices, each at its position along an axis."""
+def index_copy(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+    """x with slices put at positions along an axis, the last of those that meet."""
+def index_fill(x: Tensor, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    """x with one value in the slices at positions along an axis."""
+from gnomon.tensor.indexing import index_put as index_put
+def index_select(x: Tensor, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+    """The slices at positions along an axis."""
+inf: _float
+from gnomon.tensor.autograd import inference_mode as inference_mode
+from gnomon.tensor.random import initial_seed as initial_seed
+def inner(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The sum of products of two vectors."""
+def instance_norm(x: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+    """x standard within each sample's channel, then scaled and moved per channel."""
+int: DType
+int16: DType
+int32: DType
+int64: DType
+int8: DType
+def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+    """x (n, c, ...) resized over its last axes, to sizes or by factors."""
+from gnomon.tensor.limits import is_floating_point as is_floating_point
+from gnomon.tensor.autograd import is_grad_enabled as is_grad_enabled
+from gnomon.tensor.autograd import is_inference_mode_enabled as is_inference_mode_enabled
+from gnomon.tensor.limits import is_tensor as is_tensor
+def isclose(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether |x − y| ≤ atol + rtol · |y|."""
+from gnomon.tensor.limits import isdtype as isdtype
+def isfinite(x: Tensor) -> Tensor:
+    """Whether x is finite."""
+def isin(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether each element of x is among those of y."""
+def isinf(x: Tensor) -> Tensor:
+    """Whether x is infinite."""
+def isnan(x: Tensor) -> Tensor:
+    """Whether x is not a number."""
+from gnomon import jit as jit
+def kl_div(x: Tensor, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
+    """target · (log(target) − x), where x is a logarithm already."""
+def kron(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """Every element of x times all of y, laid out in blocks."""
+def kthvalue(x: Tensor, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
+    """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
+def l1_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
+    """The absolute difference."""
+def largest(x: Tensor) -> Tensor:
+    """The largest of every row; the first of equals has the gradient."""
+def layer_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+    """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
+def le(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x ≤ y."""
+def leaky_relu(x: Tensor, negative_slope: _float = ...) -> Tensor:
+    """x, flattened below 0."""
+def lerp(x: Tensor, end: Tensor, weight: Tensor | _bool | _int | _float) -> Tensor:
+    """From x towards end by a weight: x at 0, end at 1."""
+def less(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x < y."""
+def less_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x ≤ y."""
+def lgamma(x: Tensor) -> Tensor:
+    """log of |gamma(x)|, where gamma(n) is (n − 1)!."""
+from gnomon.tensor import linalg as linalg
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
+    """x times the transposed weight, plus the bias; rounded once."""
+def linears(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> tuple[Tensor, ...]:
+    """Several linear layers on one x as a single product, so that its gradient is one sum."""
+from gnomon.tensor.creation import linspace as linspace
+from gnomon.tensor.files import load as load
+def local_response_norm(x: Tensor, size: _int, alpha: _float = ..., beta: _float = ..., k: _float = ...) -> Tensor:
+    """x divided by a power of the mean square of channels (axis 1) nearby."""
+def log(x: Tensor) -> Tensor:
+    """The natural logarithm."""
+def log10(x: Tensor) -> Tensor:
+    """The logarithm to base 10."""
+def log1p(x: Tensor) -> Tensor:
+    """log(1 + x), exact near 0."""
+def log2(x: Tensor) -> Tensor:
+    """The logarithm to base 2."""
+def log_softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+    """The logarithm of softmax, without its underflow."""
+def logaddexp(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """log(exp(x) + exp(y)), without overflow."""
+def logcumsumexp(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+    """log of the running sum of exp(x), without overflow."""
+def logical_and(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether both hold."""
+def logical_not(x: Tensor) -> Tensor:
+    """Whether x is zero."""
+def logical_or(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether one holds."""
+def logical_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether exactly one holds."""
+def logit(x: Tensor, eps: _float | None = ...) -> Tensor:
+    """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
+def logsigmoid(x: Tensor) -> Tensor:
+    """log(sigmoid(x))."""
+def logsumexp(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """log of the sum of exp(x) over axes, without overflow."""
+long: DType
+def lt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x < y."""
+from gnomon.tensor.random import manual_seed as manual_seed
+def margin_ranking_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
+    """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
+def masked_fill(x: Tensor, mask: Tensor, value: Tensor | _bool | _int | _float) -> Tensor:
+    """x with a value where the mask holds, in x's dtype."""
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """x with the elements of another tensor, in order, where the mask holds."""
+from gnomon.tensor.selection import masked_select as masked_select
+def matmul(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The product of matrices; axes before the last two are batches and broadcast."""
+def matrix_transpose(x: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+def max(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
+    """The largest over axes; NaN wins. Equals share the gradient."""
+def max_pool(x: Tensor, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], dilation: Sequence[_int], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
+def max_pool1d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The largest of every window over the last 1 axes."""
+def max_pool2d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The largest of every window over the last 2 axes."""
+def max_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The largest of every window over the last 3 axes."""
+def max_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+    """The largest of every row along an axis, and where it stands first; that has the gradient."""
+def maximum(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The larger; NaN wins."""
+def mean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The sum over axes divided by how many elements it has."""
+def median(x: Tensor) -> Any:
+    """The middle element of all, the lower of two."""
+def median_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+    """The middle element of every row along an axis, the lower of two, and where it stood."""
+def meshgrid(*xs: Tensor, indexing: str = ...) -> tuple[Tensor, ...]:
+    """Coordinates of a grid: each vector repeated along the axes of the others."""
+def min(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
+    """The smallest over axes; NaN wins. Equals share the gradient."""
+def min_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+    """The smallest of every row along an axis, and where it stands first; that has the gradient."""
+def minimum(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The smaller; NaN wins."""
+def mish(x: Tensor) -> Tensor:
+    """x · tanh(softplus(x))."""
+def mm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The product of two matrices."""
+def mod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """What floor division leaves: it has y's sign."""
+from gnomon import models as models
+def moveaxis(x: Tensor, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
+    """Axes put elsewhere, the others in their order."""
+def movedim(x: Tensor, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
+    """Axes put elsewhere, the others in their order."""
+def mse_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
+    """The squared difference."""
+def mul(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x · y."""
+def multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
+    """binary_cross_entropy_with_logits, averaged over the classes of every row."""
+from gnomon.tensor.random import multinomial as multinomial
+def multiply(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x · y."""
+def mv(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The product of a matrix and a vector."""
+nan: _float
+def nan_to_num(x: Tensor, nan: _float = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
+    """x with finite numbers for NaN and the infinities; the largest ones by default."""
+def nanmean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The mean over axes of what is a number."""
+def nansum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The sum over axes of what is a number."""
+def narrow(x: Tensor, axis: _int = ..., start: _int = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
+    """A stretch of one axis."""
+def ne(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x ≠ y."""
+def neg(x: Tensor) -> Tensor:
+    """−x."""
+def negative(x: Tensor) -> Tensor:
+    """−x."""
+newaxis: None
+def nextafter(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The float next to x towards y."""
+def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
+    """−x at the right class, where x holds logarithms of chances."""
+from gnomon import nn as nn
+from gnomon.tensor.autograd import no_grad as no_grad
+from gnomon.tensor.standard import nonzero as nonzero
+def norm(x: Tensor, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The p-norm of x over axes; p="fro" is 2."""
+from gnomon.tensor.random import normal as normal
+def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
+    """x divided by its p-norm along an axis, which counts as at least eps."""
+def not_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """Whether x ≠ y."""
+from gnomon.tensor.limits import numel as numel
+def one_hot(index: Tensor, num_classes: _int) -> Tensor:
+    """1 at each number's place among so many, 0 elsewhere."""
+from gnomon.tensor.creation import ones as ones
+def ones_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """A tensor of ones with the shape of another."""
+from gnomon import optim as optim
+def outer(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """Every element of one vector times every one of the other."""
+def pad(x: Tensor, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
+    """x with more around it; pad names before and after for the last axis, then the one before, ..."""
+def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., keepdim: _bool = ...) -> Tensor:
+    """The p-norm of x − y + eps along the last axis."""
+def permute(x: Tensor, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
+    """The axes in another order."""
+def permute_dims(x: Tensor, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
+    """The axes in another order."""
+pi: _float
+def pick(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
+    """One element of every row along an axis."""
+def pixel_shuffle(x: Tensor, upscale_factor: _int) -> Tensor:
+    """Channels spread out into finer pixels."""
+def pixel_unshuffle(x: Tensor, downscale_factor: _int) -> Tensor:
+    """Blocks of pixels gathered into channels."""
+def placed(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
+def poisson_nll_loss(x: Tensor, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
+    """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
+def pos(x: Tensor) -> Tensor:
+    """x."""
+def positive(x: Tensor) -> Tensor:
+    """x."""
+def pow(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x to the power y."""
+def prelu(x: Tensor, weight: Tensor) -> Tensor:
+    """leaky_relu whose slope is learned, one for all or one per channel (axis 1)."""
+preserve_format: str
+def prod(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The product over axes; integers and truth values are multiplied in 64 bits."""
+from gnomon.tensor.limits import promote_types as promote_types
+def quantile(x: Tensor, q: _float, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The value below which a share q of every row lies."""
+from gnomon.tensor.random import rand as rand
+from gnomon.tensor.random import rand_like as rand_like
+from gnomon.tensor.random import randint as randint
+from gnomon.tensor.random import randint_like as randint_like
+from gnomon.tensor.random import randn as randn
+from gnomon.tensor.random import randn_like as randn_like
+def random_bits(key: Tensor, shape: Sequence[_int] = ..., *, size: Sequence[_int] = ...) -> tuple[Tensor, Tensor]:
+    """Two uint32 words of noise for every element."""
+def random_choice(key: Tensor, logits: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+    """A position along an axis, drawn with the chances softmax(logits)."""
+def random_integers(key: Tensor, low: _int, high: _int, shape: Sequence[_int] = ..., *, dtype: object = ..., size: Sequence[_int] = ...) -> Tensor:
+    """Integers from low up to, not including, high; the bias is below (high − low) / 2^64."""
+def random_normal(key: Tensor, shape: Sequence[_int] = ..., mean: _float = ..., std: _float = ..., *, dtype: object = ..., size: Sequence[_int] = ...) -> Tensor:
+    """Numbers of a normal distribution, by Box and Muller: a radius and an angle for each."""
+def random_permutation(key: Tensor, size: _int, *, dtype: object = ...) -> Tensor:
+    """0 … size − 1 in a random order."""
+def random_uniform(key: Tensor, shape: Sequence[_int] = ..., low: _float = ..., high: _float = ..., *, dtype: object = ..., size: Sequence[_int] = ...) -> Tensor:
+    """Numbers spread evenly over [low, high)."""
+from gnomon.tensor.random import randperm as randperm
+def ravel(x: Tensor, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
+    """A run of axes as one."""
+def reciprocal(x: Tensor) -> Tensor:
+    """1 / x."""
+def relu(x: Tensor) -> Tensor:
+    """x, but nothing below 0."""
+def relu6(x: Tensor) -> Tensor:
+    """x between 0 and 6."""
+def remainder(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """What floor division leaves: it has y's sign."""
+def repeat(x: Tensor, repeats: _int, axis: _int | None = ..., *, dim: _int | None = ..., dims: _int | None = ...) -> Tensor:
+    """Each element so many times in a row; without an axis, of x laid flat."""
+def repeat_interleave(x: Tensor, repeats: _int, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
+    """Each element so many times in a row; without an axis, of x laid flat."""
+from gnomon.tensor.standard import reshape as reshape
+def reshape_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """x in the shape of y."""
+from gnomon.tensor.limits import result_type as result_type
+def rms_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
+    """x divided by its root mean square over its last axes, then scaled."""
+def roll(x: Tensor, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
+    """Elements moved along axes; what leaves at the end enters at the start."""
+def rot90(x: Tensor, k: _int = ..., axes: Sequence[_int] = ...) -> Tensor:
+    """Turned by k quarters from the first axis towards the second."""
+def round(x: Tensor, *, decimals: _int = ...) -> Tensor:
+    """The nearest number with so many decimals; halves go to the even one."""
+def rsqrt(x: Tensor) -> Tensor:
+    """One over the square root."""
+from gnomon.tensor.files import save as save
+from gnomon.tensor.flow import scan as scan
+def scatter(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x with values at positions along an axis, the last of those that meet."""
+def scatter_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+    """x plus values, each at its position along an axis."""
+def scatter_reduce(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
+def searchsorted(sorted_sequence: Tensor, values: Tensor | _bool | _int | _float = ..., *, out_int32: _bool = ..., right: _bool = ..., side: str | None = ..., sorter: Tensor | None = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """How many elements of a sorted row stand before each value; on the right, equals too."""
+from gnomon.tensor.random import seed as seed
+def select(x: Tensor, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
+    """One position of an axis, which goes."""
+def selu(x: Tensor) -> Tensor:
+    """elu scaled so that layers keep mean 0 and variance 1."""
+from gnomon.tensor.creation import set_default_dtype as set_default_dtype
+from gnomon.tensor.autograd import set_grad_enabled as set_grad_enabled
+from gnomon.tensor.control import set_num_threads as set_num_threads
+from gnomon.tensor.random import set_rng_state as set_rng_state
+short: DType
+def sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(−x))."""
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1, as x is negative, zero or positive."""
+def signbit(x: Tensor) -> Tensor:
+    """Whether the sign is minus, −0 included."""
+def silu(x: Tensor) -> Tensor:
+    """x · sigmoid(x)."""
+def sin(x: Tensor) -> Tensor:
+    """The sine of an angle in radians."""
+def sinh(x: Tensor) -> Tensor:
+    """The hyperbolic sine."""
+def smooth_l1_loss(x: Tensor, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
+    """The absolute difference, rounded off within beta of 0."""
+def soft_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
+    """log(1 + exp(−target · x)), targets 1 or −1."""
+def softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+    """Exponentials along an axis, scaled to sum to 1."""
+def softmin(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+    """softmax of −x."""
+def softplus(x: Tensor, beta: _float = ..., threshold: _float = ...) -> Tensor:
+    """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold."""
+def softshrink(x: Tensor, lambd: _float = ...) -> Tensor:
+    """x moved towards 0 by lambd, and 0 when it was nearer."""
+def softsign(x: Tensor) -> Tensor:
+    """x / (1 + |x|)."""
+def sort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Any:
+    """An axis in order, and where each element stood; equals keep their order."""
+def split(x: Tensor, split_size: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+    """Parts of one size (the last may be smaller), or of the sizes given."""
+def sqrt(x: Tensor) -> Tensor:
+    """The square root."""
+def square(x: Tensor) -> Tensor:
+    """x · x."""
+def squeeze(x: Tensor, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
+    """Without its axes of size 1, or without those named that have it."""
+def stack(xs: Sequence[Tensor], axis: _int = ..., *, dim: _int = ...) -> Tensor:
+    """Tensors of one shape side by side along a new axis."""
+def std(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The square root of the variance."""
+def std_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The square root of the variance, and the mean."""
+strided: str
+def sub(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x − alpha · y."""
+def subtract(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x − alpha · y."""
+def sum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The sum over axes; integers and truth values are summed in 64 bits."""
+def surprise(x: Tensor, target: Tensor) -> Tensor:
+    """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
+def swapaxes(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
+    """Two axes exchanged."""
+def swapdims(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
+    """Two axes exchanged."""
+def swish(x: Tensor) -> Tensor:
+    """x · sigmoid(x)."""
+from gnomon.tensor.control import synchronize as synchronize
+def t(x: Tensor) -> Tensor:
+    """A matrix transposed; a vector stays."""
+def take(x: Tensor, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
+    """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
+def take_along_axis(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
+    """gather, whose other axes broadcast and whose negative positions count from the end."""
+def take_along_dim(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
+    """gather, whose other axes broadcast and whose negative positions count from the end."""
+def tan(x: Tensor) -> Tensor:
+    """The tangent of an angle in radians."""
+def tanh(x: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+def tanhshrink(x: Tensor) -> Tensor:
+    """x − tanh(x)."""
+from gnomon.tensor.creation import tensor as tensor
+def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
+    """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
+def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor:
+    """x above a threshold, a value elsewhere."""
+def tile(x: Tensor, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
+    """Copies of x side by side, so many along each axis."""
+def topk(x: Tensor, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
+    """The k largest of every row along an axis, in order, and where they stood."""
+def trace(x: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+def transpose(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
+    """Two axes exchanged."""
+def transposed_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], size: tuple[_int, ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
+    """The transpose of a convolution: what its input would get as a gradient."""
+def tril(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
+    """x on and below the k-th diagonal, 0 above."""
+from gnomon.tensor.creation import tril_indices as tril_indices
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: _float = ..., p: _float = ..., reduction: str = ...) -> Tensor:
+    """max(0, distance to the positive − distance to the negative + margin)."""
+def triu(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
+    """x on and above the k-th diagonal, 0 below."""
+from gnomon.tensor.creation import triu_indices as triu_indices
+def true_divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+def trunc(x: Tensor) -> Tensor:
+    """The whole part."""
+uint16: DType
+uint32: DType
+uint64: DType
+uint8: DType
+def unbind(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+    """Every position of an axis, which goes."""
+def unflatten(x: Tensor, axis: _int = ..., shape: Sequence[_int] = ..., *, dim: _int = ..., size: Sequence[_int] = ...) -> Tensor:
+    """One axis as several; one size may be -1."""
+def unfold(x: Tensor, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ...) -> Tensor:
+    """Overlapping stretches of an axis, along a new last one."""
+from gnomon.tensor.selection import unique as unique
+from gnomon.tensor.selection import unique_all as unique_all
+from gnomon.tensor.selection import unique_counts as unique_counts
+from gnomon.tensor.selection import unique_inverse as unique_inverse
+from gnomon.tensor.selection import unique_values as unique_values
+def unsqueeze(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+    """An axis of size 1 more, at this place in the result."""
+def unstack(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+    """Every position of an axis, which goes."""
+from gnomon.tensor.control import use_deterministic_algorithms as use_deterministic_algorithms
+from gnomon import utils as utils
+def var(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The mean square distance from the mean; the count is lowered by the correction, 1 by default."""
+def var_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The variance and the mean."""
+def vdot(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The sum of products of two vectors."""
+def vecdot(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
+    """The sums of products along an axis."""
+def vector_norm(x: Tensor, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The length of x over axes: the ord-th root of the sum of |x|^ord."""
+def view(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
+    """The same elements over other axes; one size may be -1."""
+def view_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """x in the shape of y."""
+def vstack(xs: Sequence[Tensor]) -> Tensor:
+    """Tensors below each other, vectors as rows."""
+from gnomon.tensor.selection import where as where
+from gnomon.tensor.flow import while_loop as while_loop
+def xlogy(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """x · log(y), and 0 where x is 0."""
+from gnomon.tensor.creation import zeros as zeros
+def zeros_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """A tensor of zeros with the shape of another."""
+__version__: str
+__array_api_version__: str

@@ -1,0 +1,1678 @@
+"""What tensor.py holds; written by tools/stubs.py."""
+
+from __future__ import annotations
+import builtins
+from collections.abc import Callable
+from collections.abc import Sequence
+from gnomon.tensor.functions import Values
+from gnomon.tensor.hooks import Handle
+from gnomon.tensor.random import Generator
+from gnomon.tensor.standard import Count
+from numpy import ndarray
+from typing import Any
+_bool = builtins.bool
+_float = builtins.float
+_int = builtins.int
+_type = builtins.type
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+from weakref import ref
+import numpy as np
+from gnomon.dtypes import DType, dtype_of
+from gnomon.errors import GradientError
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import _scope, sites_here
+from gnomon.ops.registry import Op
+from gnomon.runtime.buffer import Buffer
+from gnomon.settings import current
+from gnomon.tensor import views
+from gnomon.tensor.autocast import fitted
+from gnomon.tensor.device import CPU, Device
+from gnomon.tensor.evaluate import evaluate, evaluate_all
+from gnomon.tensor.state import LOOK, Storage, at_home, leaf, state
+from gnomon.tensor.views import Chain
+PLAIN: Any
+class Size(tuple):
+
+    def numel(self) -> _int:
+        ...
+
+    def __repr__(self) -> str:
+        ...
+class View:
+    base: Any
+    chain: Any
+    detached: Any
+    node: Any
+    source: Any
+
+    def __init__(self, chain: Chain, base: Tensor | None, detached: _bool) -> None:
+        ...
+class Rare:
+    accumulated: Any
+    grad: Any
+    hooks: Any
+    leaf: Any
+    retains: Any
+    source: Any
+    watches: Any
+
+    def __init__(self) -> None:
+        ...
+class Tensor:
+    __array_priority__: Any
+    __array_ufunc__: Any
+    _storage: Storage
+    _view: View | None
+    _rare: Rare | None
+    _requires: _bool
+
+    @property
+    def shape(self) -> Size:
+        ...
+
+    @property
+    def dtype(self) -> DType:
+        ...
+
+    @property
+    def device(self) -> Device:
+        ...
+
+    @property
+    def ndim(self) -> _int:
+        ...
+
+    @property
+    def requires_grad(self) -> _bool:
+        ...
+
+    @requires_grad.setter
+    def requires_grad(self, value: _bool) -> None:
+        ...
+
+    @property
+    def is_leaf(self) -> _bool:
+        ...
+
+    @property
+    def grad(self) -> Tensor | None:
+        ...
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        ...
+
+    @grad.deleter
+    def grad(self) -> None:
+        ...
+
+    @property
+    def data(self) -> Tensor:
+        ...
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        ...
+
+    def __len__(self) -> _int:
+        ...
+    __hash__: Any
+    @property
+    def H(self) -> Tensor:
+        ...
+    @property
+    def T(self) -> Tensor:
+        ...
+    def __abs__(self) -> Tensor:
+        ...
+    def __add__(self, other: Any) -> Tensor:
+        ...
+    def __and__(self, other: Any) -> Tensor:
+        ...
+    def __array__(self, dtype: Any = ..., copy: _bool | None = ...) -> ndarray:
+        """What numpy.asarray makes of a tensor: the same memory unless a copy is asked for."""
+    def __array_namespace__(self, *, api_version: str | None = ...) -> module:
+        """The namespace that the array API standard asks a tensor for: gnomon itself."""
+    def __bool__(self) -> _bool:
+        """The truth of the one element."""
+    def __complex__(self) -> complex:
+        """The one element as a complex number."""
+    def __contains__(self, element: Any) -> _bool:
+        """Whether any element equals this one."""
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        """A leaf of its own with the same value."""
+    def __dlpack__(self, *, stream: object = ..., max_version: tuple[_int, _int] | None = ..., dl_device: tuple[_int, _int] | None = ..., copy: _bool | None = ...) -> Any:
+        """A capsule over the tensor's memory."""
+    def __dlpack_device__(self) -> tuple[_int, _int]:
+        """The CPU, in DLPack's words."""
+    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
+        ...
+    def __float__(self) -> _float:
+        """The one element as a float."""
+    def __floordiv__(self, other: Any) -> Tensor:
+        ...
+    def __format__(self, spec: str) -> str:
+        """A single element is formatted as its number."""
+    def __ge__(self, other: Any) -> Tensor:
+        ...
+    def __getitem__(self, index: Any = ..., *, input: Any = ..., indices: Any = ...) -> Tensor:
+        """The part of the tensor at an index."""
+    def __gt__(self, other: Any) -> Tensor:
+        ...
+    def __iadd__(self, other: Any) -> Tensor:
+        ...
+    def __iand__(self, other: Any) -> Tensor:
+        ...
+    def __ifloordiv__(self, other: Any) -> Tensor:
+        ...
+    def __ilshift__(self, other: Any) -> Tensor:
+        ...
+    def __imatmul__(self, other: Any) -> Tensor:
+        ...
+    def __imod__(self, other: Any) -> Tensor:
+        ...
+    def __imul__(self, other: Any) -> Tensor:
+        ...
+    def __index__(self) -> _int:
+        """The one integer."""
+    def __int__(self) -> _int:
+        """The one element, towards zero."""
+    def __invert__(self) -> Tensor:
+        ...
+    def __ior__(self, other: Any) -> Tensor:
+        ...
+    def __ipow__(self, other: Any) -> Tensor:
+        ...
+    def __irshift__(self, other: Any) -> Tensor:
+        ...
+    def __isub__(self, other: Any) -> Tensor:
+        ...
+    def __iter__(self) -> Any:
+        """The parts along the first axis."""
+    def __itruediv__(self, other: Any) -> Tensor:
+        ...
+    def __ixor__(self, other: Any) -> Tensor:
+        ...
+    def __le__(self, other: Any) -> Tensor:
+        ...
+    def __lshift__(self, other: Any) -> Tensor:
+        ...
+    def __lt__(self, other: Any) -> Tensor:
+        ...
+    def __matmul__(self, other: Any) -> Tensor:
+        ...
+    def __mod__(self, other: Any) -> Tensor:
+        ...
+    def __mul__(self, other: Any) -> Tensor:
+        ...
+    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
+        ...
+    def __neg__(self) -> Tensor:
+        ...
+    def __or__(self, other: Any) -> Tensor:
+        ...
+    def __pos__(self) -> Tensor:
+        ...
+    def __pow__(self, other: Any, modulus: Any = ...) -> Tensor:
+        """x ** y; a third argument is not known."""
+    def __radd__(self, other: Any) -> Tensor:
+        ...
+    def __rand__(self, other: Any) -> Tensor:
+        ...
+    def __reduce_ex__(self, protocol: _int) -> tuple:
+        """Pickles hold the values, the class, and whether gradients are wanted."""
+    def __repr__(self) -> str:
+        """The values, and what is not the default about the tensor."""
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        ...
+    def __rlshift__(self, other: Any) -> Tensor:
+        ...
+    def __rmatmul__(self, other: Any) -> Tensor:
+        ...
+    def __rmod__(self, other: Any) -> Tensor:
+        ...
+    def __rmul__(self, other: Any) -> Tensor:
+        ...
+    def __ror__(self, other: Any) -> Tensor:
+        ...
+    def __rpow__(self, other: Any) -> Tensor:
+        ...
+    def __rrshift__(self, other: Any) -> Tensor:
+        ...
+    def __rshift__(self, other: Any) -> Tensor:
+        ...
+    def __rsub__(self, other: Any) -> Tensor:
+        ...
+    def __rtruediv__(self, other: Any) -> Tensor:
+        ...
+    def __rxor__(self, other: Any) -> Tensor:
+        ...
+    def __setitem__(self, index: Any = ..., value: Any = ..., *, input: Any = ..., indices: Any = ...) -> None:
+        """Give the part of the tensor at an index other values."""
+    def __sub__(self, other: Any) -> Tensor:
+        ...
+    def __truediv__(self, other: Any) -> Tensor:
+        ...
+    def __xor__(self, other: Any) -> Tensor:
+        ...
+    def _repr_html_(self) -> str:
+        """A notebook's view: what it is, and its values when they are few or known already."""
+    def abs(self) -> Tensor:
+        """|x|."""
+    def abs_(self) -> Tensor:
+        """|x|."""
+    def absolute(self) -> Tensor:
+        """|x|."""
+    def absolute_(self) -> Tensor:
+        """|x|."""
+    def acos(self) -> Tensor:
+        """The angle of a cosine."""
+    def acos_(self) -> Tensor:
+        """The angle of a cosine."""
+    def acosh(self) -> Tensor:
+        """The inverse of cosh."""
+    def acosh_(self) -> Tensor:
+        """The inverse of cosh."""
+    def adaptive_avg_pool(self, sizes: Sequence[_int]) -> Tensor:
+        """The mean of bins that cut the last axes into so many parts."""
+    def adaptive_avg_pool1d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """avg over bins that cut each of the last 1 axes evenly."""
+    def adaptive_avg_pool1d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """avg over bins that cut each of the last 1 axes evenly."""
+    def adaptive_avg_pool2d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """avg over bins that cut each of the last 2 axes evenly."""
+    def adaptive_avg_pool2d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """avg over bins that cut each of the last 2 axes evenly."""
+    def adaptive_avg_pool3d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """avg over bins that cut each of the last 3 axes evenly."""
+    def adaptive_avg_pool3d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """avg over bins that cut each of the last 3 axes evenly."""
+    def adaptive_avg_pool_(self, sizes: Sequence[_int]) -> Tensor:
+        """The mean of bins that cut the last axes into so many parts."""
+    def adaptive_max_pool(self, sizes: Sequence[_int]) -> Tensor:
+        """The largest of bins that cut the last axes into so many parts."""
+    def adaptive_max_pool1d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """max over bins that cut each of the last 1 axes evenly."""
+    def adaptive_max_pool1d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """max over bins that cut each of the last 1 axes evenly."""
+    def adaptive_max_pool2d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """max over bins that cut each of the last 2 axes evenly."""
+    def adaptive_max_pool2d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """max over bins that cut each of the last 2 axes evenly."""
+    def adaptive_max_pool3d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """max over bins that cut each of the last 3 axes evenly."""
+    def adaptive_max_pool3d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+        """max over bins that cut each of the last 3 axes evenly."""
+    def adaptive_max_pool_(self, sizes: Sequence[_int]) -> Tensor:
+        """The largest of bins that cut the last axes into so many parts."""
+    def add(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x + alpha · y."""
+    def add_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x + alpha · y."""
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
+        """x + value · tensor1 / tensor2."""
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
+        """x + value · tensor1 / tensor2."""
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
+        """x + value · tensor1 · tensor2."""
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
+        """x + value · tensor1 · tensor2."""
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+        """beta · x + alpha · (mat1 @ mat2)."""
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+        """beta · x + alpha · (mat1 @ mat2)."""
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+        """beta · x + alpha · (mat @ vec)."""
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+        """beta · x + alpha · (mat @ vec)."""
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+        """beta · x + alpha · outer(vec1, vec2)."""
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+        """beta · x + alpha · outer(vec1, vec2)."""
+    def adjoint(self) -> Tensor:
+        """The last two axes exchanged."""
+    def all(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """Whether every element over axes differs from 0."""
+    def all_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """Whether every element over axes differs from 0."""
+    def allclose(self, y: Tensor = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor = ...) -> _bool:
+        """Whether all elements are close."""
+    def amax(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The largest over axes; NaN wins. Equals share the gradient."""
+    def amax_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The largest over axes; NaN wins. Equals share the gradient."""
+    def amin(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The smallest over axes; NaN wins. Equals share the gradient."""
+    def amin_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The smallest over axes; NaN wins. Equals share the gradient."""
+    def aminmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+        """The smallest and the largest over an axis, or of all."""
+    def aminmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The smallest and the largest over an axis, or of all."""
+    def any(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """Whether an element over axes differs from 0."""
+    def any_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """Whether an element over axes differs from 0."""
+    def arccos(self) -> Tensor:
+        """The angle of a cosine."""
+    def arccos_(self) -> Tensor:
+        """The angle of a cosine."""
+    def arccosh(self) -> Tensor:
+        """The inverse of cosh."""
+    def arccosh_(self) -> Tensor:
+        """The inverse of cosh."""
+    def arcsin(self) -> Tensor:
+        """The angle of a sine."""
+    def arcsin_(self) -> Tensor:
+        """The angle of a sine."""
+    def arcsinh(self) -> Tensor:
+        """The inverse of sinh."""
+    def arcsinh_(self) -> Tensor:
+        """The inverse of sinh."""
+    def arctan(self) -> Tensor:
+        """The angle of a tangent."""
+    def arctan2(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
+    def arctan2_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
+    def arctan_(self) -> Tensor:
+        """The angle of a tangent."""
+    def arctanh(self) -> Tensor:
+        """The inverse of tanh."""
+    def arctanh_(self) -> Tensor:
+        """The inverse of tanh."""
+    def argmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+        """Where the largest stands, the first of equals; NaN is largest. No axis: in x laid flat."""
+    def argmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+        """Where the largest stands, the first of equals; NaN is largest. No axis: in x laid flat."""
+    def argmin(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+        """Where the smallest stands, the first of equals; NaN is smallest. No axis: in x laid flat."""
+    def argmin_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+        """Where the smallest stands, the first of equals; NaN is smallest. No axis: in x laid flat."""
+    def argsort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
+        """Positions that put an axis in order; equals keep theirs."""
+    def argsort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
+        """Positions that put an axis in order; equals keep theirs."""
+    def asin(self) -> Tensor:
+        """The angle of a sine."""
+    def asin_(self) -> Tensor:
+        """The angle of a sine."""
+    def asinh(self) -> Tensor:
+        """The inverse of sinh."""
+    def asinh_(self) -> Tensor:
+        """The inverse of sinh."""
+    def astype(self, dtype: object, *, copy: _bool = ..., device: object = ...) -> Tensor:
+        """The tensor in another dtype, in memory of its own unless copy says otherwise."""
+    def atan(self) -> Tensor:
+        """The angle of a tangent."""
+    def atan2(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
+    def atan2_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
+    def atan_(self) -> Tensor:
+        """The angle of a tangent."""
+    def atanh(self) -> Tensor:
+        """The inverse of tanh."""
+    def atanh_(self) -> Tensor:
+        """The inverse of tanh."""
+    def avg_pool(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], counted: tuple[tuple[_int, _int], ...], divisor: _int | None = ...) -> Tensor:
+        """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements."""
+    def avg_pool1d(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+        """The mean of every window over the last 1 axes."""
+    def avg_pool1d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+        """The mean of every window over the last 1 axes."""
+    def avg_pool2d(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+        """The mean of every window over the last 2 axes."""
+    def avg_pool2d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+        """The mean of every window over the last 2 axes."""
+    def avg_pool3d(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+        """The mean of every window over the last 3 axes."""
+    def avg_pool3d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+        """The mean of every window over the last 3 axes."""
+    def avg_pool_(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], counted: tuple[tuple[_int, _int], ...], divisor: _int | None = ...) -> Tensor:
+        """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements."""
+    def backward(self, gradient: Tensor | None = ..., retain_graph: _bool | None = ..., create_graph: _bool = ..., inputs: Sequence[Tensor] | None = ...) -> None:
+        """Gather the gradients of this tensor in the leaves that it depends on."""
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+        """beta · x + alpha · (batch1 @ batch2)."""
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
+        """beta · x + alpha · (batch1 @ batch2)."""
+    def batch_norm(self, mean: Tensor, var: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+        """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved."""
+    def batch_norm_(self, mean: Tensor, var: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+        """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved."""
+    def batch_norm_training(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> tuple[Tensor, Tensor, Tensor]:
+        """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased."""
+    def batch_norm_training_(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+        """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased."""
+    def bernoulli(self, *, generator: Generator | None = ...) -> Tensor:
+        """1 with the chance that each element says, else 0."""
+    def bernoulli_(self, p: _float = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Take 1 with chance p, else 0."""
+    def bfloat16(self, memory_format: object = ...) -> Tensor:
+        """The tensor as bfloat16."""
+    def bilinear(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
+        """x · weight · y for every output, plus the bias."""
+    def bilinear_(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
+        """x · weight · y for every output, plus the bias."""
+    def binary_cross_entropy(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
+        """−log of the chance that x gives to a yes-or-no answer."""
+    def binary_cross_entropy_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
+        """−log of the chance that x gives to a yes-or-no answer."""
+    def binary_cross_entropy_with_logits(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
+        """binary_cross_entropy of sigmoid(x), without its overflow."""
+    def binary_cross_entropy_with_logits_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
+        """binary_cross_entropy of sigmoid(x), without its overflow."""
+    def bincount(self, weights: Tensor | None = ..., minlength: _int = ...) -> Tensor:
+        """How often each number occurs."""
+    def bitwise_and(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The bits set in both."""
+    def bitwise_and_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The bits set in both."""
+    def bitwise_invert(self) -> Tensor:
+        """The other bits."""
+    def bitwise_invert_(self) -> Tensor:
+        """The other bits."""
+    def bitwise_left_shift(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x · 2^y, wrapping."""
+    def bitwise_left_shift_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x · 2^y, wrapping."""
+    def bitwise_not(self) -> Tensor:
+        """The other bits."""
+    def bitwise_not_(self) -> Tensor:
+        """The other bits."""
+    def bitwise_or(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The bits set in one."""
+    def bitwise_or_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The bits set in one."""
+    def bitwise_right_shift(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / 2^y rounded down."""
+    def bitwise_right_shift_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / 2^y rounded down."""
+    def bitwise_xor(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The bits set in exactly one."""
+    def bitwise_xor_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The bits set in exactly one."""
+    def bmm(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The products of two batches of matrices."""
+    def bmm_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The products of two batches of matrices."""
+    def bool(self, memory_format: object = ...) -> Tensor:
+        """The tensor as bool."""
+    def broadcast_to(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
+        """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
+    def bucketize(self, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
+        """The number of the interval between boundaries in which each element lies."""
+    def bucketize_(self, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
+        """The number of the interval between boundaries in which each element lies."""
+    def byte(self, memory_format: object = ...) -> Tensor:
+        """The tensor as uint8."""
+    def cdist(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
+        """The p-norm of every row of x minus every row of y."""
+    def cdist_(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
+        """The p-norm of every row of x minus every row of y."""
+    def ceil(self) -> Tensor:
+        """The nearest whole number above."""
+    def ceil_(self) -> Tensor:
+        """The nearest whole number above."""
+    def celu(self, alpha: _float = ...) -> Tensor:
+        """elu whose slope is continuous for every alpha."""
+    def celu_(self, alpha: _float = ...) -> Tensor:
+        """elu whose slope is continuous for every alpha."""
+    def char(self, memory_format: object = ...) -> Tensor:
+        """The tensor as int8."""
+    def chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+        """At most so many parts, all equal but perhaps the last."""
+    def clamp(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
+        """x, but at least min and at most max, where these are given."""
+    def clamp_(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
+        """x, but at least min and at most max, where these are given."""
+    def clamp_max(self, max: Tensor | _bool | _int | _float) -> Tensor:
+        """x, but at most max."""
+    def clamp_max_(self, max: Tensor | _bool | _int | _float) -> Tensor:
+        """x, but at most max."""
+    def clamp_min(self, min: Tensor | _bool | _int | _float) -> Tensor:
+        """x, but at least min."""
+    def clamp_min_(self, min: Tensor | _bool | _int | _float) -> Tensor:
+        """x, but at least min."""
+    def clip(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
+        """x, but at least min and at most max, where these are given."""
+    def clip_(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
+        """x, but at least min and at most max, where these are given."""
+    def clone(self, *, memory_format: object = ...) -> Tensor:
+        """A copy, through which gradients flow."""
+    def col2im(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
+        """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
+    def col2im_(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
+        """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
+    def contiguous(self, memory_format: object = ...) -> Tensor:
+        """Itself: every value is computed in the order of its axes."""
+    def conv1d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
+        """A kernel slid over 1 axes of x: sums over channels and kernel."""
+    def conv1d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
+        """A kernel slid over 1 axes of x: sums over channels and kernel."""
+    def conv2d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
+        """A kernel slid over 2 axes of x: sums over channels and kernel."""
+    def conv2d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
+        """A kernel slid over 2 axes of x: sums over channels and kernel."""
+    def conv3d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
+        """A kernel slid over 3 axes of x: sums over channels and kernel."""
+    def conv3d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
+        """A kernel slid over 3 axes of x: sums over channels and kernel."""
+    def conv_transpose1d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
+        """The transpose of a convolution over 1 axes."""
+    def conv_transpose1d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
+        """The transpose of a convolution over 1 axes."""
+    def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
+        """The transpose of a convolution over 2 axes."""
+    def conv_transpose2d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
+        """The transpose of a convolution over 2 axes."""
+    def conv_transpose3d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
+        """The transpose of a convolution over 3 axes."""
+    def conv_transpose3d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
+        """The transpose of a convolution over 3 axes."""
+    def convolution(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
+        """A kernel slid over x: sums of products over channels and kernel at every place."""
+    def convolution_(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
+        """A kernel slid over x: sums of products over channels and kernel at every place."""
+    def copy_(self, other: Any, non_blocking: _bool = ...) -> Tensor:
+        """Take another tensor's values."""
+    def copysign(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """|x| with y's sign."""
+    def copysign_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """|x| with y's sign."""
+    def cos(self) -> Tensor:
+        """The cosine of an angle in radians."""
+    def cos_(self) -> Tensor:
+        """The cosine of an angle in radians."""
+    def cosh(self) -> Tensor:
+        """The hyperbolic cosine."""
+    def cosh_(self) -> Tensor:
+        """The hyperbolic cosine."""
+    def cosine_embedding_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
+        """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1."""
+    def cosine_embedding_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
+        """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1."""
+    def cosine_similarity(self, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
+        """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
+    def cosine_similarity_(self, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
+        """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
+    def count_nonzero(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """How many elements over axes differ from 0."""
+    def count_nonzero_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """How many elements over axes differ from 0."""
+    def cpu(self) -> Tensor:
+        """The tensor in main memory: itself."""
+    def cross(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
+        """The vector at right angles to two vectors of three elements."""
+    def cross_(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
+        """The vector at right angles to two vectors of three elements."""
+    def cross_entropy(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
+        """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
+    def cross_entropy_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
+        """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
+    def cuda(self, *_: object, **__: object) -> Tensor:
+        """Refused: this build computes on the CPU."""
+    def cummax(self, axis: _int = ..., *, dim: _int = ...) -> Values:
+        """The largest so far, and where it stands: the latest of equals."""
+    def cummax_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """The largest so far, and where it stands: the latest of equals."""
+    def cummin(self, axis: _int = ..., *, dim: _int = ...) -> Values:
+        """The smallest so far, and where it stands: the latest of equals."""
+    def cummin_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """The smallest so far, and where it stands: the latest of equals."""
+    def cumprod(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+        """The product of everything up to each element."""
+    def cumprod_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+        """The product of everything up to each element."""
+    def cumsum(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+        """The sum of everything up to each element."""
+    def cumsum_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+        """The sum of everything up to each element."""
+    def cumulative_prod(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
+        """The product of everything up to each element; include_initial puts the empty one first."""
+    def cumulative_prod_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
+        """The product of everything up to each element; include_initial puts the empty one first."""
+    def cumulative_sum(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
+        """The sum of everything up to each element; include_initial puts the empty sum first."""
+    def cumulative_sum_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
+        """The sum of everything up to each element; include_initial puts the empty sum first."""
+    def data_ptr(self) -> _int:
+        """The address of the first element."""
+    def detach(self) -> Tensor:
+        """The same storage, behind which no backward pass looks."""
+    def detach_(self) -> Tensor:
+        """Cut this tensor from what made it."""
+    def diag(self, diagonal: _int = ...) -> Tensor:
+        """The matrix with this diagonal, or the diagonal of this matrix."""
+    def diag_(self, diagonal: _int = ...) -> Tensor:
+        """The matrix with this diagonal, or the diagonal of this matrix."""
+    def diagonal(self, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor:
+        """The elements whose places on two axes differ by an offset, along a new last axis."""
+    def diff(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
+        """Each element minus the one before it, n times; more elements may be put at the ends first."""
+    def diff_(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
+        """Each element minus the one before it, n times; more elements may be put at the ends first."""
+    def digamma(self) -> Tensor:
+        """The derivative of lgamma."""
+    def digamma_(self) -> Tensor:
+        """The derivative of lgamma."""
+    def dim(self) -> _int:
+        """Number of axes."""
+    def dist(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
+        """The p-norm of x − y."""
+    def dist_(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
+        """The p-norm of x − y."""
+    def div(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def div_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def divide(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def divide_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def dot(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The sum of products of two vectors."""
+    def dot_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The sum of products of two vectors."""
+    def double(self, memory_format: object = ...) -> Tensor:
+        """The tensor as float64."""
+    def dropout(self, key: Tensor, p: _float = ...) -> Tensor:
+        """x with each element set to 0 with probability p, and the others divided by 1 − p."""
+    def dropout_(self, key: Tensor, p: _float = ...) -> Tensor:
+        """x with each element set to 0 with probability p, and the others divided by 1 − p."""
+    def element_size(self) -> _int:
+        """Bytes of one element."""
+    def elu(self, alpha: _float = ...) -> Tensor:
+        """x, bending to −alpha below 0."""
+    def elu_(self, alpha: _float = ...) -> Tensor:
+        """x, bending to −alpha below 0."""
+    def empty_like(self, *, dtype: object = ...) -> Tensor:
+        """0 in the shape and dtype of x."""
+    def empty_like_(self, *, dtype: object = ...) -> Tensor:
+        """0 in the shape and dtype of x."""
+    def eq(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x = y."""
+    def eq_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x = y."""
+    def equal(self, other: Tensor) -> _bool:
+        """Whether shape and all elements are equal."""
+    def equal_(self, other: Tensor) -> Tensor:
+        """Whether shape and all elements are equal."""
+    def erf(self) -> Tensor:
+        """The error function."""
+    def erf_(self) -> Tensor:
+        """The error function."""
+    def erfc(self) -> Tensor:
+        """1 − erf(x), exact where erf is near 1."""
+    def erfc_(self) -> Tensor:
+        """1 − erf(x), exact where erf is near 1."""
+    def erfinv(self) -> Tensor:
+        """The number whose erf is x: an approximation, and three steps of Halley's method."""
+    def erfinv_(self) -> Tensor:
+        """The number whose erf is x: an approximation, and three steps of Halley's method."""
+    def exp(self) -> Tensor:
+        """e to the power x."""
+    def exp2(self) -> Tensor:
+        """2 to the power x."""
+    def exp2_(self) -> Tensor:
+        """2 to the power x."""
+    def exp_(self) -> Tensor:
+        """e to the power x."""
+    def expand(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
+        """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
+    def expand_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """x in the shape of y, repeated along axes of size 1."""
+    def expand_dims(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """An axis of size 1 more, at this place in the result."""
+    def expit(self) -> Tensor:
+        """1 / (1 + exp(−x))."""
+    def expit_(self) -> Tensor:
+        """1 / (1 + exp(−x))."""
+    def expm1(self) -> Tensor:
+        """exp(x) − 1, exact near 0."""
+    def expm1_(self) -> Tensor:
+        """exp(x) − 1, exact near 0."""
+    def exponential_(self, lambd: _float = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Take numbers of an exponential distribution."""
+    def fill_(self, value: Any) -> Tensor:
+        """Take one value everywhere."""
+    def fill_diagonal_(self, fill_value: _float) -> Tensor:
+        """Take one value on the diagonal."""
+    def flatten(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
+        """A run of axes as one."""
+    def flip(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
+        """Backwards along axes."""
+    def flip_(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
+        """Backwards along axes."""
+    def fliplr(self) -> Tensor:
+        """Backwards along the second axis."""
+    def fliplr_(self) -> Tensor:
+        """Backwards along the second axis."""
+    def flipud(self) -> Tensor:
+        """Backwards along the first axis."""
+    def flipud_(self) -> Tensor:
+        """Backwards along the first axis."""
+    def float(self, memory_format: object = ...) -> Tensor:
+        """The tensor as float32."""
+    def float_power(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x to the power y in float64."""
+    def float_power_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x to the power y in float64."""
+    def floor(self) -> Tensor:
+        """The nearest whole number below."""
+    def floor_(self) -> Tensor:
+        """The nearest whole number below."""
+    def floor_divide(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / y rounded down."""
+    def floor_divide_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / y rounded down."""
+    def fmax(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The larger; a number wins over NaN."""
+    def fmax_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The larger; a number wins over NaN."""
+    def fmin(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The smaller; a number wins over NaN."""
+    def fmin_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The smaller; a number wins over NaN."""
+    def fmod(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """What truncated division leaves: it has x's sign."""
+    def fmod_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """What truncated division leaves: it has x's sign."""
+    def frac(self) -> Tensor:
+        """What truncation leaves."""
+    def frac_(self) -> Tensor:
+        """What truncation leaves."""
+    def full_like(self, fill_value: _bool | _int | _float, *, dtype: object = ...) -> Tensor:
+        """One number in the shape and dtype of x."""
+    def full_like_(self, fill_value: _bool | _int | _float, *, dtype: object = ...) -> Tensor:
+        """One number in the shape and dtype of x."""
+    def gather(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+        """For every position, the element of x there along an axis, at the same place on the others."""
+    def gather_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+        """For every position, the element of x there along an axis, at the same place on the others."""
+    def gaussian_nll_loss(self, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
+        """−log of the density at target of a normal distribution with mean x and this variance."""
+    def gaussian_nll_loss_(self, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
+        """−log of the density at target of a normal distribution with mean x and this variance."""
+    def ge(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≥ y."""
+    def ge_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≥ y."""
+    def gelu(self, approximate: str = ...) -> Tensor:
+        """x times the probability that a normal number lies below it."""
+    def gelu_(self, approximate: str = ...) -> Tensor:
+        """x times the probability that a normal number lies below it."""
+    def ger(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """Every element of one vector times every one of the other."""
+    def ger_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """Every element of one vector times every one of the other."""
+    def glu(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """The first half of an axis, gated by the sigmoid of the second."""
+    def glu_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """The first half of an axis, gated by the sigmoid of the second."""
+    @property
+    def grad_fn(self) -> str | None:
+        """The name of the operation that gradients pass first; None for a leaf."""
+    def greater(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x > y."""
+    def greater_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x > y."""
+    def greater_equal(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≥ y."""
+    def greater_equal_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≥ y."""
+    def group_norm(self, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+        """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
+    def group_norm_(self, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+        """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
+    def gt(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x > y."""
+    def gt_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x > y."""
+    def half(self, memory_format: object = ...) -> Tensor:
+        """The tensor as float16."""
+    def hardshrink(self, lambd: _float = ...) -> Tensor:
+        """x, and 0 where it is nearer to 0 than lambd."""
+    def hardshrink_(self, lambd: _float = ...) -> Tensor:
+        """x, and 0 where it is nearer to 0 than lambd."""
+    def hardsigmoid(self) -> Tensor:
+        """A sigmoid made of three lines."""
+    def hardsigmoid_(self) -> Tensor:
+        """A sigmoid made of three lines."""
+    def hardswish(self) -> Tensor:
+        """x times a sigmoid made of three lines."""
+    def hardswish_(self) -> Tensor:
+        """x times a sigmoid made of three lines."""
+    def hardtanh(self, min_val: _float = ..., max_val: _float = ...) -> Tensor:
+        """x between two bounds; on the bounds the gradient is 0."""
+    def hardtanh_(self, min_val: _float = ..., max_val: _float = ...) -> Tensor:
+        """x between two bounds; on the bounds the gradient is 0."""
+    def heaviside(self, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """0 below 0, 1 above, a value at 0."""
+    def heaviside_(self, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """0 below 0, 1 above, a value at 0."""
+    def hinge_embedding_loss(self, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
+        """x where the target is 1, max(0, margin − x) where it is −1."""
+    def hinge_embedding_loss_(self, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
+        """x where the target is 1, max(0, margin − x) where it is −1."""
+    def huber_loss(self, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
+        """Half the squared difference, growing only linearly beyond delta."""
+    def huber_loss_(self, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
+        """Half the squared difference, growing only linearly beyond delta."""
+    def hypot(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """sqrt(x² + y²), without overflow."""
+    def hypot_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """sqrt(x² + y²), without overflow."""
+    def im2col(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
+        """Every window of an image as a column: PyTorch's nn.functional.unfold."""
+    def im2col_(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
+        """Every window of an image as a column: PyTorch's nn.functional.unfold."""
+    def index_add(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+        """x plus slices, each at its position along an axis."""
+    def index_add_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+        """x plus slices, each at its position along an axis."""
+    def index_copy(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+        """x with slices put at positions along an axis, the last of those that meet."""
+    def index_copy_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+        """x with slices put at positions along an axis, the last of those that meet."""
+    def index_fill(self, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+        """x with one value in the slices at positions along an axis."""
+    def index_fill_(self, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+        """x with one value in the slices at positions along an axis."""
+    def index_put(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, src: Any = ..., source: Any = ...) -> Tensor:
+        """x with values at positions along its first axes."""
+    def index_put_(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, src: Any = ..., source: Any = ...) -> Tensor:
+        """Write values at positions along the first axes."""
+    def index_select(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+        """The slices at positions along an axis."""
+    def index_select_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
+        """The slices at positions along an axis."""
+    def inner(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The sum of products of two vectors."""
+    def inner_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The sum of products of two vectors."""
+    def instance_norm(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+        """x standard within each sample's channel, then scaled and moved per channel."""
+    def instance_norm_(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+        """x standard within each sample's channel, then scaled and moved per channel."""
+    def int(self, memory_format: object = ...) -> Tensor:
+        """The tensor as int32."""
+    def interpolate(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+        """x (n, c, ...) resized over its last axes, to sizes or by factors."""
+    def interpolate_(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
+        """x (n, c, ...) resized over its last axes, to sizes or by factors."""
+    def is_complex(self) -> _bool:
+        """Whether elements are complex: never."""
+    def is_contiguous(self, memory_format: object = ...) -> _bool:
+        """Whether values are laid out in the order of their axes: always, once computed."""
+    @property
+    def is_cuda(self) -> Any:
+        ...
+    def is_floating_point(self) -> _bool:
+        """Whether elements are floats."""
+    def isclose(self, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether |x − y| ≤ atol + rtol · |y|."""
+    def isclose_(self, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether |x − y| ≤ atol + rtol · |y|."""
+    def isfinite(self) -> Tensor:
+        """Whether x is finite."""
+    def isfinite_(self) -> Tensor:
+        """Whether x is finite."""
+    def isin(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether each element of x is among those of y."""
+    def isin_(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether each element of x is among those of y."""
+    def isinf(self) -> Tensor:
+        """Whether x is infinite."""
+    def isinf_(self) -> Tensor:
+        """Whether x is infinite."""
+    def isnan(self) -> Tensor:
+        """Whether x is not a number."""
+    def isnan_(self) -> Tensor:
+        """Whether x is not a number."""
+    def item(self) -> _bool | _int | _float:
+        """The one element, as a Python number."""
+    @property
+    def itemsize(self) -> Any:
+        ...
+    def kl_div(self, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
+        """target · (log(target) − x), where x is a logarithm already."""
+    def kl_div_(self, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
+        """target · (log(target) − x), where x is a logarithm already."""
+    def kron(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """Every element of x times all of y, laid out in blocks."""
+    def kron_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """Every element of x times all of y, laid out in blocks."""
+    def kthvalue(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
+        """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
+    def kthvalue_(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
+        """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
+    def l1_loss(self, target: Tensor, *, reduction: str = ...) -> Tensor:
+        """The absolute difference."""
+    def l1_loss_(self, target: Tensor, *, reduction: str = ...) -> Tensor:
+        """The absolute difference."""
+    def largest(self) -> Tensor:
+        """The largest of every row; the first of equals has the gradient."""
+    def largest_(self) -> Tensor:
+        """The largest of every row; the first of equals has the gradient."""
+    def layer_norm(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+        """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
+    def layer_norm_(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
+        """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
+    def le(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≤ y."""
+    def le_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≤ y."""
+    def leaky_relu(self, negative_slope: _float = ...) -> Tensor:
+        """x, flattened below 0."""
+    def leaky_relu_(self, negative_slope: _float = ...) -> Tensor:
+        """x, flattened below 0."""
+    def lerp(self, end: Tensor, weight: Tensor | _bool | _int | _float) -> Tensor:
+        """From x towards end by a weight: x at 0, end at 1."""
+    def lerp_(self, end: Tensor, weight: Tensor | _bool | _int | _float) -> Tensor:
+        """From x towards end by a weight: x at 0, end at 1."""
+    def less(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x < y."""
+    def less_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x < y."""
+    def less_equal(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≤ y."""
+    def less_equal_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≤ y."""
+    def lgamma(self) -> Tensor:
+        """log of |gamma(x)|, where gamma(n) is (n − 1)!."""
+    def lgamma_(self) -> Tensor:
+        """log of |gamma(x)|, where gamma(n) is (n − 1)!."""
+    def linear(self, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
+        """x times the transposed weight, plus the bias; rounded once."""
+    def linear_(self, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
+        """x times the transposed weight, plus the bias; rounded once."""
+    def linears(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> tuple[Tensor, ...]:
+        """Several linear layers on one x as a single product, so that its gradient is one sum."""
+    def linears_(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> Tensor:
+        """Several linear layers on one x as a single product, so that its gradient is one sum."""
+    def local_response_norm(self, size: _int, alpha: _float = ..., beta: _float = ..., k: _float = ...) -> Tensor:
+        """x divided by a power of the mean square of channels (axis 1) nearby."""
+    def local_response_norm_(self, size: _int, alpha: _float = ..., beta: _float = ..., k: _float = ...) -> Tensor:
+        """x divided by a power of the mean square of channels (axis 1) nearby."""
+    def log(self) -> Tensor:
+        """The natural logarithm."""
+    def log10(self) -> Tensor:
+        """The logarithm to base 10."""
+    def log10_(self) -> Tensor:
+        """The logarithm to base 10."""
+    def log1p(self) -> Tensor:
+        """log(1 + x), exact near 0."""
+    def log1p_(self) -> Tensor:
+        """log(1 + x), exact near 0."""
+    def log2(self) -> Tensor:
+        """The logarithm to base 2."""
+    def log2_(self) -> Tensor:
+        """The logarithm to base 2."""
+    def log_(self) -> Tensor:
+        """The natural logarithm."""
+    def log_softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+        """The logarithm of softmax, without its underflow."""
+    def log_softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+        """The logarithm of softmax, without its underflow."""
+    def logaddexp(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """log(exp(x) + exp(y)), without overflow."""
+    def logaddexp_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """log(exp(x) + exp(y)), without overflow."""
+    def logcumsumexp(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """log of the running sum of exp(x), without overflow."""
+    def logcumsumexp_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """log of the running sum of exp(x), without overflow."""
+    def logical_and(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether both hold."""
+    def logical_and_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether both hold."""
+    def logical_not(self) -> Tensor:
+        """Whether x is zero."""
+    def logical_not_(self) -> Tensor:
+        """Whether x is zero."""
+    def logical_or(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether one holds."""
+    def logical_or_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether one holds."""
+    def logical_xor(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether exactly one holds."""
+    def logical_xor_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether exactly one holds."""
+    def logit(self, eps: _float | None = ...) -> Tensor:
+        """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
+    def logit_(self, eps: _float | None = ...) -> Tensor:
+        """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
+    def logsigmoid(self) -> Tensor:
+        """log(sigmoid(x))."""
+    def logsigmoid_(self) -> Tensor:
+        """log(sigmoid(x))."""
+    def logsumexp(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """log of the sum of exp(x) over axes, without overflow."""
+    def logsumexp_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """log of the sum of exp(x) over axes, without overflow."""
+    def long(self, memory_format: object = ...) -> Tensor:
+        """The tensor as int64."""
+    def lt(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x < y."""
+    def lt_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x < y."""
+    @property
+    def mT(self) -> Tensor:
+        ...
+    def margin_ranking_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
+        """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
+    def margin_ranking_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
+        """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
+    def masked_fill(self, mask: Tensor, value: Tensor | _bool | _int | _float) -> Tensor:
+        """x with a value where the mask holds, in x's dtype."""
+    def masked_fill_(self, mask: Tensor, value: Tensor | _bool | _int | _float) -> Tensor:
+        """x with a value where the mask holds, in x's dtype."""
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """x with the elements of another tensor, in order, where the mask holds."""
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
+        """x with the elements of another tensor, in order, where the mask holds."""
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """The elements where the mask holds, in one axis."""
+    def matmul(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product of matrices; axes before the last two are batches and broadcast."""
+    def matmul_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product of matrices; axes before the last two are batches and broadcast."""
+    def matrix_transpose(self) -> Tensor:
+        """The last two axes exchanged."""
+    def max(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
+        """The largest over axes; NaN wins. Equals share the gradient."""
+    def max_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The largest over axes; NaN wins. Equals share the gradient."""
+    def max_pool(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], dilation: Sequence[_int], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
+    def max_pool1d(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """The largest of every window over the last 1 axes."""
+    def max_pool1d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor:
+        """The largest of every window over the last 1 axes."""
+    def max_pool2d(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """The largest of every window over the last 2 axes."""
+    def max_pool2d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor:
+        """The largest of every window over the last 2 axes."""
+    def max_pool3d(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """The largest of every window over the last 3 axes."""
+    def max_pool3d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor:
+        """The largest of every window over the last 3 axes."""
+    def max_pool_(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], dilation: Sequence[_int], return_indices: _bool = ...) -> Tensor:
+        """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
+    def max_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+        """The largest of every row along an axis, and where it stands first; that has the gradient."""
+    def max_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
+        """The largest of every row along an axis, and where it stands first; that has the gradient."""
+    def maximum(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The larger; NaN wins."""
+    def maximum_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The larger; NaN wins."""
+    def mean(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The sum over axes divided by how many elements it has."""
+    def mean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The sum over axes divided by how many elements it has."""
+    def median(self) -> Any:
+        """The middle element of all, the lower of two."""
+    def median_(self) -> Tensor:
+        """The middle element of all, the lower of two."""
+    def median_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+        """The middle element of every row along an axis, the lower of two, and where it stood."""
+    def median_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
+        """The middle element of every row along an axis, the lower of two, and where it stood."""
+    def min(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
+        """The smallest over axes; NaN wins. Equals share the gradient."""
+    def min_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The smallest over axes; NaN wins. Equals share the gradient."""
+    def min_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
+        """The smallest of every row along an axis, and where it stands first; that has the gradient."""
+    def min_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
+        """The smallest of every row along an axis, and where it stands first; that has the gradient."""
+    def minimum(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The smaller; NaN wins."""
+    def minimum_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The smaller; NaN wins."""
+    def mish(self) -> Tensor:
+        """x · tanh(softplus(x))."""
+    def mish_(self) -> Tensor:
+        """x · tanh(softplus(x))."""
+    def mm(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product of two matrices."""
+    def mm_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product of two matrices."""
+    def mod(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """What floor division leaves: it has y's sign."""
+    def mod_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """What floor division leaves: it has y's sign."""
+    def moveaxis(self, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
+        """Axes put elsewhere, the others in their order."""
+    def movedim(self, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
+        """Axes put elsewhere, the others in their order."""
+    def mse_loss(self, target: Tensor, *, reduction: str = ...) -> Tensor:
+        """The squared difference."""
+    def mse_loss_(self, target: Tensor, *, reduction: str = ...) -> Tensor:
+        """The squared difference."""
+    def mul(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x · y."""
+    def mul_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x · y."""
+    def multilabel_soft_margin_loss(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
+        """binary_cross_entropy_with_logits, averaged over the classes of every row."""
+    def multilabel_soft_margin_loss_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
+        """binary_cross_entropy_with_logits, averaged over the classes of every row."""
+    def multinomial(self, num_samples: _int, replacement: _bool = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Positions along the last axis, drawn with chances in proportion to the elements."""
+    def multiply(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x · y."""
+    def multiply_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x · y."""
+    def mv(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product of a matrix and a vector."""
+    def mv_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product of a matrix and a vector."""
+    @property
+    def names(self) -> Any:
+        ...
+    def nan_to_num(self, nan: _float = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
+        """x with finite numbers for NaN and the infinities; the largest ones by default."""
+    def nan_to_num_(self, nan: _float = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
+        """x with finite numbers for NaN and the infinities; the largest ones by default."""
+    def nanmean(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The mean over axes of what is a number."""
+    def nanmean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The mean over axes of what is a number."""
+    def nansum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The sum over axes of what is a number."""
+    def nansum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The sum over axes of what is a number."""
+    def narrow(self, axis: _int = ..., start: _int = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
+        """A stretch of one axis."""
+    @property
+    def nbytes(self) -> Any:
+        ...
+    def ne(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≠ y."""
+    def ne_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≠ y."""
+    def neg(self) -> Tensor:
+        """−x."""
+    def neg_(self) -> Tensor:
+        """−x."""
+    def negative(self) -> Tensor:
+        """−x."""
+    def negative_(self) -> Tensor:
+        """−x."""
+    def nelement(self) -> _int:
+        """Number of elements."""
+    def new_empty(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
+        """Space of this tensor's dtype."""
+    def new_full(self, size: Any, fill_value: Any, dtype: object = ..., device: object = ...) -> Any:
+        """One value, in this tensor's dtype."""
+    def new_ones(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
+        """Ones of this tensor's dtype."""
+    def new_tensor(self, data: Any, dtype: object = ..., device: object = ...) -> Tensor:
+        """A tensor of values, of this one's dtype."""
+    def new_zeros(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
+        """Zeros of this tensor's dtype."""
+    def nextafter(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The float next to x towards y."""
+    def nextafter_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The float next to x towards y."""
+    def nll_loss(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
+        """−x at the right class, where x holds logarithms of chances."""
+    def nll_loss_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
+        """−x at the right class, where x holds logarithms of chances."""
+    def nonzero(self, *, as_tuple: _bool = ...) -> Any:
+        """The positions of what is not zero: one row each, or one tensor per axis."""
+    def norm(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The p-norm of x over axes; p="fro" is 2."""
+    def norm_(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The p-norm of x over axes; p="fro" is 2."""
+    def normal_(self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Take numbers of a normal distribution."""
+    def normalize(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
+        """x divided by its p-norm along an axis, which counts as at least eps."""
+    def normalize_(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
+        """x divided by its p-norm along an axis, which counts as at least eps."""
+    def not_equal(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≠ y."""
+    def not_equal_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """Whether x ≠ y."""
+    def numel(self) -> _int:
+        """Number of elements."""
+    def numpy(self, *, force: _bool = ...) -> ndarray:
+        """The tensor's memory as a numpy array: a write to it is a write to the tensor."""
+    def ones_like(self, *, dtype: object = ...) -> Tensor:
+        """1 in the shape and dtype of x."""
+    def ones_like_(self, *, dtype: object = ...) -> Tensor:
+        """1 in the shape and dtype of x."""
+    def outer(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """Every element of one vector times every one of the other."""
+    def outer_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """Every element of one vector times every one of the other."""
+    def pad(self, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
+        """x with more around it; pad names before and after for the last axis, then the one before, ..."""
+    def pad_(self, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
+        """x with more around it; pad names before and after for the last axis, then the one before, ..."""
+    def pairwise_distance(self, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., keepdim: _bool = ...) -> Tensor:
+        """The p-norm of x − y + eps along the last axis."""
+    def pairwise_distance_(self, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., keepdim: _bool = ...) -> Tensor:
+        """The p-norm of x − y + eps along the last axis."""
+    def permute(self, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
+        """The axes in another order."""
+    def permute_dims(self, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
+        """The axes in another order."""
+    def pick(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
+        """One element of every row along an axis."""
+    def pick_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
+        """One element of every row along an axis."""
+    def pin_memory(self) -> Tensor:
+        """Itself: there is no other memory to copy to."""
+    def pixel_shuffle(self, upscale_factor: _int) -> Tensor:
+        """Channels spread out into finer pixels."""
+    def pixel_shuffle_(self, upscale_factor: _int) -> Tensor:
+        """Channels spread out into finer pixels."""
+    def pixel_unshuffle(self, downscale_factor: _int) -> Tensor:
+        """Blocks of pixels gathered into channels."""
+    def pixel_unshuffle_(self, downscale_factor: _int) -> Tensor:
+        """Blocks of pixels gathered into channels."""
+    def placed(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
+    def placed_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
+    def poisson_nll_loss(self, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
+        """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
+    def poisson_nll_loss_(self, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
+        """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
+    def pos(self) -> Tensor:
+        """x."""
+    def pos_(self) -> Tensor:
+        """x."""
+    def positive(self) -> Tensor:
+        """x."""
+    def positive_(self) -> Tensor:
+        """x."""
+    def pow(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x to the power y."""
+    def pow_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x to the power y."""
+    def prelu(self, weight: Tensor) -> Tensor:
+        """leaky_relu whose slope is learned, one for all or one per channel (axis 1)."""
+    def prelu_(self, weight: Tensor) -> Tensor:
+        """leaky_relu whose slope is learned, one for all or one per channel (axis 1)."""
+    def prod(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The product over axes; integers and truth values are multiplied in 64 bits."""
+    def prod_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The product over axes; integers and truth values are multiplied in 64 bits."""
+    def quantile(self, q: _float, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The value below which a share q of every row lies."""
+    def quantile_(self, q: _float, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The value below which a share q of every row lies."""
+    def random_(self, from_: _int = ..., to: _int | None = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Take integers from `from_` up to, not including, `to`."""
+    def ravel(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
+        """A run of axes as one."""
+    def reciprocal(self) -> Tensor:
+        """1 / x."""
+    def reciprocal_(self) -> Tensor:
+        """1 / x."""
+    def register_hook(self, hook: Callable) -> Handle:
+        """Call hook(gradient) in every backward pass; what it returns, if anything, takes its place."""
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
+        """Call hook(tensor) after its gradient was gathered."""
+    def relu(self) -> Tensor:
+        """x, but nothing below 0."""
+    def relu6(self) -> Tensor:
+        """x between 0 and 6."""
+    def relu6_(self) -> Tensor:
+        """x between 0 and 6."""
+    def relu_(self) -> Tensor:
+        """x, but nothing below 0."""
+    def remainder(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """What floor division leaves: it has y's sign."""
+    def remainder_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """What floor division leaves: it has y's sign."""
+    def repeat(self, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
+        """Copies of x side by side, so many along each axis."""
+    def repeat_(self, repetitions: _int | Sequence[_int], *more: _int) -> Tensor:
+        """Copies of x side by side, so many along each axis."""
+    def repeat_interleave(self, repeats: _int, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
+        """Each element so many times in a row; without an axis, of x laid flat."""
+    def repeat_interleave_(self, repeats: _int, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
+        """Each element so many times in a row; without an axis, of x laid flat."""
+    def requires_grad_(self, requires_grad: _bool = ...) -> Tensor:
+        """Say whether backward passes should reach this leaf."""
+    def reshape(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
+        """The same elements over other axes; one size may be -1."""
+    def reshape_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """x in the shape of y."""
+    def retain_grad(self) -> None:
+        """Gather a gradient although this tensor is no leaf."""
+    def rms_norm(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
+        """x divided by its root mean square over its last axes, then scaled."""
+    def rms_norm_(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
+        """x divided by its root mean square over its last axes, then scaled."""
+    def roll(self, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
+        """Elements moved along axes; what leaves at the end enters at the start."""
+    def roll_(self, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ...) -> Tensor:
+        """Elements moved along axes; what leaves at the end enters at the start."""
+    def rot90(self, k: _int = ..., axes: Sequence[_int] = ...) -> Tensor:
+        """Turned by k quarters from the first axis towards the second."""
+    def rot90_(self, k: _int = ..., axes: Sequence[_int] = ...) -> Tensor:
+        """Turned by k quarters from the first axis towards the second."""
+    def round(self, *, decimals: _int = ...) -> Tensor:
+        """The nearest number with so many decimals; halves go to the even one."""
+    def round_(self, *, decimals: _int = ...) -> Tensor:
+        """The nearest number with so many decimals; halves go to the even one."""
+    def rsqrt(self) -> Tensor:
+        """One over the square root."""
+    def rsqrt_(self) -> Tensor:
+        """One over the square root."""
+    def scatter(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x with values at positions along an axis, the last of those that meet."""
+    def scatter_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x with values at positions along an axis, the last of those that meet."""
+    def scatter_add(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+        """x plus values, each at its position along an axis."""
+    def scatter_add_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
+        """x plus values, each at its position along an axis."""
+    def scatter_reduce(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
+    def scatter_reduce_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
+    def select(self, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
+        """One position of an axis, which goes."""
+    def selu(self) -> Tensor:
+        """elu scaled so that layers keep mean 0 and variance 1."""
+    def selu_(self) -> Tensor:
+        """elu scaled so that layers keep mean 0 and variance 1."""
+    def set_(self, source: Tensor) -> Tensor:
+        """Share another tensor's storage."""
+    def share_memory_(self) -> Tensor:
+        """Itself: threads share all memory."""
+    def short(self, memory_format: object = ...) -> Tensor:
+        """The tensor as int16."""
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(−x))."""
+    def sigmoid_(self) -> Tensor:
+        """1 / (1 + exp(−x))."""
+    def sign(self) -> Tensor:
+        """-1, 0 or 1, as x is negative, zero or positive."""
+    def sign_(self) -> Tensor:
+        """-1, 0 or 1, as x is negative, zero or positive."""
+    def signbit(self) -> Tensor:
+        """Whether the sign is minus, −0 included."""
+    def signbit_(self) -> Tensor:
+        """Whether the sign is minus, −0 included."""
+    def silu(self) -> Tensor:
+        """x · sigmoid(x)."""
+    def silu_(self) -> Tensor:
+        """x · sigmoid(x)."""
+    def sin(self) -> Tensor:
+        """The sine of an angle in radians."""
+    def sin_(self) -> Tensor:
+        """The sine of an angle in radians."""
+    def sinh(self) -> Tensor:
+        """The hyperbolic sine."""
+    def sinh_(self) -> Tensor:
+        """The hyperbolic sine."""
+    @property
+    def size(self) -> Count:
+        """The number of elements; called, the shape."""
+    def smooth_l1_loss(self, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
+        """The absolute difference, rounded off within beta of 0."""
+    def smooth_l1_loss_(self, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
+        """The absolute difference, rounded off within beta of 0."""
+    def soft_margin_loss(self, target: Tensor, *, reduction: str = ...) -> Tensor:
+        """log(1 + exp(−target · x)), targets 1 or −1."""
+    def soft_margin_loss_(self, target: Tensor, *, reduction: str = ...) -> Tensor:
+        """log(1 + exp(−target · x)), targets 1 or −1."""
+    def softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+        """Exponentials along an axis, scaled to sum to 1."""
+    def softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
+        """Exponentials along an axis, scaled to sum to 1."""
+    def softmin(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """softmax of −x."""
+    def softmin_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """softmax of −x."""
+    def softplus(self, beta: _float = ..., threshold: _float = ...) -> Tensor:
+        """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold."""
+    def softplus_(self, beta: _float = ..., threshold: _float = ...) -> Tensor:
+        """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold."""
+    def softshrink(self, lambd: _float = ...) -> Tensor:
+        """x moved towards 0 by lambd, and 0 when it was nearer."""
+    def softshrink_(self, lambd: _float = ...) -> Tensor:
+        """x moved towards 0 by lambd, and 0 when it was nearer."""
+    def softsign(self) -> Tensor:
+        """x / (1 + |x|)."""
+    def softsign_(self) -> Tensor:
+        """x / (1 + |x|)."""
+    def sort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Any:
+        """An axis in order, and where each element stood; equals keep their order."""
+    def sort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
+        """An axis in order, and where each element stood; equals keep their order."""
+    def split(self, split_size: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+        """Parts of one size (the last may be smaller), or of the sizes given."""
+    def sqrt(self) -> Tensor:
+        """The square root."""
+    def sqrt_(self) -> Tensor:
+        """The square root."""
+    def square(self) -> Tensor:
+        """x · x."""
+    def square_(self) -> Tensor:
+        """x · x."""
+    def squeeze(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
+        """Without its axes of size 1, or without those named that have it."""
+    def squeeze_(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
+        """Without its axes of size 1, or without those named that have it."""
+    def std(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """The square root of the variance."""
+    def std_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
+        """The square root of the variance."""
+    def std_mean(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """The square root of the variance, and the mean."""
+    def std_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
+        """The square root of the variance, and the mean."""
+    def stride(self, dim: _int | None = ...) -> Any:
+        """How many elements lie between neighbours along each axis, or along one."""
+    def sub(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x − alpha · y."""
+    def sub_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x − alpha · y."""
+    def subtract(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x − alpha · y."""
+    def subtract_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x − alpha · y."""
+    def sum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The sum over axes; integers and truth values are summed in 64 bits."""
+    def sum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The sum over axes; integers and truth values are summed in 64 bits."""
+    def surprise(self, target: Tensor) -> Tensor:
+        """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
+    def surprise_(self, target: Tensor) -> Tensor:
+        """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
+    def swapaxes(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
+        """Two axes exchanged."""
+    def swapaxes_(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
+        """Two axes exchanged."""
+    def swapdims(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
+        """Two axes exchanged."""
+    def swish(self) -> Tensor:
+        """x · sigmoid(x)."""
+    def swish_(self) -> Tensor:
+        """x · sigmoid(x)."""
+    def t(self) -> Tensor:
+        """A matrix transposed; a vector stays."""
+    def t_(self) -> Tensor:
+        """A matrix transposed; a vector stays."""
+    def take(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
+        """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
+    def take_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
+        """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
+    def take_along_axis(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
+        """gather, whose other axes broadcast and whose negative positions count from the end."""
+    def take_along_axis_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
+        """gather, whose other axes broadcast and whose negative positions count from the end."""
+    def take_along_dim(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
+        """gather, whose other axes broadcast and whose negative positions count from the end."""
+    def take_along_dim_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
+        """gather, whose other axes broadcast and whose negative positions count from the end."""
+    def tan(self) -> Tensor:
+        """The tangent of an angle in radians."""
+    def tan_(self) -> Tensor:
+        """The tangent of an angle in radians."""
+    def tanh(self) -> Tensor:
+        """The hyperbolic tangent."""
+    def tanh_(self) -> Tensor:
+        """The hyperbolic tangent."""
+    def tanhshrink(self) -> Tensor:
+        """x − tanh(x)."""
+    def tanhshrink_(self) -> Tensor:
+        """x − tanh(x)."""
+    def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
+        """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
+    def tensordot_(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ...) -> Tensor:
+        """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
+    def threshold(self, threshold: _float, value: _float) -> Tensor:
+        """x above a threshold, a value elsewhere."""
+    def threshold_(self, threshold: _float, value: _float) -> Tensor:
+        """x above a threshold, a value elsewhere."""
+    def tile(self, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
+        """Copies of x side by side, so many along each axis."""
+    def tile_(self, repetitions: _int | Sequence[_int], *more: _int) -> Tensor:
+        """Copies of x side by side, so many along each axis."""
+    def to(self, *args: Any, copy: _bool = ..., **named: Any) -> Tensor:
+        """The tensor in another dtype; itself when it has it already."""
+    def to_device(self, device: object, *, stream: object = ...) -> Tensor:
+        """The tensor on another device."""
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+    def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
+        """The k largest of every row along an axis, in order, and where they stood."""
+    def topk_(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Tensor:
+        """The k largest of every row along an axis, in order, and where they stood."""
+    def trace(self) -> Tensor:
+        """The sum of the diagonal of a matrix."""
+    def trace_(self) -> Tensor:
+        """The sum of the diagonal of a matrix."""
+    def transpose(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
+        """Two axes exchanged."""
+    def transpose_(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
+        """Two axes exchanged."""
+    def transposed_convolution(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], size: tuple[_int, ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
+        """The transpose of a convolution: what its input would get as a gradient."""
+    def transposed_convolution_(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], size: tuple[_int, ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
+        """The transpose of a convolution: what its input would get as a gradient."""
+    def tril(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
+        """x on and below the k-th diagonal, 0 above."""
+    def tril_(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
+        """x on and below the k-th diagonal, 0 above."""
+    def triu(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
+        """x on and above the k-th diagonal, 0 below."""
+    def triu_(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
+        """x on and above the k-th diagonal, 0 below."""
+    def true_divide(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def true_divide_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def trunc(self) -> Tensor:
+        """The whole part."""
+    def trunc_(self) -> Tensor:
+        """The whole part."""
+    def type(self, dtype: object = ...) -> Any:
+        """The tensor in another dtype; without one, the name of its own."""
+    def type_as(self, other: Tensor) -> Tensor:
+        """The tensor in another's dtype."""
+    def unbind(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+        """Every position of an axis, which goes."""
+    def unflatten(self, axis: _int = ..., shape: Sequence[_int] = ..., *, dim: _int = ..., size: Sequence[_int] = ...) -> Tensor:
+        """One axis as several; one size may be -1."""
+    def unfold(self, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ...) -> Tensor:
+        """Overlapping stretches of an axis, along a new last one."""
+    def unfold_(self, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ...) -> Tensor:
+        """Overlapping stretches of an axis, along a new last one."""
+    def uniform_(self, from_: _float = ..., to: _float = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Take numbers spread evenly over [from, to)."""
+    def unique(self, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
+        """The distinct elements, in order; and where each one went, and how often it occurs."""
+    def unsqueeze(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """An axis of size 1 more, at this place in the result."""
+    def unsqueeze_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """An axis of size 1 more, at this place in the result."""
+    def unstack(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+        """Every position of an axis, which goes."""
+    def var(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """The mean square distance from the mean; the count is lowered by the correction, 1 by default."""
+    def var_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
+        """The mean square distance from the mean; the count is lowered by the correction, 1 by default."""
+    def var_mean(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """The variance and the mean."""
+    def var_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
+        """The variance and the mean."""
+    def vdot(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The sum of products of two vectors."""
+    def vdot_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The sum of products of two vectors."""
+    def vecdot(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
+        """The sums of products along an axis."""
+    def vecdot_(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
+        """The sums of products along an axis."""
+    def vector_norm(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The length of x over axes: the ord-th root of the sum of |x|^ord."""
+    def vector_norm_(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The length of x over axes: the ord-th root of the sum of |x|^ord."""
+    def view(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
+        """The same elements over other axes; one size may be -1."""
+    def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """x in the shape of y."""
+    def where(self, condition: Any, other: Any) -> Any:
+        ...
+    def xlogy(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x · log(y), and 0 where x is 0."""
+    def xlogy_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """x · log(y), and 0 where x is 0."""
+    def zero_(self) -> Tensor:
+        """Take 0 everywhere."""
+    def zeros_like(self, *, dtype: object = ...) -> Tensor:
+        """0 in the shape and dtype of x."""
+    def zeros_like_(self, *, dtype: object = ...) -> Tensor:
+        """0 in the shape and dtype of x."""
+def method(function: Callable) -> Callable:
+    ...
+def rare(tensor: Tensor) -> Rare:
+    ...
+def wrap(node: Node, tracked: _bool=False) -> Tensor:
+    ...
+def relieve(serial: _int) -> None:
+    ...
+def alias(tensor: Tensor, chain: Chain, detached: _bool=False) -> Tensor:
+    ...
+def from_buffer(buffer: Buffer, shape: Sequence[_int], dtype: DType) -> Tensor:
+    ...
+def from_array(array: np.ndarray) -> Tensor:
+    ...
+def source(storage: Storage) -> Node:
+    ...
+def raw(tensor: Tensor) -> Node:
+    ...
+def node_of(tensor: Tensor) -> Node:
+    ...
+def node_of_view(tensor: Tensor) -> Node:
+    ...
+def detached(node: Node) -> Node:
+    ...
+def leaf_node(tensor: Tensor) -> Node:
+    ...
+def unwrapped(value: Any, found: list[Tensor]) -> Any:
+    ...
+def wrapped(result: Any, tracked: _bool) -> Any:
+    ...
+def apply(op: Op | Callable, args: Sequence, kwargs: dict | None=None) -> Any:
+    ...
+def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None=None) -> Any:
+    ...
+def value_of(tensor: Tensor) -> Buffer:
+    ...

@@ -1,0 +1,328 @@
+"""Writes the .pyi files of gnomon, gnomon.nn, gnomon.nn.functional and gnomon.tensor.tensor.
+
+Functions, methods and modules are made from tables when gnomon is imported, where type checkers and
+editors do not see them. Run it after an operation is added or changed (python tools/stubs.py);
+tests/test_stubs.py compares.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType, NoneType, UnionType
+from typing import Any, get_args, get_origin
+
+import gnomon
+from gnomon import nn
+from gnomon.dtypes import DType
+from gnomon.ir.node import Node
+from gnomon.nn import functional
+from gnomon.nn.tables import REQUIRED, Settings
+from gnomon.ops.registry import SPELLINGS
+from gnomon.tensor.functions import FUNCTIONS, PAIRS
+from gnomon.tensor.tensor import Tensor
+
+PACKAGE = Path(gnomon.__file__).parent
+HEAD = '"""{}; written by tools/stubs.py."""\n\n'
+HIDDEN = ("bool", "float", "int", "type")
+"""Builtin types that methods of Tensor, or names of gnomon, hide: they get other names."""
+BUILTINS = "import builtins\n"
+OTHER_NAMES = "\n".join(f"_{name} = builtins.{name}" for name in HIDDEN)
+MIXED = ("max", "min", "median", "sort")
+"""Functions whose results depend on their arguments: one tensor, or values and positions."""
+ONLY = {
+    "exponent": ("pow", "pow_", "float_power", "float_power_"),
+    "diagonal": ("tril", "tril_", "triu", "triu_"),
+    "dims": ("flip", "permute", "permute_dims", "repeat", "roll", "tensordot", "tile"),
+}
+"""Words that are taken everywhere and shown where PyTorch has them."""
+
+
+# one annotation
+
+
+def written(kind: Any, needed: set[tuple[str, str]]) -> str:
+    """A type as text; `needed` gathers what must be imported for it."""
+    if kind is NoneType or kind is None or kind is Ellipsis:
+        return {Ellipsis: "..."}.get(kind, "None")
+    if kind is Any or isinstance(kind, str):
+        needed.add(("typing", "Any"))
+        return "Any"
+    if isinstance(kind, UnionType):
+        return " | ".join(dict.fromkeys(written(part, needed) for part in get_args(kind)))
+    if get_origin(kind) is not None:
+        parts = ", ".join(written(part, needed) for part in get_args(kind))
+        return f"{written(get_origin(kind), needed)}[{parts}]"
+    kind = Tensor if kind is Node else kind
+    if kind.__module__ == "builtins":
+        return f"_{kind.__name__}" if kind.__name__ in HIDDEN else kind.__name__
+    needed.add((kind.__module__, kind.__name__))
+    return kind.__name__
+
+
+def evaluated(annotation: Any, function: Callable) -> Any:
+    """What an annotation means where its function stands; Any when that cannot be known here."""
+    if annotation is inspect.Parameter.empty:
+        return Any
+    try:
+        return eval(annotation, function.__globals__)
+    except NameError:
+        return Any
+
+
+# one function
+
+
+def other_words(name: str, word: str, taken: set[str]) -> list[str]:
+    """PyTorch's words for a parameter, where no other parameter has them."""
+    fitting = [w for w, ours in SPELLINGS.items() if word in ours and w not in taken]
+    return [w for w in fitting if name in ONLY.get(w, (name,))]
+
+
+def parameters(name: str, function: Callable, needed: set[tuple[str, str]], method: bool) -> str:
+    """A function's parameters as text: the array API's words, then PyTorch's by keyword."""
+    found = list(inspect.signature(function).parameters.values())
+    taken = {p.name for p in found}
+    texts, more, by_keyword, optional = [], [], False, False
+    for k, p in enumerate(found):
+        kind = written(evaluated(p.annotation, function), needed)
+        words = other_words(name, p.name, taken) if k else []
+        optional = optional and p.kind is not p.KEYWORD_ONLY
+        optional = optional or p.default is not p.empty or bool(words)
+        more += [f"{word}: {kind} = ..." for word in words]
+        if p.kind is p.KEYWORD_ONLY and not by_keyword:
+            texts.append("*")
+        by_keyword |= p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        first = k == 0 and method and not star
+        default = " = ..." if optional and not star else ""
+        texts.append("self" if first else f"{star}{p.name}: {kind}{default}")
+    if more and not by_keyword:
+        more.insert(0, "*")
+    last = [texts.pop()] if texts and texts[-1].startswith("**") else []
+    return ", ".join([*texts, *more, *last])
+
+
+def result(name: str, function: Callable, needed: set[tuple[str, str]]) -> str:
+    """A function's result as text."""
+    if name in MIXED:
+        needed.add(("typing", "Any"))
+        return "Any"
+    if name in PAIRS:
+        needed.add(("gnomon.tensor.functions", "Values"))
+        return "Values"
+    return written(evaluated(inspect.signature(function).return_annotation, function), needed)
+
+
+def definition(
+    name: str, shown: Callable, needed: set[tuple[str, str]], method: bool = False
+) -> list[str]:
+    """The lines of one function: of an operation's own, where that is what is shown."""
+    function = inspect.unwrap(shown)
+    certain = method and (name in OPERATORS or is_in_place(name))
+    gives = "Tensor" if certain else result(name, function, needed)
+    takes = parameters(name, function, needed, method)
+    told = (inspect.getdoc(shown) or "").split("\n\n")[0].split("\n")[0]
+    ignore = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+    told = told.replace("\\", "\\\\")
+    return [f"def {name}({takes}) -> {gives}:{ignore}", f'    """{told}"""' if told else "    ..."]
+
+
+# the class
+
+
+SLOTS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+OTHER_SLOTS = "eq ne lt le gt ge neg pos abs invert"
+OPERATORS = {f"__{p}{slot}__" for slot in SLOTS.split() for p in ("", "r", "i")}
+OPERATORS |= {f"__{slot}__" for slot in OTHER_SLOTS.split()}
+OPERATORS |= {"T", "mT", "H"}
+
+
+def is_in_place(name: str) -> bool:
+    """Whether a method of this name stores its result in the tensor."""
+    return name.endswith("_") and not name.startswith("_")
+
+
+def methods(known: set[str], needed: set[tuple[str, str]]) -> Iterator[str]:
+    """What was given to Tensor after its class statement, by name."""
+    for name, value in sorted(vars(Tensor).items()):
+        if name in known:
+            continue
+        if isinstance(value, property):
+            yield "@property"
+            yield from definition(name, value.fget, needed, method=True)
+        elif inspect.isfunction(value):
+            plain = vars(Tensor).get(name.removesuffix("_")) or FUNCTIONS.get(name[:-1])
+            generic = name.endswith("_") and "kwargs" in inspect.signature(value).parameters
+            yield from definition(name, plain if generic else value, needed, method=True)
+
+
+def stripped(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements without what a stub leaves out: values and bodies of functions."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            node.body = [ast.Expr(ast.Constant(...))]
+            yield node
+        elif isinstance(node, ast.ClassDef):
+            node.body = [*slots(node), *stripped(node.body)]
+            yield node
+        elif isinstance(node, ast.AnnAssign):
+            node.value = None
+            yield node
+        elif isinstance(node, ast.Import | ast.ImportFrom | ast.If):
+            yield node
+        elif isinstance(node, ast.Assign) and not ast.unparse(node).startswith("__slots__"):
+            yield ast.parse(f"{ast.unparse(node.targets[0])}: Any").body[0]
+
+
+def slots(kind: ast.ClassDef) -> Iterator[ast.stmt]:
+    """The attributes that a class names in its slots and says no more about."""
+    said = {ast.unparse(x.target) for x in kind.body if isinstance(x, ast.AnnAssign)}
+    for node in kind.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node).startswith("__slots__"):
+            for name in ast.literal_eval(node.value):
+                if name not in said and not name.startswith("__"):
+                    yield ast.parse(f"{name}: Any").body[0]
+
+
+class Qualified(ast.NodeTransformer):
+    """Names of builtin types are said in full: methods of Tensor are called so too."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """A name of a type that a method hides."""
+        return ast.Name(f"_{node.id}") if node.id in HIDDEN else node
+
+
+def tensor_stub() -> str:
+    """gnomon/tensor/tensor.pyi: the file's own names, and the class with all its methods."""
+    tree = ast.parse((PACKAGE / "tensor" / "tensor.py").read_text(encoding="utf-8"))
+    body = list(stripped(tree.body))
+    (kind,) = (x for x in body if isinstance(x, ast.ClassDef) and x.name == "Tensor")
+    known = {getattr(x, "name", "") for x in kind.body} | {"__dict__", "__weakref__"}
+    needed: set[tuple[str, str]] = set()
+    found = list(methods(known, needed))
+    lines: list[str] = []
+    for node in body:
+        lines.append(ast.unparse(Qualified().visit(node)))
+        if node is kind:
+            lines += [f"    {line}" for line in found]
+    future, *rest = lines
+    needed.discard(("gnomon.tensor.tensor", "Tensor"))
+    head = [future, BUILTINS + imports(needed), OTHER_NAMES]
+    return HEAD.format("What tensor.py holds") + "\n".join([*head, *rest, ""])
+
+
+# packages and modules
+
+
+def imports(needed: set[tuple[str, str]]) -> str:
+    """Import statements, one per name."""
+    return "\n".join(f"from {module} import {name}" for module, name in sorted(needed))
+
+
+def public() -> Iterator[tuple[str, Any]]:
+    """The names that users see in gnomon, and what they are."""
+    for name in dir(gnomon):
+        listed = name in gnomon.__all__ or name == "__array_namespace_info__"
+        if listed or (name in gnomon._LATE and is_there(name)):
+            yield name, getattr(gnomon, name)
+
+
+def is_there(part: str) -> bool:
+    """Whether a part of the package exists yet."""
+    places = (f"{part}/__init__.py", f"{part}.py", f"tensor/{part}.py")
+    return any((PACKAGE / place).exists() for place in places)
+
+
+def is_found(name: str, function: Callable) -> bool:
+    """Whether a function can be imported from where it says that it was made."""
+    home = sys.modules.get(function.__module__)
+    generated = home in (gnomon, functional) or "." in function.__qualname__
+    return not generated and getattr(home, function.__name__, None) is function
+
+
+def entry(name: str, value: Any, needed: set[tuple[str, str]]) -> list[str]:
+    """The lines about one public name."""
+    if isinstance(value, ModuleType):
+        parent, _, last = value.__name__.rpartition(".")
+        return [f"from {parent} import {last} as {name}"]
+    if inspect.isfunction(value) and not is_found(name, value):
+        return definition(name, value, needed)
+    if inspect.isclass(value) and value.__module__ == "gnomon.nn":
+        return settings_of(value, needed)
+    if isinstance(value, DType):
+        return [f"{name}: {written(DType, needed)}"]
+    if inspect.isfunction(value) or inspect.isclass(value):
+        return [f"from {value.__module__} import {value.__name__} as {name}"]
+    return [f"{name}: {written(type(value), needed)}"]
+
+
+def stub(of: str, offered: Iterator[tuple[str, Any]], more: list[str]) -> str:
+    """A file of public names."""
+    needed: set[tuple[str, str]] = set()
+    lines = [line for name, value in offered for line in entry(name, value, needed)]
+    head = [BUILTINS + imports(needed), OTHER_NAMES]
+    return HEAD.format(f"What {of} offers") + "\n".join([*head, *lines, *more, ""])
+
+
+def package_stub() -> str:
+    """gnomon/__init__.pyi: every public name."""
+    return stub("gnomon", public(), ["__version__: str", "__array_api_version__: str"])
+
+
+def modules() -> Iterator[tuple[str, Any]]:
+    """The classes and parts of gnomon.nn."""
+    for name, value in sorted(vars(nn).items()):
+        is_part = isinstance(value, ModuleType) and name in ("functional", "init", "utils")
+        if is_part or (inspect.isclass(value) and value.__name__ == name and is_ours(value)):
+            yield name, value
+
+
+def is_ours(kind: type) -> bool:
+    """Whether a class is a module or what modules are made of."""
+    return issubclass(kind, nn.Module | Tensor) and kind not in (Tensor, Settings)
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    """The functions of gnomon.nn.functional."""
+    for name, value in sorted(vars(functional).items()):
+        if inspect.isfunction(value) and not name.startswith("_") and name not in INNER:
+            yield name, value
+
+
+INNER = ("apply", "follow", "implicit_axis", "write_result", "writer")
+"""Functions of functional.py that are not of PyTorch's names."""
+
+
+def settings_of(kind: type, needed: set[tuple[str, str]]) -> list[str]:
+    """A class that calls one function with settings: its constructor's arguments."""
+    needed |= {("gnomon.nn.module", "Module"), ("typing", "Any")}
+    takes = "".join(
+        f", {name}: Any" + ("" if default is REQUIRED else " = ...")
+        for name, default in kind.SETTINGS.items()
+    )
+    told = inspect.getdoc(kind).splitlines()[0]
+    start = f"    def __init__(self{takes}) -> None: ..."
+    return [f"class {kind.__name__}(Module):", f'    """{told}"""', start]
+
+
+STUBS: dict[str, Callable[[], str]] = {
+    "__init__.pyi": package_stub,
+    "nn/__init__.pyi": lambda: stub("gnomon.nn", modules(), []),
+    "nn/functional.pyi": lambda: stub("gnomon.nn.functional", functions(), []),
+    "tensor/tensor.pyi": tensor_stub,
+}
+
+
+def main() -> None:
+    """Write both files."""
+    texts = {path: text() for path, text in STUBS.items()}
+    for path, text in texts.items():
+        (PACKAGE / path).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
