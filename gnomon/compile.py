@@ -305,7 +305,21 @@ def machine_of(target: device.Target) -> Machine:
         caches.l1,
         caches.l2,
         caches.l3 // system.usable_cores(),
+        instructions_of(target),
     )
+
+
+def instructions_of(target: device.Target) -> tuple[str, ...]:
+    """What kernels may ask for by name."""
+    if target.name == "neon":
+        return ("fpcr",)
+    wanted = {
+        "mxcsr": True,
+        "pmaddwd": target.name != "sse2",
+        "vpdpwssd": target.has("avxvnni") or (target.has("avx512vnni") and target.has("avx512vl")),
+        "vdpbf16ps": target.has("avx512bf16") and target.name == "avx512",
+    }
+    return tuple(name for name, there in wanted.items() if there)
 
 
 def machine() -> Machine:

@@ -18,6 +18,7 @@ from gnomon.codegen.kernels.sort import SortSpec, emit_sort
 from gnomon.codegen.loops import Code
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.scalar import register
+from gnomon.dtypes import bfloat16, float16, int8, uint8
 from gnomon.ir.node import Node, digest
 from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec, summed
@@ -109,6 +110,10 @@ def scatter(node: Node, machine: Machine) -> OpaqueCall:
     return OpaqueCall(code, (node, values, index), values.size, checks=1)
 
 
+FACTORS = {bfloat16: "bfloat", float16: "half", int8: "i8", uint8: "u8"}
+"""Dtype of factors -> its name in kernels, where sums have another."""
+
+
 def product_of(node: Node, a: Strided, b: Strided) -> MatmulSpec:
     """A contract in the words of the kernel."""
     left, right, out = split_spec(node.params["spec"])
@@ -117,15 +122,18 @@ def product_of(node: Node, a: Strided, b: Strided) -> MatmulSpec:
         dict(zip(names, s, strict=True))
         for names, s in ((left, a.strides), (right, b.strides), (out, row_major(node.shape)))
     ]
+    # exact sums have no order
+    ordered = node.dtype.is_floating_point
     counts = dict(zip(summed(left, right, out), node.params["leaves"], strict=True))
 
     def axes(letters: Sequence[str]) -> tuple[Axis, ...]:
         return tuple(
-            Axis(size[c], *(s.get(c, 0) for s in strides), counts.get(c, 1)) for c in letters
+            Axis(size[c], *(s.get(c, 0) for s in strides), counts.get(c, 1) if ordered else 1)
+            for c in letters
         )
 
     return MatmulSpec(
-        register(node.inputs[0].dtype),
+        FACTORS.get(node.inputs[0].dtype) or register(node.inputs[0].dtype),
         batch=axes([c for c in out if c in left and c in right]),
         rows=axes([c for c in out if c not in right]),
         columns=axes([c for c in out if c not in left]),

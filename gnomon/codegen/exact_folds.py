@@ -10,12 +10,21 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gnomon.codegen.exact_algebra import ExactAlgebra, larger, quiet, smaller
+from gnomon.codegen.exact_algebra import (
+    ExactAlgebra,
+    larger,
+    quiet,
+    round_to_odd,
+    smaller,
+    two_sum,
+)
 from gnomon.dtypes import DType
 from gnomon.ops.primitives import identity_of
 
 LANES = 64
 """Element i of a leaf belongs to lane i mod 64."""
+TINY = np.float32(2.0**-126)
+"""The least float32 that is no denormal."""
 
 COMBINE: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add,
@@ -82,20 +91,51 @@ def fold_nested(
     return fold(monoid, np.stack(inner), dtype, leaves[0], in_lanes=False)
 
 
-def sum_of_products(a: np.ndarray, b: np.ndarray, leaves: Sequence[int]) -> np.ndarray:
-    """Fused chains over the first axes of a and b, one per entry of leaves; the rest broadcasts."""
-    algebra = ExactAlgebra("double" if a.dtype == np.float64 else "float")
+@quiet
+def fused(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """a · b + total, rounded once."""
+    return ExactAlgebra("double" if a.dtype == np.float64 else "float").fma(a, b, total)
+
+
+@quiet
+def flushed(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """a · b + total of float32, rounded once, where denormals are zeros with their signs.
+
+    A result is one when it is too small after rounding as if exponents had no end.
+    """
+    a, b, total = (np.where(np.abs(x) < TINY, np.copysign(0, x), x) for x in (a, b, total))
+    exact = two_sum(a.astype(np.float64) * b, total.astype(np.float64))
+    nearly = round_to_odd(*exact)
+    small = np.abs((nearly * 2.0**64).astype(np.float32)) < TINY * np.float32(2.0**64)
+    return np.where(small, np.copysign(0, nearly), nearly).astype(np.float32)
+
+
+def in_pairs(indices: Sequence[int]) -> list[int]:
+    """Neighbours with places changed: 1, 0, 3, 2, ...; the last of an odd number stays alone."""
+    pairs = (indices[k : k + 2][::-1] for k in range(0, len(indices), 2))
+    return [index for pair in pairs for index in pair]
+
+
+def sum_of_products(
+    a: np.ndarray, b: np.ndarray, leaves: Sequence[int], paired: bool = False
+) -> np.ndarray:
+    """Fused chains over the first axes of a and b, one per entry of leaves; the rest broadcasts.
+
+    `paired`: each chain takes pairs, the odd one first, and denormals as zeros.
+    """
     negative_zero = np.full(np.broadcast_shapes(a.shape, b.shape)[len(leaves) :], -0.0, a.dtype)
+    fma = flushed if paired else fused
     if not leaves:
-        return algebra.fma(a, b, negative_zero)
+        return fma(a, b, negative_zero)
 
     def leaf(indices: Sequence[int]) -> np.ndarray:
         total = negative_zero
-        for k in indices:
-            if len(leaves) > 1:
-                total = algebra.add(total, sum_of_products(a[k], b[k], leaves[1:]))
-            else:
-                total = algebra.fma(a[k], b[k], total)
+        if len(leaves) > 1:
+            for k in indices:
+                total = total + sum_of_products(a[k], b[k], leaves[1:], paired)
+            return total
+        for k in in_pairs(indices) if paired else indices:
+            total = fma(a[k], b[k], total)
         return total
 
     steps = np.split(np.arange(len(a)), leaves[0])

@@ -14,7 +14,7 @@ import numpy as np
 from gnomon.codegen.exact_algebra import quiet
 from gnomon.codegen.exact_folds import COMBINE, beginning, fold, fold_nested, sum_of_products
 from gnomon.codegen.exact_scalars import cast_value, scalar_value
-from gnomon.dtypes import DType, accumulator, bool_, int64
+from gnomon.dtypes import DType, accumulator, bfloat16, bool_, int64
 from gnomon.ir.node import PRIMITIVES, Graph, Node
 from gnomon.ops.lookup_primitives import spread
 from gnomon.ops.primitives import identity_of, split_spec, summed
@@ -96,7 +96,7 @@ def contract(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     a, b = (x.astype(wide.numpy) for x in (a, b))
     if any(n == 0 for n in a.shape[: len(letters)]):
         return np.zeros(node.shape, node.dtype.numpy)
-    total = sum_of_products(a, b, node.params["leaves"])
+    total = sum_of_products(a, b, node.params["leaves"], given is bfloat16)
     return cast_value(np.broadcast_to(total, node.shape), wide, node.dtype)
 
 

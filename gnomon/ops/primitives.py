@@ -269,7 +269,7 @@ class Contract(Primitive):
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
         (a, b), (left, right, out) = node.inputs, split_spec(node.params["spec"])
-        wide = accumulator(g.dtype)
+        wide, g = accumulator(g.dtype), before_widening(g, a.dtype)
         return (
             cast(contract(f"{out},{right}->{left}", g, cast(b, g.dtype), wide), a.dtype)
             if needed[0]
@@ -278,6 +278,12 @@ class Contract(Primitive):
             if needed[1]
             else None,
         )
+
+
+def before_widening(g: Node, dtype: DType) -> Node:
+    """What g was before it was cast from `dtype`, if it was: then its products are narrow ones."""
+    widened = g.op == "map" and g.params["f"] == "cast" and g.inputs[0].dtype is dtype
+    return g.inputs[0] if widened and dtype is not g.dtype else g
 
 
 def split_spec(spec: str) -> tuple[str, str, str]:

@@ -1,18 +1,39 @@
 """Rewrite what kernels do not compute directly into what they do.
 
-Products and scattered sums of narrow floats are taken in float32 and rounded once; integer products
-become multiplications and exact sums; scatters get their operands in the kernel's layout. Every
-rewrite keeps the value to the bit.
+Products and scattered sums of narrow floats leave in float32 and are rounded once; products of
+integers, but for those of bytes in int32, become multiplications and exact sums; scatters get their
+operands in the kernel's layout. Every rewrite keeps the value to the bit.
 """
 
 from __future__ import annotations
 
-from gnomon.dtypes import accumulator, bool_
+from math import prod
+
+from gnomon.dtypes import (
+    DType,
+    accumulator,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    uint8,
+)
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ir.provenance import inherit
 from gnomon.ops.primitives import expand, reduce, reshape, split_spec, summed
 from gnomon.ops.view_primitives import permute
+
+SUMMED_IN = {
+    **{dtype: accumulator(dtype) for dtype in (bfloat16, float16, float32, float64)},
+    **{dtype: int32 for dtype in (int8, uint8)},
+}
+"""Dtype of factors -> dtype of the sums that the product's kernel gives."""
+FEW_TERMS = 1 << 15
+"""So many products of bytes, even of 255 by 255, cannot overflow int32."""
 
 
 def legalize(graph: Graph) -> Graph:
@@ -33,11 +54,21 @@ def legalize(graph: Graph) -> Graph:
 def is_legal(node: Node) -> bool:
     """Whether a kernel computes a node as it stands."""
     if node.op == "contract":
-        dtype = node.inputs[0].dtype
-        return dtype.is_floating_point and dtype.bits >= 32 and dtype is node.dtype
+        return SUMMED_IN.get(node.inputs[0].dtype) is node.dtype
     if node.op == "scatter":
         return not sums_narrow(node) and node.params["spec"] == kernel_layout(node.params["spec"])
     return True
+
+
+def sums_of(node: Node) -> DType | None:
+    """The dtype in which a product's kernel can sum without loss, if there is one."""
+    given = node.inputs[0].dtype
+    if given.is_floating_point or node.dtype.bits <= 32:
+        return SUMMED_IN.get(given)
+    left, right, out = split_spec(node.params["spec"])
+    size = dict(zip(left + right, node.inputs[0].shape + node.inputs[1].shape, strict=True))
+    terms = prod(size[c] for c in summed(left, right, out))
+    return SUMMED_IN.get(given) if terms < FEW_TERMS else None
 
 
 def sums_narrow(node: Node) -> bool:
@@ -53,10 +84,9 @@ def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
         return arena.node(node.op, inputs, **node.params)
     if node.op == "scatter":
         return scatter_in_layout(arena, node, *inputs)
-    if inputs[0].dtype.is_floating_point:
-        wide = accumulator(inputs[0].dtype)
-        factors = tuple(cast(x, wide) for x in inputs)
-        return cast(arena.node("contract", factors, **{**node.params, "dtype": wide}), node.dtype)
+    wide = sums_of(node)
+    if wide:
+        return cast(arena.node("contract", inputs, **{**node.params, "dtype": wide}), node.dtype)
     return integer_product(node, *inputs)
 
 

@@ -10,6 +10,7 @@ import pytest
 from gnomon.codegen.exact_folds import (
     beginning,
     chain,
+    flushed,
     fold,
     fold_nested,
     lanes,
@@ -103,6 +104,40 @@ def test_a_product_is_fused():
     found = sum_of_products(np.array([-1, x], np.float32), np.array([1, x], np.float32), (1,))
 
     assert float(found) == np.float32(exact)
+
+
+def bfloats(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Random values of bfloat16, as float32."""
+    return (rng.normal(size=size).astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8])
+def test_pairs_are_added_odd_first_each_rounded_once(size: int, rng: np.random.Generator):
+    a, b = bfloats(rng, size), bfloats(rng, size)
+    total = np.float32(0)
+    for k in sorted(range(size), key=lambda k: (k // 2, -k)):
+        exact = Fraction(float(a[k])) * Fraction(float(b[k])) + Fraction(float(total))
+        total = np.float32(float(exact))
+
+    assert sum_of_products(a, b, (1,), paired=True) == total
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "total", "expected"),
+    [
+        (2.0**-127, 2.0**20, 0.0, 0.0),  # a denormal factor is zero
+        (-(2.0**-63), 2.0**-64, 0.0, -0.0),  # a denormal result too, with its sign
+        (1.0, 2.0**-126, -(2.0**-127), 2.0**-126),  # and a denormal sum
+        (1.0, 2.0**-125, -(2.0**-126), 2.0**-126),
+        (-(2.0**-80), 2.0**-72, 2.0**-126, 2.0**-126),  # rounds up to a normal number
+        (-(2.0**-80), 2.0**-70, 2.0**-126, 0.0),  # does not
+        (-0.0, 1.0, -0.0, -0.0),
+    ],
+)
+def test_denormals_are_zeros_with_their_signs(a, b, total, expected):
+    found = flushed(*np.float32([a, b, total])[:, None])
+
+    assert found.tobytes() == np.float32([expected]).tobytes()
 
 
 def test_a_product_over_no_letter_is_a_product():

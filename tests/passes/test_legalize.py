@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.python import exact
-from gnomon.dtypes import bfloat16, bool_, float16, float32, float64, int8, int64
+from gnomon.dtypes import bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.lookup_primitives import scatter
 from gnomon.ops.primitives import contract
@@ -32,8 +32,9 @@ def scattered(dtype, spec: str, shape: tuple[int, ...], index: tuple[int, ...]) 
 
 ILLEGAL = {
     "bfloat16 product": product(bfloat16),
-    "float16 product that stays wide": product(float16, float32),
-    "integer product": product(int8),
+    "float16 product": product(float16),
+    "product of bytes that stay bytes": product(int8),
+    "integer product": product(int32),
     "product of truth values": product(bool_),
     "widened product": product(float32, float64),
     "another layout": scattered(float32, "dtb,bt->dv", (3, 7, 2), (2, 7)),
@@ -63,10 +64,20 @@ def test_the_result_is_legal_and_has_the_same_bits(name: str):
     assert same_bits(exact(legal, arrays)[0], exact(graph, arrays)[0])
 
 
-def test_a_legal_graph_is_left_alone():
-    graph = product(float32)
+@pytest.mark.parametrize(("given", "result"), [(float32, None), (bfloat16, float32), (int8, int32)])
+def test_a_legal_graph_is_left_alone(given, result):
+    graph = product(given, result)
 
     assert legalize(graph) is graph
+
+
+def test_bytes_are_summed_in_int32_unless_that_could_overflow():
+    arena = Arena()
+    few, many = (arena.input((2, n), uint8) for n in (40, 40_000))
+
+    for x, legal in ((few, True), (many, False)):
+        y = contract("ab,cb->ac", x, x, int64)
+        assert any(n.op == "contract" for n in legalize(Graph([x], [y]))) == legal
 
 
 def test_sites_are_kept():

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from gnomon.codegen.emitter import LANES
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.order import Letter, chunk_length, combine_counts, depths
+from gnomon.codegen.kernels.steps import FUSED, Step, choose_step, sums_of
 from gnomon.codegen.machine import Machine
 
 DEEPEST = 512
-"""Most steps of K in a block, in floats; half as many doubles."""
+"""Most units of K in a block, in floats; half as many doubles."""
 FEW = 8
 """Panels of rows below which packing B takes longer than its use."""
 MOST = 4 << 20
@@ -26,14 +27,14 @@ LATENCY = 4
 
 @dataclass(frozen=True)
 class Blocks:
-    """The cut of K into blocks, and what the stack holds between them."""
+    """The cut of K into blocks, in units of panels, and what the stack holds between them."""
 
     pieces: int
     """In how many blocks a chunk is cut (1: a block holds whole chunks)."""
     piece: int
-    """Steps of one piece, or of one chunk."""
+    """Units of one piece, or of one chunk."""
     chunk: int
-    """Steps of one chunk."""
+    """Units of one chunk."""
     chunks: int
     """Chunks in a block."""
     pops: tuple[int, ...]
@@ -55,13 +56,13 @@ class Blocks:
 
     @property
     def longest(self) -> int:
-        """The most steps in a block."""
+        """The most units in a block."""
         return self.piece * self.chunks
 
 
-def cut_k(letters: Sequence[Letter], item: int) -> Blocks:
+def cut_k(letters: Sequence[Letter], item: int, step: Step = FUSED) -> Blocks:
     """Cut the summed letters: whole chunks where a block holds them, else pieces of one."""
-    limit, chunk = DEEPEST * 4 // item, chunk_length(letters)
+    limit, chunk = DEEPEST * 4 // item, -(-chunk_length(letters) // step.together)
     counts = combine_counts(letters)
     if chunk > limit:
         pieces = -(-chunk // limit)
@@ -70,6 +71,7 @@ def cut_k(letters: Sequence[Letter], item: int) -> Blocks:
         deep = depths(counts)
         before = [d + (part > 0) for d in deep[:-1] for part in range(pieces)] + deep[-1:]
         chunks, piece = 1, -(-chunk // pieces)
+        piece += piece % 2 if step.paired else 0
     else:
         chunks = min(max(1, len(counts)), largest_power(limit // max(1, chunk)))
         deep = depths(counts)
@@ -83,7 +85,7 @@ def largest_power(limit: int) -> int:
     return 1 << (limit.bit_length() - 1)
 
 
-def choose_tile(machine: Machine, scalar: str, rows: int, columns: int) -> Tile:
+def choose_tile(machine: Machine, scalar: str, rows: int, columns: int, step: Step = FUSED) -> Tile:
     """The tile that takes fewest cycles for one step of K over the whole result.
 
     >>> from gnomon.codegen.machine import AVX2
@@ -94,7 +96,7 @@ def choose_tile(machine: Machine, scalar: str, rows: int, columns: int) -> Tile:
     lanes = machine.lanes(scalar)
     shapes = [(high, wide) for wide in range(1, 9) for high in range(1, 13)]
     tiles = [
-        Tile(scalar, lanes, high, wide * LANES)
+        Tile(scalar, lanes, high, wide * LANES, step)
         for high, wide in shapes
         if high <= rows and fits(machine, high, wide * LANES // lanes)
     ]
@@ -135,11 +137,18 @@ class Plan:
         return self.blocks.between * self.tile.bytes
 
 
-def plan(machine: Machine, scalar: str, sizes: tuple[int, int], letters: Sequence[Letter]) -> Plan:
-    """Cut a product of (rows, columns) and summed letters for a machine."""
+def plan(
+    machine: Machine,
+    scalar: str,
+    sizes: tuple[int, int],
+    letters: Sequence[Letter],
+    run: int | None = None,
+) -> Plan:
+    """Cut a product of (rows, columns) and summed letters for a machine; `run` as in steps.py."""
     rows, columns = sizes
-    tile = choose_tile(machine, scalar, max(1, rows), max(1, columns))
-    blocks = cut_k(letters, tile.item)
+    step = choose_step(machine, scalar, letters, run)
+    tile = choose_tile(machine, sums_of(scalar), max(1, rows), max(1, columns), step)
+    blocks = cut_k(letters, tile.item, step)
     deep = blocks.longest * tile.item
     # packed A streams from L3 at a few bytes a cycle; for few rows B is met again soon, in L2
     share = min(machine.l3 // 4, MOST)

@@ -15,9 +15,10 @@ from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
 from gnomon.codegen.kernels.blocking import Plan, plan, scratch_parts
 from gnomon.codegen.kernels.microkernel import emit_tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
-from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, Place, count, store_to, walk
+from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, Place, count, store_to, walk
 from gnomon.codegen.kernels.sharing import Work, evenly, share_work
 from gnomon.codegen.kernels.strides import offset
+from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.machine import Machine
 
 Bounds = tuple[str, str]
@@ -55,10 +56,10 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Block:
-    """One block of K: its first step, steps, and what the microkernel must know; SSA names."""
+    """One block of K: its first unit, units, and what the microkernel must know; SSA names."""
 
     start: str
-    steps: str
+    units: str
     last: str
     parameters: tuple[tuple[str, str], ...]
 
@@ -71,20 +72,25 @@ class Writer:
     ) -> None:
         self.module, self.name, self.spec, self.epilogue = module, name, spec, epilogue
         self.sizes = (count(spec.rows), count(spec.columns))
-        self.plan: Plan = plan(machine, spec.scalar, self.sizes, spec.letters)
-        tile = self.plan.tile
-        self.packings = {
-            "a": Packing(spec.scalar, tile.rows, walk(spec.rows, "a"), walk(spec.steps, "a")),
-            "b": Packing(spec.scalar, tile.columns, walk(spec.columns, "b"), walk(spec.steps, "b")),
-        }
+        self.plan: Plan = plan(machine, spec.scalar, self.sizes, spec.letters, spec.run)
+        self.packings = {"a": self.packing("a", spec.rows), "b": self.packing("b", spec.columns)}
+
+    def packing(self, operand: str, across: tuple[Axis, ...]) -> Packing:
+        """How the panels of an operand are made."""
+        tile, spec = self.plan.tile, self.spec
+        width = tile.rows if operand == "a" else tile.columns
+        rows, steps = walk(across, operand), walk(spec.steps, operand)
+        # half a pair at the end is filled up with factors whose product, -0.0, changes no sum
+        padding = -(1 << 15) if operand == "a" and spec.sums == "float" else 0
+        return Packing(
+            tile.scalar, width, rows, steps, Source(spec.scalar, tile.step.together, padding)
+        )
 
     def write(self) -> int:
         """Everything; gives the bytes of scratch."""
-        tile, blocks = self.plan.tile, self.plan.blocks
+        blocks = self.plan.blocks
         if blocks.count:
-            for operand, packing in self.packings.items():
-                emit_pack(self.module, f"{self.name}.pack_{operand}", packing)
-            emit_tile(self.module, f"{self.name}.tile", tile)
+            self.write_parts()
             self.define_table("pops", blocks.pops)
             # the last block leaves nothing for a next one
             self.define_table("before", (*blocks.before[:-1], 0))
@@ -95,6 +101,12 @@ class Writer:
             self.share()
         self.e.ret()
         return sum(scratch_parts(self.plan)) + 8 * max(p.slots for p in self.packings.values())
+
+    def write_parts(self) -> None:
+        """What the kernel calls."""
+        for operand, packing in self.packings.items():
+            emit_pack(self.module, f"{self.name}.pack_{operand}", packing)
+        emit_tile(self.module, f"{self.name}.tile", self.plan.tile)
 
     def lay_out(self) -> Scratch:
         """The addresses in scratch memory."""
@@ -137,7 +149,7 @@ class Writer:
 
     def finish_row(self, e: Emitter, sums: str, row: str, wide: str) -> None:
         """The epilogue over one row of a tile: whole vectors, then a ragged one."""
-        kind, item = vector(self.spec.scalar), self.spec.item
+        kind, item = vector(self.spec.sums), self.spec.item
 
         def piece(column: str, on: str | None) -> None:
             value = e.load(e.offset(sums, e.mul(column, item)), kind, item)
@@ -181,12 +193,12 @@ class Writer:
     def base(self, slot: int, start: int) -> str:
         """Where an operand begins."""
         pointer = self.e.load(self.e.offset("%buffers", 8 * slot), "ptr", 8)
-        return self.e.offset(pointer, start * self.spec.item)
+        return self.e.offset(pointer, start * self.spec.operand_item)
 
     def advance(self, base: str, batch: str, operand: str) -> str:
         """Where an operand's part for one batch begins."""
         place = offset(self.e, batch, walk(self.spec.batch, operand))
-        return self.e.offset(base, self.e.mul(place, self.spec.item))
+        return self.e.offset(base, self.e.mul(place, self.spec.operand_item))
 
     def cover(self, region: Region) -> None:
         """Cut a region into cache blocks: rows outermost, then columns, then K."""
@@ -257,24 +269,29 @@ class Writer:
             length, chunks = e.least(e.sub(str(blocks.chunk), inside), blocks.piece), "1"
             carried = e.value(f"icmp ne i64 {piece}, 0")
             carried = e.value(f"zext i1 {carried} to i64")
-            done, steps = number, length
+            done, units = number, length
         else:
             done = e.mul(number, blocks.chunks)
             chunks = e.least(e.sub(str(len(blocks.pops)), done), blocks.chunks)
             start, length, carried = e.mul(done, blocks.chunk), str(blocks.chunk), "0"
-            steps = e.mul(chunks, length)
+            units = e.mul(chunks, length)
         numbers = (chunks, length, carried, before, most(e, before, after))
         pops = e.offset(f"@{self.name}.pops", done)
         last = e.value(f"icmp eq i64 {number}, {blocks.count - 1}")
-        return Block(start, steps, last, (("ptr", pops), *(("i64", n) for n in numbers)))
+        return Block(start, units, last, (("ptr", pops), *(("i64", n) for n in numbers)))
 
     def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
         """Copy the panels of one operand's block of K."""
         e, packing = self.e, self.packings[operand]
+        together = packing.source.together
+        start, length = e.mul(block.start, together), e.mul(block.units, together)
+        if together > 1:
+            # the last unit may be half full
+            length = e.least(length, e.sub(str(count(self.spec.steps)), start))
         e.call(
             "void", f"{self.name}.pack_{operand}", ("ptr", base),
             ("i64", e.mul(panels[0], packing.width)), ("i64", e.sub(panels[1], panels[0])),
-            ("i64", block.start), ("i64", block.steps),
+            ("i64", start), ("i64", length),
             ("ptr", getattr(self.scratch, operand)), ("ptr", self.scratch.offsets),
         )  # fmt: skip
 
@@ -314,15 +331,21 @@ class Writer:
         """Run the microkernel on one tile; gives where its sum lies."""
         e, plan = self.e, self.plan
         i, j = e.sub(row, part.rows[0]), e.sub(column, part.columns[0])
-        a = e.mul(e.mul(i, block.steps), plan.tile.rows * plan.tile.item)
-        b = e.mul(e.mul(j, block.steps), plan.tile.columns * plan.tile.item)
+        a, more = self.left_of(i, part, block)
+        b = e.mul(e.mul(j, block.units), plan.tile.columns * plan.tile.item)
         number = e.add(e.mul(j, plan.row_panels), i)
         return e.call(
             "ptr", f"{self.name}.tile",
-            ("ptr", e.offset(self.scratch.a, a)), ("ptr", e.offset(self.scratch.b, b)),
+            ("ptr", a), ("ptr", e.offset(self.scratch.b, b)),
             ("ptr", e.offset(self.scratch.sums, e.mul(number, plan.slots))),
-            ("ptr", self.scratch.stack), *block.parameters,
+            ("ptr", self.scratch.stack), *block.parameters, *more,
         )  # fmt: skip
+
+    def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
+        """Where the microkernel finds A, and what else it is told."""
+        tile = self.plan.tile
+        place = self.e.mul(self.e.mul(panel, block.units), tile.rows * tile.item)
+        return self.e.offset(self.scratch.a, place), []
 
     def finish(self, part: Region, row: str, column: str, sums: str) -> None:
         """Run the epilogue on one tile."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from gnomon.codegen.emitter import BITS, Emitter, Module, splat, vector
+from gnomon.codegen.kernels.steps import FUSED, Step, Switch, multiply, switches
 
 UNROLL = 2
 """Steps of the chain between two tests of the loop's end."""
@@ -18,16 +19,20 @@ UNROLL = 2
 
 @dataclass(frozen=True)
 class Tile:
-    """The block of the result that one call holds in registers; columns are a multiple of lanes."""
+    """The block of the result that one call holds in registers; columns are a multiple of lanes.
+
+    `scalar` is that of sums; a unit of a panel, which one step multiplies, is as wide.
+    """
 
     scalar: str
     lanes: int
     rows: int
     columns: int
+    step: Step = FUSED
 
     @property
     def item(self) -> int:
-        """Bytes of one value."""
+        """Bytes of one sum, and of one unit."""
         return BITS[self.scalar] // 8
 
     @property
@@ -52,24 +57,50 @@ PARAMETERS = (
     ("ptr readonly", "pops"),
     *(("i64", x) for x in ("count", "length", "carried", "depth", "keep")),
 )
-"""a, b: panels [k][rows], [k][columns]; then the stack's two homes; the additions after each chunk;
-chunks, steps of each; whether the first goes on with the top of the stack; partial sums on the
-stack at the start; how many of the lowest live in `slots`, for other K blocks to find."""
+"""a, b: panels of units, [k][rows] and [k][columns]; then the stack's two homes; the additions
+after each chunk; chunks, units of each; whether the first goes on with the top of the stack;
+partial sums on the stack at the start; how many of the lowest live in `slots`, for other K blocks
+to find."""
 
 
-def emit_tile(module: Module, name: str, tile: Tile) -> None:
+class Left:
+    """Where the microkernel finds values of A: `a` points at a packed panel.
+
+    Others (gathered.py) may take more parameters, and mean something else by `a`.
+    """
+
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    def begin(self, e: Emitter, tile: Tile) -> None:
+        """What is written once, before any loop."""
+
+    def unit(self, tile: Tile) -> int:
+        """By how many bytes `a` goes on with every unit of K."""
+        return tile.rows * tile.item
+
+    def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
+        """The value of every row of the tile."""
+        places = (e.offset(a, i * tile.item) for i in range(tile.rows))
+        return [e.load(place, tile.scalar, tile.item) for place in places]
+
+
+def emit_tile(module: Module, name: str, tile: Tile, left: Left | None = None) -> None:
     """Define the microkernel; the last sum it made lies on top of the stack."""
+    left = left or Left()
+    parameters = (*PARAMETERS, *left.parameters)
     e = module.function(
-        name, PARAMETERS, linkage="internal", attributes="noinline nounwind", returns="ptr"
+        name, parameters, linkage="internal", attributes="noinline nounwind", returns="ptr"
     )
+    left.begin(e, tile)
+    zeros, numbers = switches(e, tile.step)
 
     def chunk(index: str, a: str, b: str, depth: str, last: str) -> list[str]:
         pops = e.value(f"load i8, ptr {e.offset('%pops', index)}, align 1")
         pops = e.value(f"zext i8 {pops} to i64")
         sums = e.loop(0, "%carried", 1, partial(resume, e, tile, depth), minus_zero(tile))
         depth = e.sub(depth, "%carried")
-        a, b, *sums = chain(e, tile, a, b, sums)
-        sums = combine(e, tile, sums, depth, pops)
+        a, b, *sums = chain(e, tile, left, (a, b), sums)
+        sums = combine(e, tile, sums, (depth, pops), (zeros, numbers))
         depth = e.sub(depth, pops)
         top = slot(e, tile, depth)
         for place, value in zip(tile.places, sums, strict=True):
@@ -77,12 +108,16 @@ def emit_tile(module: Module, name: str, tile: Tile) -> None:
         return [a, b, e.add(depth, 1), top]
 
     start = [("ptr", "%a"), ("ptr", "%b"), ("i64", "%depth"), ("ptr", "%local")]
-    e.ret(f"ptr {e.loop(0, '%count', 1, chunk, start)[3]}")
+    zeros()
+    top = e.loop(0, "%count", 1, chunk, start)[3]
+    numbers()
+    e.ret(f"ptr {top}")
 
 
 def minus_zero(tile: Tile) -> list[tuple[str, str]]:
-    """Where every chain starts: the identity of addition, -0.0."""
-    return [(tile.kind, splat(-0.0, tile.scalar, tile.lanes))] * len(tile.places)
+    """Where every chain starts: the identity of addition, -0.0 for floats."""
+    zero = 0 if tile.scalar.startswith("i") else -0.0
+    return [(tile.kind, splat(zero, tile.scalar, tile.lanes))] * len(tile.places)
 
 
 def resume(e: Emitter, tile: Tile, depth: str, _index: str, *_sums: str) -> list[str]:
@@ -91,15 +126,31 @@ def resume(e: Emitter, tile: Tile, depth: str, _index: str, *_sums: str) -> list
     return [e.load(e.offset(top, place), tile.kind, tile.item) for place in tile.places]
 
 
-def combine(e: Emitter, tile: Tile, sums: Sequence[str], depth: str, pops: str) -> list[str]:
-    """Pop and add: older + newer."""
+def combine(
+    e: Emitter,
+    tile: Tile,
+    sums: Sequence[str],
+    counts: tuple[str, str],
+    environment: tuple[Switch, Switch],
+) -> list[str]:
+    """Pop and add: older + newer, as often as the second count says; denormals are numbers here."""
+    depth, pops = counts
+    add = "add" if tile.scalar.startswith("i") else "fadd"
 
     def pop(index: str, *newer: str) -> list[str]:
         older = slot(e, tile, e.sub(e.sub(depth, 1), index))
         loaded = [e.load(e.offset(older, place), tile.kind, tile.item) for place in tile.places]
-        return [e.value(f"fadd {tile.kind} {x}, {y}") for x, y in zip(loaded, newer, strict=True)]
+        return [e.value(f"{add} {tile.kind} {x}, {y}") for x, y in zip(loaded, newer, strict=True)]
 
-    return e.loop(0, pops, 1, pop, [(tile.kind, value) for value in sums])
+    state = [(tile.kind, value) for value in sums]
+    if not tile.step.paired:
+        return e.loop(0, pops, 1, pop, state)
+    zeros, numbers = environment
+    some = e.value(f"icmp ne i64 {pops}, 0")
+    e.when(some, numbers)
+    added = e.loop(0, pops, 1, pop, state)
+    e.when(some, zeros)
+    return added
 
 
 def slot(e: Emitter, tile: Tile, position: str) -> str:
@@ -109,41 +160,46 @@ def slot(e: Emitter, tile: Tile, position: str) -> str:
     return e.offset(home, e.mul(position, tile.bytes))
 
 
-def chain(e: Emitter, tile: Tile, a: str, b: str, sums: Sequence[str]) -> list[str]:
-    """Go `length` steps along K: one fused multiply-add per accumulator and step."""
-    state = [("ptr", a), ("ptr", b), *((tile.kind, value) for value in sums)]
+def chain(
+    e: Emitter, tile: Tile, left: Left, panels: tuple[str, str], sums: Sequence[str]
+) -> list[str]:
+    """Go `length` units along K: one multiplication per accumulator and unit."""
+    state = [*(("ptr", panel) for panel in panels), *((tile.kind, value) for value in sums)]
     for times, steps in (
         (e.value(f"udiv i64 %length, {UNROLL}"), UNROLL),
         (e.value(f"urem i64 %length, {UNROLL}"), 1),
     ):
         kinds = [kind for kind, _ in state]
-        after = e.loop(0, times, 1, partial(advance, e, tile, steps), state)
+        after = e.loop(0, times, 1, partial(advance, e, tile, left, steps), state)
         state = list(zip(kinds, after, strict=True))
     return [value for _, value in state]
 
 
 def advance(
-    e: Emitter, tile: Tile, steps: int, _index: str, a: str, b: str, *sums: str
+    e: Emitter, tile: Tile, left: Left, steps: int, _index: str, a: str, b: str, *sums: str
 ) -> list[str]:
-    """`steps` steps of the chain."""
-    values = list(sums)
-    for step in range(steps):
-        row, column = step * tile.rows * tile.item, step * tile.columns * tile.item
-        values = step_once(e, tile, e.offset(a, row), e.offset(b, column), values)
-    a = e.offset(a, steps * tile.rows * tile.item)
+    """`steps` steps of the chain; of a pair the odd one first."""
+    values, order = list(sums), range(steps)
+    for step in reversed(order) if tile.step.paired else order:
+        rows = left.values(e, tile, e.offset(a, step * left.unit(tile)))
+        column = e.offset(b, step * tile.columns * tile.item)
+        values = step_once(e, tile, rows, column, values)
+    a = e.offset(a, steps * left.unit(tile))
     return [a, e.offset(b, steps * tile.columns * tile.item), *values]
 
 
-def step_once(e: Emitter, tile: Tile, a: str, b: str, sums: Sequence[str]) -> list[str]:
+def step_once(
+    e: Emitter, tile: Tile, rows: Sequence[str], b: str, sums: Sequence[str]
+) -> list[str]:
     """Every row of the tile gains its value of A times the row of B."""
     wide = tile.columns // tile.lanes
     columns = [
         e.load(e.offset(b, j * tile.lanes * tile.item), tile.kind, tile.item) for j in range(wide)
     ]
     values = []
-    for i in range(tile.rows):
-        one = e.load(e.offset(a, i * tile.item), tile.scalar, tile.item)
+    for i, one in enumerate(rows):
         row = e.broadcast(one, tile.scalar, tile.lanes)
         for j in range(wide):
-            values.append(e.fma(row, columns[j], sums[i * wide + j], tile.scalar, tile.lanes))
+            terms = row, columns[j], sums[i * wide + j]
+            values.append(multiply(e, tile.step, tile.scalar, tile.lanes, terms))
     return values

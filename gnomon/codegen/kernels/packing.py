@@ -1,8 +1,9 @@
 """Copies a block of an operand into panels that a microkernel reads straight through.
 
-A panel holds `width` rows of the operand (for B: columns) side by side: [k][width]. Nothing outside
-the operand is read; places past its last row hold anything, and what they give is never stored.
-Transposition happens here, in registers, so that every layout meets the same microkernel.
+A panel holds `width` rows of the operand (for B: columns) side by side: [k][width] units. Nothing
+outside the operand is read; places past its last row hold anything, and what they give is never
+stored. Transposition happens here, in registers, so that every layout meets the same microkernel;
+and so does widening: narrow values become units (steps.py) when they are copied, not before.
 """
 
 from __future__ import annotations
@@ -12,24 +13,39 @@ from dataclasses import dataclass
 
 from gnomon.codegen.emitter import BITS, LANES, Emitter, Module, vector
 from gnomon.codegen.kernels.strides import Dims, offset, total
+from gnomon.codegen.kernels.units import Source, units_across, units_along
 
-BLOCK = {"float": 8, "double": 4}
+BLOCK = {"float": 8, "i32": 8, "double": 4}
 """Side of the squares that are transposed in registers."""
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How one operand is packed: panel width, and its merged axes along and across the panels."""
+    """How one operand is packed: panel width, and its merged axes along and across the panels.
+
+    `scalar` is that of a unit; without a source the operand holds the same.
+    """
 
     scalar: str
     width: int
     rows: Dims
     steps: Dims
+    given: Source | None = None
 
     @property
     def item(self) -> int:
-        """Bytes of one value."""
+        """Bytes of one unit."""
         return BITS[self.scalar] // 8
+
+    @property
+    def source(self) -> Source:
+        """What the operand holds."""
+        return self.given or Source(self.scalar)
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one unit of the innermost step axis to the next."""
+        return self.steps[-1][1] * self.source.item * self.source.together
 
     @property
     def across(self) -> bool:
@@ -41,7 +57,8 @@ class Packing:
     def along(self) -> bool:
         """Whether squares of contiguous steps can be transposed."""
         size, stride = self.steps[-1]
-        return not self.across and stride == 1 and min(size, 2 * self.width) >= self.block
+        units = size // self.source.together
+        return not self.across and stride == 1 and min(units, 2 * self.width) >= self.block
 
     @property
     def block(self) -> int:
@@ -66,7 +83,7 @@ def emit_pack(module: Module, name: str, packing: Packing) -> None:
         ("ptr", "offsets"),
     ]
     e = module.function(name, parameters, linkage="internal", attributes="noinline nounwind")
-    stride = e.mul("%length", packing.width * packing.item)
+    stride = e.mul(units_of(e, packing, "%length"), packing.width * packing.item)
 
     def panel(index: str) -> None:
         row = e.add("%first", e.mul(index, packing.width))
@@ -78,13 +95,19 @@ def emit_pack(module: Module, name: str, packing: Packing) -> None:
     e.ret()
 
 
+def units_of(e: Emitter, packing: Packing, steps: str) -> str:
+    """How many units hold these steps."""
+    together = packing.source.together
+    return e.value(f"udiv i64 {e.add(steps, 1)}, 2") if together == 2 else steps
+
+
 def find_rows(e: Emitter, packing: Packing, first: str) -> None:
     """Write where each row of the panel starts, in bytes; rows past the end repeat the last."""
 
     def one(slot: str) -> None:
         row = e.add(first, e.least(slot, packing.width - 1))
         row = e.least(row, total(packing.rows) - 1)
-        place = e.mul(offset(e, row, packing.rows), packing.item)
+        place = e.mul(offset(e, row, packing.rows), packing.source.item)
         e.store(place, e.offset("%offsets", e.mul(slot, 8)), "i64", 8)
 
     e.loop(0, packing.slots, 1, one)
@@ -93,8 +116,9 @@ def find_rows(e: Emitter, packing: Packing, first: str) -> None:
 def for_each_run(e: Emitter, packing: Packing, row: str, target: str) -> None:
     """Copy the steps [start, start + length), one run of the innermost step axis after another."""
     *outer, (inner, stride) = packing.steps
+    item, together = packing.source.item, packing.source.together
     if not outer:
-        base = e.offset("%base", e.mul(e.mul("%start", stride), packing.item))
+        base = e.offset("%base", e.mul(e.mul("%start", stride), item))
         copy_run(e, packing, row, (base, "%length", target))
         return
     end = e.add("%start", "%length")
@@ -104,8 +128,8 @@ def for_each_run(e: Emitter, packing: Packing, row: str, target: str) -> None:
         low = e.call("i64", "llvm.smax.i64", ("i64", begin), ("i64", "%start"))
         high = e.least(e.add(begin, inner), end)
         place = e.add(offset(e, index, tuple(outer)), e.mul(e.sub(low, begin), stride))
-        base = e.offset("%base", e.mul(place, packing.item))
-        done = e.mul(e.sub(low, "%start"), packing.width * packing.item)
+        base = e.offset("%base", e.mul(place, item))
+        done = e.mul(e.sub(low, "%start"), packing.width * packing.item // together)
         copy_run(e, packing, row, (base, e.sub(high, low), e.offset(target, done)))
 
     first = e.value(f"udiv i64 %start, {inner}")
@@ -120,23 +144,30 @@ Run = tuple[str, str, str]
 def copy_run(e: Emitter, packing: Packing, row: str, run: Run) -> None:
     """Copy one run, by whole rows or transposed squares where they fit."""
     base, length, target = run
+    full = length
+    if packing.source.together == 2:
+        full = e.value(f"udiv i64 {length}, 2")
     if packing.across:
         inner = packing.rows[-1][0]
         inside = e.value(f"urem i64 {row}, {inner}") if len(packing.rows) > 1 else row
         together = e.sub(str(inner), inside)
         whole = e.value(f"icmp sge i64 {together}, {packing.width}")
-        done = e.value(f"select i1 {whole}, i64 {length}, i64 0")
+        done = e.value(f"select i1 {whole}, i64 {full}, i64 0")
         copy_rows(e, packing, (base, done, target))
-        rest = e.value(f"select i1 {whole}, i64 0, i64 {length}")
+        rest = e.value(f"select i1 {whole}, i64 0, i64 {full}")
         copy_two_pieces(
             e, packing, (base, rest, target), (together, e.sub(str(total(packing.rows)), row))
         )
+        done = full
     elif packing.along:
-        done = e.mul(e.value(f"udiv i64 {length}, {packing.block}"), packing.block)
+        done = e.mul(e.value(f"udiv i64 {full}, {packing.block}"), packing.block)
         copy_squares(e, packing, (base, done, target))
-        copy_values(e, packing, run, done)
     else:
-        copy_values(e, packing, run, "0")
+        done = "0"
+    if not packing.across or packing.source.together > 1:
+        copy_values(e, packing, (base, full, target), done)
+    if packing.source.together > 1:
+        copy_half_unit(e, packing, run, full)
 
 
 def copy_rows(e: Emitter, packing: Packing, run: Run) -> None:
@@ -147,15 +178,27 @@ def copy_rows(e: Emitter, packing: Packing, run: Run) -> None:
         packing.width % LANES > 0
     )
 
-    def step(index: str) -> None:
-        read = e.offset(start, e.mul(index, packing.steps[-1][1] * packing.item))
+    source = packing.source
+
+    def unit(index: str) -> None:
+        read = e.offset(start, e.mul(index, packing.stride))
         write = e.offset(target, e.mul(index, packing.width * packing.item))
         for number, lanes in enumerate(pieces):
-            place, kind = LANES * number * packing.item, vector(packing.scalar, lanes)
-            value = e.load(e.offset(read, place), kind, packing.item)
-            e.store(value, e.offset(write, place), kind, packing.item)
+            first = e.offset(read, LANES * number * source.item)
+            values = [
+                e.load(e.offset(first, place), vector(source.memory, lanes), source.item)
+                for place in places_of(packing)
+            ]
+            value = units_across(e, packing.source, values, lanes)
+            goal = e.offset(write, LANES * number * packing.item)
+            e.store(value, goal, vector(packing.scalar, lanes), packing.item)
 
-    e.loop(0, length, 1, step)
+    e.loop(0, length, 1, unit)
+
+
+def places_of(packing: Packing) -> list[int]:
+    """Where the steps of a unit lie, in bytes from its first."""
+    return [k * packing.stride // packing.source.together for k in range(packing.source.together)]
 
 
 def copy_two_pieces(e: Emitter, packing: Packing, run: Run, counts: tuple[str, str]) -> None:
@@ -169,21 +212,27 @@ def copy_two_pieces(e: Emitter, packing: Packing, run: Run, counts: tuple[str, s
     turn = e.least(together, packing.width - 1)
     first = e.offset(base, e.load("%offsets", "i64", 8))
     second = e.offset(base, e.load(e.offset("%offsets", e.mul(turn, 8)), "i64", 8))
-    second = e.offset(second, e.mul(e.sub("0", turn), packing.item))
+    source = packing.source
+    second = e.offset(second, e.mul(e.sub("0", turn), source.item))
     lanes = range(0, packing.width, LANES)
     masks = [piece_masks(e, lane, together, exist) for lane in lanes]
 
-    def step(index: str) -> None:
-        read = e.mul(index, packing.steps[-1][1] * packing.item)
-        write = e.offset(target, e.mul(index, packing.width * packing.item))
-        for lane, (left, right) in zip(lanes, masks, strict=True):
-            place = lane * packing.item
-            value = e.load_masked(e.offset(e.offset(first, read), place), left, packing.scalar)
-            other = e.offset(e.offset(second, read), place)
-            value = e.load_masked(other, right, packing.scalar, fill=value)
-            e.store(value, e.offset(write, place), vector(packing.scalar), packing.item)
+    def some(read: str, place: int, on: tuple[str, str]) -> str:
+        one, other = (e.offset(e.offset(part, read), place) for part in (first, second))
+        value = e.load_masked(one, on[0], source.memory)
+        return e.load_masked(other, on[1], source.memory, fill=value)
 
-    e.loop(0, length, 1, step)
+    def unit(index: str) -> None:
+        read = e.mul(index, packing.stride)
+        write = e.offset(target, e.mul(index, packing.width * packing.item))
+        for lane, on in zip(lanes, masks, strict=True):
+            places = [lane * source.item + place for place in places_of(packing)]
+            values = [some(read, place, on) for place in places]
+            value = units_across(e, packing.source, values, LANES)
+            goal = e.offset(write, lane * packing.item)
+            e.store(value, goal, vector(packing.scalar), packing.item)
+
+    e.loop(0, length, 1, unit)
 
 
 def piece_masks(e: Emitter, lane: int, together: str, exist: str) -> tuple[str, str]:
@@ -199,14 +248,15 @@ def piece_masks(e: Emitter, lane: int, together: str, exist: str) -> tuple[str, 
 
 
 def copy_squares(e: Emitter, packing: Packing, run: Run) -> None:
-    """Transpose squares of `block` rows by `block` steps, one strip of rows after another.
+    """Transpose squares of `block` rows by `block` units, one strip of rows after another.
 
     A square may stick out of the panel's right edge, into the steps below it. So strips go from
     right to left and squares downwards: what sticks out is overwritten.
     """
     base, length, target = run
     side, item, strips = packing.block, packing.item, packing.slots // packing.block
-    kind = vector(packing.scalar, side)
+    kind, source = vector(packing.scalar, side), packing.source
+    loaded = vector(source.memory, side * source.together)
 
     def strip(index: str) -> None:
         column = e.mul(e.sub(strips - 1, index), side)
@@ -216,8 +266,9 @@ def copy_squares(e: Emitter, packing: Packing, run: Run) -> None:
         left = e.offset(target, e.mul(column, item))
 
         def square(step: str) -> None:
-            read, write = e.mul(step, item), e.mul(step, packing.width * item)
-            rows = [e.load(e.offset(start, read), kind, item) for start in starts]
+            read, write = e.mul(step, packing.stride), e.mul(step, packing.width * item)
+            values = [e.load(e.offset(start, read), loaded, source.item) for start in starts]
+            rows = [units_along(e, packing.source, value, side) for value in values]
             corner = e.offset(left, write)
             for number, value in enumerate(transpose(e, packing.scalar, rows)):
                 e.store(value, e.offset(corner, number * packing.width * item), kind, item)
@@ -228,23 +279,47 @@ def copy_squares(e: Emitter, packing: Packing, run: Run) -> None:
 
 
 def copy_values(e: Emitter, packing: Packing, run: Run, done: str) -> None:
-    """One value after another: any strides."""
+    """One unit after another: any strides."""
     base, length, target = run
-    item = packing.item
 
-    def value(step: str, row: str) -> None:
-        place = e.load(e.offset("%offsets", e.mul(row, 8)), "i64", 8)
-        read = e.offset(base, e.add(place, e.mul(step, packing.steps[-1][1] * item)))
-        one = e.load(read, packing.scalar, item)
-        write = e.mul(e.add(e.mul(step, packing.width), row), item)
-        e.store(one, e.offset(target, write), packing.scalar, item)
+    def unit(step: str, row: str) -> None:
+        store_unit(e, packing, (base, step, target), row, places_of(packing))
 
     e.loop(
         done,
         length,
         1,
-        lambda step: e.loop(0, packing.width, 1, lambda row: value(step, row)),
+        lambda step: e.loop(0, packing.width, 1, lambda row: unit(step, row)),
     )
+
+
+def copy_half_unit(e: Emitter, packing: Packing, run: Run, full: str) -> None:
+    """The last unit of an odd number of steps."""
+    base, length, target = run
+    e.loop(
+        0,
+        e.value(f"urem i64 {length}, 2"),
+        1,
+        lambda _: e.loop(
+            0,
+            packing.width,
+            1,
+            lambda row: store_unit(e, packing, (base, full, target), row, [0]),
+        ),
+    )
+
+
+def store_unit(e: Emitter, packing: Packing, run: Run, row: str, places: Sequence[int]) -> None:
+    """One unit of one row, from the steps at these places; `run` names it by its number."""
+    base, number, target = run
+    source, one = packing.source, vector(packing.source.memory, 1)
+    start = e.load(e.offset("%offsets", e.mul(row, 8)), "i64", 8)
+    read = e.offset(base, e.add(start, e.mul(number, packing.stride)))
+    values = [e.load(e.offset(read, place), one, source.item) for place in places]
+    values += [f"<{source.memory} {source.padding}>"] * (source.together - len(values))
+    unit = units_across(e, packing.source, values, 1)
+    write = e.mul(e.add(e.mul(number, packing.width), row), packing.item)
+    e.store(unit, e.offset(target, write), vector(packing.scalar, 1), packing.item)
 
 
 def transpose(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from math import prod
 
 from gnomon.codegen.emitter import BITS, LANES, Emitter, vector
 from gnomon.codegen.kernels.order import Letter
+from gnomon.codegen.kernels.steps import memory_of, sums_of
 from gnomon.codegen.kernels.strides import Dims, merge, offset
 
 
@@ -19,7 +20,8 @@ from gnomon.codegen.kernels.strides import Dims, merge, offset
 class Axis:
     """One axis of a product: its size, and its stride in elements in each operand that has it.
 
-    A stride of 0 repeats the operand along the axis. `leaves` belongs to summed axes.
+    A stride of 0 repeats the operand along the axis. `leaves` belongs to summed axes; 0 says that
+    an axis is one with the one outside it, and their sum one chain.
     """
 
     size: int
@@ -43,7 +45,8 @@ class MatmulSpec:
     """C[batch, rows, columns] = sum over steps of A * B; nested axes, outermost first.
 
     `rows` are axes of A and C, `columns` of B and C, `steps` of A and B, `batch` of all three;
-    `starts` are the elements at which A, B and C begin.
+    `starts` are the elements at which A, B and C begin. `scalar` is that of A and B: "bfloat" and
+    "half" are summed in float, "i8" and "u8" in i32.
     """
 
     scalar: str
@@ -57,12 +60,31 @@ class MatmulSpec:
     @property
     def letters(self) -> tuple[Letter, ...]:
         """The summed axes, as their order of addition needs them."""
-        return tuple((axis.size, axis.leaves) for axis in self.steps)
+        nests: list[Letter] = []
+        for axis in self.steps:
+            outer, leaves = (1, axis.leaves) if axis.leaves else nests.pop()
+            nests.append((outer * axis.size, leaves))
+        return tuple(nests)
+
+    @property
+    def run(self) -> int:
+        """How many steps are neighbours at least."""
+        return self.steps[-1].size if self.steps else 1
+
+    @property
+    def sums(self) -> str:
+        """The scalar of C."""
+        return sums_of(self.scalar)
+
+    @property
+    def operand_item(self) -> int:
+        """Bytes of one value of A or B."""
+        return BITS[memory_of(self.scalar)] // 8
 
     @property
     def item(self) -> int:
-        """Bytes of one value."""
-        return BITS[self.scalar] // 8
+        """Bytes of one value of C."""
+        return BITS[self.sums] // 8
 
 
 @dataclass(frozen=True)
@@ -81,7 +103,13 @@ class Place:
 
 
 Epilogue = Callable[[Emitter, Place, str], None]
-"""Writes code that stores one vector, <16 x scalar>, of finished sums."""
+"""Writes code that stores one vector, <16 x sums>, of finished sums.
+
+The contract: called for every element of C once, whole vectors (mask None) or the last, ragged one
+of a row; rows and columns in no order that may be relied on, one thread per element. `Place` names
+where the vector belongs; the value is exactly what `store_to` would store. It may read any buffer,
+write any place that is its element's alone, and must compute nothing from lanes that are masked.
+"""
 
 
 def count(axes: tuple[Axis, ...]) -> int:
@@ -111,14 +139,14 @@ def store_to(spec: MatmulSpec) -> Epilogue:
         if not whole:
             scatter(e, place, value)
         elif place.mask is None:
-            e.store(value, address(e, place, place.column), vector(spec.scalar), spec.item)
+            e.store(value, address(e, place, place.column), vector(spec.sums), spec.item)
         else:
-            e.store_masked(value, address(e, place, place.column), place.mask, spec.scalar)
+            e.store_masked(value, address(e, place, place.column), place.mask, spec.sums)
 
     def scatter(e: Emitter, place: Place, value: str) -> None:
         def one(lane: str) -> None:
-            single = e.value(f"extractelement {vector(spec.scalar)} {value}, i64 {lane}")
-            e.store(single, address(e, place, e.add(place.column, lane)), spec.scalar, spec.item)
+            single = e.value(f"extractelement {vector(spec.sums)} {value}, i64 {lane}")
+            e.store(single, address(e, place, e.add(place.column, lane)), spec.sums, spec.item)
 
         exist = e.least(e.sub(str(count(spec.columns)), place.column), LANES)
         e.loop(0, exist, 1, one)

@@ -26,10 +26,10 @@ CPUS = [
 FUSED = re.compile(r"\b(vfmadd|fmla)")
 
 
-def hottest_loop(text: str) -> list[str]:
+def hottest_loop(text: str, instruction: str = FUSED.pattern) -> list[str]:
     """The instructions of the basic block with most multiplications."""
     blocks = re.split(r"^\.?\w[^\n]*:.*\n", text, flags=re.M)
-    block = max(blocks, key=lambda lines: len(FUSED.findall(lines)))
+    block = max(blocks, key=lambda lines: len(re.findall(instruction, lines)))
     return [line.strip() for line in block.splitlines() if line.startswith("\t")]
 
 

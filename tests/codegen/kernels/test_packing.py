@@ -16,6 +16,13 @@ from tests.codegen.kernels.jit import aligned, machine_for, parse
 
 def pack(packing: Packing, x: np.ndarray, first: int, panels: int, steps: range) -> np.ndarray:
     """Panels [panel][step][row] as the emitted function writes them."""
+    return pack_units(packing, x, first, panels, steps).view(x.dtype)
+
+
+def pack_units(
+    packing: Packing, x: np.ndarray, first: int, panels: int, steps: range
+) -> np.ndarray:
+    """The bits of units, [panel][unit][row]."""
     emit_pack(module := Module(), "pack", packing)
     text = module.text().replace("define internal", "define")
     machine = machine_for()
@@ -23,14 +30,15 @@ def pack(packing: Packing, x: np.ndarray, first: int, panels: int, steps: range)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     kinds = (pointer, number, number, number, number, pointer, pointer)
     call = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("pack"))
-    count = panels * len(steps) * packing.width
+    units = -(-len(steps) // packing.source.together)
+    count = panels * units * packing.width
     target, offsets = aligned((count + 1024) * packing.item), aligned(8 * packing.slots)
     call(
         x.ctypes.data, first, panels, steps.start, len(steps), target.ctypes.data,
         offsets.ctypes.data,
     )  # fmt: skip
-    flat = target[: count * packing.item].view(x.dtype)
-    return flat.reshape(panels, len(steps), packing.width)
+    flat = target[: count * packing.item].view(f"u{packing.item}")
+    return flat.reshape(panels, units, packing.width)
 
 
 @pytest.mark.parametrize("scalar", ["float", "double"])

@@ -1,0 +1,171 @@
+"""How products of one dtype are taken on one machine: what lies in panels, and one step of a chain.
+
+A panel's unit is as wide as a sum: a float, a double, or two 16-bit values that one instruction
+multiplies at once. Nothing here but the instructions: order.py says which products meet when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from gnomon.codegen.emitter import Emitter, vector
+from gnomon.codegen.kernels.order import Letter, chunk_length
+from gnomon.codegen.machine import Machine
+
+SUMS = {"half": "float", "bfloat": "float", "i8": "i32", "u8": "i32"}
+"""Scalar of an operand -> scalar of its sums, where they differ."""
+MEMORY = {"bfloat": "i16", "half": "i16", "u8": "i8"}
+"""Scalar of an operand -> how LLVM loads it, where that differs."""
+
+
+def sums_of(scalar: str) -> str:
+    """The scalar in which products of `scalar` are summed."""
+    return SUMS.get(scalar, scalar)
+
+
+def memory_of(scalar: str) -> str:
+    """The scalar that is loaded for an operand's element."""
+    return MEMORY.get(scalar, scalar)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a chain: the instruction, and how many products it takes at once.
+
+    `paired`: two single steps change places, the odd one first, and denormals are zeros meanwhile;
+    `environment` says through which register of the processor.
+    """
+
+    instruction: str = "fma"
+    together: int = 1
+    paired: bool = False
+    environment: str = ""
+
+
+FUSED = Step()
+
+
+def choose_step(
+    machine: Machine, scalar: str, letters: Sequence[Letter], run: int | None = None
+) -> Step:
+    """The quickest instruction for a dtype, where chunks can be cut into its units.
+
+    `run`: so many steps are neighbours in an operand, if fewer than a chunk.
+
+    >>> from gnomon.codegen.machine import AVX2
+    >>> choose_step(AVX2, "float", [(384, 2)]).instruction
+    'fma'
+    >>> choose_step(AVX2, "i8", [(384, 2)]).instruction
+    'pmaddwd'
+    """
+    chunk = chunk_length(letters)
+    run = run or chunk
+    # a unit that is cut short is only legal at the very end
+    whole = chunk % 2 == run % 2 == 0 or chunk == run == prod(size for size, _ in letters)
+    if scalar == "bfloat":
+        dots = whole and "vdpbf16ps" in machine.instructions
+        environment = next((x for x in ENVIRONMENTS if x in machine.instructions), "")
+        return Step("vdpbf16ps", 2) if dots else Step("fma", 1, True, environment)
+    if sums_of(scalar) == "i32":
+        known = [name for name in ("vpdpwssd", "pmaddwd") if name in machine.instructions]
+        return Step(known[0], 2) if known and whole else Step("mul")
+    return FUSED
+
+
+def multiply(e: Emitter, step: Step, scalar: str, lanes: int, terms: Sequence[str]) -> str:
+    """sum + a * b, for terms a, b, sum: vectors of units and of sums."""
+    return INSTRUCTIONS[step.instruction](e, scalar, lanes, *terms)
+
+
+def fuse(e: Emitter, scalar: str, lanes: int, *terms: str) -> str:
+    """A fused multiply-add."""
+    return e.fma(*terms, scalar, lanes)
+
+
+def multiply_integers(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: str) -> str:
+    """A product and a sum of i32."""
+    kind = vector(scalar, lanes)
+    product = e.value(f"mul {kind} {a}, {b}")
+    return e.value(f"add {kind} {total}, {product}")
+
+
+def multiply_shorts(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: str) -> str:
+    """Two products of i16, added exactly: they cannot overflow when the factors were bytes."""
+    kind, shorts = vector("i32", lanes), vector("i16", 2 * lanes)
+    a, b = (e.value(f"bitcast {kind} {x} to {shorts}") for x in (a, b))
+    name = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd"}.get(lanes)
+    pair = e.call(kind, name or "llvm.x86.avx512.pmaddw.d.512", (shorts, a), (shorts, b))
+    return e.value(f"add {kind} {total}, {pair}")
+
+
+def dot_shorts(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: str) -> str:
+    """Two products of i16 and their sum, in one instruction."""
+    kind, shorts = vector("i32", lanes), vector("i16", 2 * lanes)
+    a, b = (e.value(f"bitcast {kind} {x} to {shorts}") for x in (a, b))
+    name = f"llvm.x86.avx512.vpdpwssd.{32 * lanes}"
+    return e.call(kind, name, (kind, total), (shorts, a), (shorts, b))
+
+
+def dot_bfloats(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: str) -> str:
+    """Two products of bfloat, the odd one added first, denormals as zeros, in one instruction."""
+    kind, pairs = vector("float", lanes), vector("bfloat", 2 * lanes)
+    a, b = (e.value(f"bitcast {kind} {x} to {pairs}") for x in (a, b))
+    name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
+    return e.call(kind, name, (kind, total), (pairs, a), (pairs, b))
+
+
+INSTRUCTIONS = {
+    "fma": fuse,
+    "mul": multiply_integers,
+    "pmaddwd": multiply_shorts,
+    "vpdpwssd": dot_shorts,
+    "vdpbf16ps": dot_bfloats,
+}
+"""Instruction -> what writes it."""
+
+
+# denormals as zeros
+
+Switch = Callable[[], object]
+"""Writes the code that changes what denormals are, from here on."""
+
+
+def switches(e: Emitter, step: Step) -> tuple[Switch, Switch]:
+    """What makes denormals zeros, and numbers again; written at the start of a function.
+
+    LLVM does not know that float operations depend on it. So a switch never shares a block with
+    one: sums are counted in loops, which nothing leaves.
+    """
+    if not step.paired:
+        return no_switch, no_switch
+    assert step.environment, "steps: this machine has no way to take denormals as zeros."
+    return ENVIRONMENTS[step.environment](e)
+
+
+def no_switch() -> None:
+    """Denormals stay what they are."""
+
+
+def through_mxcsr(e: Emitter) -> tuple[Switch, Switch]:
+    """MXCSR's bits 6 and 15, read and written in memory."""
+    numbers, zeros = (e.value("alloca i32, align 4") for _ in range(2))
+    e.call("void", "llvm.x86.sse.stmxcsr", ("ptr", numbers))
+    changed = e.value(f"or i32 {e.load(numbers, 'i32', 4)}, {1 << 6 | 1 << 15}")
+    e.store(changed, zeros, "i32", 4)
+    load = partial(e.call, "void", "llvm.x86.sse.ldmxcsr")
+    return partial(load, ("ptr", zeros)), partial(load, ("ptr", numbers))
+
+
+def through_fpcr(e: Emitter) -> tuple[Switch, Switch]:
+    """FPCR's bit 24."""
+    numbers = e.call("i64", "llvm.aarch64.get.fpcr")
+    zeros = e.value(f"or i64 {numbers}, {1 << 24}")
+    write = partial(e.call, "void", "llvm.aarch64.set.fpcr")
+    return partial(write, ("i64", zeros)), partial(write, ("i64", numbers))
+
+
+ENVIRONMENTS = {"mxcsr": through_mxcsr, "fpcr": through_fpcr}
+"""Register -> what writes both switches."""
