@@ -1,0 +1,266 @@
+"""What choices and loops would compute twice is computed once and kept.
+
+Calls over the same values become one, with the results of all. What a gradient recomputes of its
+forward call is kept there: a loop stacks it, a branch gives it as a result (zeros in the other).
+Cheap functions of what is kept are computed again, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+
+from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.ir.provenance import inherit
+from gnomon.ops.control_primitives import CONTROL, graphs_of
+from gnomon.ops.scalars import SCALARS
+from gnomon.passes.calls import leaves_like, results_by_call, shared, zeros
+
+AGAIN = 12
+"""A value is computed again, not kept, when that takes no more cheap scalar functions than this."""
+VIEWS = frozenset(
+    {"permute", "reshape", "expand", "slice", "pad", "window", "gather", "detach", "barrier"}
+)
+NUMBERS = frozenset({"const", "iota"})
+GRAPHS = {"cond": ("then", "other"), "while": (), "scan_over": ("body",)}
+"""Primitive -> its graphs whose values can be kept."""
+
+
+class Draft:
+    """A call that grows: its graphs share an arena and its leaves, which stand for `inputs`."""
+
+    def __init__(self, node: Node) -> None:
+        self.op, p = node.op, shared(node.params)
+        graphs = graphs_of(p)
+        self.condition = node.inputs[:1] if node.op == "cond" else ()
+        self.inputs: list[Node | Result] = list(node.inputs[len(self.condition) :])
+        self.params = {name: value for name, value in p.items() if name not in graphs}
+        self.arena, self.fixed = Arena(), p.get("carried", 0)
+        self.leaves = leaves_like(self.arena, next(iter(graphs.values())).inputs)
+        self.graphs = {name: self._images(g)[: self.fixed] for name, g in graphs.items()}
+
+    def _images(self, graph: Graph) -> list[Node]:
+        """A graph's outputs here."""
+        known = dict(zip(graph.inputs, self.leaves, strict=True))
+        return copy_into(self.arena, graph.outputs, known)
+
+    def merge(self, node: Node) -> list[int]:
+        """Give the results of an equal call too; the place of each here."""
+        if self.op == "while":
+            return list(range(self.fixed))
+        columns = [self._images(graph) for graph in graphs_of(node.params).values()]
+        rows = list(zip(*columns, strict=True))
+        return [k if k < self.fixed else self.place(row) for k, row in enumerate(rows)]
+
+    def place(self, row: tuple[Node, ...]) -> int:
+        """The place of a result, one node per graph; it is added if it is new."""
+        rows = list(zip(*self.graphs.values(), strict=True))
+        if row in rows[self.fixed :]:
+            return rows.index(row, self.fixed)
+        for outputs, x in zip(self.graphs.values(), row, strict=True):
+            outputs.append(x)
+        return len(rows)
+
+    def slices(self) -> range:
+        """The places of inputs that are read slice by slice."""
+        return range(self.fixed, self.fixed + self.params.get("sliced", 0))
+
+    def read(self, result: Result, like: Node) -> Node:
+        """Read one more input, of an earlier call: the leaf that stands for it."""
+        end = len(self.leaves)
+        if self.op == "scan_over":
+            end = self.slices().stop
+            self.params["sliced"] += 1
+        leaf = self.arena.input(like.shape, like.dtype)
+        self.inputs.insert(end, result)
+        self.leaves.insert(end, leaf)
+        return leaf
+
+
+Result = tuple[Draft, int]
+"""A call, and the place of one of its results."""
+Home = dict[Node, Result]
+"""Where results are, once calls are merged."""
+Pairs = dict[Node, Node]
+"""A node of one call's graph -> the node of another's with the same value."""
+
+
+def keep(graph: Graph) -> Graph:
+    """The graph in which no call computes what another one can keep for it."""
+    calls = results_by_call(graph.nodes)
+    if not calls:
+        return graph
+    with inherit(()):
+        home = merged(calls)
+        drafts = list(dict.fromkeys(draft for draft, _ in home.values()))
+        for k, reader in enumerate(drafts):
+            for giver in drafts[:k]:
+                if related(giver, reader, home):
+                    share(giver, reader, home)
+    return rebuilt(graph, home)
+
+
+def merged(calls: Mapping[Node, Sequence[Node]]) -> Home:
+    """Calls as drafts, equal ones together."""
+    drafts: dict[tuple, Draft] = {}
+    home: Home = {}
+    for node, results in calls.items():
+        key = core(node)
+        if key not in drafts:
+            drafts[key] = Draft(node)
+        places = drafts[key].merge(node)
+        home.update((x, (drafts[key], places[x.params["index"]])) for x in results)
+    return home
+
+
+def core(node: Node) -> tuple:
+    """What calls have in common that can be one."""
+    p = shared(node.params)
+    if node.op == "cond":
+        return (node.op, node.inputs)
+    if node.op == "scan_over":
+        body = p.pop("body")
+        p["core"] = Graph(body.inputs, body.outputs[: p["carried"]]).key
+    return (node.op, node.inputs, *[p[name] for name in sorted(p)])
+
+
+# what one call keeps for another
+
+
+def related(giver: Draft, reader: Draft, home: Home) -> bool:
+    """Whether two calls compute at the same times: branches of one choice, turns over rows."""
+    if giver.op != reader.op:
+        return False
+    if giver.op != "scan_over":
+        return giver.op == "cond" and giver.condition == reader.condition
+    rows = (where(reader.inputs[k], home) for k in reader.slices())
+    return giver.params["length"] == reader.params["length"] and any(
+        result is not None and result[0] is giver and result[1] >= giver.fixed for result in rows
+    )
+
+
+def where(x: Node | Result, home: Home) -> Result | None:
+    """The call that an input comes from."""
+    return home.get(x) if isinstance(x, Node) else x
+
+
+def links(giver: Draft, reader: Draft, name: str, home: Home) -> Pairs:
+    """The leaves of a reader's graph that have the value of something in the giver's."""
+    found: Pairs = {}
+    for k, (x, leaf) in enumerate(zip(reader.inputs, reader.leaves, strict=True)):
+        result, sliced = where(x, home), k in reader.slices()
+        if reader.op == "scan_over" and k < reader.fixed:
+            continue
+        if result is not None and result[0] is giver and sliced == (giver.op == "scan_over"):
+            if result[1] >= giver.fixed:
+                found[leaf] = giver.graphs[name][result[1]]
+            continue
+        for j, other in enumerate(giver.inputs):
+            if other is x and j >= giver.fixed and (j in giver.slices()) == sliced:
+                found[leaf] = giver.leaves[j]
+    return found
+
+
+def share(giver: Draft, reader: Draft, home: Home) -> None:
+    """Let the giver keep what the reader would compute again."""
+    names = GRAPHS[reader.op]
+    found = [twice(giver, reader, name, links(giver, reader, name, home)) for name in names]
+    known: list[Pairs] = [{leaf: leaf for leaf in reader.leaves} for _ in names]
+    for row in aligned(found):
+        theirs = tuple(
+            zeros(like_of(row), giver.arena) if mine is None else pairs[mine]
+            for mine, pairs in zip(row, found, strict=True)
+        )
+        leaf = reader.read((giver, giver.place(theirs)), like_of(row))
+        for mine, images in zip(row, known, strict=True):
+            images.update({leaf: leaf} if mine is None else {leaf: leaf, mine: leaf})
+    for name, images in zip(names, known, strict=True):
+        reader.graphs[name] = copy_into(reader.arena, reader.graphs[name], images)
+
+
+def aligned(found: Sequence[Pairs]) -> list[tuple[Node | None, ...]]:
+    """Nodes of one graph beside nodes of the other that have the same shape and dtype."""
+    kinds = dict.fromkeys((x.shape, x.dtype) for pairs in found for x in pairs)
+    rows: list[tuple[Node | None, ...]] = []
+    for kind in kinds:
+        columns = [[x for x in pairs if (x.shape, x.dtype) == kind] for pairs in found]
+        rows.extend(zip_longest(*columns))
+    return rows
+
+
+def like_of(row: Sequence[Node | None]) -> Node:
+    """A node of a row."""
+    return next(x for x in row if x is not None)
+
+
+def twice(giver: Draft, reader: Draft, name: str, same: Pairs) -> Pairs:
+    """What a graph of the reader computes that the giver's has too, where keeping it is worth it.
+
+    Only what other nodes of the reader, or its results, read.
+    """
+    theirs, costs = set(topological(giver.graphs[name])), dict.fromkeys(same, 0)
+    same, worth = dict(same), set()
+    for node in topological(reader.graphs[name]):
+        if node in same or node.op == "input" or any(x not in same for x in node.inputs):
+            continue
+        image = giver.arena.node(node.op, tuple(same[x] for x in node.inputs), **node.params)
+        if node.op not in NUMBERS and image not in theirs:
+            continue
+        same[node], costs[node] = image, cost(node, costs)
+        if costs[node] > AGAIN:
+            worth.add(node)
+            costs[node] = 0
+    return {x: same[x] for x in met(reader.graphs[name], worth)}
+
+
+def cost(node: Node, costs: Mapping[Node, int]) -> int:
+    """How many scalar functions it takes to compute a node from what is kept."""
+    if node.op in VIEWS or node.op in NUMBERS:
+        return sum(costs[x] for x in node.inputs)
+    if node.op != "map" or SCALARS[node.params["f"]].costly:
+        return AGAIN + 1
+    return 1 + sum(costs[x] for x in node.inputs)
+
+
+def met(outputs: Sequence[Node], stops: set[Node]) -> list[Node]:
+    """The stops that are met first on all ways down from the outputs."""
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in stops:
+            found[node] = None
+        else:
+            stack.extend(node.inputs)
+    return list(found)
+
+
+# the graph again
+
+
+def rebuilt(graph: Graph, home: Home) -> Graph:
+    """The graph whose calls are the drafts."""
+    arena, known, params = Arena(), {}, {}
+    for draft, _ in home.values():
+        graphs = {name: Graph(draft.leaves, outputs) for name, outputs in draft.graphs.items()}
+        params[draft] = {**draft.params, **graphs}
+
+    def result(draft: Draft, place: int) -> Node:
+        inputs = [known[x] if isinstance(x, Node) else result(*x) for x in draft.inputs]
+        given = (*(known[x] for x in draft.condition), *inputs)
+        return arena.node(draft.op, given, **params[draft], index=place)
+
+    for node in topological([*graph.inputs, *graph.outputs]):
+        with inherit(node.sites):
+            if node.op == "input":
+                known[node] = arena.input(node.shape, node.dtype, node.params["name"])
+            elif node.op in CONTROL:
+                known[node] = result(*home[node])
+            else:
+                inputs = tuple(known[x] for x in node.inputs)
+                known[node] = arena.node(node.op, inputs, **node.params)
+    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])

@@ -1,0 +1,142 @@
+"""Results of choices and loops that nobody reads go, and inputs that their graphs do not read.
+
+A value that a loop carries only for itself counts as unread. Elsewhere nothing is to be done: a
+graph holds no node that its outputs do not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ir.provenance import inherit
+from gnomon.ops.control_primitives import CONTROL, call_of, with_graphs
+from gnomon.passes.calls import results_by_call, shared
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is left of a call: places of its inputs and of its results, and its parameters."""
+
+    inputs: tuple[int, ...]
+    results: tuple[int, ...]
+    params: dict
+
+
+def trim(graph: Graph) -> Graph:
+    """The graph without what nobody reads, graphs inside it included."""
+    calls = results_by_call(graph.nodes)
+    if not calls:
+        return graph
+    alive, kept = set(graph.outputs), {}
+    for node in reversed(graph.nodes):
+        if node.op not in CONTROL:
+            if node in alive:
+                alive.update(node.inputs)
+            continue
+        results = [x for x in calls.get(node, ()) if x in alive]
+        if results:
+            found = TRIMMED[node.op](node, sorted(x.params["index"] for x in results))
+            kept[call_of(node)] = found
+            alive.update(node.inputs[k] for k in found.inputs)
+    return rebuilt(graph, alive, kept)
+
+
+def rebuilt(graph: Graph, alive: set[Node], kept: dict[tuple, Kept]) -> Graph:
+    """The graph with what is left of each call."""
+    arena, known = Arena(), {}
+    for node in topological([*graph.inputs, *graph.outputs]):
+        with inherit(node.sites):
+            if node.op == "input":
+                known[node] = arena.input(node.shape, node.dtype, node.params["name"])
+            elif node in alive:
+                known[node] = rebuild(arena, node, known, kept)
+    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+
+
+def rebuild(arena: Arena, node: Node, known: dict[Node, Node], kept: dict[tuple, Kept]) -> Node:
+    """One node over new inputs."""
+    if node.op not in CONTROL:
+        return arena.node(node.op, tuple(known[x] for x in node.inputs), **node.params)
+    left = kept[call_of(node)]
+    inputs = tuple(known[node.inputs[k]] for k in left.inputs)
+    index = left.results.index(node.params["index"])
+    return arena.node(node.op, inputs, **left.params, index=index)
+
+
+def read_by(outputs: Iterable[Node]) -> set[Node]:
+    """All that outputs are computed from."""
+    return set(topological(outputs))
+
+
+def picked(graph: Graph, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
+    """A graph with some of its inputs and outputs."""
+    return Graph([graph.inputs[k] for k in inputs], [graph.outputs[k] for k in outputs])
+
+
+def trimmed_choice(node: Node, results: list[int]) -> Kept:
+    """A choice with these results."""
+    graphs = [node.params[name] for name in ("then", "other")]
+    reads = [read_by(graph.outputs[k] for k in results) for graph in graphs]
+    pairs = enumerate(zip(*(graph.inputs for graph in graphs), strict=True))
+    inputs = [k for k, pair in pairs if any(x in r for x, r in zip(pair, reads, strict=True))]
+    params = with_graphs(shared(node.params), lambda g: trim(picked(g, inputs, results)))
+    return Kept((0, *(k + 1 for k in inputs)), tuple(results), params)
+
+
+def carried_for(node: Node, results: Iterable[int], others: Iterable[Node]) -> list[int]:
+    """Which carried values a loop needs for some of them and for other outputs of its graphs."""
+    body, count = node.params["body"], node.params["carried"]
+    others, live, before = list(others), set(results), None
+    while live != before:
+        before = set(live)
+        reads = read_by([*others, *(body.outputs[k] for k in live)])
+        live |= {k for k in range(count) if body.inputs[k] in reads}
+        live |= {k for k in range(count) if "test" in node.params and tested(node, k)}
+    return sorted(live)
+
+
+def tested(node: Node, k: int) -> bool:
+    """Whether the test of a loop reads an input."""
+    test = node.params["test"]
+    return test.inputs[k] in test.nodes
+
+
+def trimmed_while(node: Node, results: list[int]) -> Kept:
+    """A loop with these results."""
+    body, count = node.params["body"], node.params["carried"]
+    live = carried_for(node, results, ())
+    reads = read_by(body.outputs[k] for k in live)
+    rest = range(count, len(node.inputs))
+    inputs = [*live, *(k for k in rest if body.inputs[k] in reads or tested(node, k))]
+    graphs = {
+        "test": trim(picked(node.params["test"], inputs, [0])),
+        "body": trim(picked(body, inputs, live)),
+    }
+    return Kept(tuple(inputs), tuple(live), {"carried": len(live), **graphs})
+
+
+def trimmed_scan(node: Node, results: list[int]) -> Kept:
+    """A loop over slices with these results."""
+    p, body = node.params, node.params["body"]
+    carried, end = p["carried"], p["carried"] + p["sliced"]
+    rows = [k for k in results if k >= carried]
+    live = carried_for(node, (k for k in results if k < carried), (body.outputs[k] for k in rows))
+    reads = read_by(body.outputs[k] for k in (*live, *rows))
+    slices, rest = (
+        [k for k in places if body.inputs[k] in reads]
+        for places in (range(carried, end), range(end, len(node.inputs)))
+    )
+    inputs, outputs = [*live, *slices, *rest], [*live, *rows]
+    params = {**shared(p), "carried": len(live), "sliced": len(slices)}
+    params["body"] = trim(picked(body, inputs, outputs))
+    return Kept(tuple(inputs), tuple(outputs), params)
+
+
+TRIMMED: dict[str, Callable[[Node, list[int]], Kept]] = {
+    "cond": trimmed_choice,
+    "while": trimmed_while,
+    "scan_over": trimmed_scan,
+}
+"""Primitive -> what is left of a call of which these results are read."""
