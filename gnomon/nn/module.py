@@ -238,11 +238,9 @@ class Module(Stateful, Walked):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to 0."""
         for value in self.parameters():
-            if value.grad is None:
-                continue
-            if set_to_none:
+            if set_to_none:  # without a look: a captured step shall not depend on what was there
                 value.grad = None
-            else:
+            elif value.grad is not None:
                 value.grad = value.grad.detach().zero_()
 
     def compile(self, *args: Any, **options: Any) -> None:

@@ -117,14 +117,15 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        if state.capture is not None:
-            state.capture.guard(self._guarded)
         with no_grad():
             for number in range(len(self.param_groups)):
                 self._step_group(number)
         if state.capture is None:
             # all that is pending, not the parameters alone: the loss reads values of before
             evaluate_all()
+        else:
+            # afterwards: the state that a first step makes is the state that replays find
+            state.capture.guard(self._guarded)
         for hook in list(self._after.values()):
             hook(self, (closure,), {})
         return loss
