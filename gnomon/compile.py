@@ -5,6 +5,7 @@ legalize    what kernels cannot compute becomes what they can
 simplify    rewrites that keep every bit
 partition   which nodes share a kernel, which are stored
 generate    a kernel each, equal ones once
+in order    little memory alive, few barriers; equal kernels that wait for nothing are one call
 place       buffers share memory, barriers where threads must wait
 load        machine code from the disk or the compiler
 """
@@ -12,7 +13,7 @@ load        machine code from the disk or the compiler
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from ctypes import addressof, c_int64
 from functools import cache
@@ -20,6 +21,8 @@ from itertools import accumulate
 from math import prod
 from time import perf_counter
 
+from gnomon.batches import in_order
+from gnomon.codegen.batch import Member, table
 from gnomon.codegen.calls import OPAQUE, is_claimed
 from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
@@ -28,7 +31,7 @@ from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.show import log
 from gnomon.ir.verify import verify
-from gnomon.listing import Kernel, listing
+from gnomon.listing import Kernel, listing, traffic
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
 from gnomon.passes.simplify import simplify
@@ -63,17 +66,17 @@ class Executable:
         self._kernels: tuple[Kernel, ...] | None = kernels
         self._returns = plan.returns
         self._sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in plan.results)
-        codes = {k.code.symbol: k.code.text for k in kernels}
-        steps = plan.calls(kernels)
+        codes = {code.symbol: code for k in kernels for code in k.codes}
+        addresses = batch.load({name: code.text for name, code in codes.items()})
         needs = Needs(
             inputs=len(flat.inputs),
             outputs=len(plan.results) + 1,
             arena=plan.memory.total,
-            scratch=max([64 << 10, *(k.code.scratch for k in kernels)]),
+            scratch=max([64 << 10, *(code.scratch for code in codes.values())]),
             alone=sum(x.size for k in kernels for x in k.buffers) < ALONE
             and sum(k.flops for k in kernels) < 16 * ALONE,
         )
-        self.program = Program(steps, batch.load(codes), needs)
+        self.program = Program(plan.calls(kernels, addresses), addresses, needs)
 
     def explain(self) -> str:
         """The program as text: a line per kernel with the line that asked for it, sums, memory."""
@@ -147,14 +150,28 @@ class Placement:
         self.slots.update((x, Arena(offset)) for x, offset in zip(first, plan.offsets, strict=True))
         return plan
 
-    def calls(self, kernels: Sequence[Kernel]) -> list[Call]:
+    def calls(self, kernels: Sequence[Kernel], addresses: Mapping[str, int]) -> list[Call]:
         """The program's table."""
         waits = barriers([self._touch(k) for k in kernels])
         before = [0, *accumulate(k.checks for k in kernels)]
         rows = zip(kernels, waits, before, strict=False)
-        return [Call(k.code.symbol, self._slots_of(k, count), wait) for k, wait, count in rows]
+        return [
+            Call(k.code.symbol, self._slots_of(k, count, addresses), wait)
+            for k, wait, count in rows
+        ]
 
-    def _slots_of(self, kernel: Kernel, before: int) -> tuple[Slot, ...]:
+    def _slots_of(
+        self, kernel: Kernel, before: int, addresses: Mapping[str, int]
+    ) -> tuple[Slot, ...]:
+        if kernel.members:
+            own = [self._slots_of(k, before, addresses) for k in kernel.members]
+            words = table(
+                [
+                    Member(addresses[k.code.symbol], traffic(k), len(slots))
+                    for k, slots in zip(kernel.members, own, strict=True)
+                ]
+            )
+            return (*map(Constant, words), *(slot for slots in own for slot in slots))
         size = () if kernel.size is None else (Constant(kernel.size),)
         report = (Output(len(self.results)), Constant(before)) if kernel.checks else ()
         return (*(self.slots[x] for x in kernel.buffers), *size, *report)
@@ -228,7 +245,8 @@ def kernels_of(
         for kernel in generate(partition):
             ask(kernel.code.symbol, kernel.code.text)
             kernels.append(kernel)
-        return flat, tuple(kernels)
+        lasting = {*flat.inputs, *flat.outputs}
+        return flat, tuple(in_order(kernels, lasting, settings.fuse))
 
 
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:

@@ -37,6 +37,13 @@ class Kernel:
     flops: int
     checks: int = 0
     """How many positions it checks."""
+    members: tuple[Kernel, ...] = ()
+    """The kernels that a batch runs as one; their outputs stand first among its buffers."""
+
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """All code that it runs."""
+        return (self.code, *(k.code for k in self.members))
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -55,7 +62,7 @@ def listing(kernels: Sequence[Kernel], memory: MemoryPlan, only: str = "") -> st
 
 def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
     """One line about a program."""
-    codes = len({k.code.symbol for k in kernels})
+    codes = len({code.symbol for k in kernels for code in k.codes})
     return (
         f"{counted(len(kernels), 'kernel')} of {counted(codes, 'code')}; "
         f"{scaled(sum(k.flops for k in kernels))} flop, "
@@ -69,7 +76,8 @@ def row(kernel: Kernel) -> tuple[str, ...]:
     given = shapes(kernel.buffers[kernel.outputs :])
     made = shapes(kernel.buffers[: kernel.outputs])
     work = f"{scaled(kernel.flops)} flop", f"{scaled(traffic(kernel))} B"
-    return kernel.name, *work, f"{given} -> {made}".lstrip(), where(kernel)
+    name = f"{kernel.name} ({len(kernel.members)})" if kernel.members else kernel.name
+    return name, *work, f"{given} -> {made}".lstrip(), where(kernel)
 
 
 def where(kernel: Kernel) -> str:

@@ -22,7 +22,7 @@ passes
 schedule
 codegen
 runtime
-listing compile
+listing batches compile
 tensor jit gnomon
 nn optim utils
 distributed profiler quant export

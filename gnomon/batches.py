@@ -1,0 +1,56 @@
+"""The kernels of a program in the order in which they run, and which of them run as one call.
+
+A batch is kernels of one code that wait for nothing of each other, such as the updates of all
+parameters: one call, whose members are shared out over threads by their bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from gnomon.codegen.batch import batch_code
+from gnomon.ir.node import Node
+from gnomon.listing import Kernel
+from gnomon.schedule.arrange import Work, arranged, stages
+from gnomon.schedule.partition import is_opaque
+
+__all__ = ["in_order"]
+
+
+def in_order(kernels: Sequence[Kernel], lasting: Collection[Node], fuse: bool) -> list[Kernel]:
+    """Kernels as they run; `lasting` are the values that live outside the program's memory."""
+    sizes = {x: x.size * x.dtype.itemsize for k in kernels for x in k.buffers if x not in lasting}
+    moved = [kernels[k] for k in arranged([work(k) for k in kernels], sizes)]
+    return batched(moved) if fuse else moved
+
+
+def work(kernel: Kernel) -> Work:
+    """What a kernel makes and reads."""
+    return Work(kernel.buffers[: kernel.outputs], kernel.buffers[kernel.outputs :])
+
+
+def batched(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Kernels of one stage and one code become one; the first one's place is the batch's."""
+    groups: dict[object, list[Kernel]] = {}
+    for place, (kernel, stage) in enumerate(
+        zip(kernels, stages([work(k) for k in kernels]), strict=True)
+    ):
+        alone = kernel.checks or is_opaque(kernel.nodes[0])
+        groups.setdefault(place if alone else (stage, kernel.code.symbol), []).append(kernel)
+    return [batch(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def batch(members: Sequence[Kernel]) -> Kernel:
+    """One call for several kernels."""
+    made = [x for k in members for x in k.buffers[: k.outputs]]
+    read = [x for k in members for x in k.buffers[k.outputs :]]
+    return Kernel(
+        members[0].name,
+        batch_code(),
+        (*made, *read),
+        len(made),
+        size=None,
+        nodes=tuple(x for k in members for x in k.nodes),
+        flops=sum(k.flops for k in members),
+        members=tuple(members),
+    )

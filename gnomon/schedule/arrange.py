@@ -1,0 +1,159 @@
+"""The order in which kernels run: little memory alive at a time, few waits.
+
+Kernels are taken one by one from those whose operands are there. What frees memory comes first, so
+that a weight's gradient is summed while what it is made of is at hand; then what needs no barrier;
+then what the program names first. An order that needs more memory than the program's own is not
+taken. No value depends on any of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from gnomon.schedule.memory import Life, liveness_bound
+
+SLACK = 256
+"""Bytes are not worth a barrier when they are less than this part of the most alive at a time."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a kernel makes and reads; sizes are in bytes."""
+
+    writes: tuple[Hashable, ...]
+    reads: tuple[Hashable, ...]
+
+
+Sizes = Mapping[Hashable, int]
+"""Bytes of the values that live between kernels; inputs and results count nothing."""
+
+
+def arranged(works: Sequence[Work], sizes: Sizes) -> list[int]:
+    """The kernels' numbers in the order in which they should run.
+
+    >>> works = [Work(("a",), ()), Work(("b",), ()), Work((), ("a",)), Work((), ("b",))]
+    >>> arranged(works, {"a": 640, "b": 640})
+    [0, 2, 1, 3]
+    """
+    own = list(range(len(works)))
+    bound = peak(works, sizes, own)
+    found = Arrangement(works, sizes, bound // SLACK).order()
+    return min((found, own), key=lambda order: peak(works, sizes, order))
+
+
+def peak(works: Sequence[Work], sizes: Sizes, order: Sequence[int]) -> int:
+    """The most bytes alive during a kernel."""
+    first: dict[Hashable, int] = {}
+    last: dict[Hashable, int] = {}
+    for step, k in enumerate(order):
+        for value in (*works[k].writes, *works[k].reads):
+            if value in sizes:
+                first.setdefault(value, step)
+                last[value] = step
+    return liveness_bound([Life(sizes[v], first[v], last[v]) for v in first])
+
+
+def stages(works: Sequence[Work]) -> list[int]:
+    """The stage of each kernel: those of one stage read nothing that another of it makes.
+
+    >>> stages([Work(("a",), ()), Work(("b",), ()), Work((), ("a",))])
+    [0, 0, 1]
+    """
+    found, made, stage = [], set(), 0
+    for work in works:
+        if not made.isdisjoint(work.reads):
+            made, stage = set(), stage + 1
+        made.update(work.writes)
+        found.append(stage)
+    return found
+
+
+class Arrangement:
+    """Picks kernels one after the other."""
+
+    def __init__(self, works: Sequence[Work], sizes: Sizes, slack: int) -> None:
+        self.works, self.sizes, self.slack = works, sizes, slack
+        makers = {value: k for k, work in enumerate(works) for value in work.writes}
+        self.readers: dict[Hashable, set[int]] = {}
+        self.needs: list[set[int]] = [set() for _ in works]
+        self.feeds: list[list[int]] = [[] for _ in works]
+        for k, work in enumerate(works):
+            for value in work.reads:
+                self.readers.setdefault(value, set()).add(k)
+                if makers.get(value, k) != k:
+                    self.needs[k].add(makers[value])
+        for k, needs in enumerate(self.needs):
+            for maker in needs:
+                self.feeds[maker].append(k)
+        self.done: set[int] = set()
+        self.fresh: set[int] = set()
+        """Kernels that ran since the last barrier."""
+        self.now: list[tuple[bool, int]] = []
+        """Kernels that need no barrier, best first; some more than once."""
+        self.later: list[tuple[bool, int]] = []
+        """Those that need one."""
+
+    def order(self) -> list[int]:
+        """All kernels."""
+        for k, needs in enumerate(self.needs):
+            if not needs:
+                self._offer(k)
+        found: list[int] = []
+        while len(found) < len(self.works):
+            found.append(self._next())
+            self._finish(found[-1])
+        return found
+
+    def _next(self) -> int:
+        """The kernel to run; one that frees much is worth a barrier."""
+        self._clean(self.now)
+        self._clean(self.later)
+        frees = bool(self.later) and not self.later[0][0]
+        if not self.now or (frees and self.now[0][0]):
+            self._wait()
+            self._clean(self.now)
+        return heappop(self.now)[1]
+
+    def _clean(self, heap: list[tuple[bool, int]]) -> None:
+        """Drop what has run from the front of a heap."""
+        while heap and heap[0][1] in self.done:
+            heappop(heap)
+
+    def _wait(self) -> None:
+        """A barrier: all that could run needs no other."""
+        self.fresh.clear()
+        for entry in self.later:
+            heappush(self.now, entry)
+        self.later.clear()
+
+    def _offer(self, k: int) -> None:
+        """Put a kernel where it is looked for, at its present worth."""
+        entry = (self._grows(k), k)
+        if not self.fresh.isdisjoint(self.needs[k]):
+            heappush(self.later, entry)
+        else:
+            heappush(self.now, entry)
+
+    def _grows(self, k: int) -> bool:
+        """Whether a kernel does not leave much less alive than there was before."""
+        work = self.works[k]
+        made = sum(self.sizes.get(v, 0) for v in work.writes if self.readers.get(v))
+        freed = sum(self.sizes.get(v, 0) for v in set(work.reads) if len(self.readers[v]) == 1)
+        return freed - made <= self.slack
+
+    def _finish(self, k: int) -> None:
+        """Record that a kernel has run; who becomes possible, or better, is offered."""
+        self.done.add(k)
+        self.fresh.add(k)
+        for value in set(self.works[k].reads):
+            left = self.readers[value]
+            left.discard(k)
+            if len(left) == 1 and self.sizes.get(value, 0):
+                (last,) = left
+                if self.needs[last] <= self.done:
+                    self._offer(last)
+        for reader in self.feeds[k]:
+            if self.needs[reader] <= self.done:
+                self._offer(reader)
