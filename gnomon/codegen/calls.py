@@ -10,6 +10,12 @@ from gnomon.codegen.emitter import Module
 from gnomon.codegen.kernels.attention import emit_attention
 from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
 from gnomon.codegen.kernels.attention_parts import AttentionSpec, Operand
+from gnomon.codegen.kernels.convolution import (
+    FEWEST,
+    emit_convolution,
+    emit_convolutions,
+    is_convolution,
+)
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
@@ -17,12 +23,14 @@ from gnomon.codegen.kernels.scatter import ScatterSpec, emit_scatter
 from gnomon.codegen.kernels.sort import SortSpec, emit_sort
 from gnomon.codegen.loops import Code
 from gnomon.codegen.machine import Machine
+from gnomon.codegen.phases import phase_specs
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16, float16, int8, uint8
 from gnomon.ir.node import Node, digest
 from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.schedule.access import Strided, strided
+from gnomon.schedule.nested import Nest, Nested, common, cut, factors, row_major, stored
 
 
 @dataclass(frozen=True)
@@ -35,11 +43,6 @@ class OpaqueCall:
     outputs: int = 1
     checks: int = 0
     """How many kinds of position it checks; if any, it is also told where to report."""
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of contiguous memory."""
-    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 def operand(x: Node) -> Strided:
@@ -62,11 +65,15 @@ def written(name: str, emit: Callable, *spec: object) -> Code:
 
 def contract(node: Node, machine: Machine) -> OpaqueCall:
     """A matrix product."""
-    a, b = (operand(x) for x in node.inputs)
+    a, b = factors(node)
     spec = product_of(node, a, b)
     if spec.columns and spec.columns[-1].c != 1 and spec.rows and spec.rows[-1].c == 1:
         a, b, spec = b, a, mirrored(spec)
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
+    for one, other, seen in ((a, b, spec), (b, a, mirrored(spec))):
+        if is_convolution(seen):
+            code = written("convolution", emit_convolution, seen, machine)
+            return OpaqueCall(code, (node, one.node, other.node), flops)
     return OpaqueCall(written("matmul", emit_matmul, spec, machine), (node, a.node, b.node), flops)
 
 
@@ -114,22 +121,21 @@ FACTORS = {bfloat16: "bfloat", float16: "half", int8: "i8", uint8: "u8"}
 """Dtype of factors -> its name in kernels, where sums have another."""
 
 
-def product_of(node: Node, a: Strided, b: Strided) -> MatmulSpec:
+def product_of(node: Node, a: Nested, b: Nested) -> MatmulSpec:
     """A contract in the words of the kernel."""
     left, right, out = split_spec(node.params["spec"])
-    size = dict(zip(left + right, node.inputs[0].shape + node.inputs[1].shape, strict=True))
-    strides = [
-        dict(zip(names, s, strict=True))
-        for names, s in ((left, a.strides), (right, b.strides), (out, row_major(node.shape)))
-    ]
+    made = stored(node)
+    sides = [dict(zip(names, x.axes, strict=True)) for names, x in ((left, a), (right, b))]
+    sides.append(dict(zip(out, made.axes, strict=True)))
     # exact sums have no order
     ordered = node.dtype.is_floating_point
     counts = dict(zip(summed(left, right, out), node.params["leaves"], strict=True))
 
     def axes(letters: Sequence[str]) -> tuple[Axis, ...]:
+        nests = ([side.get(c) for side in sides] for c in letters)
+        pairs = zip(letters, nests, strict=True)
         return tuple(
-            Axis(size[c], *(s.get(c, 0) for s in strides), counts.get(c, 1) if ordered else 1)
-            for c in letters
+            axis for c, nest in pairs for axis in nest_of(nest, counts.get(c, 1) if ordered else 1)
         )
 
     return MatmulSpec(
@@ -140,6 +146,15 @@ def product_of(node: Node, a: Strided, b: Strided) -> MatmulSpec:
         steps=axes(summed(left, right, out)),
         starts=(a.offset, b.offset, 0),
     )
+
+
+def nest_of(nests: Sequence[Nest | None], leaves: int) -> list[Axis]:
+    """One letter as the axes of a product, cut as finely as its finest operand needs."""
+    sizes = common([nest for nest in nests if nest is not None])
+    assert sizes is not None, f"contract: {nests} do not fit together"
+    strides = [[0] * len(sizes) if nest is None else cut(nest, sizes) for nest in nests]
+    rows = list(zip(sizes, *strides, strict=True))
+    return [Axis(*row, 0 if k else leaves) for k, row in enumerate(rows)]
 
 
 def mirrored(spec: MatmulSpec) -> MatmulSpec:
@@ -228,9 +243,22 @@ def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
     return OpaqueCall(code, (*results, *read), flops, 3)
 
 
+def slide_back(node: Node, machine: Machine) -> OpaqueCall:
+    """The transpose of a convolution with strides."""
+    specs = phase_specs(node)
+    flops = sum(
+        2 * prod(x.size for x in (*spec.batch, *spec.rows, *spec.columns, *spec.steps))
+        for spec in specs
+    )
+    read = tuple(operand(x).node if x.rank == 4 else x for x in node.inputs)
+    code = written("slide_back", emit_convolutions, specs, machine)
+    return OpaqueCall(code, (node, *read), flops)
+
+
 CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
     "attention_forward": attention,
     "attention_backward": attention_grad,
+    "slide_back": slide_back,
 }
 """Region -> the kernel that takes it whole."""
 
@@ -238,6 +266,8 @@ CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
 def is_claimed(node: Node) -> bool:
     """Whether a hand-written kernel takes a region: of floats that it sums in their own dtype."""
     if node.params["name"] not in CLAIMED:
+        return False
+    if node.params["name"] == "slide_back" and node.inputs[1].shape[1] < FEWEST:
         return False
     return all(x.size and x.dtype.is_floating_point and x.dtype.bits >= 32 for x in node.inputs)
 

@@ -1,7 +1,6 @@
-"""Convolutions and their transposes over one, two and three axes: windows, then one contraction.
+"""Convolutions and their transposes over one, two and three axes, and their gradients.
 
-The gradient of the input is a convolution of the spread gradient with the turned kernel, so every
-element gathers its own sum; the derived one would add whole windows.
+The sums are those of sliding.py; here are arguments, padding, biases and rounding.
 """
 
 from __future__ import annotations
@@ -16,119 +15,23 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.ops.arguments import repeated
 from gnomon.ops.linalg import alike
-from gnomon.ops.primitives import contract, reduce, reshape
+from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.registry import Op, op
-from gnomon.ops.view_primitives import pad, permute
-from gnomon.ops.views import flip, part
-from gnomon.ops.windows import Pairs, check_reach, padded_axes, stretches
+from gnomon.ops.sliding import Geometry, convolved, kernel_gradient, spread_back
+from gnomon.ops.windows import Pairs, check_reach, padded_axes
 
 Numbers = int | Sequence[int]
-Geometry = tuple[Sequence[int], Sequence[int], int]
-"""Stride and dilation per axis, and the number of groups."""
-PLACES, KERNEL = "xyz", "uvw"
 
 
-# the product
-
-
-def grouped(x: Node, axis: int, groups: int) -> Node:
-    """An axis as (groups, size / groups); as it is for one group."""
-    if groups == 1:
-        return x
-    return reshape(x, (*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :]))
-
-
-def convolved(x: Node, weight: Node, geometry: Geometry) -> Node:
-    """Windows of x contracted with the kernel, in the accumulator's dtype; x is padded already."""
-    stride, dilation, groups = geometry
-    windows, inner, places, g = windows_of(x, weight, stride, dilation, groups)
-    right = grouped(reshape(weight, without_ones(weight)), 0, groups)
-    spec = f"n{g}c{places}{inner},{g}oc{inner}->n{g}o{places}"
-    y = contract(spec, windows, right, accumulator(x.dtype))
-    return reshape(y, (y.shape[0], weight.shape[0], *y.shape[y.rank - len(places) :]))
-
-
-def without_ones(weight: Node) -> tuple[int, ...]:
-    """The kernel's shape without its axes of size 1, which need no window."""
-    return (*weight.shape[:2], *(n for n in weight.shape[2:] if n > 1))
-
-
-def windows_of(
-    x: Node, weight: Node, stride: Sequence[int], dilation: Sequence[int], groups: int
-) -> tuple[Node, str, str, str]:
-    """x as (n, groups, channels, places, kernel), and the letters of kernel, places and groups."""
-    for k, (size, step, gap) in enumerate(zip(weight.shape[2:], stride, dilation, strict=True)):
-        if size == 1:
-            x = part(x, 2 + k, 0, x.shape[2 + k], step)
-        else:
-            x = stretches(x, 2 + k, size, step, gap)
-    inner = KERNEL[: len(without_ones(weight)) - 2]
-    return grouped(x, 1, groups), inner, PLACES[: weight.rank - 2], "g" if groups > 1 else ""
-
-
-def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
-    """What each element of the kernel met, summed over samples and places; x is padded already."""
-    stride, dilation, groups = geometry
-    windows, inner, places, letter = windows_of(x, weight, stride, dilation, groups)
-    spec = f"n{letter}o{places},n{letter}c{places}{inner}->{letter}oc{inner}"
-    made = contract(spec, grouped(g, 1, groups), windows, accumulator(x.dtype))
-    return cast(reshape(made, weight.shape), weight.dtype)
-
-
-def spread_back(g: Node, weight: Node, size: Sequence[int], geometry: Geometry) -> Node:
-    """The transpose of `convolved`: from places back to an input with these sizes."""
-    stride, dilation, groups = geometry
-    kernel = weight.shape[2:]
-    if tuple(kernel) == tuple(stride) and max(dilation) == 1:
-        return fitted(tiled(g, weight, groups), size)
-    return slid_back(g, weight, size, geometry)
-
-
-def tiled(g: Node, weight: Node, groups: int) -> Node:
-    """The transpose when windows neither overlap nor leave gaps: each place fills its own tile."""
-    count = g.rank - 2
-    places, inner, letter = PLACES[:count], KERNEL[:count], "g" if groups > 1 else ""
-    pairs = "".join(a + b for a, b in zip(places, inner, strict=True))
-    y = contract(
-        f"n{letter}o{places},{letter}oc{inner}->n{letter}c{pairs}",
-        grouped(g, 1, groups),
-        grouped(weight, 0, groups),
-        accumulator(g.dtype),
-    )
-    sizes = [n * k for n, k in zip(g.shape[2:], weight.shape[2:], strict=True)]
-    return reshape(y, (g.shape[0], weight.shape[1] * groups, *sizes))
-
-
-def slid_back(g: Node, weight: Node, size: Sequence[int], geometry: Geometry) -> Node:
-    """The transpose in general: the turned kernel slides over places spread apart."""
-    stride, dilation, groups = geometry
-    none, kernel = (0, 0), weight.shape[2:]
-    apart = pad(g, (0,) * g.rank, (0,) * g.rank, 0.0, (*none, *(s - 1 for s in stride)))
-    margins = []
-    for n, k, gap, spread in zip(size, kernel, dilation, apart.shape[2:], strict=True):
-        low = (k - 1) * gap
-        margins.append((low, n - spread))
-    turned = flip(weight, tuple(range(2, weight.rank)))
-    swapped = exchanged(turned, groups)
-    ones = (1,) * len(kernel)
-    return convolved(padded_axes(apart, 2, tuple(margins), 0.0), swapped, (ones, dilation, groups))
-
-
-def exchanged(weight: Node, groups: int) -> Node:
-    """The kernel with its output and input channels exchanged within each group."""
-    outputs, inputs, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
-    split = reshape(weight, (groups, outputs // groups, inputs, *kernel))
-    order = (0, 2, 1, *range(3, split.rank))
-    return reshape(permute(split, order), (groups * inputs, outputs // groups, *kernel))
+def wider(x: Node) -> Node:
+    """x in the dtype in which its products are summed; cast before it is seen in windows."""
+    return cast(x, accumulator(x.dtype))
 
 
 def fitted(x: Node, size: Sequence[int]) -> Node:
     """x cut or continued by zeros to these sizes."""
     pairs = tuple((0, n - m) for n, m in zip(size, x.shape[2:], strict=True))
     return padded_axes(x, 2, pairs, 0.0)
-
-
-# the operations
 
 
 def bias_gradient(g: Node, bias: Node) -> Node:
@@ -155,10 +58,9 @@ def convolution_gradient(
     geometry: Geometry = ((), (), 1),
 ):
     """Of the input: slid back, without the padding; of the kernel: the windows that it met."""
-    whole = padded_axes(x, 2, padding, 0.0)
-    back = spread_back(g, weight, whole.shape[2:], geometry)
-    inner = cast(padded_axes(back, 2, tuple((-a, -b) for a, b in padding), 0.0), x.dtype)
-    parts = (inner, kernel_gradient(g, whole, weight, geometry))
+    wide, whole = wider(weight), padded_axes(wider(x), 2, padding, 0.0)
+    back = spread_back(wider(g), wide, x.shape[2:], padding, geometry)
+    parts = (cast(back, x.dtype), kernel_gradient(wider(g), whole, weight, geometry))
     return parts if bias is None else (*parts, bias_gradient(g, bias))
 
 
@@ -172,7 +74,7 @@ def convolution(
 
     padding is (before, after) per axis, geometry is (stride, dilation, groups).
     """
-    y = convolved(padded_axes(x, 2, padding, 0.0), weight, geometry)
+    y = convolved(padded_axes(wider(x), 2, padding, 0.0), wider(weight), geometry)
     return finished(y, bias, x.dtype)
 
 
@@ -187,9 +89,9 @@ def transposed_gradient(
     geometry: Geometry,
 ):
     """Of the input: the convolution; of the kernel: windows of the gradient with the input."""
-    whole = padded_axes(g, 2, padding, 0.0)
-    inner = cast(convolved(whole, weight, geometry), x.dtype)
-    parts = (fitted(inner, x.shape[2:]), kernel_gradient(x, whole, weight, geometry))
+    whole = padded_axes(wider(g), 2, padding, 0.0)
+    inner = fitted(convolved(whole, wider(weight), geometry), x.shape[2:])
+    parts = (cast(inner, x.dtype), kernel_gradient(wider(x), whole, weight, geometry))
     return parts if bias is None else (*parts, bias_gradient(g, bias))
 
 
@@ -208,9 +110,7 @@ def transposed_convolution(
 
     size is that of the result, padding is cut off it.
     """
-    whole = tuple(n + a + b for n, (a, b) in zip(size, padding, strict=True))
-    y = spread_back(x, weight, whole, geometry)
-    y = padded_axes(y, 2, tuple((-a, -b) for a, b in padding), 0.0)
+    y = spread_back(wider(x), wider(weight), size, padding, geometry)
     return finished(y, bias, x.dtype)
 
 

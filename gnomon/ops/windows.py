@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from gnomon.errors import ShapeError
 from gnomon.ir.node import PRIMITIVES, Node
 from gnomon.ir.operators import constant
-from gnomon.ops.joining import padded
 from gnomon.ops.primitives import expand, reshape
-from gnomon.ops.view_primitives import permute, window
+from gnomon.ops.view_primitives import pad, permute, window
 from gnomon.ops.views import part
 
 Pairs = tuple[tuple[int, int], ...]
@@ -58,8 +57,10 @@ def laid_back(
 def padded_axes(x: Node, first: int, pairs: Pairs, value: float) -> Node:
     """A constant around several axes from `first` on; negative widths cut."""
     for k, (low, high) in enumerate(pairs):
-        x = padded(x, first + k, low, high, value)
-    return x
+        x = part(x, first + k, max(-low, 0), x.shape[first + k] - max(-high, 0))
+    rest = x.rank - first - len(pairs)
+    ends = [(0,) * first + tuple(max(p[k], 0) for p in pairs) + (0,) * rest for k in (0, 1)]
+    return pad(x, *ends, value)
 
 
 def check_reach(

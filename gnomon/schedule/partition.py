@@ -8,11 +8,14 @@ Fusion is not storing, and never changes a bit.
 from __future__ import annotations
 
 from gnomon.ir.node import Graph, Node
+from gnomon.ops import control_primitives
+from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.scalars import SCALARS
-from gnomon.schedule.access import VIEWS, domain_of, readings, strided
+from gnomon.schedule.access import VIEWS, domain_of, readings
 from gnomon.schedule.cluster import MEMBERS, Cluster, closure, is_chain
 from gnomon.schedule.glance import Reading, glance
 from gnomon.schedule.join import join
+from gnomon.schedule.nested import factors, plain
 
 LEAVES = frozenset({"input", "const", "iota"})
 FREE_OPS = 12
@@ -46,9 +49,7 @@ class Partition:
         found = {x for x in self.graph.outputs if x.op != "input"}
         for node in self.graph.nodes:
             if is_opaque(node):
-                found.update(
-                    x for x in (operand_base(node, x) for x in node.inputs) if x.op != "input"
-                )
+                found.update(x for x in operand_bases(node) if x.op != "input")
         return found
 
     def _place(self, node: Node) -> None:
@@ -116,8 +117,7 @@ class Partition:
     def _needed(self, node: Node) -> set[Cluster]:
         """The clusters whose results a node reads."""
         if is_opaque(node):
-            bases = (operand_base(node, x) for x in node.inputs)
-            return {self.cluster[x] for x in bases if x in self.cluster}
+            return {self.cluster[x] for x in operand_bases(node) if x in self.cluster}
         return {self.cluster[r.node] for r in self.reads[node] if r.node in self.cluster}
 
     def _join(self, node: Node) -> bool:
@@ -215,11 +215,13 @@ def readers_of(graph: Graph) -> dict[Node, list[Node]]:
 
 def is_opaque(node: Node) -> bool:
     """Whether a kernel of its own computes a node."""
-    return node.op in ("contract", "scan", "sort", "scatter", "region")
+    return node.op in ("contract", "scan", "sort", "scatter", "region") or node.op in CONTROL
 
 
 def call_of(node: Node) -> object:
     """What tells apart the calls of opaque kernels: results of one region's call are one call."""
+    if node.op in CONTROL:
+        return control_primitives.call_of(node)
     if node.op != "region":
         return node
     return (node.inputs, node.params["name"], node.params["body"])
@@ -230,9 +232,10 @@ def same_axis(a: Node, b: Node, size: int) -> bool:
     return a.params["axis"] == b.params["axis"] and a.inputs[0].shape[a.params["axis"]] == size
 
 
-def operand_base(node: Node, x: Node) -> Node:
-    """What is stored for an operand of an opaque call: below its views if strides can say them."""
-    if node.op == "contract" or (node.op == "region" and x.rank == 4):
-        found = strided(x)
-        return x if found is None else found.node
-    return x
+def operand_bases(node: Node) -> tuple[Node, ...]:
+    """What is stored for the operands of an opaque call: below views that strides can say."""
+    if node.op == "contract":
+        return tuple(found.node for found in factors(node))
+    if node.op == "region":
+        return tuple(plain(x).node if x.rank == 4 else x for x in node.inputs)
+    return node.inputs

@@ -10,12 +10,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.codegen.calls import along, mirrored, operand, product_of, row_major
+from gnomon.codegen.calls import along, mirrored, product_of, row_major
 from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, float32, float64
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.primitives import contract, expand, flip, reshape, unsqueeze
 from gnomon.ops.view_primitives import permute, slice_, window
+from gnomon.schedule.nested import factors
 from tests.compiled import program, run
 from tests.strategies import same_bits
 
@@ -77,7 +78,7 @@ def spec_of(name: str):
     """The spec of one of the products above."""
     arena = Arena()
     y = PRODUCTS[name](arena.input((3, 5, 8), float32), arena.input((3, 8, 7), float32))
-    return product_of(y, *map(operand, y.inputs))
+    return product_of(y, *factors(y))
 
 
 def test_letters_become_batch_rows_columns_and_steps():

@@ -1,0 +1,278 @@
+"""A product whose left operand is seen in windows: emit_convolution.
+
+Elements of windows overlap, so copying them into panels would copy each many times. The microkernel
+reads them where they lie instead: one table says where each row begins, another how far each step
+of K is from there. The right operand, the driver and the order of sums are those of matmul.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from gnomon.codegen.emitter import KERNEL, Emitter, Module, vector
+from gnomon.codegen.kernels.matmul import Block, Bounds, Region, Writer
+from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
+from gnomon.codegen.kernels.packing import BLOCK, emit_pack, transpose
+from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to, walk
+from gnomon.codegen.kernels.strides import Dims, offset
+from gnomon.codegen.machine import Machine
+
+WORD = 8
+"""Bytes of a table's entry."""
+FEWEST = 8
+"""Columns below which most of a vector would be unused."""
+
+
+def emit_convolution(module: Module, name: str, spec: MatmulSpec, machine: Machine) -> int:
+    """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
+    return WindowWriter(module, name, spec, machine, store_to(spec)).write()
+
+
+def emit_convolutions(
+    module: Module, name: str, specs: tuple[MatmulSpec, ...], machine: Machine
+) -> int:
+    """Define kernel `name`, which computes several products into parts of one result."""
+    parts = [f"{name}.{k}" for k in range(len(specs))]
+    pairs = zip(parts, specs, strict=True)
+    needs = [emit_convolution(module, part, spec, machine) for part, spec in pairs]
+    e = module.function(name, KERNEL)
+    for part in parts:
+        e.call("void", part, *((kind, f"%{label}") for kind, label in KERNEL))
+    e.ret()
+    return max(needs)
+
+
+def is_convolution(spec: MatmulSpec) -> bool:
+    """Whether the left operand overlaps itself, the right one does not, and vectors fill up."""
+    return (
+        spec.scalar in BLOCK
+        and count(spec.columns) >= FEWEST
+        and overlaps(spec.rows, spec.steps, "a")
+        and not overlaps(spec.columns, spec.steps, "b")
+    )
+
+
+def overlaps(across: tuple[Axis, ...], steps: tuple[Axis, ...], operand: str) -> bool:
+    """Whether an operand shows more elements than there are between its first and its last."""
+    axes = [axis for axis in (*across, *steps) if getattr(axis, operand)]
+    reach = sum((axis.size - 1) * abs(getattr(axis, operand)) for axis in axes)
+    return prod(axis.size for axis in axes) > reach + 1
+
+
+class Gathered(Left):
+    """Values of A where they lie: `a` points at how far the steps are from the rows' beginnings."""
+
+    parameters = (("ptr noalias readonly", "base"), ("ptr readonly", "rows"))
+
+    def begin(self, e: Emitter, tile: Tile) -> None:
+        """Find every row's beginning."""
+        places = (e.load(e.offset("%rows", WORD * i), "i64", WORD) for i in range(tile.rows))
+        self.rows = [e.offset("%base", place) for place in places]
+
+    def unit(self, tile: Tile) -> int:
+        """One entry of the table of steps."""
+        return WORD
+
+    def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
+        """The value of every row of the tile."""
+        far = e.load(a, "i64", WORD)
+        return [e.load(e.offset(row, far), tile.scalar, tile.item) for row in self.rows]
+
+
+class WindowWriter(Writer):
+    """Writes a convolution's functions: the right operand's packer, the microkernel, the rest."""
+
+    def write_parts(self) -> None:
+        """What the kernel calls."""
+        emit_pack(self.module, f"{self.name}.pack_b", self.packings["b"])
+        emit_tile(self.module, f"{self.name}.tile", self.plan.tile, Gathered())
+        for label, axes in (("rows", self.spec.rows), ("steps", self.spec.steps)):
+            self.write_table(label, walk(axes, "a"))
+
+    def write_table(self, label: str, dims: Dims) -> None:
+        """name.find_label(first, entries, target): where flat indices lie, in bytes."""
+        parameters = [("i64", "first"), ("i64", "entries"), ("ptr", "target")]
+        e = self.module.function(
+            f"{self.name}.find_{label}",
+            parameters,
+            linkage="internal",
+            attributes="noinline nounwind",
+        )
+        last = prod(size for size, _ in dims) - 1
+
+        def entry(index: str) -> None:
+            place = offset(e, e.least(e.add("%first", index), last), dims)
+            entry_at = e.offset("%target", e.mul(index, WORD))
+            e.store(e.mul(place, self.spec.operand_item), entry_at, "i64", WORD)
+
+        e.loop(0, "%entries", 1, entry)
+        e.ret()
+
+    def write(self) -> int:
+        """Everything; gives the bytes of scratch, tables included."""
+        return super().write() + WORD * (self.row_entries + self.plan.blocks.longest)
+
+    @property
+    def row_entries(self) -> int:
+        """Rows of a cache block."""
+        return self.plan.row_panels * self.plan.tile.rows
+
+    def table(self, label: str) -> str:
+        """The address of a table, behind what matmul.py keeps in scratch memory."""
+        start = WORD * max(packing.slots for packing in self.packings.values())
+        return self.e.offset(
+            self.scratch.offsets, start + WORD * self.row_entries * (label == "steps")
+        )
+
+    def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
+        """Fill the tables instead of panels of A."""
+        if operand == "b":
+            super().pack(operand, base, panels, block)
+            return
+        e, high = self.e, self.plan.tile.rows
+        wanted = (
+            ("rows", e.mul(panels[0], high), e.mul(e.sub(panels[1], panels[0]), high)),
+            ("steps", block.start, block.units),
+        )
+        for label, first, entries in wanted:
+            e.call(
+                "void", f"{self.name}.find_{label}",
+                ("i64", first), ("i64", entries), ("ptr", self.table(label)),
+            )  # fmt: skip
+
+    def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
+        """The table of steps; where A begins, and the panel's part of the table of rows."""
+        rows = self.e.mul(panel, self.plan.tile.rows * WORD)
+        places = self.e.offset(self.table("rows"), rows)
+        return self.table("steps"), [("ptr", part.a), ("ptr", places)]
+
+    # storing
+
+    @property
+    def upright(self) -> bool:
+        """Whether neighbouring rows are nearer to each other in memory than columns."""
+        rows, columns = (walk(axes, "c")[-1][1] for axes in (self.spec.rows, self.spec.columns))
+        return rows < columns
+
+    def prefetch(self, part: Region, row: str, column: str) -> None:
+        """Ask for the lines that will be written; of upright results one per column."""
+        if not self.upright:
+            super().prefetch(part, row, column)
+            return
+        e, tile = self.e, self.plan.tile
+        where = self.results(part.batch, e.mul(row, tile.rows), e.mul(column, tile.columns))
+        step = walk(self.spec.columns, "c")[-1][1] * tile.item
+
+        def one(index: str) -> None:
+            line = e.offset(where, e.mul(index, step))
+            e.call(
+                "void", "llvm.prefetch.p0", ("ptr", line), ("i32", "1"), ("i32", "3"), ("i32", "1")
+            )
+
+        e.loop(0, tile.columns, 1, one)
+
+    def write_finish(self) -> None:
+        """name.finish(sums, buffers, batch, row, column): one tile to its place."""
+        if not self.upright:
+            super().write_finish()
+            return
+        parameters = [("ptr", "sums"), ("ptr", "buffers")]
+        parameters += [("i64", label) for label in ("batch", "row", "column")]
+        e = self.module.function(
+            f"{self.name}.finish", parameters, linkage="internal", attributes="noinline nounwind"
+        )
+        Upright(e, self.spec, self.plan.tile).write()
+        e.ret()
+
+
+class Upright:
+    """Stores a tile whose rows are neighbours in memory: squares are transposed on the way."""
+
+    def __init__(self, e: Emitter, spec: MatmulSpec, tile: Tile) -> None:
+        self.e, self.spec, self.tile = e, spec, tile
+        self.side = BLOCK[tile.scalar]
+        base = e.load(e.offset("%buffers", WORD * spec.slots.c), "ptr", WORD)
+        start = e.add(offset(e, "%batch", walk(spec.batch, "c")), spec.starts[2])
+        self.base = e.offset(base, e.mul(start, spec.item))
+
+    def write(self) -> None:
+        """Whole squares of a whole panel of rows, then what is left one by one."""
+        e, tile = self.e, self.tile
+        high = e.least(e.sub(str(count(self.spec.rows)), "%row"), tile.rows)
+        wide = e.least(e.sub(str(count(self.spec.columns)), "%column"), tile.columns)
+        inner, stride = walk(self.spec.rows, "c")[-1]
+        inside = e.value(f"urem i64 %row, {inner}")
+        together = e.least(high, e.sub(str(inner), inside))
+        full = e.value(f"icmp eq i64 {high}, {tile.rows}")
+        squares = e.value(
+            f"select i1 {full}, i64 {e.value(f'and i64 {wide}, {-self.side}')}, i64 0"
+        )
+        near = e.value(f"icmp eq i64 {together}, {tile.rows if stride == 1 else -1}")
+        close = e.value(f"select i1 {near}, i64 {squares}, i64 0")
+        lines = [self.place(self.base, e.add("%row", k), self.spec.rows) for k in range(tile.rows)]
+        e.loop(0, close, self.side, lambda column: self.squares(column, lines[:1]))
+        e.loop(close, squares, self.side, lambda column: self.squares(column, lines))
+        e.loop(squares, wide, 1, lambda column: self.single(column, high))
+
+    def place(self, base: str, index: str, axes: tuple[Axis, ...]) -> str:
+        """An address so many rows or columns on."""
+        far = offset(self.e, index, walk(axes, "c"))
+        return self.e.offset(base, self.e.mul(far, self.spec.item))
+
+    def squares(self, column: str, lines: Sequence[str]) -> None:
+        """Every row of some columns; of rows that lie together, only the first one's line."""
+        e, tile, side = self.e, self.tile, self.side
+        kind, left = vector(tile.scalar, side), e.offset("%sums", e.mul(column, tile.item))
+        for first in range(0, tile.rows, side):
+            some = range(first, min(first + side, tile.rows))
+            rows = [
+                e.load(e.offset(left, k * tile.columns * tile.item), kind, tile.item) for k in some
+            ]
+            rows += ["zeroinitializer"] * (side - len(some))
+            for k, value in enumerate(transpose(e, tile.scalar, rows)):
+                self.store_column(value, e.add("%column", e.add(column, k)), some, lines)
+
+    def store_column(self, value: str, column: str, rows: range, lines: Sequence[str]) -> None:
+        """One column's lanes: one after the other, or as few vectors where they lie together."""
+        e, tile = self.e, self.tile
+        if len(lines) > 1:
+            for lane, row in enumerate(rows):
+                one = e.value(
+                    f"extractelement {vector(tile.scalar, self.side)} {value}, i64 {lane}"
+                )
+                e.store(
+                    one, self.place(lines[row], column, self.spec.columns), tile.scalar, tile.item
+                )
+            return
+        goal = self.place(lines[0], column, self.spec.columns)
+        for first, lanes in powers(len(rows)):
+            piece = e.shuffle(value, "poison", range(first, first + lanes), tile.scalar, self.side)
+            there = e.offset(goal, (rows[0] + first) * tile.item)
+            e.store(piece, there, vector(tile.scalar, lanes), tile.item)
+
+    def single(self, column: str, high: str) -> None:
+        """One column, row by row."""
+        e, tile = self.e, self.tile
+        line = self.place(self.base, e.add("%column", column), self.spec.columns)
+
+        def one(index: str) -> None:
+            at = e.mul(e.add(e.mul(index, tile.columns), column), tile.item)
+            value = e.load(e.offset("%sums", at), tile.scalar, tile.item)
+            goal = self.place(line, e.add("%row", index), self.spec.rows)
+            e.store(value, goal, tile.scalar, tile.item)
+
+        e.loop(0, high, 1, one)
+
+
+def powers(count: int) -> list[tuple[int, int]]:
+    """Runs (first, length) that cover a count, lengths powers of two.
+
+    >>> powers(6)
+    [(0, 4), (4, 2)]
+    """
+    found, first = [], 0
+    while first < count:
+        found.append((first, 1 << ((count - first).bit_length() - 1)))
+        first += found[-1][1]
+    return found

@@ -1,0 +1,252 @@
+"""Windows of an image times a kernel, over one, two and three axes: products and their transposes.
+
+What is summed is one axis: channels and kernel (or the places of a plane, for the kernel's
+gradient) laid flat, so that a sum is one chain per leaf. The gradient of the input is a sum over
+windows of the other gradient, so that every element gathers its own; with strides, the elements
+that meet the same part of the kernel are convolved together. What users call: convolution.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import gcd, prod
+
+from gnomon.dtypes import accumulator
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, constant
+from gnomon.ops.joining import stack
+from gnomon.ops.primitives import contract, expand, reshape
+from gnomon.ops.registry import internal
+from gnomon.ops.view_primitives import permute
+from gnomon.ops.views import flip, part
+from gnomon.ops.windows import Pairs, padded_axes, stretches
+
+Geometry = tuple[Sequence[int], Sequence[int], int]
+"""Stride and dilation per axis, and the number of groups."""
+PLACES, KERNEL = "xyz", "uvw"
+
+
+# the product
+
+
+def grouped(x: Node, axis: int, groups: int) -> Node:
+    """An axis as (groups, size / groups); as it is for one group."""
+    if groups == 1:
+        return x
+    return reshape(x, (*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :]))
+
+
+def windows_of(x: Node, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]):
+    """x (n, c, *s) as (n, c, *kernel, *places), without the kernel's axes of size 1."""
+    first = x.rank
+    for k, (size, step, gap) in enumerate(zip(kernel, stride, dilation, strict=True)):
+        if size == 1:
+            x = part(x, 2 + k, 0, x.shape[2 + k], step)
+        else:
+            x = stretches(x, 2 + k, size, step, gap)
+    return permute(x, (0, 1, *range(first, x.rank), *range(2, first)))
+
+
+def split(groups: int) -> tuple[tuple[int, ...], str]:
+    """The axis of groups and its letter, where there are several."""
+    return ((groups,), "g") if groups > 1 else ((), "")
+
+
+def convolved(x: Node, weight: Node, geometry: Geometry) -> Node:
+    """Windows of x contracted with the kernel, in the accumulator's dtype; x is padded already."""
+    stride, dilation, groups = geometry
+    windows = windows_of(x, weight.shape[2:], stride, dilation)
+    return contracted(windows, weight, weight.rank - 2, groups)
+
+
+def contracted(windows: Node, weight: Node, count: int, groups: int) -> Node:
+    """Windows (n, c, *kernel, *places) with kernels (o, c / groups, *kernel), summed per place."""
+    lead, g = split(groups)
+    n, outputs, places = windows.shape[0], weight.shape[0], windows.shape[windows.rank - count :]
+    inner, letters = prod(weight.shape[1:]), PLACES[:count]
+    kind = accumulator(windows.dtype)
+    y = contract(
+        f"n{g}k{letters},{g}ok->n{g}o{letters}",
+        reshape(windows, (n, *lead, inner, *places)),
+        reshape(weight, (*lead, outputs // groups, inner)),
+        kind,
+    )
+    return reshape(y, (n, outputs, *places))
+
+
+def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
+    """What each element of the kernel met, summed over samples and places; x is padded already."""
+    stride, dilation, groups = geometry
+    lead, letter = split(groups)
+    windows = windows_of(x, weight.shape[2:], stride, dilation)
+    for k, n in enumerate(g.shape[2:]):
+        windows = part(windows, windows.rank - g.rank + 2 + k, 0, n)
+    samples, places, inner = g.shape[0], prod(g.shape[2:]), prod(weight.shape[1:])
+    made = contract(
+        f"n{letter}op,n{letter}kp->{letter}ok",
+        reshape(g, (samples, *lead, weight.shape[0] // groups, places)),
+        reshape(windows, (samples, *lead, inner, places)),
+        accumulator(x.dtype),
+    )
+    return cast(reshape(made, weight.shape), weight.dtype)
+
+
+# the transpose
+
+
+def spread_back(
+    g: Node, weight: Node, size: Sequence[int], padding: Pairs, geometry: Geometry
+) -> Node:
+    """The transpose of `convolved`: from places back to an input of this size, without padding."""
+    stride, dilation, groups = geometry
+    kernel = weight.shape[2:]
+    if tuple(kernel) == tuple(stride) and max(dilation) == 1:
+        whole = tiled(g, weight, groups)
+        ends = zip(size, padding, whole.shape[2:], strict=True)
+        return padded_axes(whole, 2, tuple((-low, low + n - m) for n, (low, _), m in ends), 0.0)
+    lows = tuple(low for low, _ in padding)
+    turns = all_phases(size, lows, kernel, geometry)
+    around = padded_axes(g, 2, margins(turns, g.shape[2:]), 0.0)
+    made = slid_back if prod(map(len, turns)) == 1 else slide_back
+    return made(around, weight, tuple(size), lows, (tuple(stride), tuple(dilation), groups))
+
+
+def tiled(g: Node, weight: Node, groups: int) -> Node:
+    """The transpose when windows neither overlap nor leave gaps: each place fills its own tile."""
+    count = g.rank - 2
+    places, inner, letter = PLACES[:count], KERNEL[:count], "g" if groups > 1 else ""
+    pairs = "".join(a + b for a, b in zip(places, inner, strict=True))
+    y = contract(
+        f"n{letter}o{places},{letter}oc{inner}->n{letter}c{pairs}",
+        grouped(g, 1, groups),
+        grouped(weight, 0, groups),
+        accumulator(g.dtype),
+    )
+    sizes = [n * k for n, k in zip(g.shape[2:], weight.shape[2:], strict=True)]
+    return reshape(y, (g.shape[0], weight.shape[1] * groups, *sizes))
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Every stride-th element of an axis, and the part of the kernel and the places that it met."""
+
+    count: int
+    """How many elements."""
+    taps: tuple[int, int, int]
+    """The kernel's part: first, how many, step."""
+    low: int
+    """The first place that the first element met with the last tap."""
+    gap: int
+    """Places between those that two neighbouring taps meet."""
+
+    @property
+    def reach(self) -> int:
+        """How many places the phase meets from `low` on."""
+        return self.count + self.gap * (self.taps[1] - 1)
+
+
+def phases(size: int, low: int, kernel: int, stride: int, dilation: int) -> list[Phase]:
+    """The phases of an axis, whose element i met tap u at place (i + low - u dilation) / stride.
+
+    >>> [(p.count, p.taps, p.low) for p in phases(5, 1, 3, 2, 1)]
+    [(3, (1, 1, 2), 0), (2, (0, 2, 2), 0)]
+    """
+    shared = gcd(stride, dilation)
+    step, gap = stride // shared, dilation // shared
+    found = []
+    for start in range(min(stride, size)):
+        fitting = (u for u in range(min(step, kernel)) if not (start + low - u * dilation) % stride)
+        first = next(fitting, kernel)
+        taps = len(range(first, kernel, step))
+        place = (start + low - first * dilation) // stride - gap * (taps - 1)
+        found.append(Phase(len(range(start, size, stride)), (first, taps, step), place, gap))
+    return found
+
+
+Turns = Sequence[Sequence[Phase]]
+"""The phases of every axis."""
+
+
+def all_phases(
+    size: Sequence[int], lows: Sequence[int], kernel: Sequence[int], geometry: Geometry
+) -> Turns:
+    """The phases of an input of this size, which had `lows` of padding in front."""
+    rows = zip(size, lows, kernel, *geometry[:2], strict=True)
+    return [phases(*row) for row in rows]
+
+
+def beginnings(turns: Turns) -> list[int]:
+    """The first place that any phase meets, along each axis."""
+    return [min((p.low for p in axis if p.taps[1]), default=0) for axis in turns]
+
+
+def margins(turns: Turns, places: Sequence[int]) -> Pairs:
+    """The padding by which all places exist that phases meet."""
+    ends = [max((p.low + p.reach for p in axis if p.taps[1]), default=0) for axis in turns]
+    rows = zip(beginnings(turns), ends, places, strict=True)
+    return tuple((-low, high - n) for low, high, n in rows)
+
+
+def slid_back(
+    g: Node, weight: Node, size: Sequence[int], lows: Sequence[int], geometry: Geometry
+) -> Node:
+    """The transpose in general: a convolution per phase, then the phases side by side.
+
+    g has its margins already.
+    """
+    swapped = exchanged(weight, geometry[2])
+    turns = all_phases(size, lows, weight.shape[2:], geometry)
+    first = beginnings(turns)
+    parts = [of_phase(g, swapped, chosen, first, geometry[2]) for chosen in product(*turns)]
+    for axis in reversed(range(len(turns))):
+        step = len(turns[axis])
+        runs = [parts[k : k + step] for k in range(0, len(parts), step)]
+        parts = [interleaved(run, 2 + axis, size[axis]) for run in runs]
+    return parts[0]
+
+
+@internal
+def slide_back(
+    g: Node, weight: Node, size: Sequence[int], lows: Sequence[int], geometry: Geometry
+) -> Node:
+    """`slid_back` of several phases, as a region that a kernel claims."""
+    return slid_back(g, weight, size, lows, geometry)
+
+
+def of_phase(
+    g: Node, weight: Node, chosen: Sequence[Phase], begin: Sequence[int], groups: int
+) -> Node:
+    """One phase's elements; the places in g begin at `begin`."""
+    counts = tuple(p.count for p in chosen)
+    if not all(p.taps[1] for p in chosen):
+        zero = constant(g.arena, 0.0, accumulator(g.dtype))
+        return expand(zero, (g.shape[0], weight.shape[0], *counts))
+    for k, (phase, low) in enumerate(zip(chosen, begin, strict=True)):
+        g = part(g, 2 + k, phase.low - low, phase.low - low + phase.reach)
+        first, taps, step = phase.taps
+        weight = part(weight, 2 + k, first, first + (taps - 1) * step + 1, step)
+    kernel, rank = weight.shape[2:], g.rank
+    windows = windows_of(g, kernel, (1,) * len(kernel), [p.gap for p in chosen])
+    turned = flip(windows, tuple(range(2, windows.rank - (rank - 2))))
+    return contracted(turned, weight, rank - 2, groups)
+
+
+def interleaved(parts: Sequence[Node], axis: int, size: int) -> Node:
+    """Phases of an axis as one: element i stands in part i % n."""
+    if len(parts) == 1:
+        return parts[0]
+    longest = parts[0].shape[axis]
+    even = [padded_axes(x, axis, ((0, longest - x.shape[axis]),), 0.0) for x in parts]
+    beside = stack(even, axis + 1)
+    shape = (*beside.shape[:axis], longest * len(parts), *beside.shape[axis + 2 :])
+    return part(reshape(beside, shape), axis, 0, size)
+
+
+def exchanged(weight: Node, groups: int) -> Node:
+    """The kernel with its output and input channels exchanged within each group."""
+    outputs, inputs, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
+    split = reshape(weight, (groups, outputs // groups, inputs, *kernel))
+    order = (0, 2, 1, *range(3, split.rank))
+    return reshape(permute(split, order), (groups * inputs, outputs // groups, *kernel))

@@ -1,0 +1,122 @@
+"""How a product reads its operands: by nested strides, so that windows laid flat need no memory.
+
+An axis that merges several (channels and kernel, places of a plane) is a nest of them, outermost
+first. What plain strides describe is a nest of one; the strides themselves: access.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+from gnomon.ir.node import Node
+from gnomon.ops.primitives import split_spec
+from gnomon.schedule.access import strided
+
+Nest = tuple[tuple[int, int], ...]
+"""(size, stride in elements) of each axis that one axis of the viewer merges, outermost first."""
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Elements of a stored node at offset + a walk over nested strides, per axis of the viewer."""
+
+    node: Node
+    offset: int
+    axes: tuple[Nest, ...]
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of contiguous memory."""
+    return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
+def nested(view: Node) -> Nested:
+    """How a chain of views reads one node: by strides, a last reshape aside, or as it is stored."""
+    if view.op != "reshape" or not view.size or strided(view) is not None:
+        return plain(view)
+    found, groups = strided(view.inputs[0]), regrouped(view.inputs[0].shape, view.shape)
+    if found is None or groups is None:
+        return stored(view)
+    axes = (tuple((n, step * found.strides[k]) for n, k, step in group) for group in groups)
+    return Nested(found.node, found.offset, tuple(axes))
+
+
+def regrouped(old: Sequence[int], new: Sequence[int]) -> list[list[tuple[int, int, int]]] | None:
+    """Each new axis as digits (size, old axis, steps along it); None where none fit.
+
+    >>> regrouped((4, 3, 5), (2, 30))
+    [[(2, 0, 2)], [(2, 0, 1), (3, 1, 1), (5, 2, 1)]]
+    """
+    digits, axis, step = [], len(old) - 1, 1
+    for n in reversed(new):
+        group = []
+        while n > 1:
+            left = old[axis] // step
+            size = min(n, left)
+            if max(n, left) % size:
+                return None
+            if size > 1:
+                group.append((size, axis, step))
+            n, step = n // size, step * size
+            if step == old[axis] and axis:
+                axis, step = axis - 1, 1
+        digits.append(group[::-1])
+    return digits[::-1]
+
+
+def factors(node: Node) -> tuple[Nested, Nested]:
+    """How a contract reads its operands: through nests where those of each letter fit together."""
+    left, right, _ = split_spec(node.params["spec"])
+    a, b = (nested(x) for x in node.inputs)
+    shared = ((a.axes[left.index(c)], b.axes[right.index(c)]) for c in left if c in right)
+    if all(common(nests) is not None for nests in shared):
+        return a, b
+    a, b = (plain(x) for x in node.inputs)
+    return a, b
+
+
+def plain(x: Node) -> Nested:
+    """A node read by strides alone, or as it is stored."""
+    found = strided(x)
+    if found is None:
+        return stored(x)
+    axes = zip(x.shape, found.strides, strict=True)
+    return Nested(found.node, found.offset, tuple((axis,) for axis in axes))
+
+
+def stored(x: Node) -> Nested:
+    """A node read as it is stored."""
+    axes = zip(x.shape, row_major(x.shape), strict=True)
+    return Nested(x, 0, tuple((axis,) for axis in axes))
+
+
+def common(nests: Sequence[Nest]) -> list[int] | None:
+    """The sizes into which every nest of one axis can be cut; None if there are none.
+
+    >>> common([((6, 5), (5, 1)), ((30, 1),), ((2, 15), (15, 1))])
+    [2, 3, 5]
+    """
+    ends = sorted({prod(n for n, _ in nest[k:]) for nest in nests for k in range(len(nest) + 1)})
+    if 0 in ends:
+        return [0]
+    pairs = list(pairwise(ends))
+    return [b // a for a, b in reversed(pairs)] if all(b % a == 0 for a, b in pairs) else None
+
+
+def cut(nest: Nest, sizes: Sequence[int]) -> list[int]:
+    """The stride of each of the finer sizes.
+
+    >>> cut(((30, 2),), [2, 3, 5])
+    [30, 10, 2]
+    """
+    strides, axes = [], list(nest)
+    size, stride, done = 1, 0, 1
+    for n in reversed(sizes):
+        while done == size and axes:
+            (size, stride), done = axes.pop(), 1
+        strides.append(stride * done)
+        done *= n
+    return strides[::-1]
