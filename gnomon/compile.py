@@ -1,6 +1,8 @@
 """The pipeline on one screen: a closed graph becomes a program that runs in one native call.
 
 inline      regions open, except those a hand-written kernel claims
+keep        choices and loops keep what their gradients would recompute
+trim        results of them that nobody reads go
 legalize    what kernels cannot compute becomes what they can
 simplify    rewrites that keep every bit
 partition   which nodes share a kernel, which are stored
@@ -13,35 +15,36 @@ load        machine code from the disk or the compiler
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from ctypes import addressof, c_int64
 from functools import cache
-from itertools import accumulate
 from math import prod
 from time import perf_counter
 
 from gnomon.batches import in_order
-from gnomon.codegen.batch import Member, table
 from gnomon.codegen.calls import OPAQUE, is_claimed
 from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
 from gnomon.errors import CompileError, IndexOutOfBounds
+from gnomon.frames import Build, Control, Frame, control, separated
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.show import log
 from gnomon.ir.verify import verify
-from gnomon.listing import Kernel, listing, traffic
+from gnomon.listing import Kernel, listing
+from gnomon.ops.control_primitives import CONTROL
 from gnomon.passes.inline import inline
+from gnomon.passes.keep import keep
 from gnomon.passes.legalize import legalize
 from gnomon.passes.simplify import simplify
+from gnomon.passes.trim import trim
+from gnomon.placing import Layout, Table
 from gnomon.runtime import cpu, device, system
 from gnomon.runtime.buffer import Buffer
-from gnomon.runtime.program import Arena, Call, Constant, Input, Needs, Output, Program, Slot
+from gnomon.runtime.program import Input, Needs, Output, Program, Slot
 from gnomon.schedule.kernel import LoopKernel
-from gnomon.schedule.memory import Life, MemoryPlan, plan_memory
 from gnomon.schedule.nest import name_of, parts_of
-from gnomon.schedule.order import Span, Touch, barriers
 from gnomon.schedule.partition import Cluster, Partition
 from gnomon.settings import Settings, current
 
@@ -55,28 +58,31 @@ class Executable:
     def __init__(
         self,
         source: Graph,
-        flat: Graph,
-        kernels: tuple[Kernel, ...],
+        frame: Frame,
         settings: Settings,
         batch: cpu.Batch,
     ) -> None:
-        plan = Placement(flat, kernels)
-        self.graph, self.memory, self.lines = flat, plan.memory, lines_of(source)
+        flat, kernels, layout = frame.graph, tuple(frame.kernels()), Layout(frame)
+        results = dict.fromkeys(x for x in flat.outputs if x.op != "input")
+        self.graph, self.memory, self.lines = flat, layout.memory, lines_of(source)
         self.source, self._settings = source, settings
         self._kernels: tuple[Kernel, ...] | None = kernels
-        self._returns = plan.returns
-        self._sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in plan.results)
+        self._returns = returns_of(flat, tuple(results))
+        self._sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in results)
         codes = {code.symbol: code for k in kernels for code in k.codes}
         addresses = batch.load({name: code.text for name, code in codes.items()})
+        steps = Table(addresses, Output(len(results)))
+        steps.add(layout, slots_of(flat, results))
+        size, flops = work(frame)
         needs = Needs(
             inputs=len(flat.inputs),
-            outputs=len(plan.results) + 1,
-            arena=plan.memory.total,
+            outputs=len(results) + 1,
+            registers=steps.registers,
+            arena=layout.memory.total,
             scratch=max([64 << 10, *(code.scratch for code in codes.values())]),
-            alone=sum(x.size for k in kernels for x in k.buffers) < ALONE
-            and sum(k.flops for k in kernels) < 16 * ALONE,
+            alone=size < ALONE and flops < 16 * ALONE,
         )
-        self.program = Program(plan.calls(kernels, addresses), addresses, needs)
+        self.program = Program(steps.steps, addresses, needs)
 
     def explain(self) -> str:
         """The program as text: a line per kernel with the line that asked for it, sums, memory."""
@@ -109,7 +115,7 @@ class Executable:
     def kernels(self) -> tuple[Kernel, ...]:
         """The calls of the program, each with the lines that asked for it."""
         if self._kernels is None:
-            _, self._kernels = kernels_of(self.source, self._settings)
+            self._kernels = tuple(kernels_of(self.source, self._settings).kernels())
         return self._kernels
 
     def _refuse(self, number: int) -> None:
@@ -121,70 +127,35 @@ class Executable:
         )
 
 
-class Placement:
-    """Where each stored node lives: given, returned, or inside the program's block of memory."""
+def slots_of(graph: Graph, results: Iterable[Node]) -> dict[Node, Slot]:
+    """Where a program's inputs and results lie: where its caller says."""
+    slots: dict[Node, Slot] = {x: Input(k) for k, x in enumerate(graph.inputs)}
+    return slots | {x: Output(k) for k, x in enumerate(results)}
 
-    def __init__(self, graph: Graph, kernels: Sequence[Kernel]) -> None:
-        self.slots: dict[Node, Slot] = {x: Input(k) for k, x in enumerate(graph.inputs)}
-        results = dict.fromkeys(x for x in graph.outputs if x.op != "input")
-        self.results = tuple(results)
-        self.slots.update((x, Output(k)) for k, x in enumerate(self.results))
-        numbers = {x: k for k, x in enumerate(self.results)}
-        places = {x: k for k, x in enumerate(graph.inputs)}
-        self.returns = tuple(
-            (True, numbers[x]) if x in numbers else (False, places[x]) for x in graph.outputs
-        )
-        self.memory = self._place(kernels)
 
-    def _place(self, kernels: Sequence[Kernel]) -> MemoryPlan:
-        """Give every other node its place in the block."""
-        first: dict[Node, int] = {}
-        last: dict[Node, int] = {}
-        for step, kernel in enumerate(kernels):
-            for x in kernel.buffers:
-                if x not in self.slots:
-                    first.setdefault(x, step)
-                    last[x] = step
-        lives = [Life(x.size * x.dtype.itemsize, first[x], last[x]) for x in first]
-        plan = plan_memory(lives)
-        self.slots.update((x, Arena(offset)) for x, offset in zip(first, plan.offsets, strict=True))
-        return plan
+def returns_of(graph: Graph, results: Sequence[Node]) -> tuple[tuple[bool, int], ...]:
+    """For each output whether it is a result or an input, and which."""
+    numbers = {x: k for k, x in enumerate(results)}
+    places = {x: k for k, x in enumerate(graph.inputs)}
+    return tuple((x in numbers, numbers[x] if x in numbers else places[x]) for x in graph.outputs)
 
-    def calls(self, kernels: Sequence[Kernel], addresses: Mapping[str, int]) -> list[Call]:
-        """The program's table."""
-        waits = barriers([self._touch(k) for k in kernels])
-        before = [0, *accumulate(k.checks for k in kernels)]
-        rows = zip(kernels, waits, before, strict=False)
-        return [
-            Call(k.code.symbol, self._slots_of(k, count, addresses), wait)
-            for k, wait, count in rows
-        ]
 
-    def _slots_of(
-        self, kernel: Kernel, before: int, addresses: Mapping[str, int]
-    ) -> tuple[Slot, ...]:
-        if kernel.members:
-            own = [self._slots_of(k, before, addresses) for k in kernel.members]
-            words = table(
-                [
-                    Member(addresses[k.code.symbol], traffic(k), len(slots))
-                    for k, slots in zip(kernel.members, own, strict=True)
-                ]
-            )
-            return (*map(Constant, words), *(slot for slots in own for slot in slots))
-        size = () if kernel.size is None else (Constant(kernel.size),)
-        report = (Output(len(self.results)), Constant(before)) if kernel.checks else ()
-        return (*(self.slots[x] for x in kernel.buffers), *size, *report)
+def work(frame: Frame) -> tuple[int, int]:
+    """The elements that a frame touches, and its operations.
 
-    def _touch(self, kernel: Kernel) -> Touch:
-        spans = [self._span(x) for x in kernel.buffers]
-        return Touch(tuple(spans[: kernel.outputs]), tuple(spans[kernel.outputs :]))
-
-    def _span(self, x: Node) -> Span:
-        slot = self.slots[x]
-        start = slot.offset if isinstance(slot, Arena) else 0
-        memory = "arena" if isinstance(slot, Arena) else slot
-        return Span(memory, start, start + max(x.size * x.dtype.itemsize, 1))
+    All turns of a loop count if there is enough for several threads to do in each.
+    """
+    size = flops = 0
+    for part in frame.parts:
+        if isinstance(part, Kernel):
+            size, flops = size + sum(x.size for x in part.buffers), flops + part.flops
+            continue
+        inner = [work(x) for x in part.frames.values()]
+        elements, operations = map(sum, zip(*inner, strict=True))
+        shared = elements >= ALONE // 8 or operations >= ALONE
+        turns = part.node.params.get("length", 1) if shared else 1
+        size, flops = size + turns * elements, flops + turns * operations
+    return size, flops
 
 
 def build(graph: Graph) -> Executable:
@@ -218,8 +189,8 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
     """All passes, in order; then machine code."""
     start = perf_counter()
     with cpu.Batch() as batch:
-        flat, kernels = kernels_of(graph, settings, batch.ask)
-        made = Executable(graph, flat, kernels, settings, batch)
+        made = Executable(graph, kernels_of(graph, settings, batch.ask), settings, batch)
+    kernels = made.kernels
     for kernel in {k.code.symbol: k for k in kernels}.values():
         log(4, lambda kernel=kernel: kernel.code.text, kernel.name)
     log(2, lambda: listing(kernels, made.memory, settings.debug_only))
@@ -227,26 +198,36 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
     return made
 
 
-def kernels_of(
-    graph: Graph, settings: Settings, ask: Callable[[str, str], None] = lambda name, text: None
-) -> tuple[Graph, tuple[Kernel, ...]]:
+Ask = Callable[[str, str], None]
+
+
+def kernels_of(graph: Graph, settings: Settings, ask: Ask = lambda name, text: None) -> Frame:
     """The graph after all passes, and its kernels in order; `ask` hears of code as it is written.
 
     LLVM takes longer than the passes do, so other processes begin before the last kernel is known.
     """
     claimed = is_claimed if settings.claim else lambda node: False
     flat = shown("inline", graph, lambda g: inline(g, claimed))
-    flat = shown("legalize", flat, legalize)
-    flat = shown("simplify", flat, simplify)
+    flat = shown("keep", flat, keep)
+    flat = shown("trim", flat, trim)
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
-        partition = Partition(flat, settings.fuse)
-        log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
-        kernels = []
-        for kernel in generate(partition):
-            ask(kernel.code.symbol, kernel.code.text)
-            kernels.append(kernel)
-        lasting = {*flat.inputs, *flat.outputs}
-        return flat, tuple(in_order(kernels, lasting, settings.fuse))
+        return frame_of(flat, settings, ask)
+
+
+def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -> Frame:
+    """An opened graph as kernels, and as frames for the graphs inside it."""
+    flat = shown("legalize", graph, legalize)
+    flat = shown("simplify", flat, simplify)
+    flat = separated(flat) if inside else flat
+    partition = Partition(flat, settings.fuse)
+    log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
+    parts = []
+    for part in generate(partition, lambda g: frame_of(g, settings, ask, inside=True)):
+        for each in part.turns or ((part,) if isinstance(part, Kernel) else ()):
+            ask(each.code.symbol, each.code.text)
+        parts.append(part)
+    lasting = {*flat.inputs, *flat.outputs}
+    return Frame(flat, tuple(in_order(parts, lasting, settings.fuse)))
 
 
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:
@@ -264,10 +245,14 @@ def since(start: float) -> str:
     return f", {1e3 * (perf_counter() - start):.3g} ms"
 
 
-def generate(partition: Partition) -> Iterator[Kernel]:
-    """The kernels of a partition, in an order that respects what they need."""
+def generate(partition: Partition, inside: Build) -> Iterator[Kernel | Control]:
+    """What computes a partition, in an order that respects what is needed."""
     for cluster in partition.ordered():
-        if any(x in partition.stored and x.size for x in cluster.members):
+        if not any(x in partition.stored and x.size for x in cluster.members):
+            continue
+        if next(iter(cluster.members)).op in CONTROL:
+            yield control(tuple(cluster.members), inside)
+        else:
             yield from [opaque(cluster)] if cluster.opaque else looped(cluster, partition)
 
 

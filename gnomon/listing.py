@@ -37,8 +37,18 @@ class Kernel:
     flops: int
     checks: int = 0
     """How many positions it checks."""
+    homes: tuple[tuple[Node, int], ...] = ()
+    """Where each buffer lies that is part of a larger value: in which, from which byte on."""
+    turns: tuple[Kernel, ...] = ()
+    """What stands for it in the program's table, if it is computed in turns."""
+
     members: tuple[Kernel, ...] = ()
     """The kernels that a batch runs as one; their outputs stand first among its buffers."""
+
+    @property
+    def places(self) -> tuple[tuple[Node, int], ...]:
+        """The value that each buffer belongs to, and the byte at which it begins there."""
+        return self.homes or tuple((x, 0) for x in self.buffers)
 
     @property
     def codes(self) -> tuple[Code, ...]:

@@ -44,6 +44,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # source files (or folders) without a test file of their own name, and where they are tested
 EVERY_OP = "tests/ops/test_every_op.py"
 TESTED_ELSEWHERE: dict[str, str] = {
+    "gnomon/frames.py": "tests/test_placing.py",
     "gnomon/ops/activations.py": EVERY_OP,
     "gnomon/ops/arguments.py": EVERY_OP,
     "gnomon/ops/attention.py": EVERY_OP,
@@ -66,7 +67,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/sorting.py": EVERY_OP,
     "gnomon/ops/statistics.py": EVERY_OP,
     "gnomon/ops/views.py": EVERY_OP,
+    "gnomon/passes/calls.py": "tests/ops/test_control_primitives.py",
     "gnomon/passes/simplify.py": "tests/test_every_rule.py",
+    "gnomon/passes/trim.py": "tests/passes/test_keep.py",
     "gnomon/tensor/capture.py": "tests/test_jit.py",
     "gnomon/tensor/functions.py": EVERY_OP,
     "gnomon/tensor/guards.py": "tests/test_jit.py",

@@ -8,6 +8,7 @@ The interpreter (gnomon/ops/interpret.py) is the definition to rounding, this on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from gnomon.codegen.exact_folds import COMBINE, beginning, fold, fold_nested, su
 from gnomon.codegen.exact_scalars import cast_value, scalar_value
 from gnomon.dtypes import DType, accumulator, bfloat16, bool_, int64
 from gnomon.ir.node import PRIMITIVES, Graph, Node
+from gnomon.ops.control_primitives import CONTROL, call_of, control_values
 from gnomon.ops.lookup_primitives import spread
 from gnomon.ops.primitives import identity_of, split_spec, summed
 
@@ -38,6 +40,11 @@ def exact(
             call = (node.params["body"], *node.inputs)
             if call not in opened:
                 opened[call] = region_values(node, inputs, claimed or {})
+            values[node] = opened[call][node.params["index"]]
+        elif node.op in CONTROL:
+            call = call_of(node)
+            if call not in opened:
+                opened[call] = control_values(node, inputs, partial(exact, claimed=claimed))
             values[node] = opened[call][node.params["index"]]
         else:
             values[node] = evaluate(node, inputs)
