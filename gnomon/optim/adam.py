@@ -95,7 +95,8 @@ class Adam(Optimizer):
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
         switches = {
             "decoupled": self.decoupled,
-            "decays": group["weight_decay"] != 0,
+            # shrinking by 1.0 changes nothing, and one rule for all groups is one kernel
+            "decays": self.decoupled or group["weight_decay"] != 0,
             "maximize": group["maximize"],
         }
         return adam, names, list(numbers), switches
