@@ -225,10 +225,8 @@ def write_execute(module: Module) -> None:
 
 def chosen(e: Emitter, number: str, target: str, following: str) -> str:
     """The step after one that goes to its target if a number is zero."""
-    kind, value = number.split()
-    return e.value(
-        f"select i1 {e.value(f'icmp eq {kind} {value}, 0')}, i64 {target}, i64 {following}"
-    )
+    zero = e.value(f"icmp eq {number}, 0")
+    return e.value(f"select i1 {zero}, i64 {target}, i64 {following}")
 
 
 def thread_records(e: Emitter) -> str:
