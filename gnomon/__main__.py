@@ -1,4 +1,4 @@
-"""The command line: train, generate, eval, doctor.
+"""The command line: train, generate, eval, doctor, bench.
 
 Words become calls here; what they do is in gnomon/train. A mistake is one line and exit code 2.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
@@ -16,6 +17,9 @@ from rich.text import Text
 from tokenizers import Tokenizer
 
 import gnomon as gn
+from gnomon.bench.command import Wanted
+from gnomon.bench.command import bench as measure
+from gnomon.bench.harness import Options
 from gnomon.errors import ConfigError, GnomonError
 from gnomon.train.compression import gzip_bits_per_byte, xz_bits_per_byte
 from gnomon.train.doctor import findings
@@ -158,6 +162,43 @@ def doctor() -> int:
         table.add_row(topic, mark, Text(finding.text))
         before = finding.topic
     Console(soft_wrap=True).print(table)
+    return 0
+
+
+@app.command
+def bench(
+    *workloads: str,
+    peers: str = "",
+    json: Path | None = None,
+    svg: Path | None = None,
+    rounds: int = Options.rounds,
+    threads: int = Options.threads,
+    patience: float = Options.patience,
+) -> int:
+    """Measure Gnomon on whole training steps and single operations, beside others if asked.
+
+    Parameters
+    ----------
+    workloads
+        Which of gpt, moe, lce, resnet, gemm, attention, chains, decode, embedding, replay and
+        compile; all of them if none is named.
+    peers
+        Who else takes part: torch, jax, or torch=/path/to/python for another environment.
+    json
+        A file for everything that was found.
+    svg
+        A file for a picture of the ratios.
+    rounds
+        How many clean turns each takes; the median counts.
+    threads
+        Threads, and processors, of each.
+    patience
+        Seconds that a turn waits for other processes to be idle.
+    """
+    if min(rounds, threads) < 1:
+        raise ConfigError("bench: --rounds and --threads: expected int >= 1.")
+    options = Options(rounds=rounds, threads=threads, patience=patience)
+    measure(Wanted(workloads, peers, json, svg, options))
     return 0
 
 

@@ -26,7 +26,7 @@ listing batches frames placing compile
 tensor jit gnomon
 nn optim utils
 distributed profiler quant export
-models train __main__
+models train bench __main__
 """
 ORDER = {name: place for place, name in enumerate(LAYERS.split())}
 

@@ -25,9 +25,9 @@ OUTSIDE = {
     "einops": {"tensor"},
     "llvmlite": {"runtime"},
     "ml_dtypes": {"dtypes", "ops", "tensor", "export", "quant"},
-    "msgspec": {"distributed", "export", "models", "profiler", "runtime", "train"},
+    "msgspec": {"bench", "distributed", "export", "models", "profiler", "runtime", "train"},
     "numpy": set(ORDER),
-    "rich": {"__main__", "profiler", "train"},
+    "rich": {"__main__", "bench", "profiler", "train"},
     "safetensors": {"distributed", "export", "nn", "models", "train"},
     "tokenizers": {"__main__", "models", "train"},
 }

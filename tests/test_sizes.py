@@ -44,6 +44,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # source files (or folders) without a test file of their own name, and where they are tested
 EVERY_OP = "tests/ops/test_every_op.py"
 TESTED_ELSEWHERE: dict[str, str] = {
+    "gnomon/bench/ours/": "tests/bench/test_ours.py",
     "gnomon/frames.py": "tests/test_placing.py",
     "gnomon/ops/activations.py": EVERY_OP,
     "gnomon/ops/arguments.py": EVERY_OP,

@@ -1,0 +1,1 @@
+"""Measurements that are run by hand, and the programs of peers for `gnomon bench`."""

@@ -1,0 +1,103 @@
+"""`gnomon bench`: words become cases and peers, cases become tables, and files if asked for."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.status import Status
+
+import gnomon as gn
+from gnomon.bench.cases import WORKLOADS, cases_of
+from gnomon.bench.chart import chart
+from gnomon.bench.harness import Options, Result, run_case
+from gnomon.bench.limits import Limits, measured_limits
+from gnomon.bench.peers import parse_peers
+from gnomon.bench.report import as_values, kernel_table, table
+from gnomon.compile import machine
+from gnomon.errors import ConfigError
+
+__all__ = ["Wanted", "bench"]
+
+
+WIDTH = 160
+"""Columns where there is no terminal."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    workloads: tuple[str, ...]
+    peers: str
+    json: Path | None
+    svg: Path | None
+    options: Options
+
+
+def bench(wanted: Wanted, console: Console | None = None) -> list[Result]:
+    """Measure, print, write."""
+    console = console or wide_console()
+    unknown = [word for word in wanted.workloads if word not in WORKLOADS]
+    if unknown:
+        raise ConfigError(f"bench: no workload {unknown[0]!r}. There are {', '.join(WORKLOADS)}.")
+    peers, missing = parse_peers(wanted.peers)
+    for line in missing:
+        console.print(line, style="yellow")
+    with Status("the machine's limits", console=console) as status:
+        limits = measured_limits(wanted.options.threads)
+        console.print(limits_line(limits, wanted.options.threads))
+        results = []
+        for case in cases_of(wanted.workloads):
+            results.append(run_case(case, peers, limits, wanted.options, status.update))
+            show(console, results[-1], limits)
+            write(wanted, results, limits)
+    return results
+
+
+def wide_console() -> Console:
+    """The terminal, or lines of a fixed width in a file."""
+    terminal = Console(highlight=False)
+    return terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH)
+
+
+def limits_line(limits: Limits, threads: int) -> str:
+    """What the machine can do."""
+    return (
+        f"gnomon {gn.__version__}, {machine().name}, {threads} threads: "
+        f"{limits.flops / 1e9:.0f} GFLOP/s; copy {limits.copy / 1e9:.1f} GB/s, past the caches "
+        f"{limits.copy_streaming / 1e9:.1f}, read {limits.read / 1e9:.1f}"
+    )
+
+
+def show(console: Console, result: Result, limits: Limits) -> None:
+    """One case."""
+    console.print()
+    console.print(table(result, limits))
+    if result.ours.rows:
+        console.print(kernel_table(result, limits))
+
+
+def write(wanted: Wanted, results: list[Result], limits: Limits) -> None:
+    """The files, after every case, so that what was measured is there when a later one fails."""
+    if wanted.json:
+        content = msgspec.json.encode(as_values(results, limits, this_machine()))
+        wanted.json.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
+    if wanted.svg:
+        wanted.svg.write_text(chart(f"gnomon {gn.__version__}, {machine().name}", results))
+
+
+def this_machine() -> dict[str, Any]:
+    """Where it was measured."""
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "processors": os.cpu_count(),
+        "instructions": machine().name,
+        "gnomon": gn.__version__,
+    }

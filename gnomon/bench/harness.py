@@ -1,0 +1,183 @@
+"""The harness: all contenders of a case are started, take turns, and are told apart by medians.
+
+Every turn waits until the machine is otherwise idle; a turn during which others took time, or after
+which the peak was not there, is taken again, and counts only when there is no clean one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from gnomon.bench.cases import Case
+from gnomon.bench.limits import Limits, peak_now
+from gnomon.bench.peers import Contender, Peer, contenders_of
+from gnomon.bench.problems import write_problem
+from gnomon.bench.quiet import Watch, wait_for_quiet
+from gnomon.bench.worker import Failed, Worker
+
+__all__ = ["Figures", "Options", "Result", "run_case"]
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How long and how carefully."""
+
+    rounds: int = 5
+    """Clean turns that each contender takes."""
+    seconds: float = 0.5
+    """The least that a turn takes."""
+    threads: int = 2
+    patience: float = 20.0
+    """Seconds that a turn waits for others to be idle."""
+    tries: int = 3
+    """A contender takes at most so many times its rounds."""
+    kept_peak: float = 0.85
+    """The part of the measured peak that has to be there before a turn."""
+
+
+@dataclass
+class Figures:
+    """What was found of one contender: seconds, bytes, and what it says of itself."""
+
+    name: str
+    failed: str = ""
+    clean: list[float] = field(default_factory=list)
+    dirty: list[float] = field(default_factory=list)
+    cold: float = 0.0
+    """From the start of its process to the end of its first step, caches empty."""
+    warm: float = 0.0
+    """The same again, with the caches that the first process filled."""
+    first: float = 0.0
+    second: float = 0.0
+    imported: float = 0.0
+    before: int = 0
+    peak_first: int = 0
+    """Bytes at most during the first three steps, and before them."""
+    peak: int = 0
+    losses: list[float] = field(default_factory=list)
+    about: dict[str, Any] = field(default_factory=dict)
+    rows: list[dict] = field(default_factory=list)
+    """Our kernels."""
+
+    @property
+    def times(self) -> list[float]:
+        """The turns that count."""
+        return self.clean or self.dirty
+
+    @property
+    def seconds(self) -> float:
+        """The median step."""
+        return median(self.times)
+
+    @property
+    def spread(self) -> float:
+        """The distance of the slowest and the fastest turn, as a part of the median."""
+        return (max(self.times) - min(self.times)) / self.seconds
+
+
+@dataclass
+class Result:
+    """One case."""
+
+    case: Case
+    figures: list[Figures]
+
+    @property
+    def ours(self) -> Figures:
+        """What was found of ourselves."""
+        return self.figures[0]
+
+    def time_of(self, name: str) -> float | None:
+        """What counts of a contender: its step, or its first one where that is the case."""
+        for figures in self.figures:
+            if figures.name == name and not figures.failed and (figures.times or self.case.cold):
+                return figures.cold if self.case.cold else figures.seconds
+        return None
+
+
+def run_case(case: Case, peers: list[Peer], limits: Limits, options: Options, say: Say) -> Result:
+    """Measure one case."""
+    with tempfile.TemporaryDirectory(prefix="gnomon-bench-") as name, ExitStack() as stack:
+        folder = Path(name)
+        write_problem(case.problem, case.settings, folder)
+        result, workers = Result(case, []), {}
+        for contender in contenders_of(case, peers, folder / "caches"):
+            say(f"{case.name}: {contender.name} starts")
+            figures = Figures(contender.name)
+            result.figures.append(figures)
+            try:
+                worker = begin(case, contender, figures, folder, options)
+            except Failed as failed:
+                figures.failed = str(failed)
+                continue
+            stack.callback(worker.end)
+            workers[contender.name] = worker
+        if not case.cold:
+            take_turns(result, workers, limits, options, say)
+        finish(result, workers)
+    return result
+
+
+def begin(
+    case: Case, contender: Contender, figures: Figures, folder: Path, options: Options
+) -> Worker:
+    """Start a contender, and again when it matters how a second process starts."""
+    worker = Worker(contender, folder, options.threads)
+    figures.cold = worker.told["until_first"]
+    if case.cold:
+        worker.end()
+        worker = Worker(contender, folder, options.threads)
+        figures.warm = worker.told["until_first"]
+    told = worker.told
+    figures.first, figures.second, figures.imported = (
+        told[part] for part in ("first", "second", "imported")
+    )
+    figures.before, figures.peak_first = told["memory"]["before"], told["memory"]["peak"]
+    figures.losses, figures.about = told["losses"], told["about"]
+    return worker
+
+
+def take_turns(
+    result: Result, workers: dict[str, Worker], limits: Limits, options: Options, say: Say
+) -> None:
+    """Round after round, every contender that has not enough clean turns takes one."""
+    processes = [worker.process.pid for worker in workers.values()]
+    playing = [f for f in result.figures if not f.failed]
+
+    def whole() -> bool:
+        return peak_now(options.threads) >= options.kept_peak * limits.flops
+
+    for turn in range(options.rounds * options.tries):
+        waiting = [f for f in playing if len(f.clean) < options.rounds]
+        if not waiting:
+            break
+        for figures in waiting:
+            say(f"{result.case.name}: turn {turn + 1}, {figures.name}")
+            worker = workers[figures.name]
+            quiet = wait_for_quiet(processes, options.patience, whole)
+            try:
+                with Watch(processes) as watch:
+                    told = worker.ask(run=options.seconds)
+            except Failed as failed:
+                figures.failed = str(failed)
+                playing.remove(figures)
+                continue
+            kept = figures.clean if quiet and watch.clean else figures.dirty
+            kept.append(median(told["seconds"]))
+            figures.peak = max(figures.peak, told["memory"].get("peak", 0))
+
+
+def finish(result: Result, workers: dict[str, Worker]) -> None:
+    """Ask where our time went."""
+    if result.ours.name in workers:
+        told = workers[result.ours.name].ask(profile=3)
+        result.ours.rows = told.get("rows", [])
+        result.ours.about |= told.get("figures", {})

@@ -1,0 +1,154 @@
+"""What the machine itself can do: multiply-adds in registers, copying and reading memory.
+
+Measured with loops of their own, on the threads that are asked for, so that a share of a limit
+means the same on every machine, and so that a machine that is busy elsewhere is noticed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+
+import numpy as np
+
+from gnomon.codegen.emitter import LANES, Module, splat, vector
+from gnomon.compile import machine
+from gnomon.runtime import cpu
+
+__all__ = ["Limits", "measured_limits", "peak_now"]
+
+ROUNDS = 60_000
+"""Turns of the multiply-add loop: about a millisecond."""
+BYTES = 128 << 20
+"""What one thread copies: beyond any cache."""
+PARAMETERS = (("ptr", "from"), ("ptr", "to"), ("i64", "bytes"))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Operations per second, and bytes per second: read and written by a copy, or read alone."""
+
+    flops: float
+    copy: float
+    copy_streaming: float
+    """The same with stores that go past the caches."""
+    read: float
+
+    def of(self, name: str) -> float:
+        """The better way to copy, or another limit by name."""
+        return max(self.copy, self.copy_streaming) if name == "copy" else asdict(self)[name]
+
+
+@cache
+def loop(name: str) -> Callable[[int, int, int], None]:
+    """A native loop over memory, or over registers."""
+    module = Module()
+    {"peak": emit_peak, "read": emit_read}.get(name, emit_copy)(module, name)
+    address = cpu.load({name: module.text()})[name]
+    kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    return ctypes.CFUNCTYPE(None, *kinds)(address)
+
+
+def chains() -> int:
+    """Independent sums that keep every multiply-add unit busy within the registers."""
+    return 12 if machine().registers < 32 else 24
+
+
+def emit_peak(module: Module, name: str) -> None:
+    """Multiply-adds on registers."""
+    lanes = machine().lanes("float")
+    kind, ones = vector("float", lanes), splat(1.0, "float", lanes)
+    e = module.function(name, PARAMETERS)
+    sums = e.loop(
+        *(0, ROUNDS, 1),
+        lambda _, *state: [e.fma(x, ones, x, lanes=lanes) for x in state],
+        [(kind, splat(0.0, "float", lanes))] * chains(),
+    )
+    for number, value in enumerate(sums):
+        e.store(value, e.offset("%to", number * LANES * 4), kind, 4)
+    e.ret()
+
+
+def emit_copy(module: Module, name: str) -> None:
+    """Load and store, sixteen numbers at a time; past the caches if the name says so."""
+    past = ", !nontemporal !0" if name == "stream" else ""
+    if past:
+        module.define("!0 = !{i32 1}")
+    kind = vector("float")
+    e = module.function(name, PARAMETERS)
+
+    def body(place: str) -> None:
+        value = e.load(e.offset("%from", place), kind, 64)
+        e.do(f"store {kind} {value}, ptr {e.offset('%to', place)}, align 64{past}")
+
+    e.loop(0, "%bytes", 64, body)
+    e.ret()
+
+
+def emit_read(module: Module, name: str) -> None:
+    """Load and keep the bits that are set everywhere."""
+    kind = "<16 x i32>"
+    e = module.function(name, PARAMETERS)
+
+    def body(place: str, *kept: str) -> list[str]:
+        loads = [e.load(e.offset("%from", e.add(place, 64 * k)), kind, 64) for k in range(4)]
+        return [e.value(f"and {kind} {x}, {y}") for x, y in zip(kept, loads, strict=True)]
+
+    for number, value in enumerate(e.loop(0, "%bytes", 256, body, [(kind, "zeroinitializer")] * 4)):
+        e.store(value, e.offset("%to", 64 * number), kind, 64)
+    e.ret()
+
+
+def together(name: str, blocks: list[np.ndarray], size: int) -> float:
+    """Seconds that the slowest of several threads takes for a loop over its two halves."""
+    call, spent = loop(name), [0.0] * len(blocks)
+    ready = threading.Barrier(len(blocks))
+
+    def work(number: int) -> None:
+        given, made = (x.ctypes.data for x in np.split(blocks[number], 2))
+        ready.wait()
+        began = time.perf_counter()
+        call(given, made, size)
+        spent[number] = time.perf_counter() - began
+
+    crew = [threading.Thread(target=work, args=(n,)) for n in range(len(blocks))]
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join()
+    return max(spent)
+
+
+def aligned(size: int) -> np.ndarray:
+    """Bytes that start at a multiple of 64, all touched."""
+    block = np.ones(size + 64, np.uint8)
+    start = -block.ctypes.data % 64
+    return block[start : start + size]
+
+
+def peak_now(threads: int) -> float:
+    """Multiplications and additions per second, at this moment."""
+    lanes = machine().lanes("float")
+    seconds = together("peak", [aligned(8192) for _ in range(threads)], 0)
+    return 2.0 * threads * lanes * chains() * ROUNDS / seconds
+
+
+def measured_limits(threads: int, rounds: int = 5) -> Limits:
+    """The best of several tries of each."""
+    blocks = [aligned(2 * BYTES // threads) for _ in range(threads)]
+    size = BYTES // threads // 256 * 256
+    best = {
+        name: min(together(name, blocks, size) for _ in range(rounds))
+        for name in ("copy", "stream", "read")
+    }
+    moved = float(size * threads)
+    return Limits(
+        flops=max(peak_now(threads) for _ in range(4 * rounds)),
+        copy=2 * moved / best["copy"],
+        copy_streaming=2 * moved / best["stream"],
+        read=moved / best["read"],
+    )

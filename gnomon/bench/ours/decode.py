@@ -1,0 +1,93 @@
+"""One token after another from a decoder: every weight is read once per token."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+import gnomon as gn
+from gnomon.bench.ours.common import about
+from gnomon.bench.ours.kernels import DTYPES
+from gnomon.bench.ours.moe import Weights, normal, rotate
+from gnomon.bench.profile import profile
+from gnomon.bench.serve import Problem
+from gnomon.nn import functional as F
+
+__all__ = ["decode"]
+
+Cache = list[tuple[gn.Tensor, gn.Tensor]]
+
+
+class Decoder(Weights):
+    """A dense decoder with a cache of all positions, so that one program serves every position."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__({n.replace(".", "_"): w for n, w in problem.weights().items()})
+        self.count, self.heads = problem["layers"], problem["heads"]
+        angles = problem.array("angles")
+        self.cosines, self.sines = (
+            gn.from_numpy(f(angles).astype(np.float32)) for f in (np.cos, np.sin)
+        )
+
+    def weight(self, layer: int, name: str) -> gn.Tensor:
+        """A layer's weight."""
+        return getattr(self, f"{layer}_{name}")
+
+    def attend(
+        self, x_1d: gn.Tensor, layer: int, place: gn.Tensor, cache: tuple[gn.Tensor, gn.Tensor]
+    ) -> tuple[gn.Tensor, tuple[gn.Tensor, gn.Tensor]]:
+        """What the new position reads, and the cache with it."""
+        parts = F.linear(x_1d, self.weight(layer, "qkv")).chunk(3, -1)
+        q, k, v = (z.view(1, self.heads, 1, -1) for z in parts)
+        turns = (self.cosines[place].to(x_1d.dtype), self.sines[place].to(x_1d.dtype))
+        places = gn.arange(cache[0].shape[2])
+        new, seen = (places == place).reshape(1, 1, -1, 1), (places <= place).reshape(1, -1)
+        keys, values = (
+            gn.where(new, z, c) for z, c in zip((rotate(k, turns), v), cache, strict=True)
+        )
+        y = F.scaled_dot_product_attention(rotate(q, turns), keys, values, attn_mask=seen)
+        return F.linear(y.reshape(1, -1), self.weight(layer, "o")), (keys, values)
+
+    def forward(self, token_1: gn.Tensor, place_1: gn.Tensor, cache: Cache) -> tuple:
+        """Scores of the next token, and the cache with this one."""
+        x_1d, kept = F.embedding(token_1, self.emb), []
+        for layer in range(self.count):
+            w = functools.partial(self.weight, layer)
+            y_1d, new = self.attend(normal(x_1d, w("n1")), layer, place_1, cache[layer])
+            x_1d, kept = x_1d + y_1d, [*kept, new]
+            y_1d = normal(x_1d, w("n2"))
+            x_1d = x_1d + F.linear(
+                F.silu(F.linear(y_1d, w("w1"))) * F.linear(y_1d, w("w3")), w("w2")
+            )
+        return F.linear(normal(x_1d, self.nf), self.head), kept
+
+
+def decode(problem: Problem) -> dict:
+    """One token by a decoder."""
+    model = Decoder(problem).to(DTYPES[problem["dtype"]])
+    shape = (1, problem["heads"], problem["longest"], problem["width"] // problem["heads"])
+    dtype = DTYPES[problem["dtype"]]
+    cache = [
+        (gn.zeros(shape, dtype=dtype), gn.zeros(shape, dtype=dtype)) for _ in range(model.count)
+    ]
+
+    @gn.compile
+    def extend(token_1: gn.Tensor, place_1: gn.Tensor, cache: Cache) -> tuple:
+        scores, kept = model(token_1, place_1, cache)
+        return scores.argmax(-1), scores.max(), kept
+
+    token, place = gn.tensor([1]), 0
+
+    def step() -> float:
+        nonlocal token, place, cache
+        with gn.no_grad():
+            token, best, cache = extend(token, gn.tensor([place % problem["longest"]]), cache)
+        place += 1
+        return best.item()
+
+    return {
+        "step": step,
+        "about": about(),
+        "profile": functools.partial(profile, step, extend.kernels),
+    }

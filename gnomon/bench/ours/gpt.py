@@ -1,0 +1,82 @@
+"""A small GPT as its users write it: blocks of attention and MLP, AdamW, one compiled step."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+import gnomon as gn
+from gnomon import nn, optim
+from gnomon.bench.ours.common import about, decaying, load
+from gnomon.bench.profile import profile
+from gnomon.bench.serve import Problem
+from gnomon.nn import functional as F
+
+__all__ = ["gpt"]
+
+
+class Block(nn.Module):
+    """Attention, then MLP, each on a normalized copy and added back."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.ln1, self.ln2 = (nn.LayerNorm(width, bias=False) for _ in range(2))
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.proj = nn.Linear(width, width, bias=False)
+        self.fc = nn.Linear(width, 4 * width, bias=False)
+        self.out = nn.Linear(4 * width, width, bias=False)
+
+    def forward(self, x_btd: gn.Tensor) -> gn.Tensor:
+        """One block."""
+        b, t, d = x_btd.shape
+        parts = self.qkv(self.ln1(x_btd)).split(d, dim=2)
+        q, k, v = (z.view(b, t, self.heads, d // self.heads).transpose(1, 2) for z in parts)
+        y_bhtk = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x_btd = x_btd + self.proj(y_bhtk.transpose(1, 2).reshape(b, t, d))
+        return x_btd + self.out(F.gelu(self.fc(self.ln2(x_btd))))
+
+
+class GPT(nn.Module):
+    """Tables of tokens and positions, blocks, and the table again as the head."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__()
+        width = problem["width"]
+        self.wte = nn.Embedding(problem["words"], width)
+        self.wpe = nn.Embedding(problem["tokens"], width)
+        self.h = nn.ModuleList([Block(width, problem["heads"]) for _ in range(problem["layers"])])
+        self.lnf = nn.LayerNorm(width, bias=False)
+
+    def forward(self, tokens_bt: gn.Tensor, targets_bt: gn.Tensor) -> gn.Tensor:
+        """The mean loss of predicting each target."""
+        x_btd = self.wte(tokens_bt) + self.wpe(gn.arange(tokens_bt.shape[1]))
+        for block in self.h:
+            x_btd = block(x_btd)
+        scores = F.linear(self.lnf(x_btd), self.wte.weight)
+        return F.cross_entropy(scores.view(-1, scores.shape[-1]), targets_bt.reshape(-1))
+
+
+def gpt(problem: Problem) -> dict:
+    """One training step of a GPT."""
+    model = load(GPT(problem), problem.weights())
+    optimizer = optim.AdamW(decaying(model, problem), lr=problem["lr"], betas=problem["betas"])
+
+    @gn.compile
+    def train(tokens: gn.Tensor, targets: gn.Tensor) -> gn.Tensor:
+        loss = model(tokens, targets)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    windows, turn = problem.array("tokens"), iter(range(1 << 60))
+
+    def step() -> float:
+        window = windows[next(turn) % len(windows)]
+        given = (np.ascontiguousarray(window[:, s]) for s in (slice(-1), slice(1, None)))
+        return train(*map(gn.from_numpy, given)).item()
+
+    kernels = functools.partial(profile, step, train.kernels)
+    return {"step": step, "about": about(train), "profile": kernels}

@@ -1,0 +1,180 @@
+"""Single operations and their gradients: products, attention, chains, lookups, small kernels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from statistics import median
+
+import gnomon as gn
+from gnomon import nn, optim
+from gnomon.bench.ours.common import about
+from gnomon.bench.profile import profile
+from gnomon.bench.serve import Problem, times
+from gnomon.nn import functional as F
+
+__all__ = ["attention", "chains", "embedding", "gemm", "lce", "replay", "shapes"]
+
+DTYPES = {"float32": gn.float32, "bfloat16": gn.bfloat16}
+
+
+def contender(step: Callable[[], float], program: Callable) -> dict:
+    """What gnomon/bench/serve.py asks for."""
+    kernels = functools.partial(profile, step, program.kernels)
+    return {"step": step, "about": about(), "profile": kernels}
+
+
+def lce(problem: Problem) -> dict:
+    """Linear layer and cross entropy, with the gradients of rows and matrix."""
+    x, w = (gn.from_numpy(problem.array(name)).requires_grad_() for name in ("x", "w"))
+    targets = gn.from_numpy(problem.array("targets"))
+
+    @gn.compile
+    def program() -> gn.Tensor:
+        x.grad = w.grad = None
+        loss = F.cross_entropy(F.linear(x, w), targets)
+        loss.backward()
+        return loss.detach()
+
+    return contender(lambda: program().item(), program)
+
+
+def gemm(problem: Problem) -> dict:
+    """One product of two matrices; with "transposed", of the second as it is stored by layers."""
+    dtype = DTYPES[problem["dtype"]]
+    a, b = (gn.from_numpy(problem.array(name)).to(dtype) for name in "ab")
+    b = b.t().contiguous() if problem["transposed"] else b
+    gn.evaluate(a, b)
+
+    @gn.compile
+    def program(a: gn.Tensor, b: gn.Tensor) -> gn.Tensor:
+        return F.linear(a, b) if problem["transposed"] else a @ b
+
+    def step() -> float:
+        made = program(a, b)
+        gn.evaluate(made)
+        return 0.0
+
+    return contender(step, program)
+
+
+def attention(problem: Problem) -> dict:
+    """Causal attention, forward and backward."""
+    q, k, v = (gn.from_numpy(problem.array(name)).requires_grad_() for name in "qkv")
+    given = gn.from_numpy(problem.array("g"))
+
+    @gn.compile
+    def program() -> gn.Tensor:
+        q.grad = k.grad = v.grad = None
+        made = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        made.backward(given)
+        return made.detach()
+
+    def step() -> float:
+        gn.evaluate(program())
+        return 0.0
+
+    return contender(step, program)
+
+
+def chains(problem: Problem) -> dict:
+    """A chain of pointwise operations and sums, named by the problem."""
+    made = OPTIMIZER if problem["chain"] == "adamw" else CHAINS[problem["chain"]]
+    if made is OPTIMIZER:
+        return adamw(problem)
+    x, w = (gn.from_numpy(problem.array(name)) for name in "xw")
+    program = gn.compile(made)
+
+    def step() -> float:
+        gn.evaluate(program(x, w))
+        return 0.0
+
+    return contender(step, program)
+
+
+OPTIMIZER = object()
+CHAINS = {
+    "softmax": lambda x, w: F.softmax(x, -1),
+    "rms_norm": lambda x, w: F.rms_norm(x, w.shape, w, 1e-6),
+    "gelu": lambda x, w: F.gelu(x * w + x, approximate="tanh") * x,
+}
+
+
+def adamw(problem: Problem) -> dict:
+    """One step of AdamW on one tensor."""
+    p = nn.Parameter(gn.from_numpy(problem.array("x")))
+    given = gn.from_numpy(problem.array("g"))
+    optimizer = optim.AdamW([p], lr=1e-3)
+
+    @gn.compile
+    def program(gradient: gn.Tensor) -> None:
+        p.grad = gradient
+        optimizer.step()
+        p.grad = None
+
+    def step() -> float:
+        program(given)
+        return 0.0
+
+    return contender(step, program)
+
+
+def embedding(problem: Problem) -> dict:
+    """Sums of rows of many tables, and the gradients of the tables."""
+    base = problem.array("table")
+    tables = [nn.Parameter(gn.from_numpy(base)) for _ in range(problem["tables"])]
+    given = gn.from_numpy(problem.array("g"))
+
+    @gn.compile
+    def program(asked: gn.Tensor) -> gn.Tensor:
+        for table in tables:
+            table.grad = None
+        sums = gn.stack([F.embedding(asked[n], w).sum(1) for n, w in enumerate(tables)])
+        sums.backward(given)
+        return (sums.detach()[:, :16] ** 2).mean()
+
+    asked, turn = problem.array("asked"), iter(range(1 << 60))
+
+    def step() -> float:
+        return program(gn.from_numpy(asked[next(turn) % len(asked)])).item()
+
+    return contender(step, program)
+
+
+def replay(problem: Problem) -> dict:
+    """Many products that do almost nothing: each needs the one before it."""
+    x, w = (gn.from_numpy(problem.array(name)) for name in "xw")
+
+    @gn.compile
+    def program(x: gn.Tensor) -> gn.Tensor:
+        for _ in range(problem["kernels"]):
+            x = x @ w
+        return x
+
+    def step() -> float:
+        gn.evaluate(program(x))
+        return 0.0
+
+    def figures() -> dict[str, float]:
+        """The median step without what its kernels take."""
+        kernels = sum(row["seconds"] for row in made["profile"](20))
+        return {"overhead": median(times(step, 0.2)) - kernels}
+
+    made = contender(step, program)
+    return {**made, "figures": figures}
+
+
+def shapes(problem: Problem) -> dict:
+    """One function at many lengths; a step is all of them, and what counts is how many compile."""
+    w = gn.from_numpy(problem.array("w"))
+    given = [gn.from_numpy(problem.array("x")[: 3 + n]) for n in range(problem["shapes"])]
+
+    @gn.compile
+    def program(x: gn.Tensor) -> gn.Tensor:
+        return F.softmax(x @ w, -1).sum()
+
+    def step() -> float:
+        return sum(program(x).item() for x in given)
+
+    made = contender(step, program)
+    return {**made, "figures": lambda: {"compiles": program.captures}}

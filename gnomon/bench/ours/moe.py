@@ -1,0 +1,124 @@
+"""A decoder with routed experts: grouped queries, norms on queries and keys, SwiGLU experts."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+import gnomon as gn
+from gnomon import nn, optim
+from gnomon.bench.ours.common import about, decaying
+from gnomon.bench.profile import profile
+from gnomon.bench.serve import Problem
+from gnomon.nn import functional as F
+
+__all__ = ["moe"]
+
+Turns = tuple[gn.Tensor, gn.Tensor]
+
+
+class Weights(nn.Module):
+    """A module whose parameters are the problem's, by name."""
+
+    def __init__(self, weights: dict[str, np.ndarray]) -> None:
+        super().__init__()
+        for name, array in weights.items():
+            setattr(self, name, nn.Parameter(gn.from_numpy(array)))
+
+
+class Layer(Weights):
+    """Attention, then experts."""
+
+    def __init__(self, problem: Problem, weights: dict[str, np.ndarray]) -> None:
+        super().__init__(weights)
+        self.heads, self.key_heads = problem["heads"], problem["key_heads"]
+        self.width, self.chosen = problem["head_width"], problem["chosen"]
+
+    def attend(self, x_btd: gn.Tensor, turns: Turns) -> gn.Tensor:
+        """What each position reads from itself and those before it."""
+        b, t, _ = x_btd.shape
+        q, k, v = (F.linear(x_btd, w).view(b, t, -1, self.width) for w in (self.q, self.k, self.v))
+        q = rotate(normal(q, self.qn).transpose(1, 2), turns)
+        k = rotate(normal(k, self.kn).transpose(1, 2), turns)
+        y_bhtk = F.scaled_dot_product_attention(
+            q, k, v.transpose(1, 2), is_causal=True, enable_gqa=True
+        )
+        return F.linear(y_bhtk.transpose(1, 2).reshape(b, t, -1), self.o)
+
+    def route(self, x_nd: gn.Tensor) -> gn.Tensor:
+        """Every token through its best experts, weighted by how well they suit."""
+        share_ne = F.softmax(F.linear(x_nd, self.gate), -1)
+        share_nc, expert_nc = share_ne.topk(self.chosen, -1)
+        share_nc = share_nc / share_nc.sum(-1, keepdim=True)
+        weight_ne = gn.zeros_like(share_ne).scatter(1, expert_nc, share_nc)
+        inner_enf = F.silu(x_nd @ self.w1) * (x_nd @ self.w3)
+        return ((inner_enf @ self.w2) * weight_ne.t().unsqueeze(-1)).sum(0)
+
+    def forward(self, x_btd: gn.Tensor, turns: Turns) -> gn.Tensor:
+        """One layer."""
+        x_btd = x_btd + self.attend(normal(x_btd, self.n1), turns)
+        y_nd = normal(x_btd, self.n2).view(-1, x_btd.shape[-1])
+        return x_btd + self.route(y_nd).view(*x_btd.shape)
+
+
+class Decoder(Weights):
+    """Embedding, layers, last norm, head."""
+
+    def __init__(self, problem: Problem) -> None:
+        weights = problem.weights()
+        super().__init__({name: weights[name] for name in ("emb", "head", "nf")})
+        layers = [
+            {n.split(".")[1]: w for n, w in weights.items() if n.startswith(f"{layer}.")}
+            for layer in range(problem["layers"])
+        ]
+        self.layers = nn.ModuleList([Layer(problem, found) for found in layers])
+        angles = problem.array("angles")
+        self.turns = tuple(gn.from_numpy(f(angles).astype(np.float32)) for f in (np.cos, np.sin))
+
+    def forward(self, tokens_bt: gn.Tensor, targets_bt: gn.Tensor) -> gn.Tensor:
+        """The mean loss of predicting each target."""
+        x_btd = F.embedding(tokens_bt, self.emb)
+        for layer in self.layers:
+            x_btd = layer(x_btd, self.turns)
+        scores = F.linear(normal(x_btd, self.nf), self.head)
+        return F.cross_entropy(scores.view(-1, scores.shape[-1]), targets_bt.reshape(-1))
+
+
+def normal(x: gn.Tensor, weight: gn.Tensor) -> gn.Tensor:
+    """Rows divided by the root of their mean square."""
+    return F.rms_norm(x, weight.shape, weight, 1e-6)
+
+
+def rotate(x_bhtk: gn.Tensor, turns: Turns) -> gn.Tensor:
+    """Turn each pair (i, i + k/2) of a head by its position's angle."""
+    cosine, sine = turns
+    first, second = x_bhtk.chunk(2, dim=-1)
+    return gn.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+
+
+def moe(problem: Problem) -> dict:
+    """One training step of a decoder with experts."""
+    model = Decoder(problem)
+    optimizer = optim.AdamW(decaying(model, problem), lr=problem["lr"], betas=problem["betas"])
+
+    @gn.compile
+    def train(tokens: gn.Tensor, targets: gn.Tensor) -> gn.Tensor:
+        loss = model(tokens, targets)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    windows, turn = problem.array("tokens"), iter(range(1 << 60))
+
+    def step() -> float:
+        window = windows[next(turn) % len(windows)]
+        given = (np.ascontiguousarray(window[:, s]) for s in (slice(-1), slice(1, None)))
+        return train(*map(gn.from_numpy, given)).item()
+
+    return {
+        "step": step,
+        "about": about(),
+        "profile": functools.partial(profile, step, train.kernels),
+    }

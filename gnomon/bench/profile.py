@@ -1,0 +1,71 @@
+"""Where the time of steps went, kernel by kernel: recorded by the runtime, summed by code.
+
+For reports of the benchmark; it listens to gnomon/runtime/events.py while a few steps run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gnomon.listing import Kernel, shapes, traffic
+from gnomon.runtime import events
+
+__all__ = ["profile"]
+
+
+def profile(step: Callable[[], object], kernels: Callable[[], list[Kernel]], steps: int) -> list:
+    """Per kernel code, the costliest first: name, calls, least seconds, flops, bytes, operands.
+
+    `kernels` lists the kernels of every program so far; the last one is what a step runs.
+    """
+    heard: list[Mapping[str, Any]] = []
+    stop = events.subscribe(lambda kind, fields: heard.append(dict(fields)))
+    try:
+        for _ in range(steps):
+            step()
+    finally:
+        stop()
+    runs = [fields for fields in heard if "records" in fields]
+    longest = max((len(fields["program"].steps) for fields in runs), default=0)
+    listed = kernels()[-longest:]
+    runs = [fields for fields in runs if len(fields["program"].steps) == longest]
+    if not runs:
+        return []
+    spent = [spans(fields["records"], longest) for fields in runs]
+    return summed(listed, [min(column) for column in zip(*spent, strict=True)])
+
+
+def spans(records: list[np.ndarray], count: int) -> list[float]:
+    """Seconds of each call of one run: the longest of its threads."""
+    seconds = np.zeros((len(records), count))
+    for thread, rows in enumerate(records):
+        np.add.at(seconds[thread], rows[:, 0], 1e-9 * (rows[:, 2] - rows[:, 1]))
+    return seconds.max(0).tolist()
+
+
+def summed(kernels: list[Kernel], seconds: list[float]) -> list[dict]:
+    """Calls of one code with operands of the same sizes as one row."""
+    groups: dict[tuple, list[tuple[Kernel, float]]] = defaultdict(list)
+    for kernel, taken in zip(kernels, seconds, strict=True):
+        groups[kernel.code.symbol, kernel.size].append((kernel, taken))
+    rows = [row([k for k, _ in g], sum(s for _, s in g)) for g in groups.values()]
+    return sorted(rows, key=lambda row: -row["seconds"])
+
+
+def row(kernels: list[Kernel], seconds: float) -> dict:
+    """One row."""
+    first = kernels[0]
+    given, made = first.buffers[first.outputs :], first.buffers[: first.outputs]
+    return {
+        "name": first.name,
+        "calls": len(kernels),
+        "seconds": seconds,
+        "flops": sum(k.flops for k in kernels),
+        "bytes": sum(map(traffic, kernels)),
+        "operands": f"{shapes(given)} -> {shapes(made)}".lstrip(),
+        "line": str(first.sites[0]) if first.sites else "",
+    }

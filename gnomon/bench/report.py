@@ -1,0 +1,161 @@
+"""What was found, as a table for a terminal and as plain values for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from gnomon.bench.cases import Target
+from gnomon.bench.harness import Figures, Result
+from gnomon.bench.limits import Limits
+
+__all__ = ["Verdict", "as_values", "kernel_table", "table", "time_text", "unequal", "verdicts"]
+
+MOST_ROWS = 8
+"""Kernels of a case that are shown."""
+
+
+class Verdict:
+    """A figure beside what was aimed at."""
+
+    def __init__(self, text: str, value: float, least: float, aim: float, most: bool = False):
+        self.text, self.value, self.least, self.aim = text, value, least, aim
+        self.holds = value <= least if most else value >= least
+        self.reached = value <= aim if most else value >= aim
+
+    @property
+    def style(self) -> str:
+        """Green where the aim is reached, yellow where the least is."""
+        return "green" if self.reached else "yellow" if self.holds else "red"
+
+
+def verdicts(result: Result, limits: Limits) -> Iterator[Verdict]:
+    """Every figure of a case that something was aimed at."""
+    case, ours = result.case, result.time_of("gnomon")
+    if ours is None:
+        return
+    for target in case.targets:
+        found = fastest(result, target)
+        if found:
+            name, seconds = found
+            ratio = seconds / ours
+            yield Verdict(f"{ratio:.2f} × {name}", ratio, target.least, target.aim)
+    if case.share:
+        reached = case.share.work / ours / limits.of(case.share.limit)
+        text = f"{reached:.0%} of {case.share.limit}"
+        yield Verdict(text, reached, case.share.least, case.share.aim)
+    for name, most in case.aims.items():
+        if name in result.ours.about:
+            value = float(result.ours.about[name])
+            text = f"{name} {time_text(value) if value < 1 else f'{value:g}'}"
+            yield Verdict(text, value, most, most, most=True)
+
+
+def fastest(result: Result, target: Target) -> tuple[str, float] | None:
+    """The fastest contender of those that a target names, if one took part."""
+    times = [(result.time_of(name), name) for name in target.against]
+    found = [(seconds, name) for seconds, name in times if seconds is not None]
+    return (min(found)[1], min(found)[0]) if found else None
+
+
+def unequal(result: Result) -> list[str]:
+    """A line for each contender whose first losses are not ours."""
+    if not result.case.compared or not result.ours.losses:
+        return []
+    lines = []
+    for figures in result.figures[1:]:
+        pairs = zip(figures.losses, result.ours.losses, strict=False)
+        away = max((abs(a - b) / abs(b) for a, b in pairs), default=0.0)
+        if away > result.case.tolerance:
+            lines.append(f"{figures.name}: losses {figures.losses}, ours {result.ours.losses}")
+    return lines
+
+
+def table(result: Result, limits: Limits) -> Table:
+    """A line per contender, and what was aimed at."""
+    made = Table(title=result.case.name, title_justify="left", box=None, pad_edge=False)
+    for column in ("", "step", "spread", "turns", "÷ ours", "first step", "memory", "with"):
+        text = column in ("", "with")
+        made.add_column(column, justify="left" if text else "right", no_wrap=column != "with")
+    for figures in result.figures:
+        made.add_row(*line(result, figures))
+    for verdict in verdicts(result, limits):
+        aim = f"aimed at {verdict.least:g}, then {verdict.aim:g}"
+        made.add_row(Text(verdict.text, style=verdict.style), "", "", "", "", "", "", aim)
+    for text in unequal(result):
+        made.add_row(Text(f"unequal: {text}", style="red"))
+    return made
+
+
+def line(result: Result, figures: Figures) -> tuple[str, ...]:
+    """One contender."""
+    if figures.failed:
+        return figures.name, "-", "", "", "", "", "", figures.failed
+    ours, theirs = result.time_of("gnomon"), result.time_of(figures.name)
+    turns = f"{len(figures.clean)}+{len(figures.dirty)}"
+    memory = max(figures.peak_first, figures.peak) - figures.before
+    return (
+        figures.name,
+        time_text(figures.seconds) if figures.times else "-",
+        f"{figures.spread:.0%}" if figures.times else "",
+        turns if figures.times else "",
+        f"{theirs / ours:.2f}" if ours and theirs else "",
+        time_text(figures.cold) + (f", then {time_text(figures.warm)}" if figures.warm else ""),
+        f"+{memory / 1e6:.0f} MB",
+        ", ".join(str(value) for value in figures.about.values()),
+    )
+
+
+def kernel_table(result: Result, limits: Limits) -> Table:
+    """Where our time goes: the costliest kernels beside what the machine could do."""
+    made = Table(box=None, pad_edge=False, title_justify="left", title="where our time goes")
+    for column in ("kernel", "calls", "time", "part", "GFLOP/s", "of peak", "GB/s", "operands"):
+        text = column in ("kernel", "operands")
+        made.add_column(column, justify="left" if text else "right", no_wrap=not text)
+    rows = result.ours.rows
+    total = sum(row["seconds"] for row in rows)
+    for row in rows[:MOST_ROWS]:
+        speed = row["flops"] / row["seconds"]
+        made.add_row(
+            *(row["name"], str(row["calls"]), time_text(row["seconds"])),
+            *(f"{row['seconds'] / total:.0%}", f"{speed / 1e9:.1f}", f"{speed / limits.flops:.0%}"),
+            *(f"{row['bytes'] / row['seconds'] / 1e9:.1f}", row["operands"]),
+        )
+    floor = result.case.flops / limits.flops
+    made.add_row("all", str(sum(r["calls"] for r in rows)), time_text(total), "", "", "", "",
+                 f"floor {time_text(floor)}" if floor else "")  # fmt: skip
+    return made
+
+
+def time_text(seconds: float) -> str:
+    """A length of time in the unit that fits.
+
+    >>> time_text(2.5), time_text(0.0123), time_text(4.2e-6)
+    ('2.50 s', '12.3 ms', '4.2 µs')
+    """
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} µs"
+
+
+def as_values(results: list[Result], limits: Limits, machine: dict[str, Any]) -> dict[str, Any]:
+    """Everything, for a file."""
+    return {
+        "machine": machine,
+        "limits": asdict(limits),
+        "cases": [
+            {
+                "name": result.case.name,
+                "workload": result.case.workload,
+                "settings": result.case.settings,
+                "contenders": [asdict(figures) for figures in result.figures],
+                "verdicts": [vars(verdict) for verdict in verdicts(result, limits)],
+                "unequal": unequal(result),
+            }
+            for result in results
+        ],
+    }

@@ -1,0 +1,44 @@
+"""Every problem at a size that takes milliseconds, and what its file is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gnomon.bench.problems import write_problem
+from gnomon.bench.serve import Problem
+
+TRAINED = {"lr": 1e-3, "decay": 0.1, "betas": [0.9, 0.99]}
+TINY = {
+    "gpt": {"layers": 2, "heads": 2, "width": 8, "tokens": 5, "batch": 3, "words": 11, **TRAINED},
+    "moe": {
+        **{"layers": 1, "width": 8, "heads": 4, "key_heads": 2, "head_width": 4, "experts": 3},
+        **{"chosen": 2, "inner": 12, "tokens": 5, "batch": 2, "words": 13, **TRAINED},
+    },
+    "resnet": {
+        **{"width": 8, "size": 8, "batch": 2, "classes": 5, "lr": 0.05, "momentum": 0.9},
+        "blocks": [[8, 1], [16, 2]],
+    },
+    "lce": {"rows": 6, "width": 5, "words": 17},
+    "gemm": {"sizes": [4, 3, 5], "dtype": "float32", "transposed": True},
+    "attention": {"shape": [1, 2, 6, 4]},
+    "chains": {"chain": "softmax", "shape": [5, 7]},
+    "decode": {
+        **{"layers": 1, "width": 8, "heads": 2, "inner": 6, "words": 11, "longest": 4},
+        "dtype": "float32",
+    },
+    "embedding": {"tables": 2, "rows": 9, "width": 4, "batch": 3, "bag": 2},
+    "replay": {"size": 4, "kernels": 3},
+    "shapes": {"width": 4, "shapes": 3},
+}
+PLACES = {"gpt": "gpt", "moe": "moe", "resnet": "resnet", "decode": "decode"}
+
+
+def tiny(name: str, folder: Path, variant: str = "", **changes: object) -> Problem:
+    """A small problem, written and read."""
+    write_problem(name, {**TINY[name], **changes}, folder)
+    return Problem(folder, variant)
+
+
+def place(name: str) -> str:
+    """The file in which a problem's function stands."""
+    return PLACES.get(name, "kernels")
