@@ -444,6 +444,8 @@ def lgamma(x: Tensor) -> Tensor:
 from gnomon.tensor import linalg as linalg
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """x times the transposed weight, plus the bias; rounded once."""
+def linear_cross_entropy(x: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = ..., weight: Tensor | None = ..., reduction: str = ..., ignore_index: _int | None = ..., label_smoothing: _float = ..., z_loss: _float = ..., softcap: _float | None = ..., shift: _int = ..., return_lse: _bool = ..., strategy: str = ..., max_memory: _int | None = ..., most_rows: _int | None = ..., shifts: _int = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory."""
 def linears(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> tuple[Tensor, ...]:
     """Several linear layers on one x as a single product, so that its gradient is one sum."""
 from gnomon.tensor.creation import linspace as linspace
@@ -474,6 +476,8 @@ def logical_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _f
     """Whether exactly one holds."""
 def logit(x: Tensor, eps: _float | None = ...) -> Tensor:
     """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
+def logit_rows(given: Sequence[Tensor | None], *, softcap: _float | None, spread: _bool, cut: tuple[_int, _int] | None) -> Tensor:
+    """Of each row of logits: log of the sum of exponentials, and what a loss asks for besides."""
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x))."""
 def logsumexp(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:

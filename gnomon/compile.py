@@ -23,7 +23,7 @@ from math import prod
 from time import perf_counter
 
 from gnomon.batches import in_order
-from gnomon.codegen.calls import OPAQUE, is_claimed
+from gnomon.codegen.calls import OPAQUE, is_claimed, results_of
 from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
 from gnomon.errors import CompileError, IndexOutOfBounds
@@ -34,6 +34,7 @@ from gnomon.ir.show import log
 from gnomon.ir.verify import verify
 from gnomon.listing import Kernel, listing
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.parts import apart, by_turns
 from gnomon.passes.inline import inline
 from gnomon.passes.keep import keep
 from gnomon.passes.legalize import legalize
@@ -46,6 +47,7 @@ from gnomon.runtime.program import Input, Needs, Output, Program, Slot
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import name_of, parts_of
 from gnomon.schedule.partition import Cluster, Partition
+from gnomon.schedule.turns import in_turns
 from gnomon.settings import Settings, current
 
 ALONE = 1 << 15
@@ -227,7 +229,7 @@ def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -
             ask(each.code.symbol, each.code.text)
         parts.append(part)
     lasting = {*flat.inputs, *flat.outputs}
-    return Frame(flat, tuple(in_order(parts, lasting, settings.fuse)))
+    return Frame(flat, tuple(apart(in_order(parts, lasting, settings.fuse))))
 
 
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:
@@ -254,6 +256,12 @@ def generate(partition: Partition, inside: Build) -> Iterator[Kernel | Control]:
             yield control(tuple(cluster.members), inside)
         else:
             yield from [opaque(cluster)] if cluster.opaque else looped(cluster, partition)
+
+
+def pieces_of(graph: Graph) -> tuple[Graph, tuple[Kernel, ...]]:
+    """The kernels of a graph that is computed again and again, over parts of buffers."""
+    frame = kernels_of(graph, current())
+    return frame.graph, tuple(frame.kernels())
 
 
 _loops: dict[str, Code] = {}
@@ -286,6 +294,8 @@ def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
 def opaque(cluster: Cluster) -> Kernel:
     """A node that a hand-written kernel computes."""
     node = next(iter(cluster.members))
+    if in_turns(node):
+        return by_turns(tuple(cluster.members), results_of(node), pieces_of)
     if node.op not in OPAQUE:
         raise CompileError(
             f"compile: no kernel for {node.op}. Write one in gnomon/codegen/kernels."

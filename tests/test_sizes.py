@@ -35,6 +35,7 @@ THEIR_PARAMETERS = (
     "gnomon/nn/",
     "gnomon/optim/",
     "gnomon/ops/convolution.py",
+    "gnomon/ops/linear_cross_entropy.py",
     "gnomon/utils/data.py",
 )
 
@@ -59,6 +60,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/indexing.py": EVERY_OP,
     "gnomon/ops/joining.py": EVERY_OP,
     "gnomon/ops/linalg.py": EVERY_OP,
+    "gnomon/ops/linear_cross_entropy.py": EVERY_OP,
     "gnomon/ops/logic.py": EVERY_OP,
     "gnomon/ops/losses.py": EVERY_OP,
     "gnomon/ops/normalization.py": EVERY_OP,

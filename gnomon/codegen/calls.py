@@ -31,6 +31,7 @@ from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.schedule.access import Strided, strided
 from gnomon.schedule.nested import Nest, Nested, common, cut, factors, row_major, stored
+from gnomon.schedule.turns import in_turns
 
 
 @dataclass(frozen=True)
@@ -264,9 +265,12 @@ CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
 
 
 def is_claimed(node: Node) -> bool:
-    """Whether a hand-written kernel takes a region: of floats that it sums in their own dtype."""
+    """Whether a region stays closed: turns compute it, or a hand-written kernel takes it.
+
+    Kernels take floats that they sum in their own dtype.
+    """
     if node.params["name"] not in CLAIMED:
-        return False
+        return in_turns(node)
     if node.params["name"] == "slide_back" and node.inputs[1].shape[1] < FEWEST:
         return False
     return all(x.size and x.dtype.is_floating_point and x.dtype.bits >= 32 for x in node.inputs)

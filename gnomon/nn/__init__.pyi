@@ -122,6 +122,7 @@ class LeakyReLU(Module):
     """x, flattened below 0. As a module."""
     def __init__(self, negative_slope: Any = ..., inplace: Any = ...) -> None: ...
 from gnomon.nn.linear import Linear as Linear
+from gnomon.nn.linear_cross_entropy import LinearCrossEntropyLoss as LinearCrossEntropyLoss
 from gnomon.nn.normalization import LocalResponseNorm as LocalResponseNorm
 class LogSigmoid(Module):
     """log(sigmoid(x)). As a module."""

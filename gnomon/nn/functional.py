@@ -7,6 +7,7 @@ the result to the input". Everything else is generated from the registry.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from gnomon.errors import ArgumentError
@@ -98,6 +99,53 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """1 at each position and 0 elsewhere, along a new last axis."""
     count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
     return FUNCTIONS["one_hot"](tensor, count)
+
+
+@dataclass(frozen=True)
+class LinearCrossEntropyOptions:
+    """PyTorch's options of linear_cross_entropy.
+
+    Only the rows of a piece matter: backward passes may be repeated, and sums are taken in float32
+    with one result, in any case.
+    """
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: object = None
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: LinearCrossEntropyOptions | None = None,
+    **named: Any,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """cross_entropy(linear(input, linear_weight), target), in pieces that need little memory.
+
+    Further keywords: z_loss, softcap, shift, return_lse, strategy, max_memory.
+    """
+    if options is not None and options.batch_chunk_size is not None:
+        named = {"strategy": "batch", "most_rows": options.batch_chunk_size, **named}
+    return FUNCTIONS["linear_cross_entropy"](
+        input,
+        linear_weight,
+        target,
+        linear_bias=linear_bias,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        **named,
+    )
 
 
 # what draws

@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
+from gnomon.nn.functional import LinearCrossEntropyOptions
 from gnomon.tensor.tensor import Tensor
 from typing import Any
 _bool = builtins.bool
@@ -52,6 +53,7 @@ def cosine_similarity(x: Tensor, y: Tensor = ..., axis: _int = ..., eps: _float 
     """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
 def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
+from dataclasses import dataclass as dataclass
 def dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """x with elements set to 0 by chance, and the others scaled up, in training."""
 def dropout1d(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
@@ -114,6 +116,8 @@ def leaky_relu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """x, flattened below 0. Stored in this tensor."""
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """x times the transposed weight, plus the bias; rounded once."""
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = ..., weight: Tensor | None = ..., reduction: str = ..., ignore_index: _int | None = ..., label_smoothing: _float = ..., options: LinearCrossEntropyOptions | None = ..., **named: Any) -> Tensor | tuple[Tensor, Tensor]:
+    """cross_entropy(linear(input, linear_weight), target), in pieces that need little memory."""
 def linears(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> tuple[Tensor, ...]:
     """Several linear layers on one x as a single product, so that its gradient is one sum."""
 def local_response_norm(x: Tensor, size: _int, alpha: _float = ..., beta: _float = ..., k: _float = ...) -> Tensor:

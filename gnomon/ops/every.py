@@ -19,7 +19,9 @@ from gnomon.ops import (
     indexing,
     joining,
     linalg,
+    linear_cross_entropy,
     logic,
+    logits,
     losses,
     normalization,
     pooling,
@@ -35,6 +37,7 @@ from gnomon.ops import (
 FILES = (
     *(creation, elementwise, logic, activations, reductions, scans, statistics, sorting, special),
     *(views, joining, diagonals, indexing, embedding, linalg, einsum, random),
-    *(normalization, attention, losses, cross_entropy, convolution, pooling, images),
+    *(normalization, attention, losses, cross_entropy, logits, linear_cross_entropy),
+    *(convolution, pooling, images),
 )
 """In the order in which a reader would want them."""

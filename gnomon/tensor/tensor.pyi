@@ -990,6 +990,10 @@ class Tensor:
         """x times the transposed weight, plus the bias; rounded once."""
     def linear_(self, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
         """x times the transposed weight, plus the bias; rounded once."""
+    def linear_cross_entropy(self, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = ..., weight: Tensor | None = ..., reduction: str = ..., ignore_index: _int | None = ..., label_smoothing: _float = ..., z_loss: _float = ..., softcap: _float | None = ..., shift: _int = ..., return_lse: _bool = ..., strategy: str = ..., max_memory: _int | None = ..., most_rows: _int | None = ..., shifts: _int = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory."""
+    def linear_cross_entropy_(self, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = ..., weight: Tensor | None = ..., reduction: str = ..., ignore_index: _int | None = ..., label_smoothing: _float = ..., z_loss: _float = ..., softcap: _float | None = ..., shift: _int = ..., return_lse: _bool = ..., strategy: str = ..., max_memory: _int | None = ..., most_rows: _int | None = ..., shifts: _int = ...) -> Tensor:
+        """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory."""
     def linears(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> tuple[Tensor, ...]:
         """Several linear layers on one x as a single product, so that its gradient is one sum."""
     def linears_(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> Tensor:

@@ -1,0 +1,267 @@
+"""The loss of classes of x · weightᵀ, without ever holding all logits.
+
+What it needs of logits, and their slopes, is in logits.py; how they are cut in pieces.py. Whatever
+the strategy, the loss and its slopes have the same bits: only memory and time differ.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gnomon.dtypes import int64
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Node, Shape
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import choice, floats_only, positions_only, wide
+from gnomon.ops.cross_entropy import averaged, np_cross_entropy, share_of
+from gnomon.ops.linalg import alike
+from gnomon.ops.logits import (
+    Given,
+    blocks_first,
+    in_blocks,
+    joined_blocks,
+    logit_rows,
+    row_of,
+    rows_of,
+    statistics,
+    sums_of,
+)
+from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.losses import REDUCTIONS
+from gnomon.ops.pieces import STRATEGIES, Problem, choose_cut
+from gnomon.ops.primitives import contract, reshape
+from gnomon.ops.reductions import fold
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.scans import LETTERS
+from gnomon.ops.view_primitives import pad, permute
+from gnomon.ops.views import part
+
+NAME = "linear_cross_entropy"
+
+
+class Settings(NamedTuple):
+    """What a row's loss is made of, besides its class."""
+
+    ignore_index: int
+    smoothing: float
+    z_loss: float
+    softcap: float | None
+    shift: int
+
+
+def np_linear_cross_entropy(x, linear_weight, target, linear_bias=None, weight=None, **settings):
+    """linear_cross_entropy by numpy, for classes that are numbers."""
+    logits = x @ linear_weight.T + (0 if linear_bias is None else linear_bias)
+    known = ("ignore_index", "reduction", "label_smoothing")
+    kept = {name: settings[name] for name in known if name in settings}
+    return np_cross_entropy(logits, target, weight, **kept)
+
+
+@op(inline=True, reference=np_linear_cross_entropy)
+def linear_cross_entropy(
+    x: Node,
+    linear_weight: Node,
+    target: Node,
+    *,
+    linear_bias: Node | None = None,
+    weight: Node | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+    softcap: float | None = None,
+    shift: int = 0,
+    return_lse: bool = False,
+    strategy: str = "auto",
+    max_memory: int | None = None,
+    most_rows: int | None = None,
+) -> Node | tuple[Node, Node]:
+    """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory.
+
+    Shapes: x (...), linear_weight (?), target (?) -> (?)
+
+    x is (..., d), linear_weight (classes, d), target (...) of class numbers or (..., classes) of
+    shares. Logits are softcap · tanh(logits / softcap) if a cap is given. z_loss times the square
+    of log(sum(exp(logits))) is added to each row's loss; return_lse gives that logarithm too. With
+    shift, a row is for the class that many rows later along the last axis. strategy is "full"
+    (all logits at once: most memory, least time), "batch" (pieces of rows), "vocab" (pieces of
+    classes, and rows in halves) or "auto"; max_memory bounds the bytes beside the tensors given
+    and their gradients, most_rows the rows of a piece. The result has the same bits in every case.
+    """
+    floats_only(NAME, x, linear_weight, linear_bias, weight)
+    choice(NAME, "reduction", reduction, REDUCTIONS)
+    choice(NAME, "strategy", strategy, STRATEGIES)
+    if not 0 <= label_smoothing <= 1:
+        raise ArgumentError(f"{NAME}: label_smoothing is in [0, 1]: got {label_smoothing}.")
+    ignored = -100 if ignore_index is None else ignore_index
+    about = Settings(ignored, label_smoothing, z_loss, softcap, shift)
+    single, kind = x.rank == 1, x.dtype
+    if single:
+        x, target = (reshape(v, (1, *v.shape)) for v in (x, target))
+    check(x, linear_weight, target, linear_bias, weight)
+    x, linear_weight = (wide(v) for v in alike(NAME, x, linear_weight))
+    loss = Loss(x, linear_weight, target, about)
+    loss.tell(linear_bias, weight)
+    packed = loss.numbers(strategy, max_memory, most_rows)
+    terms, share = loss.terms(packed)
+    value = cast(finished(terms, share, reduction), kind)
+    lse = loss.kept(row_of(packed, 0))
+    value, lse = (reshape(v, v.shape[1:]) if single and v.rank else v for v in (value, lse))
+    return (value, lse) if return_lse else value
+
+
+def check(x: Node, weight: Node, target: Node, bias: Node | None, classes: Node | None) -> None:
+    """Refuse sizes that do not fit."""
+    if weight.rank < 2 or x.shape[-1] != weight.shape[-1]:
+        raise ShapeError(
+            f"{NAME}: linear_weight must be (classes, {x.shape[-1]}) for x {x.shape}: "
+            f"got {weight.shape}."
+        )
+    if weight.rank > 2 and x.rank != 2:
+        raise ShapeError(
+            f"{NAME}: a linear_weight of several axes {weight.shape} needs x (rows, width): "
+            f"got {x.shape}."
+        )
+    rows, inner = x.shape[:-1], weight.shape[1:-1]
+    if target.dtype.is_floating_point:
+        wanted = (*rows, weight.shape[0], *inner)
+    else:
+        wanted = (*rows, *inner)
+        positions_only(NAME, target)
+    if target.shape != wanted:
+        raise ShapeError(f"{NAME}: target must be {wanted}: got {target.shape}.")
+    if bias is not None and bias.shape != weight.shape[:-1]:
+        raise ShapeError(f"{NAME}: linear_bias must be {weight.shape[:-1]}: got {bias.shape}.")
+    if classes is not None and classes.shape != weight.shape[:1]:
+        raise ShapeError(f"{NAME}: weight must be {weight.shape[:1]}: got {classes.shape}.")
+
+
+def finished(terms: Node, share: Node | None, reduction: str) -> Node:
+    """The rows' losses reduced; a mean divides by the sum of shares, or by the number of rows."""
+    if reduction == "none":
+        return terms
+    if reduction == "mean" and share is not None:
+        return averaged(terms, share, reduction)
+    total = fold("add", terms, tuple(range(terms.rank)), False)
+    return total if reduction == "sum" else total / float(terms.size)
+
+
+class Loss:
+    """The parts of one loss: tensors, and what each row counts."""
+
+    def __init__(self, x: Node, weight: Node, target: Node, about: Settings) -> None:
+        self.x, self.weight, self.about = x, weight, about
+        self.arena, self.classes = x.arena, weight.shape[0]
+        self.by_shares = target.dtype.is_floating_point
+        self.rows: Shape = (*x.shape[:-1], *weight.shape[1:-1])
+        self.length = self.rows[-1] - about.shift
+        if about.shift and not (weight.rank == 2 and 0 < about.shift < self.rows[-1]):
+            raise ArgumentError(f"{NAME}: shift {about.shift} does not fit rows {self.rows}.")
+        if self.by_shares:
+            last = (0, *range(2, target.rank), 1) if weight.rank > 2 else range(target.rank)
+            target = cast(permute(target, tuple(last)), x.dtype)
+        self.target = self.later(target)
+
+    def later(self, target: Node) -> Node:
+        """The target of each row, some rows later; the last rows have none."""
+        shift, axis = self.about.shift, len(self.rows) - 1
+        if not shift:
+            return target
+        moved = part(target, axis, shift, self.rows[-1])
+        after = tuple(shift if k == axis else 0 for k in range(target.rank))
+        fill = 0.0 if self.by_shares else self.about.ignore_index
+        return pad(moved, (0,) * target.rank, after, fill)
+
+    def kept(self, value: Node) -> Node:
+        """A value per row, for the rows that have a target."""
+        return part(value, value.rank - 1, 0, self.length) if self.about.shift else value
+
+    def tell(self, bias: Node | None, classes: Node | None) -> None:
+        """Settle the smaller tensors: nobody asks for the slope of a class's weight."""
+        kind = self.x.dtype
+        self.bias = None if bias is None else cast(bias, kind)
+        self.class_weight = None
+        if classes is not None:
+            self.class_weight = cast(self.arena.node("detach", (classes,)), kind)
+        self.spread = self.about.smoothing > 0
+        if not self.by_shares:
+            self.valid = elementwise("ne", self.target, self.about.ignore_index)
+            safe = cast(where(self.valid, self.target, 0), int64)
+            every = self.arena.node("iota", (), size=self.classes, dtype=int64)
+            names = LETTERS[: safe.rank]
+            # a lookup in 0, 1, 2, ... changes nothing and refuses what is no class
+            self.safe = gather(f"z,{names}->{names}", every, safe)
+
+    def numbers(self, strategy: str, limit: int | None, most_rows: int | None) -> Node:
+        """logit_rows of these tensors."""
+        sums = sums_of(self.rows, self.classes)
+        blocks = self.arena.node("iota", (), size=sums.columns, dtype=int64)
+        given = Given(
+            self.x,
+            self.weight,
+            blocks * (self.classes // sums.columns),
+            None if self.by_shares else self.safe,
+            self.bias,
+            self.class_weight,
+            self.target if self.by_shares else None,
+        )
+        if self.weight.rank > 2:
+            return self.numbers_of_several(given, strategy, limit)
+        problem = Problem(self.rows, self.x.shape[-1], self.classes, self.x.dtype.itemsize)
+        cut = choose_cut(problem, strategy, limit, most_rows)
+        softcap = None if self.about.softcap is None else float(self.about.softcap)
+        return logit_rows(tuple(given), softcap=softcap, spread=self.spread, cut=cut)
+
+    def numbers_of_several(self, given: Given, strategy: str, limit: int | None) -> Node:
+        """The same where a row has several losses; there is one way to compute it."""
+        if strategy not in ("auto", "full") or limit is not None:
+            raise ArgumentError(
+                f"{NAME}: strategy and max_memory are for a linear_weight of two axes: got "
+                f"{self.weight.shape}. Leave them out."
+            )
+        inner = LETTERS[1 : self.weight.rank - 1]
+        y = contract(f"{LETTERS[0]}z,y{inner}z->{LETTERS[0]}{inner}y", self.x, self.weight)
+        if self.bias is not None:
+            y = y + permute(self.bias, (*range(1, self.bias.rank), 0))
+        if self.about.softcap is not None:
+            y = elementwise("tanh", y / self.about.softcap) * self.about.softcap
+        found = statistics(in_blocks(y, given.starts), given.beside, self.spread)
+        return joined_blocks([blocks_first(v) for v in found], not self.by_shares)
+
+    def terms(self, packed: Node) -> tuple[Node, Node | None]:
+        """Each row's loss, and what it counts for in a mean; None counts rows."""
+        lse, *others = rows_of(packed)
+        terms, share = (self.of_shares if self.by_shares else self.of_classes)(lse, others)
+        if self.about.z_loss:
+            extra = lse * lse * self.about.z_loss
+            terms = terms + (extra if self.by_shares else where(self.valid, extra, 0.0))
+        return self.kept(terms), None if share is None else self.kept(share)
+
+    def of_classes(self, lse: Node, others: list[Node]) -> tuple[Node, Node]:
+        """−log of the chance of each row's class."""
+        share = share_of(self.valid, self.safe, self.class_weight, self.x)
+        terms = lse - others[0]
+        terms = terms if self.class_weight is None else terms * share
+        if self.spread:
+            smoothing = self.about.smoothing
+            even = (lse * self.total_weight() - others[1]) * (smoothing / self.classes)
+            terms = terms * (1 - smoothing) + even
+        return where(self.valid, terms, 0.0), share
+
+    def of_shares(self, lse: Node, others: list[Node]) -> tuple[Node, None]:
+        """−log of chances, summed over classes by their shares."""
+        shares, smoothing = self.target, self.about.smoothing
+        shares = shares if self.class_weight is None else shares * self.class_weight
+        mass = fold("add", shares, (shares.rank - 1,), False)
+        terms = lse * mass - others[-1]
+        if self.spread:
+            even = (lse * self.total_weight() - others[0]) * (smoothing / self.classes)
+            terms = terms * (1 - smoothing) + even
+        return terms, None
+
+    def total_weight(self) -> Node | float:
+        """The sum of the weights of classes."""
+        if self.class_weight is None:
+            return float(self.classes)
+        return fold("add", self.class_weight, (0,), False)

@@ -1,0 +1,70 @@
+"""How logits are cut: memory kept to a limit, or refused with what it would take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gnomon.dtypes import dtype_of
+from gnomon.errors import ArgumentError
+from gnomon.ir.node import Arena, Graph
+from gnomon.ir.operators import constant
+from gnomon.ops.linear_cross_entropy import linear_cross_entropy
+from gnomon.ops.pieces import Problem, choose_cut
+from gnomon.passes.grad import gradients
+from tests.compiled import program
+
+ROWS, WIDTH, CLASSES = 256, 64, 4096
+PROBLEM = Problem((ROWS,), WIDTH, CLASSES, 4)
+
+
+def arena_bytes(**named) -> int:
+    """What a loss and both its slopes take beside tensors given and made."""
+    arena = Arena()
+    kinds = (np.float32, np.float32, np.int64)
+    shapes = ((ROWS, WIDTH), (CLASSES, WIDTH), (ROWS,))
+    leaves = [
+        arena.input(shape, dtype_of(np.dtype(kind)))
+        for shape, kind in zip(shapes, kinds, strict=True)
+    ]
+    loss = linear_cross_entropy(*leaves, **named)
+    slopes = gradients(loss, constant(arena, 1.0, loss.dtype), leaves[:2])
+    return program(Graph(leaves, [loss, *slopes])).memory.total
+
+
+@pytest.mark.parametrize("strategy", ["full", "batch", "vocab", "auto"])
+def test_a_program_takes_no_more_than_was_reckoned(strategy):
+    cut = choose_cut(PROBLEM, strategy, None)
+
+    assert arena_bytes(strategy=strategy) <= PROBLEM.memory(cut)
+
+
+@pytest.mark.parametrize("limit", [1 << 19, 1 << 20, 1 << 22, 1 << 24])
+def test_a_limit_is_kept(limit):
+    assert arena_bytes(max_memory=limit) <= limit
+
+
+def test_a_limit_that_cannot_be_kept_is_refused():
+    with pytest.raises(ArgumentError, match=r"max_memory 1000 is too little: .* needs \d+ bytes"):
+        arena_bytes(max_memory=1000)
+
+
+def test_the_least_that_is_told_is_enough():
+    with pytest.raises(ArgumentError) as told:
+        choose_cut(PROBLEM, "vocab", 1)
+
+    least = int(str(told.value).split(" needs ")[1].split()[0])
+    assert choose_cut(PROBLEM, "vocab", least) is not None
+
+
+def test_time_is_spent_only_where_memory_asks_for_it():
+    assert choose_cut(PROBLEM, "auto", 1 << 30) is None
+    assert choose_cut(PROBLEM, "auto", 1 << 20) is not None
+
+
+def test_small_logits_are_not_cut():
+    assert choose_cut(Problem((16,), 512, 100, 4), "auto", None) is None
+
+
+def test_pieces_have_no_more_rows_than_allowed():
+    assert choose_cut(PROBLEM, "batch", None, most_rows=40) == (8, 1)
