@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import ArgumentError
-from gnomon.ir.node import Node
+from gnomon.ir.node import Node, copy_into
 from gnomon.late import Late
 from gnomon.ops.registry import Call, Traced
 from gnomon.tensor import nans
 from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
+from gnomon.tensor.evaluate import CAPTURED, forced
 from gnomon.tensor.guards import Guard, flatten, guard_of, signature_of, unflatten
 from gnomon.tensor.state import Storage, leaf, note, state
 from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap
@@ -65,7 +66,7 @@ class Program:
             wanted and not released
             for wanted, released in zip(self.tracked, self.released, strict=True)
         )
-        self.name = f"{name}.compiled"
+        self.name = f"{name}{CAPTURED}"
 
     @functools.cached_property
     def executable(self) -> Executable:
@@ -101,10 +102,14 @@ class Program:
         return [leaf(x.shape, x.dtype, buffer) for x, buffer in pairs]
 
     def _nodes(self, inputs: Sequence[Tensor]) -> list[Node]:
-        """The outputs as results of one region, pending."""
+        """The outputs as results of one region, pending; opened where gradients come too late."""
         if not inputs:
             return self._leaves(inputs)
-        return list(self.region.emit(tracked_nodes(inputs)))
+        nodes = tracked_nodes(inputs)
+        if self.graph not in forced:
+            return list(self.region.emit(nodes))
+        known = dict(zip(self.graph.inputs, nodes, strict=True))
+        return copy_into(state.arena, self.graph.outputs, known)
 
     def _place(self, values: list[Node], arguments: Sequence[Tensor]) -> Any:
         """Put outputs where they belong."""

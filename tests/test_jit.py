@@ -10,6 +10,7 @@ import pytest
 import gnomon as gn
 from gnomon import nn
 from gnomon.errors import ArgumentError, TraceError
+from gnomon.tensor.tensor import raw
 
 evaluation = importlib.import_module("gnomon.tensor.evaluate")
 
@@ -112,6 +113,23 @@ def test_a_compiled_forward_stays_differentiable():
         grads.append([p.grad.tolist() for p in model.parameters()])
 
     assert grads[0] == grads[1]
+
+
+def test_a_forward_whose_loss_is_read_before_the_backward_pass_runs_once():
+    model, x = model_of(), gn.rand(7, 4)
+    forward = gn.compile(model)
+    work = []
+    for _ in range(3):
+        model.zero_grad()
+        loss = forward(x).pow(2).sum()
+        loss.item()
+        loss.backward()
+        pending = [raw(p.grad) for p in model.parameters()]
+        leaves = [node for node in evaluation.reachable(pending) if node.value is not None]
+        program = evaluation.prepare(leaves, pending).graph
+        work.append([node.params.get("f") for node in program].count("tanh"))
+
+    assert work == [1, 0, 0]
 
 
 def test_gradients_reach_the_arguments_of_a_compiled_function():

@@ -171,6 +171,12 @@ class Arena:
             found.sites = union(found.sites, current_sites())
         return found
 
+    def again(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+        """A node's operation on other inputs."""
+        if "serial" in node.params:
+            return self._build(node.kind, node.op, inputs, node.params)
+        return self.intern(node.kind, node.op, inputs, node.params)
+
     def input(self, shape: Shape, dtype: DType, name: str = "") -> Node:
         """A new leaf; never equal to another."""
         serial = next(self._serial)
@@ -283,7 +289,7 @@ def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> l
             if node not in known:
                 _scope.sites = node.sites
                 inputs = tuple([known[x] for x in node.inputs])
-                known[node] = arena.node(node.op, inputs, **node.params)
+                known[node] = arena.again(node, inputs)
     finally:
         _scope.sites = before
     return [known[root] for root in roots]

@@ -57,6 +57,10 @@ class Found:
 
 
 _programs: dict[Settings, dict[tuple, Found]] = {}
+CAPTURED = ".compiled"
+"""How the names of captured functions end."""
+forced: set[Graph] = set()
+"""Bodies of captured functions whose values were wanted before their gradients."""
 evaluations = 0
 """How many programs were run, in all threads; for tests."""
 
@@ -73,7 +77,10 @@ def evaluate(nodes: Iterable[Node]) -> None:
     asked = dict.fromkeys(home)
     asked.update((node, None) for node in order if node in held)
     asked.update((node, None) for node in siblings(order, held))
-    asked.update((node, None) for node in read_by_gradients(differentiable(asked, held)))
+    tracked = differentiable(asked, held)
+    asked.update((node, None) for node in read_by_gradients(tracked))
+    if tracked:
+        note_forced(order)
     compute(list(asked))
     for node in foreign:
         node.value = state.images[node].value
@@ -90,6 +97,17 @@ def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> li
         if node.dtype.kind == "float"
         and any(s.tracked and not s.released for s in held.get(node, ()))
     ]
+
+
+def note_forced(order: Iterable[Node]) -> None:
+    """Remember the captured forwards that are computed without their gradients.
+
+    A gradient reads what is inside them, and finds nothing there: it has to compute it again. So
+    they stay one node until that happens, and are opened from then on.
+    """
+    for node in order:
+        if node.op == "region" and node.value is None and node.params["name"].endswith(CAPTURED):
+            forced.add(node.params["body"])
 
 
 def siblings(order: Iterable[Node], held: Iterable[Node]) -> list[Node]:
