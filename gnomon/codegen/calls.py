@@ -192,11 +192,15 @@ def heads_of(slot: int, view: Strided) -> Operand:
 
 
 def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpec:
-    """The description that both attention kernels share; slots are those of q, k, v, out, lse."""
+    """The description that both attention kernels share; slots are those of q, k, v, out, lse.
+
+    A mask is the region's last input, and has the last slot.
+    """
     q, k, v = node.inputs[:3]
     settings = dict(node.params["call"].kwargs)
     out = node.inputs[3] if first else results_of(node)[0]
     views = [operand(x) for x in (q, k, v, out)]
+    masks = node.inputs[3 + first :]
     group = q.shape[1] // k.shape[1]
     return AttentionSpec(
         register(q.dtype),
@@ -216,6 +220,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
         },
         out=heads_of(slots[3], views[3]),
         lse=slots[4],
+        mask=heads_of(max(slots) + 1 + (first > 0), operand(masks[0])) if masks else None,
     )
 
 

@@ -7,19 +7,19 @@ The regions `attention_forward` and `attention_backward` are what hand-written k
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from gnomon.dtypes import accumulator, bool_, int64
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast, elementwise
+from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops.arguments import floats_only
 from gnomon.ops.linalg import alike
-from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
+from gnomon.ops.primitives import contract, expand, reduce, reshape, unsqueeze
 from gnomon.ops.registry import internal, op
 from gnomon.ops.scalars import where
-from gnomon.ops.scans import LETTERS
 from gnomon.ops.statistics import top
 
 
@@ -37,37 +37,64 @@ def np_attention(q, k, v, *, causal=False, scale=None, mask=None):
     return e / e.sum(-1, keepdims=True) @ v
 
 
-def np_attention_forward(q, k, v, *, causal=False, scale=None):
+def np_attention_forward(q, k, v, mask=None, *, causal=False, scale=None):
     """Attention and the logarithm of each query's sum by numpy."""
     repeats = q.shape[-3] // k.shape[-3]
     scores = q @ np.swapaxes(np.repeat(k, repeats, -3), -1, -2) * scale
     if causal:
         t, s = scores.shape[-2:]
         scores = np.where(np.tri(t, s, s - t, dtype=bool), scores, -np.inf)
+    if mask is not None:
+        scores = scores + mask
     top_score = np.max(scores, -1, keepdims=True)
     lse = np.log(np.sum(np.exp(scores - top_score), -1)) + top_score[..., 0]
-    return np_attention(q, k, v, causal=causal, scale=scale), lse
+    return np_attention(q, k, v, causal=causal, scale=scale, mask=mask), lse
 
 
-def attention_rule(gs, results, q: Node, k: Node, v: Node, *, causal: bool, scale: float):
-    """The gradient as one call, which a kernel claims too."""
+def attention_rule(gs, results, *operands: Node | None, causal: bool, scale: float):
+    """The gradients of q, k and v as one call, which a kernel claims too, and the mask's own."""
+    *qkv, mask = (*operands, None)[:4]
     if gs[0] is not None:
-        return attention_backward(q, k, v, results, gs[0], causal=causal, scale=scale)
-    p, grouped = weights(q, k, results[1], causal, scale)
-    ds = p * reshape(gs[1], (*p.shape[:4], 1)) * scale
-    dq = reshape(contract("bgwts,bgsz->bgwtz", ds, k), q.shape)
-    return dq, contract("bgwts,bgwtz->bgsz", ds, grouped), None
+        made = attention_backward(tuple(qkv), results, gs[0], mask, causal=causal, scale=scale)
+        if mask is None:
+            return (*made, None)
+    slopes = score_slopes(gs, results, operands, causal, scale)
+    of_mask = None if mask is None else reshape(slopes, mask.shape)
+    if gs[0] is not None:
+        return (*made, of_mask)
+    q, k, _ = qkv
+    grouped = reshape(q, (*slopes.shape[:4], q.shape[-1]))
+    dq = reshape(contract("bgwts,bgsz->bgwtz", slopes * scale, k), q.shape)
+    return dq, contract("bgwts,bgwtz->bgsz", slopes * scale, grouped), None, of_mask
+
+
+def score_slopes(gs, results, operands: Sequence[Node | None], causal: bool, scale: float) -> Node:
+    """The gradient of the scores, in full: only a mask's own gradient reads it."""
+    *qkv, mask = (*operands, None)[:4]
+    q, k, v = qkv
+    y, lse = results
+    p, _ = weights(q, k, lse, mask, causal, scale)
+    group, slope = p.shape[:4], None
+    if gs[0] is not None:
+        dp = contract("bgwtz,bgsz->bgwts", reshape(gs[0], (*group, v.shape[-1])), v)
+        slope = dp - reshape(reduce("add", gs[0] * y, (3,)), (*group, 1))
+    if gs[1] is not None:
+        own = reshape(gs[1], (*group, 1))
+        slope = own if slope is None else slope + own
+    return p * slope
 
 
 @op(reference=np_attention_forward, gradient=attention_rule)
 def attention_forward(
-    q: Node, k: Node, v: Node, *, causal: bool, scale: float
+    q: Node, k: Node, v: Node, mask: Node | None = None, *, causal: bool, scale: float
 ) -> tuple[Node, Node]:
     """Attention, and log(sum(exp(scores))) of each query, which its gradient reads.
 
     Shapes: q (b, h, t, d), k (b, g, s, d), v (b, g, s, e) -> (b, h, t, e), (b, h, t)
+
+    A mask (b, h, t, s) is added to the scores.
     """
-    scores = scored(q, k, causal, scale)
+    scores = scored(q, k, mask, causal, scale)
     highest = top(scores, (4,))
     e = elementwise("exp", scores - highest)
     total = unsqueeze(reduce("add", e, (4,)), 4)
@@ -79,11 +106,10 @@ def attention_forward(
 
 @internal
 def attention_backward(
-    q: Node,
-    k: Node,
-    v: Node,
+    qkv: tuple[Node, Node, Node],
     results: tuple[Node, Node],
     g: Node,
+    mask: Node | None = None,
     *,
     causal: bool,
     scale: float,
@@ -92,8 +118,8 @@ def attention_backward(
 
     results are attention_forward's, (b, h, t, e) and (b, h, t); g is (b, h, t, e).
     """
-    y, lse = results
-    p, qs = weights(q, k, lse, causal, scale)
+    (q, k, v), (y, lse) = qkv, results
+    p, qs = weights(q, k, lse, mask, causal, scale)
     group = p.shape[:4]
     gs = reshape(g, (*group, v.shape[-1]))
     dp = contract("bgwtz,bgsz->bgwts", gs, v)
@@ -106,21 +132,23 @@ def attention_backward(
     )
 
 
-def weights(q: Node, k: Node, lse: Node, causal: bool, scale: float) -> tuple[Node, Node]:
+def weights(
+    q: Node, k: Node, lse: Node, mask: Node | None, causal: bool, scale: float
+) -> tuple[Node, Node]:
     """The share of each key in each query, and queries in groups that share keys."""
-    scores = scored(q, k, causal, scale)
+    scores = scored(q, k, mask, causal, scale)
     group = scores.shape[:4]
     p = elementwise("exp", scores - reshape(lse, (*group, 1)))
     hidden_keys = elementwise("eq", scores, float("-inf"))
     return where(hidden_keys, 0.0, p), reshape(q, (*group, q.shape[-1]))
 
 
-def scored(q: Node, k: Node, causal: bool, scale: float) -> Node:
+def scored(q: Node, k: Node, mask: Node | None, causal: bool, scale: float) -> Node:
     """Scores of query heads in groups that share keys: (b, g, w, t, s)."""
     groups = k.shape[1]
     grouped = (q.shape[0], groups, q.shape[1] // groups, *q.shape[2:])
     scores = contract("bgwtz,bgsz->bgwts", reshape(q, grouped), k) * scale
-    return hidden(scores, causal, None)
+    return hidden(scores, causal, None if mask is None else reshape(mask, scores.shape))
 
 
 @op(reference=np_attention)
@@ -146,32 +174,33 @@ def attention(
     check(q, k, v)
     q, k, v = alike("attention", q, k, v)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
-    if mask is None:
-        wide = accumulator(q.dtype)
-        heads = [cast(reshape(x, in_heads(x)), wide) for x in (q, k, v)]
-        y, _ = attention_forward(*heads, causal=causal, scale=scale)
-        return cast(reshape(y, (*q.shape[:-1], v.shape[-1])), q.dtype)
-    return masked_attention(q, k, v, mask, causal, scale)
+    wide = accumulator(q.dtype)
+    heads = [cast(reshape(x, in_heads(x)), wide) for x in (q, k, v)]
+    shown = None if mask is None else reshape(added(mask, q, k), (*in_heads(q)[:3], k.shape[-2]))
+    y, _ = attention_forward(*heads, shown, causal=causal, scale=scale)
+    return cast(reshape(y, (*q.shape[:-1], v.shape[-1])), q.dtype)
+
+
+def added(mask: Node, q: Node, k: Node) -> Node:
+    """A mask as what is added to every score: (*q, t, s)."""
+    wide = accumulator(q.dtype)
+    if mask.dtype is bool_:
+        zero, never = (constant(mask.arena, value, wide) for value in (0.0, float("-inf")))
+        mask = where(mask, zero, never)
+    shape = (*q.shape[:-1], k.shape[-2])
+    try:
+        return expand(cast(mask, wide), shape)
+    except ShapeError:
+        raise ShapeError(
+            f"attention: the mask must broadcast to (queries, keys) of every head, {shape}: "
+            f"got {mask.shape}."
+        ) from None
 
 
 def in_heads(x: Node) -> tuple[int, ...]:
     """The shape of x with exactly a batch axis and a heads axis."""
     batch, heads = math.prod(x.shape[:-3]), x.shape[-3] if x.rank > 2 else 1
     return (batch, heads, *x.shape[-2:])
-
-
-def masked_attention(q: Node, k: Node, v: Node, mask: Node, causal: bool, scale: float) -> Node:
-    """Attention with a mask, written out."""
-    heads, groups = (q.shape[-3], k.shape[-3]) if q.rank > 2 else (1, 1)
-    shared = heads != groups
-    grouped = (*q.shape[:-3], groups, heads // groups, *q.shape[-2:]) if shared else q.shape
-    batch = LETTERS[: k.rank - 2]
-    names = batch + ("w" if shared else "")
-    wide = accumulator(q.dtype)
-    scores = contract(f"{names}tz,{batch}sz->{names}ts", reshape(q, grouped), k, wide) * scale
-    scores = hidden(scores, causal, spread(mask, q.rank, groups, heads, shared))
-    y = contract(f"{names}ts,{batch}sz->{names}tz", cast(shares(scores), v.dtype), v)
-    return reshape(y, (*q.shape[:-1], v.shape[-1]))
 
 
 def check(q: Node, k: Node, v: Node) -> None:
@@ -187,14 +216,6 @@ def check(q: Node, k: Node, v: Node) -> None:
         raise ShapeError(f"attention: query heads must be a multiple of key heads: {together}.")
 
 
-def spread(mask: Node | None, rank: int, groups: int, heads: int, shared: bool) -> Node | None:
-    """A mask over query heads, laid out as groups of them where keys are shared."""
-    if mask is None or not shared or mask.rank < 3:
-        return mask
-    split = (groups, heads // groups) if mask.shape[-3] == heads else (1, 1)
-    return reshape(mask, (*mask.shape[:-3], *split, *mask.shape[-2:]))
-
-
 def hidden(scores: Node, causal: bool, mask: Node | None) -> Node:
     """Scores with −inf for what a query may not see."""
     never = float("-inf")
@@ -204,14 +225,4 @@ def hidden(scores: Node, causal: bool, mask: Node | None) -> Node:
         columns = reshape(scores.arena.node("iota", (), size=s, dtype=int64), (1, s))
         seen = elementwise("le", columns, rows if s == t else rows + (s - t))
         scores = where(seen, scores, never)
-    if mask is None:
-        return scores
-    return where(mask, scores, never) if mask.dtype is bool_ else scores + cast(mask, scores.dtype)
-
-
-def shares(scores: Node) -> Node:
-    """softmax along the last axis; 0 where every score is −inf."""
-    last = scores.rank - 1
-    e = elementwise("exp", scores - top(scores, (last,)))
-    total = unsqueeze(reduce("add", e, (last,)), last)
-    return e / where(elementwise("eq", total, 0.0), 1.0, total)
+    return scores if mask is None else scores + mask

@@ -78,3 +78,18 @@ def test_parameters_have_pytorchs_names():
     ]
     with pytest.raises(ArgumentError, match="embed_dim must be divisible by num_heads"):
         nn.MultiheadAttention(8, 3)
+
+
+def test_a_mask_does_not_make_scores_a_tensor():
+    q, k, v = (gn.randn(2, 4, 40, 16, requires_grad=True) for _ in range(3))
+    seen = gn.rand(2, 1, 1, 40) > 0.3
+
+    @gn.compile
+    def step(q, k, v, seen):
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+        return gn.autograd.grad((y * y).sum(), (q, k, v))
+
+    step(q, k, v, seen)
+
+    sizes = [x.size for kernel in step.kernels() for x in kernel.buffers]
+    assert max(sizes) == q.numel()

@@ -359,6 +359,9 @@ add("attention", *QKV, causal=True, scale=0.3)
 add("attention_forward", *QKV, causal=True, scale=0.3, _results=(0,))
 add("attention", *QKV, mask=np.array([[True, False, True, True, False]]))
 add("attention", *QKV, mask=normal(4, 5))
+add("attention", *HEADS, mask=normal(2, 1, 1, 5))
+add("attention", *HEADS, mask=np.array([[True, False, True, True, False]] * 3), causal=True)
+add("attention_forward", *HEADS, normal(2, 4, 3, 5), causal=False, scale=0.4)
 add("attention", normal(2, 4, 3, 6), normal(2, 2, 5, 6), normal(2, 2, 5, 6), causal=True)
 
 # losses

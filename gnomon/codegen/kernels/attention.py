@@ -2,7 +2,8 @@
 
 For each block of queries, and blocks of keys ascending: the running maximum and sum of each query
 are brought up to date, what was gathered so far is scaled down, and the block's values are added
-in one chain over its keys. A query that sees no key gives 0. What a block is: attention_parts.py.
+in one chain over its keys. A query that sees no key gives 0, and a zero is stored as +0.0. What a
+block is: attention_parts.py.
 """
 
 from __future__ import annotations
@@ -63,6 +64,10 @@ class Forward:
         for label in ("top", "sum"):
             parts.reserve(label, BLOCK_QUERIES)
         parts.reserve("results", self.query_panels * self.result)
+        if spec.mask is not None:
+            rows, steps = (spec.queries, spec.mask.row), (spec.keys, spec.mask.column)
+            parts.packer("pack_mask", tile.columns, rows, steps)
+            parts.reserve("mask", tile.columns * BLOCK_KEYS)
         parts.multiplier()
         parts.filler()
         parts.turner()
@@ -73,12 +78,12 @@ class Forward:
         return parts.bytes
 
     def write_softmax(self) -> None:
-        """softmax(scores, keys, limit, top, sum, results): one panel of queries meets a block.
+        """softmax(scores, mask, top, sum, results, keys, limit): a panel of queries meets a block.
 
         `limit` is the last key that the first query sees, counted from the block's first.
         """
         parts = self.parts
-        pointers = [("ptr", label) for label in ("scores", "top", "sum", "results")]
+        pointers = [("ptr", label) for label in ("scores", "mask", "top", "sum", "results")]
         e = parts.start("softmax", *pointers, ("i64", "keys"), ("i64", "limit"))
         parts.each_group(e, lambda lane: self.softmax_group(e, lane))
         e.ret()
@@ -89,7 +94,7 @@ class Forward:
         kind, scale, never = vector(self.spec.scalar), a.const(self.spec.scale), a.const(-inf)
         limit = parts.spread(e, e.add("%limit", lane))
         limit = e.value(f"add {vector('i32')} {limit}, {parts.lane_numbers()}")
-        scores = parts.skip(e, "%scores", (lane, 1))
+        scores, mask = (parts.skip(e, base, (lane, 1)) for base in ("%scores", "%mask"))
 
         def hide(key: str, score: str, instead: str) -> str:
             if not self.spec.causal:
@@ -97,19 +102,26 @@ class Forward:
             seen = e.value(f"icmp sle {vector('i32')} {parts.spread(e, key)}, {limit}")
             return a.select(seen, score, instead)
 
+        masked = self.spec.mask is not None
+
         def larger(key: str, top: str) -> list[str]:
-            return [a.maximum(top, hide(key, parts.value_at(e, scores, (key, columns)), never))]
+            score = parts.value_at(e, scores, (key, columns))
+            if masked:
+                score = a.fma(score, scale, parts.value_at(e, mask, (key, columns)))
+                parts.put(e, score, scores, (key, columns))
+            return [a.maximum(top, hide(key, score, never))]
 
         (highest,) = e.loop(0, "%keys", 1, larger, [(kind, never)])
         old = parts.value_at(e, "%top", (lane, 1))
-        top = a.maximum(old, a.mul(highest, scale))
+        top = a.maximum(old, highest if masked else a.mul(highest, scale))
         # with nothing seen yet, any finite number will do
         base = a.select(a.equal(top, never), a.const(0.0), top)
         shrink = FUNCTIONS["exp"](a, a.sub(old, base))
 
         def weigh(key: str, total: str) -> list[str]:
             score = parts.value_at(e, scores, (key, columns))
-            weight = FUNCTIONS["exp"](a, a.fma(score, scale, a.neg(base)))
+            less = a.sub(score, base) if masked else a.fma(score, scale, a.neg(base))
+            weight = FUNCTIONS["exp"](a, less)
             weight = hide(key, weight, a.const(0.0))
             parts.put(e, weight, scores, (key, columns))
             return [a.add(total, weight)]
@@ -139,7 +151,8 @@ class Forward:
             a = parts.algebra(e)
             total = parts.value_at(e, "%sum", (lane, 1))
             divisor = a.select(a.equal(total, a.const(0.0)), a.const(1.0), total)
-            self.rescale(e, lane, lambda value: a.div(value, divisor))
+            zero = a.const(0.0)
+            self.rescale(e, lane, lambda value: a.add(a.div(value, divisor), zero))
             top = parts.value_at(e, "%top", (lane, 1))
             parts.put(e, a.add(top, FUNCTIONS["log"](a, total)), "%top", (lane, 1))
 
@@ -199,7 +212,8 @@ class Forward:
         parts.fill(e, parts.at(e, "results"), self.query_panels * self.result)
         self.begin()
         seen = parts.keys_seen(e, end)
-        e.loop(0, seen, BLOCK_KEYS, lambda key: self.meet(key, seen, start, wide))
+        masks = None if spec.mask is None else parts.head(e, spec.mask, batch, head)
+        e.loop(0, seen, BLOCK_KEYS, lambda key: self.meet(key, seen, (start, wide), masks))
         self.store(batch, head, start, count)
 
     def begin(self) -> None:
@@ -210,28 +224,34 @@ class Forward:
             parts.put(e, a.const(-inf), parts.at(e, "top"), (lane, 1))
             parts.put(e, a.const(0.0), parts.at(e, "sum"), (lane, 1))
 
-    def meet(self, key: str, seen: str, start: str, wide: str) -> None:
+    def meet(self, key: str, seen: str, queries: tuple[str, str], masks: str | None) -> None:
         """All panels of queries meet the block of keys that begins at `key`."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
+        start, wide = queries
         block = e.value(f"udiv i64 {key}, {BLOCK_KEYS}")
-        count = e.least(e.sub(seen, key), BLOCK_KEYS)
-        rows = e.value(f"udiv i64 {e.add(count, self.tile.rows - 1)}, {self.tile.rows}")
+        met = e.least(e.sub(seen, key), BLOCK_KEYS)
         packed = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
         k = parts.skip(e, parts.at(e, "k"), (block, self.key_block))
         v = parts.skip(e, parts.at(e, "v"), (block, self.value_block))
         limit = e.sub(e.add(start, spec.keys - spec.queries), key)
         scores = parts.at(e, "scores")
+        mask = scores if masks is None else parts.at(e, "mask")
 
         def panel(index: str) -> None:
             q = parts.skip(e, parts.at(e, "q"), (index, self.query_panel))
             results = parts.skip(e, parts.at(e, "results"), (index, self.result))
+            first = e.mul(index, columns)
+            count = parts.keys_met(e, limit, first, met)
+            if masks is not None:
+                parts.pack(e, "pack_mask", masks, (e.add(start, first), 1), (key, count), mask)
+            rows = e.value(f"udiv i64 {e.add(count, self.tile.rows - 1)}, {self.tile.rows}")
             parts.multiply(
                 e, (k, rows, self.tile.rows * spec.width), q, spec.width, scores, carried=False
             )
-            states = [parts.skip(e, parts.at(e, s), (index, columns)) for s in ("top", "sum")]
+            states = [parts.skip(e, parts.at(e, s), (first, 1)) for s in ("top", "sum")]
             parts.call(
-                e, "softmax", ("ptr", scores), *(("ptr", state) for state in states),
-                ("ptr", results), ("i64", count), ("i64", e.add(limit, e.mul(index, columns))),
+                e, "softmax", ("ptr", scores), ("ptr", mask), *(("ptr", at) for at in states),
+                ("ptr", results), ("i64", count), ("i64", e.add(limit, first)),
             )  # fmt: skip
             a = (v, self.value_panels, e.mul(packed, self.tile.rows))
             parts.multiply(e, a, scores, count, results, carried=True)

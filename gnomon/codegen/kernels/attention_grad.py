@@ -21,6 +21,7 @@ from gnomon.codegen.kernels.attention_parts import (
     AttentionSpec,
     Operand,
     Parts,
+    most,
     panels,
 )
 from gnomon.codegen.kernels.attention_slopes import (
@@ -50,6 +51,16 @@ def emit_attention_grad(
 ) -> int:
     """Define kernel `name`, which writes dq, dk and dv; gives the bytes of scratch per thread."""
     return Backward(Parts(module, name, spec.forward, machine), spec).write()
+
+
+@dataclass(frozen=True)
+class QueryBlock:
+    """A block of queries: the first, how many, and where their sums and masks lie; SSA names."""
+
+    start: str
+    count: str
+    lse: str
+    masks: str | None
 
 
 class Backward:
@@ -108,6 +119,9 @@ class Backward:
         queries, values = (spec.queries, dout.row), (spec.value_width, dout.column)
         parts.packer("pack_dout", tile.rows, queries, values)
         parts.packer("pack_dout_turned", tile.rows, values, queries)
+        if spec.mask is not None:
+            rows, steps = (spec.keys, spec.mask.column), (spec.queries, spec.mask.row)
+            parts.packer("pack_mask", tile.columns, rows, steps)
 
     def reserve(self) -> None:
         """Ask for scratch memory."""
@@ -123,6 +137,7 @@ class Backward:
             "q_turned": BLOCK_QUERIES * self.wide * tile.rows,
             "dout_turned": BLOCK_QUERIES * self.deep * tile.rows,
             "weights": self.square,
+            "mask": 0 if spec.mask is None else BLOCK_QUERIES * tile.columns,
             "slopes": self.columns * self.square,
             "slopes_turned": BLOCK_QUERIES * BLOCK_KEYS,
             "dq": BLOCK_QUERIES // tile.columns * self.width_panel,
@@ -193,10 +208,10 @@ class Backward:
 
         e.loop(0, spec.keys, BLOCK_KEYS, block)
 
-    def one_block(self, where: tuple[str, str], block: str, level: str) -> None:
+    def one_block(self, where: tuple[str, str], number: str, level: str) -> None:
         """One block of queries against all blocks of keys that it sees."""
         e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
-        start, end = parts.queries_of(e, block)
+        start, end = parts.queries_of(e, number)
         count = e.sub(end, start)
         self.pack_queries(where, start, count)
         wide = e.value(f"udiv i64 {e.add(count, tile.columns - 1)}, {tile.columns}")
@@ -204,16 +219,18 @@ class Backward:
         lse = e.load(e.offset("%buffers", 8 * spec.lse), "ptr", 8)
         flat = e.add(e.mul(where[0], spec.heads), where[1])
         lse = parts.skip(e, lse, (flat, spec.queries), (start, 1))
+        masks = None if spec.mask is None else parts.head(e, spec.mask, *where)
+        block = QueryBlock(start, count, lse, masks)
         seen = parts.keys_seen(e, end)
 
         def meet(key: str) -> None:
             length = e.least(e.sub(seen, key), BLOCK_KEYS)
 
             def panel(column: str) -> None:
-                self.one_panel(e.add(key, column), (start, count), lse, level)
+                self.one_panel(e.add(key, column), block, level)
 
             e.loop(0, length, tile.columns, panel)
-            self.add_to_dq(key, length, wide)
+            self.add_to_dq(key, length, (start, wide))
 
         e.loop(0, seen, BLOCK_KEYS, meet)
         self.store_dq(where, start, count)
@@ -235,36 +252,58 @@ class Backward:
         pointers = (slope, out, parts.at(e, "products"), parts.at(e, "delta"))
         parts.call(e, "delta", *(("ptr", p) for p in pointers), ("i64", count))
 
-    def one_panel(self, key: str, queries: tuple[str, str], lse: str, level: str) -> None:
+    def one_panel(self, key: str, block: QueryBlock, level: str) -> None:
         """A panel of keys: P and dS, and what they add to dV and dK."""
         e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
-        start, count = queries
         number = e.value(f"udiv i64 {key}, {tile.columns}")
         inside = e.value(f"urem i64 {number}, {self.columns}")
-        rows = e.value(f"udiv i64 {e.add(count, tile.rows - 1)}, {tile.rows}")
+        limit = e.sub(e.add(block.start, spec.keys - spec.queries), key)
+        first = self.first_query(limit)
+        left = e.sub(block.count, first)
         weights = parts.at(e, "weights")
         slopes = parts.skip(e, parts.at(e, "slopes"), (inside, self.square))
-        for left, right, width, into in (
-            ("q", "k", spec.width, weights),
-            ("dout", "v", spec.value_width, slopes),
-        ):
-            a = (parts.at(e, left), rows, tile.rows * width)
-            b = parts.skip(e, parts.at(e, right), (key, width))
-            parts.multiply(e, a, b, width, into, carried=False)
-        limit = e.sub(e.add(start, spec.keys - spec.queries), key)
-        pointers = (weights, slopes, lse, parts.at(e, "delta"))
-        parts.call(e, "weigh", *(("ptr", p) for p in pointers), ("i64", count), ("i64", limit))
+        self.scores(key, first, block.count, (weights, slopes))
+        mask = weights if block.masks is None else parts.at(e, "mask")
+        if block.masks is not None:
+            steps = (e.add(block.start, first), left)
+            parts.pack(e, "pack_mask", block.masks, (key, 1), steps, mask)
+        weights, slopes = (parts.skip(e, x, (first, tile.columns)) for x in (weights, slopes))
+        sums = [parts.skip(e, x, (first, 1)) for x in (block.lse, parts.at(e, "delta"))]
+        pointers = [("ptr", p) for p in (weights, slopes, mask, *sums)]
+        parts.call(e, "weigh", *pointers, ("i64", left), ("i64", e.add(limit, first)))
         dv = parts.skip(e, level, (self.key_panels, self.width_panel), (number, self.value_panel))
         dk = parts.skip(e, level, (number, self.width_panel))
-        length = e.mul(count, tile.rows)
-        a = (parts.at(e, "dout_turned"), self.deep, length)
-        parts.multiply(e, a, weights, count, dv, carried=True)
-        a = (parts.at(e, "q_turned"), self.wide, length)
-        parts.multiply(e, a, slopes, count, dk, carried=True)
+        length = e.mul(block.count, tile.rows)
+        for turned, count, right, into in (
+            ("dout_turned", self.deep, weights, dv),
+            ("q_turned", self.wide, slopes, dk),
+        ):
+            a = (parts.skip(e, parts.at(e, turned), (first, tile.rows)), count, length)
+            parts.multiply(e, a, right, left, into, carried=True)
 
-    def add_to_dq(self, key: str, length: str, wide: str) -> None:
+    def first_query(self, limit: str) -> str:
+        """The first query that meets a panel of keys, of which the block's first sees `limit`."""
+        if not self.spec.causal:
+            return "0"
+        return most(self.e, self.parts.together(self.e, self.e.sub("0", limit)), 0)
+
+    def scores(self, key: str, first: str, count: str, into: tuple[str, str]) -> None:
+        """Scores and dP of a panel of keys, for the queries from `first` on and a few before."""
+        e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
+        skipped = e.value(f"udiv i64 {first}, {tile.rows}")
+        rows = e.value(f"udiv i64 {e.add(count, tile.rows - 1)}, {tile.rows}")
+        sides = (("q", "k", spec.width), ("dout", "v", spec.value_width))
+        for (left, right, width), target in zip(sides, into, strict=True):
+            a = parts.skip(e, parts.at(e, left), (skipped, tile.rows * width))
+            b = parts.skip(e, parts.at(e, right), (key, width))
+            target = parts.skip(e, target, (skipped, tile.rows * tile.columns))
+            panels = (a, e.sub(rows, skipped), tile.rows * width)
+            parts.multiply(e, panels, b, width, target, carried=False)
+
+    def add_to_dq(self, key: str, length: str, queries: tuple[str, str]) -> None:
         """What a block of keys adds to dQ: turn dS, then multiply with k."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
+        limit = e.sub(e.add(queries[0], spec.keys - spec.queries), key)
         packed = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
         k = parts.skip(e, parts.at(e, "k_turned"), (key, self.wide * self.tile.rows))
 
@@ -279,12 +318,13 @@ class Backward:
                 target = parts.skip(e, turned, (column, columns))
                 parts.turn(e, (source, columns), (target, columns), columns, columns)
 
-            e.loop(0, length, columns, turn)
+            met = parts.keys_met(e, limit, e.mul(index, columns), length)
+            e.loop(0, met, columns, turn)
             a = (k, self.wide, e.mul(packed, self.tile.rows))
             into = parts.skip(e, parts.at(e, "dq"), (index, self.width_panel))
-            parts.multiply(e, a, turned, length, into, carried=True)
+            parts.multiply(e, a, turned, met, into, carried=True)
 
-        e.loop(0, wide, 1, panel)
+        e.loop(0, queries[1], 1, panel)
 
     def store_dq(self, where: tuple[str, str], start: str, count: str) -> None:
         """Write a block of dQ."""

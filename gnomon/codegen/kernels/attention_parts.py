@@ -1,9 +1,9 @@
 """What attention's two kernels share: the description, tiles of scores, rows written back.
 
-Scores are computed in squares of BLOCK_QUERIES by BLOCK_KEYS, which are part of the numerics; a
-square that the causal mask hides altogether is skipped. Vectors hold neighbouring rows of one
-operand, so softmax needs no sum across lanes. The forward kernel is attention.py, its gradient
-attention_grad.py.
+Scores are computed in squares of BLOCK_QUERIES by BLOCK_KEYS, which are part of the numerics; what
+the causal mask hides from all of SEEN_TOGETHER queries is not computed. Vectors hold neighbouring
+rows of one operand, so softmax needs no sum across lanes. The forward kernel is attention.py, its
+gradient attention_grad.py.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ BLOCK_QUERIES = 64
 """Rows of a square; they are counted from the start of their leaf."""
 BLOCK_KEYS = 128
 """Columns of a square."""
+SEEN_TOGETHER = 32
+"""Queries of a square, from its first, that meet the same keys: all that the last one sees."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class AttentionSpec:
     value_width. `lse` is the slot of log(sum(exp(scores))), (batch, heads, queries), contiguous.
     `leaves` are those of a group's heads and of the queries, as gradients of k and v add them.
     With `causal` the last query sees every key and each earlier one sees one key fewer.
+    A `mask` (batch, head, query, key) is added to the scores.
     """
 
     scalar: str
@@ -65,6 +68,7 @@ class AttentionSpec:
     v: Operand
     out: Operand
     lse: int
+    mask: Operand | None = None
 
     @property
     def group(self) -> int:
@@ -98,11 +102,11 @@ class AttentionSpec:
 
 
 def choose_tile(machine: Machine, scalar: str) -> Tile:
-    """The tile that is quickest per value among those whose width divides a block."""
+    """The tile that is quickest per value among those whose width divides SEEN_TOGETHER."""
     lanes = machine.lanes(scalar)
     tiles = [
         Tile(scalar, lanes, high, columns)
-        for columns in (16, 32, 64)
+        for columns in (16, 32)
         for high in range(1, 13)
         if fits(machine, high, columns // lanes)
     ]
@@ -312,6 +316,17 @@ class Parts:
             return str(self.spec.keys)
         seen = e.least(e.add(end, self.spec.keys - self.spec.queries), self.spec.keys)
         return most(e, seen, 0)
+
+    def together(self, e: Emitter, query: str) -> str:
+        """The first query that meets the same keys as this one, in a square."""
+        return e.value(f"and i64 {query}, {-SEEN_TOGETHER}")
+
+    def keys_met(self, e: Emitter, limit: str, query: str, keys: str) -> str:
+        """How many of a square's keys a query is multiplied with, by what the first query sees."""
+        if not self.spec.causal:
+            return keys
+        last = e.add(self.together(e, query), SEEN_TOGETHER)
+        return most(e, e.least(e.add(limit, last), keys), 0)
 
     def algebra(self, e: Emitter) -> LlvmAlgebra:
         """Vector math on 16 lanes."""

@@ -5,6 +5,8 @@ Which squares and which sums: attention_grad.py.
 
 from __future__ import annotations
 
+from math import inf
+
 from gnomon.codegen.emitter import LANES, Emitter, splat, vector
 from gnomon.codegen.kernels.attention_parts import Operand, Parts
 from gnomon.codegen.math import FUNCTIONS
@@ -61,15 +63,15 @@ def lanes_added(parts: Parts, e: Emitter, rounds: int) -> str:
 
 
 def write_weights(parts: Parts) -> None:
-    """weigh(scores, slopes, lse, delta, count, limit): scores become P, dP becomes dS.
+    """weigh(scores, slopes, mask, lse, delta, count, limit): scores become P, dP becomes dS.
 
     Rows are queries; `limit` is the last key that the first of them sees, from the panel's own.
     """
     columns = parts.tile.columns
-    pointers = [("ptr", label) for label in ("scores", "slopes", "lse", "delta")]
+    pointers = [("ptr", label) for label in ("scores", "slopes", "mask", "lse", "delta")]
     e = parts.start("weigh", *pointers, ("i64", "count"), ("i64", "limit"))
     a = parts.algebra(e)
-    scale, zero = a.const(parts.spec.scale), a.const(0.0)
+    scale, zero, never = a.const(parts.spec.scale), a.const(0.0), a.const(-inf)
 
     def spread(base: str, row: str) -> str:
         one = e.load(parts.skip(e, base, (row, 1)), parts.spec.scalar, parts.item)
@@ -82,7 +84,12 @@ def write_weights(parts: Parts) -> None:
         def group(lane: str) -> None:
             place = (row, columns), (lane, 1)
             score = parts.value_at(e, "%scores", *place)
-            weight = FUNCTIONS["exp"](a, a.fma(score, scale, less))
+            if parts.spec.mask is None:
+                weight = FUNCTIONS["exp"](a, a.fma(score, scale, less))
+            else:
+                score = a.fma(score, scale, parts.value_at(e, "%mask", *place))
+                weight = FUNCTIONS["exp"](a, a.add(score, less))
+                weight = a.select(a.equal(score, never), zero, weight)
             slope = a.sub(parts.value_at(e, "%slopes", *place), delta)
             slope = a.mul(a.mul(weight, slope), scale)
             if parts.spec.causal:

@@ -53,7 +53,9 @@ def scores_of(q: np.ndarray, k: np.ndarray) -> np.ndarray:
     return chain(q, k.T, fresh(len(q), len(k), like=q))
 
 
-def forward(spec: AttentionSpec, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> tuple:
+def forward(
+    spec: AttentionSpec, q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None = None
+) -> tuple:
     """out and lse of one head."""
     a = ExactAlgebra(spec.scalar)
     out, lse = np.empty((spec.queries, spec.value_width), q.dtype), np.empty(spec.queries, q.dtype)
@@ -62,19 +64,24 @@ def forward(spec: AttentionSpec, q: np.ndarray, k: np.ndarray, v: np.ndarray) ->
         gathered = fresh(end - start, spec.value_width, like=q)
         for keys, seen in squares(spec, start, end):
             scores = scores_of(q[start:end], k[keys])
+            if mask is not None:
+                scores = a.fma(scores, a.const(spec.scale), mask[start:end, keys])
             highest = np.where(seen, scores, -np.inf).max(1).astype(q.dtype)
-            old, top = top, np.maximum(top, highest * a.const(spec.scale))
+            old, top = top, np.maximum(top, highest * a.const(spec.scale if mask is None else 1))
             base = np.where(top == -np.inf, 0, top).astype(q.dtype)
             with np.errstate(invalid="ignore"):
                 shrink = FUNCTIONS["exp"](a, old - base)
-            inside = a.fma(scores, a.const(spec.scale), -base[:, None])
+            inside = scores - base[:, None]
+            if mask is None:
+                inside = a.fma(scores, a.const(spec.scale), -base[:, None])
             weights = np.where(seen, FUNCTIONS["exp"](a, inside), 0).astype(q.dtype)
             total = total * shrink
             for column in weights.T:
                 total = total + column
             gathered = chain(weights, v[keys], gathered * shrink[:, None])
         total = np.broadcast_to(total, end - start)
-        out[start:end] = gathered / np.where(total == 0, 1, total)[:, None].astype(q.dtype)
+        divisor = np.where(total == 0, 1, total)[:, None].astype(q.dtype)
+        out[start:end] = gathered / divisor + a.const(0.0)
         lse[start:end] = top + FUNCTIONS["log"](a, total)
     return out, lse
 
@@ -92,12 +99,26 @@ def row_sums(x: np.ndarray) -> np.ndarray:
     return total[:, 0]
 
 
-def backward(spec: AttentionSpec, qs, k, v, outs, lses, douts) -> tuple:
+def weights_of(
+    spec: AttentionSpec, scores: np.ndarray, lse: np.ndarray, mask: np.ndarray | None
+) -> np.ndarray:
+    """The share of each key in each query."""
+    a = ExactAlgebra(spec.scalar)
+    if mask is None:
+        return FUNCTIONS["exp"](a, a.fma(scores, a.const(spec.scale), -lse))
+    scores = a.fma(scores, a.const(spec.scale), mask)
+    with np.errstate(invalid="ignore"):
+        weights = FUNCTIONS["exp"](a, scores - lse)
+    return np.where(scores == -np.inf, a.const(0.0), weights)
+
+
+def backward(spec: AttentionSpec, qs, k, v, outs, lses, douts, masks=None) -> tuple:
     """dq of each head of a group, dk and dv of their head of keys; inputs are lists over heads."""
     a, stack = ExactAlgebra(spec.scalar), []
     dqs = [np.empty_like(q) for q in qs]
     counts = iter(combine_counts([(spec.group, spec.leaves[0]), (spec.queries, spec.leaves[1])]))
-    for q, out, lse, dout, dq in zip(qs, outs, lses, douts, dqs, strict=True):
+    masks = masks or [None] * len(qs)
+    for q, out, lse, dout, dq, mask in zip(qs, outs, lses, douts, dqs, masks, strict=True):
         for leaf in blocks(spec):
             dk, dv = fresh(*k.shape, like=q), fresh(*v.shape, like=q)
             for start, end in leaf:
@@ -105,10 +126,12 @@ def backward(spec: AttentionSpec, qs, k, v, outs, lses, douts) -> tuple:
                 delta = row_sums(dout[rows] * out[rows])
                 slopes_q = fresh(end - start, spec.width, like=q)
                 for keys, seen in squares(spec, start, end):
-                    inside = a.fma(
-                        scores_of(q[rows], k[keys]), a.const(spec.scale), -lse[rows, None]
+                    weights = weights_of(
+                        spec,
+                        scores_of(q[rows], k[keys]),
+                        lse[rows, None],
+                        None if mask is None else mask[rows, keys],
                     )
-                    weights = FUNCTIONS["exp"](a, inside)
                     slopes = scores_of(dout[rows], v[keys]) - delta[:, None]
                     slopes = weights * slopes * a.const(spec.scale)
                     weights, slopes = (np.where(seen, x, a.const(0.0)) for x in (weights, slopes))

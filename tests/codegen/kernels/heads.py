@@ -52,11 +52,24 @@ def spec_of(
     )  # fmt: skip
 
 
+def masked(
+    spec: AttentionSpec, x: dict[str, np.ndarray], rng: np.random.Generator, shape: tuple[int, ...]
+) -> tuple[AttentionSpec, dict[str, np.ndarray]]:
+    """The same with a mask of a shape that broadcasts: numbers, and a third hidden."""
+    kind = x["q"].dtype
+    mask = np.where(rng.random(shape) < 0.33, -np.inf, rng.standard_normal(shape)).astype(kind)
+    strides = (
+        0 if n == 1 else s // kind.itemsize for n, s in zip(shape, mask.strides, strict=True)
+    )
+    return replace(spec, mask=Operand(5, *strides)), x | {"mask": mask}
+
+
 def grad_spec(spec: AttentionSpec) -> AttentionGradSpec:
     """Slots are dq, dk, dv, then q, k, v, out, lse, dout; gradients lie like their tensors."""
     operands = {"q": 3, "k": 4, "v": 5, "out": 6}
     moved = {name: replace(getattr(spec, name), slot=slot) for name, slot in operands.items()}
-    forward = replace(spec, **moved, lse=7)
+    mask = None if spec.mask is None else replace(spec.mask, slot=9)
+    forward = replace(spec, **moved, lse=7, mask=mask)
     grads = [replace(getattr(spec, name), slot=slot) for slot, name in enumerate(("q", "k", "v"))]
     return AttentionGradSpec(forward, replace(spec.out, slot=8), *grads)
 
@@ -75,7 +88,8 @@ def run_forward(
     module = Module()
     scratch = emit_attention(module, "attention", spec, machine)
     out, lse = np.full_like(x["dout"], np.nan), np.full_like(x["dout"][..., 0], np.nan)
-    Kernel(module.text(), "attention", scratch)([out, lse, x["q"], x["k"], x["v"]], threads)
+    inputs = [x[name] for name in ("q", "k", "v", "mask") if name in x]
+    Kernel(module.text(), "attention", scratch)([out, lse, *inputs], threads)
     return out, lse
 
 
@@ -87,6 +101,6 @@ def run_backward(
     machine, threads = how.get("machine", AVX2), how.get("threads", 1)
     scratch = emit_attention_grad(module, "grad", grad_spec(spec), machine)
     grads = [np.full_like(x[name], np.nan) for name in ("q", "k", "v")]
-    inputs = (x["q"], x["k"], x["v"], *made, x["dout"])
+    inputs = (x["q"], x["k"], x["v"], *made, x["dout"], *([x["mask"]] if "mask" in x else []))
     Kernel(module.text(), "grad", scratch)([*grads, *inputs], threads)
     return grads

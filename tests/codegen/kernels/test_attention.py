@@ -10,7 +10,7 @@ import pytest
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.attention_oracle import forward
 from tests.codegen.kernels.exact import same_bits
-from tests.codegen.kernels.heads import Sizes, arrays, run_forward, spec_of
+from tests.codegen.kernels.heads import Sizes, arrays, masked, run_forward, spec_of
 
 CASES = [
     (Sizes(1, 1, 1, 5, 5, 4, 4), False),
@@ -97,6 +97,31 @@ def test_operands_may_lie_as_a_projection_left_them(rng):
     out = run_forward(replace(spec, **views), spread)[0]
 
     assert same_bits(out.transpose(0, 2, 1, 3).copy(), run_forward(spec, x)[0])
+
+
+MASKS = [
+    (Sizes(2, 4, 2, 70, 150, 16, 20), (2, 1, 1, 150), False),
+    (Sizes(1, 2, 1, 90, 90, 16, 16), (90, 90), True),
+    (Sizes(1, 2, 2, 40, 33, 8, 8), (1, 2, 40, 33), False),
+    (Sizes(1, 2, 2, 40, 33, 8, 8), (1, 2, 40, 1), False),
+]
+
+
+@pytest.mark.parametrize(("sizes", "shape", "causal"), MASKS, ids=str)
+@pytest.mark.parametrize("machine", [AVX2, AVX512], ids=lambda machine: machine.name)
+def test_a_mask_is_added_to_the_scores(rng, sizes, shape, causal, machine):
+    shape = (1,) * (4 - len(shape)) + shape
+    spec, x = masked(spec_of(sizes, causal), arrays(rng, sizes), rng, shape)
+
+    out, lse = run_forward(spec, x, machine)
+
+    every = np.broadcast_to(x["mask"], (sizes.b, sizes.h, sizes.t, sizes.s))
+    for b, h in np.ndindex(sizes.b, sizes.h):
+        key = h // spec.group
+        expected = forward(spec, x["q"][b, h], x["k"][b, key], x["v"][b, key], every[b, h])
+        assert same_bits(out[b, h], expected[0])
+        assert same_bits(lse[b, h], expected[1])
+    assert np.isfinite(out).all()
 
 
 def test_a_query_that_sees_nothing_gives_zero(rng):

@@ -8,7 +8,14 @@ import pytest
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.attention_oracle import backward
 from tests.codegen.kernels.exact import same_bits
-from tests.codegen.kernels.heads import Sizes, arrays, run_backward, run_forward, spec_of
+from tests.codegen.kernels.heads import (
+    Sizes,
+    arrays,
+    masked,
+    run_backward,
+    run_forward,
+    spec_of,
+)
 
 CASES = [
     (Sizes(1, 1, 1, 5, 5, 4, 4), False, (1, 1)),
@@ -59,6 +66,31 @@ def test_every_machine_gives_the_bits_of_the_promised_order(rng, sizes, causal, 
 
     batch, key, heads = sizes.b - 1, sizes.g - 1, slice(sizes.h - spec.group, sizes.h)
     mine = [list(value[batch, heads]) for value in (x["q"], out, lse, x["dout"])]
+    expected = backward(spec, mine[0], x["k"][batch, key], x["v"][batch, key], *mine[1:])
+    assert same_bits(dq[batch, heads].copy(), np.array(expected[0]))
+    assert same_bits(dk[batch, key], expected[1])
+    assert same_bits(dv[batch, key], expected[2])
+
+
+MASKS = [
+    (Sizes(2, 4, 2, 70, 150, 16, 20), (2, 1, 1, 150), False),
+    (Sizes(1, 2, 1, 90, 90, 16, 16), (1, 1, 90, 90), True),
+    (Sizes(1, 2, 2, 40, 33, 8, 8), (1, 2, 40, 33), False),
+]
+
+
+@pytest.mark.parametrize(("sizes", "shape", "causal"), MASKS, ids=str)
+@pytest.mark.parametrize("machine", [AVX2, AVX512], ids=lambda machine: machine.name)
+def test_a_mask_is_added_to_the_scores(rng, sizes, shape, causal, machine):
+    spec, x = masked(spec_of(sizes, causal), arrays(rng, sizes), rng, shape)
+    x["mask"][..., 3:4, :] = -np.inf  # a query that sees nothing, where masks differ by query
+    out, lse = run_forward(spec, x)
+
+    dq, dk, dv = run_backward(spec, x, (out, lse), machine=machine)
+
+    every = np.broadcast_to(x["mask"], (sizes.b, sizes.h, sizes.t, sizes.s))
+    batch, key, heads = sizes.b - 1, sizes.g - 1, slice(sizes.h - spec.group, sizes.h)
+    mine = [list(value[batch, heads]) for value in (x["q"], out, lse, x["dout"], every)]
     expected = backward(spec, mine[0], x["k"][batch, key], x["v"][batch, key], *mine[1:])
     assert same_bits(dq[batch, heads].copy(), np.array(expected[0]))
     assert same_bits(dk[batch, key], expected[1])
