@@ -45,10 +45,11 @@ class Piece:
     axis: int
     start: int
     shape: Shape
+    whole: bool = False
 
     def element(self, x: Node, place: Node) -> Node:
         """The place in x of an element of the piece."""
-        if not self.start and x.size <= prod(self.shape):
+        if self.whole:
             return place
         index = list(unflatten(place, self.shape))
         index[self.axis] = plus(index[self.axis], self.start)
@@ -73,7 +74,7 @@ class Nest:
         self.lanes = any(is_lane_fold(x) for x in cluster.members)
         full = (x for x, per_row in cluster.members.items() if not per_row or is_lane_fold(x))
         self.shape = max(map(domain_of, full), key=len) or (1,)
-        whole = self._best(Piece(0, 0, self.shape))
+        whole = self._best(Piece(0, 0, self.shape, whole=True))
         self.parts = [self._best(piece) for piece in self._pieces(whole.kernel)] or [whole]
 
     def _pieces(self, whole: LoopKernel) -> list[Piece]:
