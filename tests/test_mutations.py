@@ -13,6 +13,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from gnomon import batches, placing
 from gnomon.codegen import block, folds, loops
 from gnomon.codegen.emitter import splat, vector
 from gnomon.codegen.kernels import blocking, scan, scatter, sort
@@ -25,12 +26,12 @@ from gnomon.ops import canonical
 from gnomon.ops.scalars import SCALARS
 from gnomon.passes import legalize
 from gnomon.runtime.program import Call
-from gnomon.schedule import lower, nest, partition
+from gnomon.schedule import lower, nest
 from gnomon.schedule.lower import LOWERED, Lowering
 from gnomon.schedule.memory import MemoryPlan
 from tests.codegen.test_scalar import CASES as FUNCTIONS
 from tests.codegen.test_scalar import test_every_function_has_the_bits_of_the_oracle as check_scalar
-from tests.compiled import PIPELINE, program
+from tests.compiled import program
 from tests.graphs import check_gradient
 from tests.passes.on_ranks import across, by_strategy, run_local
 from tests.passes.test_strategies import NODES, built, strategies, values
@@ -238,10 +239,10 @@ VIEWS: dict[str, Plant] = {
         lower, "clip", lambda arena, x, node, index: index if x.shape else ()
     ),
     "kernels run in reverse": lambda p: p.setattr(
-        partition.Partition, "ordered", lambda self: self.clusters[::-1]
+        batches, "arranged", lambda works, sizes: range(len(works))[::-1]
     ),
     "memory of living values is used again": lambda p: p.setattr(
-        PIPELINE, "plan_memory", lambda lives: MemoryPlan((0,) * len(lives), 1 << 20, 0)
+        placing, "plan_memory", lambda lives: MemoryPlan((0,) * len(lives), 1 << 20, 0)
     ),
 }
 
@@ -494,7 +495,7 @@ def touched(call: Call, kernel) -> list[tuple]:
 
 @pytest.mark.parametrize("keep", ["none", "all but the last"])
 def test_a_missing_barrier_is_noticed(keep: str, monkeypatch: pytest.MonkeyPatch):
-    right = PIPELINE.barriers
+    right = placing.barriers
     assert not noticed(waits_are_right)
 
     def fewer(touches) -> list[bool]:
@@ -502,7 +503,7 @@ def test_a_missing_barrier_is_noticed(keep: str, monkeypatch: pytest.MonkeyPatch
         last = len(found) - 1 - found[::-1].index(True)
         return [wait and keep != "none" and k != last for k, wait in enumerate(found)]
 
-    monkeypatch.setattr(PIPELINE, "barriers", fewer)
+    monkeypatch.setattr(placing, "barriers", fewer)
 
     assert noticed(waits_are_right)
 
