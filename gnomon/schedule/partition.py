@@ -132,17 +132,22 @@ class Partition:
         return False
 
     def _candidates(self, node: Node) -> list[Cluster]:
-        """Clusters worth joining, the latest first; chains of one shape also join each other."""
+        """Clusters worth joining, the latest first; chains that read one tensor also join."""
         found = {
             self.cluster[r.node]: None for r in reversed(self.reads[node]) if r.node in self.cluster
         }
         if is_chain(node):
-            size = node.inputs[0].shape[node.params["axis"]]
+            size, read = node.inputs[0].shape[node.params["axis"]], self._wide_reads(node)
             for other in reversed(self.clusters):
                 first = next(iter(other.members))
-                if is_chain(first) and first.shape == node.shape and same_axis(first, node, size):
+                alike = is_chain(first) and first.shape == node.shape
+                if alike and same_axis(first, node, size) and read & self._wide_reads(first):
                     found[other] = None
         return [c for c in found if not c.opaque and len(c.members) < MEMBERS]
+
+    def _wide_reads(self, chain: Node) -> set[Node]:
+        """What a chain reads that is larger than its result."""
+        return {r.node for r in self.reads[chain] if r.node.size > chain.size}
 
     def _role(self, node: Node, cluster: Cluster) -> bool | None:
         """Whether a node is per row (True) or per element (False) of a cluster; None if neither."""
