@@ -104,7 +104,7 @@ def atanh(x: Tensor) -> Tensor:
     """The inverse of tanh."""
 def attention(q: Tensor, k: Tensor, v: Tensor, *, causal: _bool = ..., scale: _float | None = ..., mask: Tensor | None = ...) -> Tensor:
     """Mix the rows of v by how well each query matches each key."""
-def attention_forward(q: Tensor, k: Tensor, v: Tensor, *, causal: _bool, scale: _float) -> tuple[Tensor, Tensor]:
+def attention_forward(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = ..., *, causal: _bool, scale: _float) -> tuple[Tensor, Tensor]:
     """Attention, and log(sum(exp(scores))) of each query, which its gradient reads."""
 from gnomon.tensor.autocast import autocast as autocast
 def avg_pool(x: Tensor, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], counted: tuple[tuple[_int, _int], ...], divisor: _int | None = ...) -> Tensor:
@@ -266,6 +266,8 @@ def elu(x: Tensor, alpha: _float = ...) -> Tensor:
     """x, bending to −alpha below 0."""
 def embedding(index: Tensor, weight: Tensor, padding_idx: _int | None = ...) -> Tensor:
     """The rows of a table whose numbers are given; the row padding_idx gets no gradient."""
+def embedding_bag(index: Tensor, weight: Tensor, offsets: Tensor | None = ..., *, mode: str = ..., per_sample_weights: Tensor | None = ..., include_last_offset: _bool = ..., padding_idx: _int | None = ...) -> Tensor:
+    """Rows of a table folded bag by bag: their sum, mean or maximum."""
 from gnomon.tensor.creation import empty as empty
 def empty_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor of zeros with the shape of another."""

@@ -18,8 +18,9 @@ from gnomon.nn.convolution import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
+from gnomon.nn.embedding import Embedding, EmbeddingBag
 from gnomon.nn.functional import LinearCrossEntropyOptions
-from gnomon.nn.linear import Bilinear, Embedding, Identity, Linear
+from gnomon.nn.linear import Bilinear, Identity, Linear
 from gnomon.nn.linear_cross_entropy import LinearCrossEntropyLoss
 from gnomon.nn.module import Module
 from gnomon.nn.normalization import (

@@ -69,7 +69,8 @@ from gnomon.nn.activations import Dropped as Dropped
 class ELU(Module):
     """x, bending to −alpha below 0. As a module."""
     def __init__(self, alpha: Any = ..., inplace: Any = ...) -> None: ...
-from gnomon.nn.linear import Embedding as Embedding
+from gnomon.nn.embedding import Embedding as Embedding
+from gnomon.nn.embedding import EmbeddingBag as EmbeddingBag
 class Flatten(Module):
     """A run of axes as one. As a module."""
     def __init__(self, start_dim: Any = ..., end_dim: Any = ...) -> None: ...

@@ -95,6 +95,33 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     return FUNCTIONS["embedding"](input, weight, padding_idx)
 
 
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says."""
+    if max_norm is not None or scale_grad_by_freq:
+        raise ArgumentError("embedding_bag: max_norm and scale_grad_by_freq are not supported.")
+    return FUNCTIONS["embedding_bag"](
+        input,
+        weight,
+        offsets,
+        mode=mode,
+        per_sample_weights=per_sample_weights,
+        include_last_offset=include_last_offset,
+        padding_idx=padding_idx,
+    )
+
+
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """1 at each position and 0 elsewhere, along a new last axis."""
     count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes

@@ -68,6 +68,8 @@ def elu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """x, bending to −alpha below 0. Stored in this tensor."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = ...) -> Tensor:
     """Rows of a table; the row at padding_idx gets no gradient."""
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., max_norm: _float | None = ..., norm_type: _float = ..., scale_grad_by_freq: _bool = ..., mode: str = ..., sparse: _bool = ..., per_sample_weights: Tensor | None = ..., include_last_offset: _bool = ..., padding_idx: _int | None = ...) -> Tensor:
+    """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says."""
 def feature_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """x with whole channels set to 0 by chance."""
 def fold(x: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:

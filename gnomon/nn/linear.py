@@ -1,15 +1,13 @@
-"""Layers that contract: Linear, Bilinear; and tables that are looked up: Embedding."""
+"""Layers that contract: Linear, Bilinear."""
 
 from __future__ import annotations
 
 from math import sqrt
 from typing import Any
 
-from gnomon.errors import ArgumentError
 from gnomon.nn import init
 from gnomon.nn.module import Module
-from gnomon.nn.parameter import Parameter, empty_parameter
-from gnomon.tensor.autograd import no_grad
+from gnomon.nn.parameter import empty_parameter
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
@@ -104,62 +102,3 @@ class Bilinear(Module):
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """x · weight · y + bias."""
         return FUNCTIONS["bilinear"](input1, input2, self.weight, self.bias)
-
-
-class Embedding(Module):
-    """Rows of a table by position."""
-
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        device: object = None,
-        dtype: object = None,
-    ) -> None:
-        super().__init__()
-        if max_norm is not None or scale_grad_by_freq:
-            raise ArgumentError("Embedding: max_norm and scale_grad_by_freq are not supported.")
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ArgumentError("Embedding: Padding_idx must be within num_embeddings")
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = (
-            empty_parameter(num_embeddings, embedding_dim)
-            if _weight is None
-            else Parameter(_weight)
-        )
-        if _weight is None:
-            self.reset_parameters()
-        if dtype is not None:
-            self.to(dtype)
-
-    def reset_parameters(self) -> None:
-        """Draw the table; the padding's row is 0."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
-
-    @classmethod
-    def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None
-    ) -> Embedding:
-        """An embedding with a table that is given."""
-        made = cls(*embeddings.shape, padding_idx=padding_idx, _weight=embeddings)
-        made.weight.requires_grad_(not freeze)
-        return made
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The rows at the positions."""
-        return FUNCTIONS["embedding"](input, self.weight, self.padding_idx)
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

@@ -10,13 +10,15 @@ import numpy as np
 from gnomon.dtypes import int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.arguments import positions_only
-from gnomon.ops.lookup_primitives import gather
-from gnomon.ops.primitives import reshape
+from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ops.arguments import choice, positions_only
+from gnomon.ops.lookup_primitives import gather, scatter
+from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.reductions import fold
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
-from gnomon.ops.scans import LETTERS
+from gnomon.ops.scans import LETTERS, cumsum
+from gnomon.ops.views import part
 
 
 @op(reference=lambda index, weight, padding_idx=None: weight[index])
@@ -39,6 +41,104 @@ def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node
     padding = elementwise("eq", index, padding_idx % weight.shape[0])
     fixed = rows.arena.node("detach", (rows,))
     return where(reshape(padding, (*index.shape, 1)), fixed, rows)
+
+
+MODES = ("sum", "mean", "max")
+
+
+def np_embedding_bag(index, weight, **settings):
+    """embedding_bag by numpy, for bags of one size."""
+    how = {"sum": np.sum, "mean": np.mean, "max": np.max}[settings.get("mode", "mean")]
+    return how(weight[index], axis=1)
+
+
+@op(reference=np_embedding_bag)
+def embedding_bag(
+    index: Node,
+    weight: Node,
+    offsets: Node | None = None,
+    *,
+    mode: str = "mean",
+    per_sample_weights: Node | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Node:
+    """Rows of a table folded bag by bag: their sum, mean or maximum.
+
+    Shapes: index (...), weight (v, d) -> (?, d)
+
+    Bags are the rows of index, or begin at offsets in an index of one axis. A sum may weigh its
+    rows. The row padding_idx counts for nothing, and bags of nothing give 0.
+    """
+    choice("embedding_bag", "mode", mode, MODES)
+    check_bags(index, offsets, per_sample_weights, mode)
+    rows = embedding(index, weight, padding_idx)
+    if per_sample_weights is not None:
+        lying = reshape(per_sample_weights, (*per_sample_weights.shape, 1))
+        rows = rows * cast(lying, rows.dtype)
+    if padding_idx is None:
+        counted = None
+    else:
+        counted = elementwise("ne", index, padding_idx % weight.shape[0])
+        nothing = float("-inf") if mode == "max" else 0.0
+        rows = where(reshape(counted, (*index.shape, 1)), rows, nothing)
+    if offsets is None:
+        return of_equal_bags(rows, counted, mode)
+    count = offsets.size - include_last_offset
+    return of_bags(rows, counted, bags_of(index.size, offsets, count), count, mode)
+
+
+def check_bags(index: Node, offsets: Node | None, weights: Node | None, mode: str) -> None:
+    """Refuse bags that are no bags."""
+    if index.rank != (2 if offsets is None else 1):
+        wanted = "(bags, size)" if offsets is None else "one axis beside offsets"
+        raise ShapeError(f"embedding_bag: index must be {wanted}: got {index.shape}.")
+    if weights is not None and (mode != "sum" or weights.shape != index.shape):
+        raise ArgumentError(
+            f"embedding_bag: per_sample_weights are for mode 'sum' and shaped like index "
+            f"{index.shape}: got mode {mode!r} and {weights.shape}."
+        )
+    if offsets is not None and mode == "max":
+        raise ArgumentError("embedding_bag: mode 'max' needs bags of one size, without offsets.")
+
+
+def of_equal_bags(rows: Node, counted: Node | None, mode: str) -> Node:
+    """Rows (bags, size, width) folded."""
+    if mode == "max":
+        highest = fold("max", rows, (1,), False)
+        if counted is None:
+            return highest
+        return where(elementwise("eq", highest, float("-inf")), 0.0, highest)
+    total = fold("add", rows, (1,), False)
+    if mode == "sum":
+        return total
+    if counted is None:
+        return total / float(max(rows.shape[1], 1))
+    return shared_out(total, fold("add", cast(counted, int64), (1,), False))
+
+
+def bags_of(size: int, offsets: Node, count: int) -> Node:
+    """The bag of each of so many positions: how many bags have begun."""
+    ones = expand(constant(offsets.arena, 1, int64), offsets.shape)
+    begun = scatter("add", "x,x->y", ones, offsets, size + 1)
+    bags = cumsum(part(begun, 0, 0, size), 0) - 1
+    return elementwise("minimum", bags, max(count - 1, 0))
+
+
+def of_bags(rows: Node, counted: Node | None, bags: Node, count: int, mode: str) -> Node:
+    """Rows (positions, width) added up by their bags."""
+    total = scatter("add", "xz,x->yz", rows, bags, count)
+    if mode == "sum":
+        return total
+    each = expand(constant(bags.arena, 1, int64), bags.shape)
+    each = each if counted is None else cast(counted, int64)
+    return shared_out(total, scatter("add", "x,x->y", each, bags, count))
+
+
+def shared_out(total: Node, count: Node) -> Node:
+    """Sums divided by how many there were, one at least."""
+    some = elementwise("maximum", count, 1)
+    return total / cast(reshape(some, (*count.shape, 1)), total.dtype)
 
 
 @op(reference=lambda index, num_classes: np.eye(num_classes, dtype=np.int64)[index])

@@ -1,13 +1,11 @@
-"""Linear, Bilinear, Embedding beside numpy."""
+"""Linear, Bilinear beside numpy."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.errors import ArgumentError
 
 
 def test_linear_multiplies_by_the_transpose_and_adds():
@@ -38,25 +36,6 @@ def test_bilinear_mixes_two_inputs():
     weight = layer.weight.detach().numpy()
     wanted = np.einsum("bi,oij,bj->bo", x, weight, y) + layer.bias.detach().numpy()
     np.testing.assert_allclose(made, wanted)
-
-
-def test_an_embedding_looks_rows_up_and_its_padding_learns_nothing():
-    table = nn.Embedding(5, 3, padding_idx=-5)
-    ids = gn.tensor([[0, 2], [2, 4]])
-
-    table(ids).sum().backward()
-
-    assert table.padding_idx == 0
-    assert table.weight[0].tolist() == [0.0, 0.0, 0.0]
-    assert table.weight.grad[:, 0].tolist() == [0.0, 0.0, 2.0, 0.0, 1.0]
-    rows = nn.Embedding.from_pretrained(gn.eye(3))
-    assert not rows.weight.requires_grad
-    assert rows(gn.tensor([1])).tolist() == [[0.0, 1.0, 0.0]]
-
-
-def test_a_padding_beyond_the_table_is_refused():
-    with pytest.raises(ArgumentError, match="adding_idx"):
-        nn.Embedding(3, 2, padding_idx=5)
 
 
 def test_identity_gives_what_it_gets():

@@ -304,6 +304,12 @@ add("counts", integers(0, 5, 20), 6)
 add("counts", integers(0, 5, 20), 6, normal(20))
 add("embedding", integers(0, 4, 2, 5), normal(4, 3))
 add("embedding", integers(1, 4, 5), normal(4, 3), 0)
+for mode in ("sum", "mean", "max"):
+    add("embedding_bag", integers(0, 7, 2, 5), distinct(7, 3), mode=mode)
+BEGINNINGS = np.array([0, 2, 2, 5])
+SOME = {"mode": "sum", "per_sample_weights": normal(6), "_reference": False}
+add("embedding_bag", integers(0, 7, 6), normal(7, 3), BEGINNINGS, **SOME)
+add("embedding_bag", integers(0, 3, 6), normal(3, 4), BEGINNINGS, padding_idx=1, _reference=False)
 add("one_hot", integers(0, 5, 2, 3), 5)
 
 # products

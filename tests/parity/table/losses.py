@@ -162,3 +162,11 @@ add(
     normal(3, 4),
     normal(3, 4),
 )
+for settings in ({}, {"label_smoothing": 0.1}, {"reduction": "sum"}, {"ignore_index": 2}):
+    add(
+        f"F.linear_cross_entropy {settings}",
+        loss("linear_cross_entropy", **settings),
+        normal(7, 4),
+        normal(5, 4),
+        LABELS,
+    )

@@ -1,0 +1,63 @@
+"""Embedding and EmbeddingBag beside numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.errors import ArgumentError
+from gnomon.nn import functional as F
+
+
+def test_an_embedding_looks_rows_up_and_its_padding_learns_nothing():
+    table = nn.Embedding(5, 3, padding_idx=-5)
+    ids = gn.tensor([[0, 2], [2, 4]])
+
+    table(ids).sum().backward()
+
+    assert table.padding_idx == 0
+    assert table.weight[0].tolist() == [0.0, 0.0, 0.0]
+    assert table.weight.grad[:, 0].tolist() == [0.0, 0.0, 2.0, 0.0, 1.0]
+    rows = nn.Embedding.from_pretrained(gn.eye(3))
+    assert not rows.weight.requires_grad
+    assert rows(gn.tensor([1])).tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_a_padding_beyond_the_table_is_refused():
+    with pytest.raises(ArgumentError, match="adding_idx"):
+        nn.Embedding(3, 2, padding_idx=5)
+
+
+def test_a_bag_of_nothing_is_zero():
+    bags = nn.EmbeddingBag(5, 3, mode="mean")
+
+    made = bags(gn.tensor([4, 1, 1]), gn.tensor([0, 1, 1]))
+
+    rows = bags.weight.detach().numpy()
+    np.testing.assert_allclose(made.detach().numpy(), [rows[4], [0, 0, 0], rows[1]])
+
+
+def test_weights_of_rows_have_slopes():
+    table, ids = gn.randn(5, 3, requires_grad=True), gn.tensor([[0, 4], [2, 2]])
+    shares = gn.rand(2, 2, requires_grad=True)
+
+    F.embedding_bag(ids, table, mode="sum", per_sample_weights=shares).sum().backward()
+
+    wanted = table.detach().numpy().sum(1)[ids.numpy()]
+    np.testing.assert_allclose(shares.grad.numpy(), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda w: F.embedding_bag(gn.tensor([1]), w), "index must be"),
+        (lambda w: F.embedding_bag(gn.tensor([1]), w, gn.tensor([0]), mode="max"), "one size"),
+        (lambda w: F.embedding_bag(gn.tensor([[1]]), w, max_norm=1.0), "max_norm"),
+        (lambda w: F.embedding_bag(gn.tensor([[1]]), w, per_sample_weights=w), "mode 'sum'"),
+    ],
+)
+def test_bags_that_are_none_are_refused(call, words):
+    with pytest.raises(ArgumentError if "index" not in words else Exception, match=words):
+        call(gn.ones(3, 2))
