@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.provenance import inherit
 from gnomon.listing import Kernel
 from gnomon.ops.control_primitives import graphs_of
 from gnomon.passes.calls import leaves_like, shared
+from gnomon.schedule.partition import operand_bases
 
 __all__ = ["Control", "Frame", "control", "separated"]
 
@@ -56,6 +58,11 @@ class Control:
         return self.nodes[0]
 
     @property
+    def operands(self) -> tuple[Node, ...]:
+        """What is read: below views that show all of it as it lies."""
+        return operand_bases(self.node)
+
+    @property
     def outputs(self) -> int:
         """How many of the buffers are written."""
         return len(self.results)
@@ -63,7 +70,7 @@ class Control:
     @property
     def buffers(self) -> tuple[Node, ...]:
         """What is written and read, results first."""
-        return (*self.results, *self.node.inputs)
+        return (*self.results, *self.operands)
 
     @property
     def left(self) -> list[int]:
@@ -83,8 +90,9 @@ def control(members: Sequence[Node], build: Build) -> Control:
     made = Control(node.op, tuple(members), results, frames)
     if node.op != "cond":
         state = node.inputs[: p["carried"]]
-        made.frames["enter"] = build(copies(state))
-        made.frames["leave"] = build(copies([state[k] for k in made.left]))
+        with inherit(node.sites):
+            given, last = copies(state), copies([state[k] for k in made.left])
+        made.frames.update(enter=build(given), leave=build(last))
     return made
 
 
@@ -102,6 +110,7 @@ def separated(graph: Graph) -> Graph:
     """The graph whose outputs are all different, and none an input: each can have its own place."""
     taken, outputs = set(graph.inputs), []
     for x in graph.outputs:
-        outputs.append(x.arena.unique("barrier", x) if x in taken else x)
+        with inherit(x.sites):
+            outputs.append(x.arena.unique("barrier", x) if x in taken else x)
         taken.add(outputs[-1])
     return Graph(graph.inputs, outputs)

@@ -70,7 +70,7 @@ class Room:
 
     def __init__(self, control: Control) -> None:
         self.layouts = {name: Layout(frame) for name, frame in control.frames.items()}
-        self.carried = control.node.inputs[: control.node.params.get("carried", 0)]
+        self.carried = control.operands[: control.node.params.get("carried", 0)]
         self.offsets, end = [], 0
         for x in self.carried:
             self.offsets.append(end)
@@ -138,7 +138,7 @@ class Table:
 
     def choose(self, part: Control, room: Room, slots: Slots, base: int) -> None:
         """One of two frames."""
-        condition, *operands = part.node.inputs
+        condition, *operands = part.operands
         ends = []
         test = self._later()
         for name, layout in room.layouts.items():
@@ -160,6 +160,7 @@ class Table:
     def repeat(self, part: Control, room: Room, slots: Slots, base: int) -> None:
         """A frame again and again."""
         loop = Loop(self, part, room, base)
+        self.apart = bool(self.steps)
         loop.enter(slots)
         top = len(self.steps)
         out = self._later() if part.name == "scan_over" else None
@@ -191,7 +192,7 @@ class Loop:
     def __init__(self, table: Table, part: Control, room: Room, base: int) -> None:
         self.table, self.part, self.room, self.base = table, part, room, base
         self.inner = base + room.inner
-        p, inputs = part.node.params, part.node.inputs
+        p, inputs = part.node.params, part.operands
         self.length, self.back = p.get("length", 0), p.get("reverse", False)
         count, end = p["carried"], p["carried"] + p.get("sliced", 0)
         self.state, self.slices, self.rest = inputs[:count], inputs[count:end], inputs[end:]

@@ -76,6 +76,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/tensor/capture.py": "tests/test_jit.py",
     "gnomon/tensor/functions.py": EVERY_OP,
     "gnomon/tensor/guards.py": "tests/test_jit.py",
+    "gnomon/tensor/inner.py": "tests/tensor/test_flow.py",
     "gnomon/tensor/state.py": "tests/tensor/test_evaluate.py",
 }
 

@@ -18,6 +18,8 @@ from gnomon.schedule.join import join
 from gnomon.schedule.nested import factors, plain
 
 LEAVES = frozenset({"input", "const", "iota"})
+BY_STRIDES = frozenset({"attention_forward", "attention_backward", "slide_back"})
+"""Regions whose kernels read operands of four axes through their views."""
 FREE_OPS = 12
 """A node is computed again, not stored, when it costs no more scalar functions than this ..."""
 FREE_READS = 1
@@ -241,6 +243,13 @@ def operand_bases(node: Node) -> tuple[Node, ...]:
     """What is stored for the operands of an opaque call: below views that strides can say."""
     if node.op == "contract":
         return tuple(found.node for found in factors(node))
-    if node.op == "region":
+    if node.op == "region" and node.params["name"] in BY_STRIDES:
         return tuple(plain(x).node if x.rank == 4 else x for x in node.inputs)
-    return node.inputs
+    return tuple(map(whole_below, node.inputs)) if node.op in CONTROL else node.inputs
+
+
+def whole_below(x: Node) -> Node:
+    """What is stored for a value: below views that show all of it, in the same order."""
+    while x.op in ("detach", "barrier", "reshape"):
+        (x,) = x.inputs
+    return x

@@ -103,15 +103,19 @@ class Capture:
 
     def draw(self, generator: Any) -> tuple[Tensor, Tensor]:
         """The key words and the number of the next draw of a generator."""
+        words, number = self.origin(generator)
+        drawn = self.draws.get(generator, 0)
+        self.draws[generator] = drawn + 1
+        return words, (number + drawn).to(uint32)
+
+    def origin(self, generator: Any) -> tuple[Tensor, Tensor]:
+        """The key words of a generator, and the number of the first draw here."""
         if generator not in self.keys:
             words, number = self.arena.input((2,), uint32), self.arena.input((), int64)
             self.inputs[words] = lambda _: from_array(generator.words)
             self.inputs[number] = lambda _: from_array(np.asarray(generator.count, np.int64))
             self.keys[generator] = (wrap(words), wrap(number))
-        drawn = self.draws.get(generator, 0)
-        self.draws[generator] = drawn + 1
-        words, number = self.keys[generator]
-        return words, (number + drawn).to(uint32)
+        return self.keys[generator]
 
     # gradients are attributes: reading and writing one is remembered
 

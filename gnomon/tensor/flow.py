@@ -1,8 +1,8 @@
-"""Control flow on tensors: cond, while_loop and scan, in plain runs and inside gn.compile alike.
+"""Control flow on tensors: cond, while_loop and scan.
 
-Outside a capture values are at hand, so Python's own branches and loops are taken. Inside, both
-branches are computed and selected from, and loops are unrolled: gradients pass as through any
-operation. A branch that was not taken gives gradients of 0 wherever its own slope is finite.
+Outside a capture values are at hand: cond and while_loop take Python's own branches and turns.
+Inside gn.compile they are steps of the program: only the branch that is taken runs, and a loop
+stops by itself. scan makes its turn a graph once, in plain runs too, however many slices come.
 """
 
 from __future__ import annotations
@@ -10,19 +10,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gnomon.errors import ArgumentError, ShapeError, TraceError
-from gnomon.ir.provenance import user_site
-from gnomon.ops.registry import OPS
+from gnomon.dtypes import bool_
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ops.control_primitives import call
+from gnomon.tensor.capture import whole
+from gnomon.tensor.creation import tensor
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.guards import flatten, unflatten
-from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, apply
+from gnomon.tensor.guards import Nest, unflatten
+from gnomon.tensor.inner import (
+    Inner,
+    Trace,
+    close,
+    draw_on,
+    drawn_outside,
+    spread,
+    trace,
+)
+from gnomon.tensor.state import Storage, state
+from gnomon.tensor.tensor import Tensor, node_of, wrap
 
 __all__ = ["cond", "scan", "while_loop"]
 
 
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[Any] = ()) -> Any:
-    """true_fn(*operands) where pred holds, else false_fn(*operands).
+    """true_fn(*operands) where pred holds, else false_fn(*operands); only one of them runs.
 
     >>> from gnomon.tensor.creation import tensor
     >>> cond(tensor(True), lambda x: x + 1, lambda x: x - 1, [tensor(5)])
@@ -30,24 +42,69 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[An
     """
     if not isinstance(pred, Tensor) or state.capture is None:
         return (true_fn if bool(pred) else false_fn)(*operands)
+    test = truth(pred, "cond: pred")
+    yes, no = (
+        trace(Inner("cond", False), function, (), lambda _: operands)
+        for function in (true_fn, false_fn)
+    )
+    check_branches(yes, no)
+    storages = list({**yes.written, **no.written})
+    outputs = [[*t.results, *map(t.inner.claim, storages)] for t in (yes, no)]
+    graphs, read = close((yes, no), outputs, lambda _: [])
+    inputs = (node_of(test), *map(node_of, read))
+    made = call("cond", inputs, then=graphs[0], other=graphs[1])
+    tracked = {s: yes.written.get(s, s.tracked) or no.written.get(s, s.tracked) for s in storages}
+    count = len(yes.results)
+    write_back(tracked, made[count:])
+    return unflatten(yes.tree, results(made[:count], read))
+
+
+def truth(pred: Tensor, what: str) -> Tensor:
+    """A truth value of rank 0."""
     if pred.numel() != 1:
-        raise ShapeError(f"cond: pred must have one element: got {tuple(pred.shape)}. Use where.")
-    return selected(pred.reshape(()), true_fn(*operands), false_fn(*operands), "cond")
+        raise ShapeError(f"{what} must have one element: got {tuple(pred.shape)}. Use where.")
+    return pred.reshape(()).to(bool_)
 
 
-def selected(pred: Tensor, yes: Any, no: Any, name: str) -> Any:
-    """One of two nested results, tensor by tensor."""
-    left: list[Tensor] = []
-    right: list[Tensor] = []
-    trees = flatten(yes, left), flatten(no, right)
-    kinds = [[(tuple(t.shape), t.dtype) for t in side] for side in (left, right)]
-    if trees[0] != trees[1] or kinds[0] != kinds[1]:
+def check_branches(yes: Trace, no: Trace) -> None:
+    """Refuse branches between which a program cannot choose."""
+    kinds = [[(t.shape, t.dtype) for t in side.results] for side in (yes, no)]
+    if yes.tree != no.tree or kinds[0] != kinds[1]:
         raise ArgumentError(
-            f"{name}: both results must have the same structure, shapes and dtypes: got "
-            f"{kinds[0]} and {kinds[1]}."
+            "cond: both branches must give the same structure, shapes and dtypes: true_fn gives "
+            f"{told(yes)}, false_fn {told(no)}."
         )
-    pairs = zip(left, right, strict=True)
-    return unflatten(trees[0], [apply(OPS["where"], (pred, a, b)) for a, b in pairs])
+    draws = yes.inner.draws, no.inner.draws
+    if draws[0] != draws[1]:
+        counts = [sum(found.values()) for found in draws]
+        yes.inner.refuse(
+            f"branches draw {counts[0]} and {counts[1]} times from generators, so that what is "
+            "drawn next would depend on the branch. Draw before, and pass what was drawn"
+        )
+    for generator, count in draws[0].items():
+        draw_on(state.capture, generator, count)
+
+
+def told(side: Trace) -> str:
+    """A result's structure as text."""
+    kinds = [f"{x.dtype.name}[{', '.join(map(str, x.shape))}]" for x in side.results]
+    return f"({', '.join(kinds)})"
+
+
+def results(made: Sequence[Node], read: Sequence[Tensor]) -> list[Tensor]:
+    """The results of a call as tensors."""
+    tracked = state.grad and any(t.requires_grad for t in read)
+    return [wrap(x, tracked and x.dtype.is_floating_point) for x in made]
+
+
+def write_back(tracked: dict[Storage, bool], nodes: Sequence[Node]) -> None:
+    """Give storages what branches or turns wrote to them."""
+    for (storage, flag), node in zip(tracked.items(), nodes, strict=True):
+        storage.tracked, storage.released = flag, False
+        storage.set(node)
+
+
+# loops
 
 
 def while_loop(
@@ -59,7 +116,7 @@ def while_loop(
 ) -> tuple:
     """Replace the carried values by body_fn(*carried) while cond_fn(*carried) holds.
 
-    Inside gn.compile the number of turns must have a bound: max_iterations.
+    Gradients inside gn.compile need a bound on the number of turns: max_iterations.
 
     >>> from gnomon.tensor.creation import tensor
     >>> while_loop(lambda n, x: n > 0, lambda n, x: (n - 1, x * 2), (tensor(3), tensor(1)))
@@ -72,16 +129,85 @@ def while_loop(
             carried, turns = tuple(body_fn(*carried)), turns + 1
         return carried
     if max_iterations is None:
-        raise TraceError(
-            "while_loop: inside gn.compile the number of turns must have a bound. Give "
-            f"max_iterations=n.   [{user_site()}]"
+        return repeat(cond_fn, body_fn, lifted(carried))
+    return bounded(cond_fn, body_fn, lifted(carried), max_iterations)
+
+
+def lifted(value: Any) -> Any:
+    """A nested value whose numbers are tensors."""
+    if isinstance(value, (bool, int, float)):
+        return tensor(value)
+    found: list[Tensor] = []
+    tree = spread(value, found)
+    if not isinstance(tree, Nest):
+        return value
+    parts = value.values() if isinstance(value, dict) else value
+    made = [lifted(part) for part in parts]
+    if isinstance(value, dict):
+        return type(value)(zip(value, made, strict=True))
+    return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+
+
+def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
+    """A loop that stops by itself."""
+    values: list[Tensor] = []
+    tree = spread(carried, values)
+    kinds = [(tuple(t.shape), t.dtype) for t in values]
+
+    def test_fn(*carried: Any) -> Tensor:
+        return truth(cond_fn(*carried), "while_loop: what cond_fn gives")
+
+    test, body = (
+        trace(Inner("while_loop", False), function, kinds, lambda given: unflatten(tree, given))
+        for function in (test_fn, lambda *carried: tuple(body_fn(*carried)))
+    )
+    check_turn("while_loop", body, body.tree, tree, kinds)
+    if test.written:
+        test.inner.refuse("cond_fn writes to a tensor. Write in body_fn")
+    if test.inner.draws or body.inner.draws:
+        body.inner.refuse(
+            "random numbers are drawn, and how often is only known when it runs. Use scan"
         )
-    alive = None
-    for _ in range(max_iterations):
-        goes_on = cond_fn(*carried)
-        alive = goes_on if alive is None else alive & goes_on
-        carried = selected(alive.reshape(()), tuple(body_fn(*carried)), carried, "while_loop")
-    return carried
+    storages = list(body.written)
+    outputs = [test.results, [*body.results, *map(body.inner.claim, storages)]]
+    graphs, read = close((test, body), outputs, lambda t: [*t.given, *map(t.inner.begin, storages)])
+    state_now = [*map(node_of, values), *(node_of(whole(s)) for s in storages)]
+    made = call(
+        "while",
+        (*state_now, *map(node_of, read)),
+        test=graphs[0],
+        body=graphs[1],
+        carried=len(state_now),
+    )
+    write_back(body.written, made[len(values) :])
+    return unflatten(tree, results(made[: len(values)], [*values, *read]))
+
+
+def check_turn(name: str, turn: Trace, made: Any, tree: Any, kinds: Sequence) -> None:
+    """Refuse a turn that does not give what it takes."""
+    found = [(x.shape, x.dtype) for x in turn.results[: len(kinds)]]
+    if made != tree or found != list(kinds):
+        given = [f"{dtype.name}[{', '.join(map(str, shape))}]" for shape, dtype in kinds]
+        raise ArgumentError(
+            f"{name}: a turn must give what it carries in the same structure, shapes and dtypes: "
+            f"it takes ({', '.join(given)}) and gives {told(turn)}."
+        )
+
+
+def bounded(cond_fn: Callable, body_fn: Callable, carried: tuple, count: int) -> tuple:
+    """A loop of at most so many turns, through which gradients pass."""
+
+    def turn(carry: tuple, _: Any) -> tuple:
+        alive, values = carry
+        goes_on = cond(
+            alive,
+            lambda: truth(cond_fn(*values), "while_loop: what cond_fn gives"),
+            lambda: alive,
+        )
+        return (goes_on, cond(goes_on, lambda: tuple(body_fn(*values)), lambda: values)), ()
+
+    (_, values), _ = turns(turn, (tensor(True), carried), (), count)
+    return values
 
 
 def scan(combine_fn: Callable, init: Any, xs: Any, dim: int = 0, reverse: bool = False) -> tuple:
@@ -94,20 +220,72 @@ def scan(combine_fn: Callable, init: Any, xs: Any, dim: int = 0, reverse: bool =
     (Tensor(6), Tensor([1, 3, 6]))
     """
     parts: list[Tensor] = []
-    tree = flatten(xs, parts)
+    tree = spread(xs, parts)
     counts = {t.shape[dim] for t in parts}
     if len(counts) != 1:
         raise ShapeError(f"scan: sizes along axis {dim} differ: {sorted(counts)}.")
     (count,) = counts
-    carry, rows, shape = init, [], None
-    for k in range(count)[:: -1 if reverse else 1]:
-        here = unflatten(tree, [t.select(dim, k) for t in parts])
-        carry, y = combine_fn(carry, here)
-        found: list[Tensor] = []
-        shape = flatten(y, found)
-        rows.append(found)
-    if not rows:
-        return carry, None
-    rows = rows[::-1] if reverse else rows
-    columns = zip(*rows, strict=True)
-    return carry, unflatten(shape, [FUNCTIONS["stack"](list(c), dim=dim) for c in columns])
+    first = unflatten(tree, [moved(t, dim, 0) for t in parts])
+    carry, ys = turns(combine_fn, lifted(init), first, count, reverse)
+    rows: list[Tensor] = []
+    tree = spread(ys, rows)
+    return carry, unflatten(tree, [moved(t, 0, dim) for t in rows])
+
+
+def moved(x: Tensor, source: int, place: int) -> Tensor:
+    """A tensor with one axis elsewhere."""
+    return x if source == place else FUNCTIONS["movedim"](x, source, place)
+
+
+def turns(
+    function: Callable, carry: Any, xs: Any, count: int, reverse: bool = False
+) -> tuple[Any, Any]:
+    """A loop of so many turns; each takes a slice of xs along axis 0, and gives a slice of ys."""
+    values: list[Tensor] = []
+    parts: list[Tensor] = []
+    tree, tree_of_parts = spread(carry, values), spread(xs, parts)
+    kinds = [(tuple(t.shape), t.dtype) for t in values]
+    slices = [(tuple(t.shape[1:]), t.dtype) for t in parts]
+    held = len(values)
+
+    def arguments(given: Sequence[Tensor]) -> tuple:
+        return unflatten(tree, given[:held]), unflatten(tree_of_parts, given[held:])
+
+    turn = trace(Inner("scan", True), function, [*kinds, *slices], arguments)
+    if not isinstance(turn.tree, Nest) or len(turn.tree.parts) != 2 or turn.tree.names:
+        raise ArgumentError("scan: a turn must give two things: what it carries, and a part of ys.")
+    check_turn("scan", turn, turn.tree.parts[0], tree, kinds)
+    made = emitted(turn, values, parts, count, reverse)
+    return unflatten(tree, made[:held]), unflatten(turn.tree.parts[1], made)
+
+
+def emitted(
+    turn: Trace, values: Sequence[Tensor], parts: Sequence[Tensor], count: int, reverse: bool
+) -> list[Tensor]:
+    """The loop of a turn: what it carries at last, and rows; all writes and draws are done."""
+    inner, held, storages = turn.inner, len(values), list(turn.written)
+    draws = [(inner.counters[g] + inner.draws[g]) for g in inner.counters]
+    outputs = [*turn.results[:held], *draws, *map(inner.claim, storages), *turn.results[held:]]
+    begins = [*inner.counters.values(), *map(inner.begin, storages)]
+    (body,), read = close([turn], [outputs], lambda t: [*t.given[:held], *begins, *t.given[held:]])
+    first = [*values, *(numbered(g) for g in inner.counters), *map(whole, storages)]
+    inputs = [node_of(t) for t in (*first, *parts, *read)]
+    made = call(
+        "scan_over",
+        inputs,
+        body=body,
+        carried=len(first),
+        sliced=len(parts),
+        length=count,
+        reverse=reverse,
+    )
+    for generator in inner.counters:
+        draw_on(state.capture, generator, count * inner.draws[generator])
+    write_back(turn.written, made[len(first) - len(storages) : len(first)])
+    return results([*made[:held], *made[len(first) :]], [*values, *parts, *read])
+
+
+def numbered(generator: Any) -> Tensor:
+    """The number of a generator's next draw."""
+    _, number, drawn = drawn_outside(state.capture, generator)
+    return number + drawn
