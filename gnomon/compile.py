@@ -23,7 +23,13 @@ from math import prod
 from time import perf_counter
 
 from gnomon.batches import in_order
-from gnomon.codegen.calls import OPAQUE, is_claimed, results_of
+from gnomon.codegen.calls import (
+    OPAQUE,
+    carries_epilogue,
+    contract_with,
+    is_claimed,
+    results_of,
+)
 from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
 from gnomon.errors import CompileError, IndexOutOfBounds
@@ -32,7 +38,7 @@ from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.show import log
 from gnomon.ir.verify import verify
-from gnomon.listing import Kernel, listing
+from gnomon.listing import Kernel, fusions, listing
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.parts import apart, by_turns
 from gnomon.passes.inline import inline
@@ -44,9 +50,10 @@ from gnomon.placing import Layout, Table
 from gnomon.runtime import cpu, device, system
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.program import Input, Needs, Output, Program, Slot
+from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import name_of, parts_of
-from gnomon.schedule.partition import Cluster, Partition
+from gnomon.schedule.partition import Partition, has_epilogue
 from gnomon.schedule.turns import in_turns
 from gnomon.settings import Settings, current
 
@@ -89,6 +96,10 @@ class Executable:
     def explain(self) -> str:
         """The program as text: a line per kernel with the line that asked for it, sums, memory."""
         return listing(self.kernels, self.memory)
+
+    def explain_fusions(self) -> str:
+        """What products compute in their own calls, what they do not, and why: a line for each."""
+        return fusions(list(kernels_of(self.source, self._settings).decisions()))
 
     def run(self, inputs: Sequence[Buffer]) -> list[Buffer]:
         """Run on row-major inputs; gives new buffers, or an input's own where it is a result."""
@@ -163,7 +174,8 @@ def work(frame: Frame) -> tuple[int, int]:
 def build(graph: Graph) -> Executable:
     """The executable of a graph; made once per structure and settings."""
     settings = current()
-    key = (graph.key, settings.fuse, settings.claim, settings.cpu_features, settings.numerics)
+    switches = settings.fuse, settings.epilogues, settings.claim
+    key = (graph.key, *switches, settings.cpu_features, settings.numerics)
     with _lock:
         turn = _turns.setdefault(key, threading.Lock())
     with turn:
@@ -221,7 +233,7 @@ def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -
     flat = shown("legalize", graph, legalize)
     flat = shown("simplify", flat, simplify)
     flat = separated(flat) if inside else flat
-    partition = Partition(flat, settings.fuse)
+    partition = Partition(flat, settings.fuse, carries_epilogue if settings.epilogues else None)
     log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
     parts = []
     for part in generate(partition, lambda g: frame_of(g, settings, ask, inside=True)):
@@ -229,7 +241,8 @@ def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -
             ask(each.code.symbol, each.code.text)
         parts.append(part)
     lasting = {*flat.inputs, *flat.outputs}
-    return Frame(flat, tuple(apart(in_order(parts, lasting, settings.fuse))))
+    ordered = apart(in_order(parts, lasting, settings.fuse))
+    return Frame(flat, tuple(ordered), tuple(partition.fusions))
 
 
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:
@@ -255,7 +268,9 @@ def generate(partition: Partition, inside: Build) -> Iterator[Kernel | Control]:
         if next(iter(cluster.members)).op in CONTROL:
             yield control(tuple(cluster.members), inside)
         else:
-            yield from [opaque(cluster)] if cluster.opaque else looped(cluster, partition)
+            yield from (
+                [opaque(cluster, partition)] if cluster.opaque else looped(cluster, partition)
+            )
 
 
 def pieces_of(graph: Graph) -> tuple[Graph, tuple[Kernel, ...]]:
@@ -291,17 +306,21 @@ def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
         yield Kernel(name, code, part.buffers, kernel.outputs, size, members, work, checks)
 
 
-def opaque(cluster: Cluster) -> Kernel:
-    """A node that a hand-written kernel computes."""
-    node = next(iter(cluster.members))
+def opaque(cluster: Cluster, partition: Partition) -> Kernel:
+    """A node that a hand-written kernel computes, with what it does to the results."""
+    node, *rest = cluster.members
     if in_turns(node):
-        return by_turns(tuple(cluster.members), results_of(node), pieces_of)
+        return by_turns((node, *rest), results_of(node), pieces_of)
     if node.op not in OPAQUE:
         raise CompileError(
             f"compile: no kernel for {node.op}. Write one in gnomon/codegen/kernels."
         )
-    call = OPAQUE[node.op](node, machine())
     name, members = node.params.get("name", node.op), tuple(cluster.members)
+    if has_epilogue(cluster):
+        call = contract_with(node, rest, partition.stored, machine())
+        name = f"{name}_{name_of(rest)}"
+    else:
+        call = OPAQUE[node.op](node, machine())
     return Kernel(
         name, call.code, call.buffers, call.outputs, None, members, call.flops, call.checks
     )

@@ -14,7 +14,11 @@ from gnomon.ir.provenance import inherit
 from gnomon.listing import Kernel
 from gnomon.ops.control_primitives import graphs_of
 from gnomon.passes.calls import leaves_like, shared
+<<<<<<< Updated upstream
 from gnomon.schedule.partition import operand_bases
+=======
+from gnomon.schedule.epilogue import Fusion
+>>>>>>> Stashed changes
 
 __all__ = ["Control", "Frame", "control", "separated"]
 
@@ -28,6 +32,16 @@ class Frame:
 
     graph: Graph
     parts: tuple[Kernel | Control, ...]
+    fusions: tuple[Fusion, ...] = ()
+    """What was decided about products and the nodes above them."""
+
+    def decisions(self) -> Iterator[Fusion]:
+        """Every such decision, of inner frames too."""
+        yield from self.fusions
+        for part in self.parts:
+            if isinstance(part, Control):
+                for frame in part.frames.values():
+                    yield from frame.decisions()
 
     def kernels(self) -> Iterator[Kernel]:
         """Every kernel, in the order of the program's table."""

@@ -223,6 +223,10 @@ class Compiled:
             told.append(f"{program.name}, {given}, {made}: {program.executable.explain()}")
         return "\n".join(told)
 
+    def explain_fusions(self) -> str:
+        """What matrix products compute in their own calls, what they do not, and why."""
+        return "\n".join(p.executable.explain_fusions() for p in self._all())
+
     def _all(self) -> list[Program]:
         """Every program that computes something."""
         found = [p for entries in self.programs.values() for _, p in entries]

@@ -15,9 +15,10 @@ from gnomon.ir.provenance import Site, union
 
 if TYPE_CHECKING:
     from gnomon.codegen.loops import Code
+    from gnomon.schedule.epilogue import Fusion
     from gnomon.schedule.memory import MemoryPlan
 
-__all__ = ["Kernel", "listing"]
+__all__ = ["Kernel", "fusions", "listing"]
 
 MOST_SHAPES = 4
 """Operands of a kernel that are written out; an optimizer's has hundreds."""
@@ -90,12 +91,31 @@ def row(kernel: Kernel) -> tuple[str, ...]:
     return name, *work, f"{given} -> {made}".lstrip(), where(kernel)
 
 
+def fusions(decisions: Sequence[Fusion]) -> str:
+    """What was decided about products: with what, the bytes apart and together, and why not."""
+    rows = []
+    for each in decisions:
+        names = ", ".join(dict.fromkeys(x.params["f"] for x in each.nodes))
+        moved = f"{scaled(each.apart)} B apart", f"{scaled(each.together)} B together"
+        verdict = each.refused or "done"
+        sites = union(each.product.sites, *(x.sites for x in each.nodes))
+        rows.append((shapes((each.product,)), f"with {names}", *moved, verdict, lines(sites)))
+    done = sum(not each.refused for each in decisions)
+    told = f"{counted(len(decisions), 'candidate')}, {done} done"
+    return "\n".join([told, *aligned(rows)]) if rows else told
+
+
 def where(kernel: Kernel) -> str:
-    """The first user line behind a kernel, from the present folder if it is below."""
-    if not kernel.sites:
+    """The first user line behind a kernel."""
+    return lines(kernel.sites)
+
+
+def lines(sites: Sequence[Site]) -> str:
+    """The first of some user lines, from the present folder if it is below."""
+    if not sites:
         return ""
-    more = f" and {len(kernel.sites) - 1} more" if len(kernel.sites) > 1 else ""
-    return str(kernel.sites[0]).removeprefix(f"{Path.cwd()}/") + more
+    more = f" and {len(sites) - 1} more" if len(sites) > 1 else ""
+    return str(sites[0]).removeprefix(f"{Path.cwd()}/") + more
 
 
 def shapes(nodes: tuple[Node, ...]) -> str:

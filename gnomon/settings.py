@@ -45,6 +45,8 @@ class Settings(NamedTuple):
     """Check every graph after every pass."""
     fuse: bool = True
     """Join operations into common kernels; off, every operation is a kernel of its own."""
+    epilogues: bool = True
+    """Let products compute what is pointwise on their sums; off, other kernels do."""
     claim: bool = True
     """Let hand-written kernels take named regions; off, their bodies are compiled instead."""
     pending_limit: int = 20_000

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from gnomon.codegen.emitter import Module
+from gnomon.codegen.epilogue import Ending, emit_product_with
 from gnomon.codegen.kernels.attention import emit_attention
 from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
 from gnomon.codegen.kernels.attention_parts import AttentionSpec, Operand
@@ -17,7 +18,7 @@ from gnomon.codegen.kernels.convolution import (
     is_convolution,
 )
 from gnomon.codegen.kernels.matmul import emit_matmul
-from gnomon.codegen.kernels.product import Axis, MatmulSpec
+from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
 from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
 from gnomon.codegen.kernels.scatter import ScatterSpec, emit_scatter
 from gnomon.codegen.kernels.sort import SortSpec, emit_sort
@@ -25,11 +26,12 @@ from gnomon.codegen.loops import Code
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.phases import phase_specs
 from gnomon.codegen.scalar import register
-from gnomon.dtypes import bfloat16, float16, int8, uint8
+from gnomon.dtypes import bfloat16, float16, float32, float64, int8, uint8
 from gnomon.ir.node import Node, digest
 from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.schedule.access import Strided, strided
+from gnomon.schedule.epilogue import epilogue_of, table_of
 from gnomon.schedule.nested import Nest, Nested, common, cut, factors, row_major, stored
 from gnomon.schedule.turns import in_turns
 
@@ -66,16 +68,54 @@ def written(name: str, emit: Callable, *spec: object) -> Code:
 
 def contract(node: Node, machine: Machine) -> OpaqueCall:
     """A matrix product."""
-    a, b = factors(node)
-    spec = product_of(node, a, b)
-    if spec.columns and spec.columns[-1].c != 1 and spec.rows and spec.rows[-1].c == 1:
-        a, b, spec = b, a, mirrored(spec)
+    a, b, spec = oriented(node)
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
     for one, other, seen in ((a, b, spec), (b, a, mirrored(spec))):
         if is_convolution(seen):
             code = written("convolution", emit_convolution, seen, machine)
             return OpaqueCall(code, (node, one.node, other.node), flops)
     return OpaqueCall(written("matmul", emit_matmul, spec, machine), (node, a.node, b.node), flops)
+
+
+def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
+    """A product's factors and description, so that columns are neighbours where they can be."""
+    a, b = factors(node)
+    spec = product_of(node, a, b)
+    if spec.columns and spec.columns[-1].c != 1 and spec.rows and spec.rows[-1].c == 1:
+        a, b, spec = b, a, mirrored(spec)
+    return a, b, spec
+
+
+def carries_epilogue(node: Node) -> bool:
+    """Whether a product's kernel can go on with its sums: row by row, in the sums' own dtype."""
+    if not node.size or node.dtype not in (float32, float64):
+        return False
+    _, _, spec = oriented(node)
+    if is_convolution(spec) or is_convolution(mirrored(spec)) or spec.sums != register(node.dtype):
+        return False
+    axes = (*spec.batch, *spec.rows, *spec.columns)
+    steps = row_major([axis.size for axis in axes])
+    laid = all(x.size == 1 or x.c == step for x, step in zip(axes, steps, strict=True))
+    return laid and count(spec.columns) == table_of(node)[1]
+
+
+def contract_with(
+    node: Node, nodes: Sequence[Node], stored: Mapping[Node, None], machine: Machine
+) -> OpaqueCall:
+    """A matrix product that computes what is made of it; it is stored itself if it is asked for."""
+    a, b, spec = oriented(node)
+    body = epilogue_of(node, nodes, stored)
+    made = body.buffers[: body.kernel.outputs]
+    outputs = (*made, node) if node in stored else made
+    read = [x for x in body.buffers[len(made) :] if x not in (node, a.node, b.node)]
+    buffers = (*outputs, a.node, b.node, *read)
+    slots = Slots(len(made) if node in stored else 0, len(outputs), len(outputs) + 1)
+    places = tuple(-1 if x is node else buffers.index(x) for x in body.buffers)
+    ending = Ending(body.kernel, places, node in stored, count(spec.rows))
+    flops = 2 * node.size * prod(axis.size for axis in spec.steps)
+    spec = replace(spec, slots=slots)
+    code = written("matmul_with", emit_product_with, spec, machine, ending)
+    return OpaqueCall(code, buffers, flops + node.size * len(nodes), len(outputs))
 
 
 def along(shape: Sequence[int], axis: int) -> tuple[int, int, int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
+from typing import TYPE_CHECKING
 
 from gnomon.ir.node import Arena, Node, Shape, topological
 from gnomon.ir.symbolic import (
@@ -26,9 +27,12 @@ from gnomon.ir.symbolic import (
     unflatten,
 )
 from gnomon.schedule.access import domain_of, ranges_for
+from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.kernel import LoopKernel, Store, load
 from gnomon.schedule.lower import Index, Lowering
-from gnomon.schedule.partition import Cluster, Partition
+
+if TYPE_CHECKING:
+    from gnomon.schedule.partition import Partition
 
 Cut = tuple[Shape, Shape]
 """(sizes of the rows' ranges, sizes that the inner range merges)"""

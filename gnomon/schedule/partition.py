@@ -7,12 +7,15 @@ Fusion is not storing, and never changes a bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gnomon.ir.node import Graph, Node
 from gnomon.ops import control_primitives
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.scalars import SCALARS
 from gnomon.schedule.access import VIEWS, domain_of, readings
 from gnomon.schedule.cluster import MEMBERS, Cluster, closure, is_chain
+from gnomon.schedule.epilogue import Fusion, Placed, fuse_epilogues
 from gnomon.schedule.glance import Reading, glance
 from gnomon.schedule.join import join
 from gnomon.schedule.nested import factors, plain
@@ -29,7 +32,9 @@ FREE_READS = 1
 class Partition:
     """Assigns every computing node of a graph to a cluster."""
 
-    def __init__(self, graph: Graph, fuse: bool = True) -> None:
+    def __init__(
+        self, graph: Graph, fuse: bool = True, carries: Callable[[Node], bool] | None = None
+    ) -> None:
         self.graph, self.fuse = graph, fuse
         self.users, self.readers = count_users(graph), readers_of(graph)
         self.required = self._required()
@@ -44,7 +49,19 @@ class Partition:
                 self._place(node)
         if fuse:
             join(self.clusters, self.cluster, self.reads)
+        self.fusions = self._with_products(carries) if fuse and carries else []
+        """What was decided about products and the nodes above them."""
         self.stored = self._stored()
+
+    def _with_products(self, carries: Callable[[Node], bool]) -> list[Fusion]:
+        """Let products compute what is pointwise on their sums; `carries` says which ones can."""
+        readers: dict[Node, list[Node]] = {}
+        for node in self.cluster:
+            read = operand_bases(node) if is_opaque(node) else [r.node for r in self.reads[node]]
+            for x in dict.fromkeys(read):
+                readers.setdefault(x, []).append(node)
+        placed = Placed(self.clusters, self.cluster, self.reads, self.required, readers)
+        return fuse_epilogues(placed, carries)
 
     def _required(self) -> set[Node]:
         """Nodes that are stored whatever fusion says: results, and what opaque calls read."""
@@ -180,7 +197,7 @@ class Partition:
                 home = self.cluster.get(reading.node)
                 if home is not None and home is not self.cluster[node]:
                     crossing.add(reading.node)
-            if is_opaque(node):
+            if is_opaque(node) and not has_epilogue(self.cluster[node]):
                 crossing.add(node)
         return {node: None for node in self.graph.nodes if node in crossing}
 
@@ -223,6 +240,11 @@ def readers_of(graph: Graph) -> dict[Node, list[Node]]:
 def is_opaque(node: Node) -> bool:
     """Whether a kernel of its own computes a node."""
     return node.op in ("contract", "scan", "sort", "scatter", "region") or node.op in CONTROL
+
+
+def has_epilogue(cluster: Cluster) -> bool:
+    """Whether a product is computed together with what is made of it."""
+    return len(cluster.members) > 1 and next(iter(cluster.members)).op == "contract"
 
 
 def call_of(node: Node) -> object:

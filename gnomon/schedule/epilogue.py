@@ -1,0 +1,264 @@
+"""Which pointwise nodes a product computes itself, on sums that are still at hand.
+
+A fusion is a candidate: it is taken where the bytes of operands and results say that it saves
+memory traffic, and each decision is kept with its reason. Bits are the same either way, since every
+function rounds to its own dtype, stored or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from gnomon.ir.node import Node
+from gnomon.ir.symbolic import has_division, split
+from gnomon.ops.primitives import split_spec
+from gnomon.schedule.cluster import Cluster
+from gnomon.schedule.glance import Reading
+from gnomon.schedule.kernel import LoopKernel
+from gnomon.schedule.nest import Nest, Piece, Signature
+
+SMALL = 8
+"""Operands of so small a part of the product's size are read from cache and count as nothing."""
+MOST_READ = 3
+"""Operands of the product's size that an epilogue may read: each is fetched tile by tile."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """A decision: the product, what could be computed in its call, the bytes without and with."""
+
+    product: Node
+    nodes: tuple[Node, ...]
+    apart: int
+    together: int
+    refused: str = ""
+    """Why not; empty where it is done."""
+
+
+@dataclass
+class Placed:
+    """What has been decided about the nodes of a graph: clusters, readings, what must be stored."""
+
+    clusters: list[Cluster]
+    home: dict[Node, Cluster]
+    reads: Mapping[Node, Sequence[Reading]]
+    required: Iterable[Node]
+    readers: dict[Node, list[Node]] = field(default_factory=dict)
+    """Node -> the nodes of clusters that read it."""
+
+    def after(self, first: Cluster) -> set[Cluster]:
+        """The clusters that run after one, directly or not."""
+        found: set[Cluster] = set()
+        rest = set(self.clusters) - {first}
+        more = {c for c in rest if first in c.needs}
+        while more:
+            found |= more
+            rest -= more
+            more = {c for c in rest if not found.isdisjoint(c.needs)}
+        return found
+
+
+def fuse_epilogues(placed: Placed, carries: Callable[[Node], bool]) -> list[Fusion]:
+    """Move nodes into the clusters of products, in place, wherever it pays."""
+    found = []
+    for product in [x for x in placed.home if x.op == "contract" and carries(x)]:
+        candidate = Candidate(placed, product)
+        for nodes in candidate.choices():
+            fusion = candidate.weigh(nodes)
+            found.append(fusion)
+            if not fusion.refused:
+                candidate.take(nodes)
+                break
+    return found
+
+
+class Candidate:
+    """A product and the nodes that could be computed with it."""
+
+    def __init__(self, placed: Placed, product: Node) -> None:
+        self.placed, self.product = placed, product
+        self.cluster = placed.home[product]
+        self.later = placed.after(self.cluster)
+        self.nodes: dict[Node, None] = {}
+        self._grow()
+
+    def _grow(self) -> None:
+        """Find every pointwise node above the product whose other operands are there before it."""
+        waiting = list(self.placed.readers.get(self.product, ()))
+        while waiting:
+            node = min(waiting, key=lambda x: x.serial)
+            waiting.remove(node)
+            if node not in self.nodes and self._fits(node):
+                self.nodes[node] = None
+                waiting += self.placed.readers.get(node, ())
+
+    def _fits(self, node: Node) -> bool:
+        """Whether a node is a function of the product's element and of what is there before."""
+        own = self.placed.home[node]
+        if node.op != "map" or own.opaque or own.members[node] or node.size != self.product.size:
+            return False
+        for r in self.placed.reads[node]:
+            if r.node is self.product or r.node in self.nodes:
+                if not r.same:
+                    return False
+                continue
+            maker = self.placed.home.get(r.node)
+            if maker is not None and (maker is own or maker in self.later):
+                return False
+        return True
+
+    def choices(self) -> list[tuple[Node, ...]]:
+        """All nodes, or only those behind values that are stored in any case."""
+        if not self.nodes:
+            return []
+        kept: set[Node] = set()
+        for node in reversed(list(self.nodes)):
+            if node in kept or self._is_stored(node):
+                kept.add(node)
+                kept.update(r.node for r in self.placed.reads[node] if r.node in self.nodes)
+        every, some = tuple(self.nodes), tuple(x for x in self.nodes if x in kept)
+        return sorted({every, some} - {()}, key=lambda nodes: self.traffic(set(nodes)))
+
+    def _is_stored(self, node: Node, moved: set[Node] = frozenset()) -> bool:
+        """Whether a node has a buffer, when others have moved to the product."""
+        own = self._home(node, moved)
+        readers = self.placed.readers.get(node, ())
+        return node in self.placed.required or any(self._home(x, moved) is not own for x in readers)
+
+    def _home(self, node: Node, moved: set[Node]) -> Cluster | None:
+        return self.cluster if node in moved else self.placed.home.get(node)
+
+    def traffic(self, moved: set[Node]) -> int:
+        """The bytes that the product's results and all kernels concerned read and write."""
+        clusters = {self.cluster, *(self.placed.home[x] for x in self.nodes)}
+        total = 0
+        for cluster in clusters:
+            own = {*cluster.members} - moved if cluster is not self.cluster else {*moved}
+            read = {
+                r.node
+                for x in own
+                for r in self.placed.reads[x]
+                if self._home(r.node, moved) is not cluster
+            }
+            made = {x for x in (*own, *cluster.members) if self._home(x, moved) is cluster}
+            made = {x for x in made if self._is_stored(x, moved)}
+            total += sum(nbytes(x) for x in read | made if x.size * SMALL > self.product.size)
+        return total
+
+    def weigh(self, nodes: tuple[Node, ...]) -> Fusion:
+        """The decision about some nodes."""
+        apart, together = self.traffic(set()), self.traffic(set(nodes))
+        read = {r.node for x in nodes for r in self.placed.reads[x]} - {*nodes, self.product}
+        large = [x for x in read if x.size * SMALL > self.product.size]
+        refused = ""
+        if apart - together < nbytes(self.product):
+            refused = "saves too little"
+        elif len(large) > MOST_READ:
+            refused = f"reads {len(large)} operands of its size"
+        elif not is_plain(self._trial(nodes)):
+            refused = "its operands lie another way"
+        return Fusion(self.product, nodes, apart, together, refused)
+
+    def _trial(self, nodes: tuple[Node, ...]) -> LoopKernel:
+        """The epilogue as it would be."""
+        stored = {x: None for x in nodes if self._is_stored(x, set(nodes))}
+        others = (r.node for x in nodes for r in self.placed.reads[x] if r.node not in nodes)
+        return epilogue_of(self.product, nodes, {**stored, **dict.fromkeys(others)}).kernel
+
+    def take(self, nodes: tuple[Node, ...]) -> None:
+        """Move nodes into the product's cluster."""
+        placed = self.placed
+        for node in nodes:
+            own = placed.home[node]
+            del own.members[node]
+            placed.home[node] = self.cluster
+            self.cluster.members[node] = False
+            makers = {placed.home[r.node] for r in placed.reads[node] if r.node in placed.home}
+            self.cluster.needs |= makers - {self.cluster}
+            for other in placed.clusters:
+                if own in other.needs and other is not self.cluster:
+                    other.needs.add(self.cluster)
+        for empty in [c for c in placed.clusters if not c.members]:
+            placed.clusters.remove(empty)
+            for other in placed.clusters:
+                other.needs.discard(empty)
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """A loop kernel over the product's rows and columns, and the nodes behind its buffers."""
+
+    kernel: LoopKernel
+    buffers: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a nest asks of a partition."""
+
+    stored: Mapping[Node, None]
+
+
+class EpilogueNest(Nest):
+    """Pointwise nodes over rows and columns of a product, which is read like a stored value."""
+
+    def __init__(
+        self, cluster: Cluster, stored: Mapping[Node, None], sizes: tuple[int, int]
+    ) -> None:
+        self.cluster, self.partition = cluster, Stored(stored)
+        self.written = [x for x in cluster.members if x in stored]
+        self.lanes, self.shape = False, sizes
+        rows, columns = sizes
+        kernel = self._build(
+            (rows,) if rows != 1 else (), (columns,), Piece(0, 0, sizes, whole=True)
+        )
+        self.epilogue = Epilogue(kernel, tuple(self.buffers))
+
+
+_epilogues: dict[tuple, tuple[LoopKernel, tuple[int, ...]]] = {}
+
+
+def epilogue_of(product: Node, nodes: Sequence[Node], stored: Mapping[Node, None]) -> Epilogue:
+    """The epilogue that computes nodes of a product's element; lowered once per signature."""
+    rows, columns = table_of(product)
+    cluster = Cluster(rows, columns, members=dict.fromkeys(nodes, False))
+    known = {**stored, product: None}
+    signature = Signature(cluster, Stored(known))
+    key = (signature.key, signature.numbers.get(product), rows, columns)
+    if key not in _epilogues:
+        made = EpilogueNest(cluster, known, (rows, columns)).epilogue
+        places = tuple(signature.numbers[x] for x in made.buffers)
+        _epilogues[key] = made.kernel, places
+    kernel, places = _epilogues[key]
+    numbered = list(signature.numbers)
+    return Epilogue(kernel, tuple(numbered[k] for k in places))
+
+
+def table_of(product: Node) -> tuple[int, int]:
+    """A product's rows, those of all batches, and its columns: the factor's that ends its axes."""
+    left, right, out = split_spec(product.params["spec"])
+    other = left if out[-1:] in right else right
+    columns = prod(n for c, n in zip(out, product.shape, strict=True) if c not in other)
+    return product.size // max(columns, 1), columns
+
+
+def is_plain(kernel: LoopKernel) -> bool:
+    """Whether an epilogue can be written: it goes through its operands as rows lie, or not at all.
+
+    A division in every element would cost more than all else.
+    """
+    varying: set[Node] = set()
+    for x in kernel.nodes():
+        if x is kernel.inner or not varying.isdisjoint(x.inputs):
+            varying.add(x)
+    steps = [split(x.inputs[0])[0].get(kernel.inner, 0) for x in varying if x.op == "load"]
+    made = [split(store.place)[0].get(kernel.inner, 0) for store in kernel.stores]
+    fits = all(step in (0, 1) for step in steps) and all(step == 1 for step in made)
+    return fits and not kernel.checks() and not has_division(varying)
+
+
+def nbytes(x: Node) -> int:
+    """The bytes of a value."""
+    return x.size * x.dtype.itemsize

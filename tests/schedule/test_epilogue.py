@@ -1,0 +1,129 @@
+"""What products take along: pointwise nodes whose other operands are there, where bytes shrink."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.ir.node import Node
+from gnomon.ops.primitives import contract, reduce, unsqueeze
+from gnomon.ops.scalars import exp
+from gnomon.ops.view_primitives import permute
+from gnomon.schedule.cluster import closure
+from gnomon.schedule.epilogue import Fusion, epilogue_of, is_plain, table_of
+from gnomon.schedule.partition import Partition, has_epilogue
+from tests.schedule.kernels_of import graph, leaf
+
+pytestmark = pytest.mark.unit
+
+
+def product(spec: str = "ab,cb->ac", *shapes: tuple[int, ...]) -> Node:
+    """A product of two leaves."""
+    first, second = shapes or ((40, 30), (50, 30))
+    x = leaf(*first)
+    return contract(spec, x, x.arena.input(second, x.dtype))
+
+
+def fused(*roots: Node) -> Partition:
+    """The partition in which every product may carry an epilogue."""
+    return Partition(graph(*roots), carries=lambda node: True)
+
+
+def beside(like: Node, *shape: int) -> Node:
+    """Another leaf."""
+    return like.arena.input(shape, like.dtype)
+
+
+def test_an_activation_is_computed_with_the_product():
+    c = product()
+    y = exp(c + beside(c, 50)) * 0.5
+
+    made = fused(y)
+
+    (cluster,) = made.clusters
+    assert has_epilogue(cluster)
+    assert list(made.stored) == [y]
+
+
+def test_sums_that_others_read_are_stored_too():
+    c = product()
+    y, back = exp(c), permute(c, (1, 0))
+
+    made = fused(y, reduce("add", exp(back), (1,)))
+
+    assert {c, y} <= set(made.stored)
+
+
+def test_a_residual_is_added_before_its_norm():
+    c = product()
+    x = c + beside(c, 40, 50)
+    total = unsqueeze(reduce("add", x * x, (1,)), 1)
+
+    made = fused(x, x / total)
+
+    assert made.cluster[x] is made.cluster[c]
+    assert len(made.clusters) == 2
+
+
+def test_rows_sums_stay_apart():
+    c = product()
+    y = c / unsqueeze(reduce("add", c, (1,)), 1)
+
+    assert not any(has_epilogue(cluster) for cluster in fused(y).clusters)
+
+
+def test_what_waits_for_a_later_product_stays_apart_from_the_earlier():
+    first = product("ab,cb->ac", (40, 40), (40, 40))
+    second = contract("ab,cb->ac", first, first)
+    y = first * second
+
+    made = fused(y)
+
+    assert made.cluster[y] is made.cluster[second]
+    assert made.cluster[y] is not made.cluster[first]
+    assert all(c not in closure(other) for c in made.clusters for other in c.needs)
+
+
+def test_a_result_in_another_layout_stays_apart():
+    c = product()
+    y = permute(c, (1, 0)) + beside(c, 50, 40)
+
+    assert not any(has_epilogue(cluster) for cluster in fused(y).clusters)
+
+
+def test_a_refusal_says_why():
+    c = product()
+    y = c
+    for _ in range(4):
+        y = y + beside(c, 40, 50)
+
+    (refused,) = (f for f in fused(y).fusions if f.refused)
+
+    assert isinstance(refused, Fusion)
+    assert refused.refused == "reads 4 operands of its size"
+    assert refused.together < refused.apart
+
+
+def test_nothing_is_weighed_when_no_product_carries():
+    c = product()
+
+    assert Partition(graph(exp(c))).fusions == []
+
+
+def test_rows_of_all_batches_count_and_columns_are_those_of_one_factor():
+    c = product("hbc,hdc->hbd", (3, 40, 30), (3, 50, 30))
+    turned = product("ab,cb->ca")
+
+    assert table_of(c) == (120, 50)
+    assert table_of(turned) == (50, 40)
+
+
+def test_an_epilogue_is_a_loop_kernel_over_rows_and_columns():
+    c = product()
+    y = c * beside(c, 50)
+
+    made = epilogue_of(c, [y], {y: None})
+
+    assert [r.params["size"] for r in made.kernel.rows] == [40]
+    assert made.kernel.inner.params["size"] == 50
+    assert made.buffers[0] is y
+    assert is_plain(made.kernel)
