@@ -14,11 +14,8 @@ from gnomon.ir.provenance import inherit
 from gnomon.listing import Kernel
 from gnomon.ops.control_primitives import graphs_of
 from gnomon.passes.calls import leaves_like, shared
-<<<<<<< Updated upstream
-from gnomon.schedule.partition import operand_bases
-=======
 from gnomon.schedule.epilogue import Fusion
->>>>>>> Stashed changes
+from gnomon.schedule.partition import operand_bases
 
 __all__ = ["Control", "Frame", "control", "separated"]
 
