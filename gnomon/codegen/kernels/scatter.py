@@ -109,6 +109,10 @@ class ScatterWriter:
         """An i64 of a table."""
         return self.e.load(self.cell(table, k), "i64", 8)
 
+    def occurrence(self, i: str) -> str:
+        """Which occurrence stands at a place of the sorted ones."""
+        return self.read(self.order, i)
+
     def position(self, index: str, i: str) -> str:
         """The position of occurrence i."""
         e, dtype = self.e, self.spec.index
@@ -162,18 +166,33 @@ class ScatterWriter:
         """All occurrences of one position, a few vectors of free elements at a time."""
         e = self.e
         first, last = self.read(self.starts, target), self.read(self.starts, e.add(target, 1))
+        out = e.offset(self.out_here, e.mul(target, self.spec.free * self.width))
+        count = e.sub(last, first)
+        cases = (
+            ("eq i64", 0, lambda c, active: [self.identity] * len(active)),
+            (
+                "eq i64",
+                1,
+                lambda c, active: self.values_at(self.occurrence(first), c, active),
+            ),
+            ("sgt i64", 1, lambda c, active: self.fold_list(first, last, c, active)),
+        )
+        for test, number, results in cases:
+            holds = e.value(f"icmp {test} {count}, {number}")
+            e.when(holds, lambda results=results: self.write_columns(out, results))
+
+    def write_columns(self, out: str, results: Callable[[str, Sequence[int]], list[str]]) -> None:
+        """Store what `results` gives for (first column, lanes of each vector)."""
         step, free = LANES * GROUP, self.spec.free
-        out = e.offset(self.out_here, e.mul(target, free * self.width))
         full = free - free % step
 
         def columns(c: str, active: Sequence[int]) -> None:
-            results = self.fold_list(first, last, c, active)
-            for u, (value, on) in enumerate(zip(results, active, strict=True)):
-                place = e.offset(out, e.mul(e.add(c, LANES * u), self.width))
+            for u, (value, on) in enumerate(zip(results(c, active), active, strict=True)):
+                place = self.e.offset(out, self.e.mul(self.e.add(c, LANES * u), self.width))
                 self.store(self.settled(value), place, on)
 
         if full:
-            e.loop(0, full, step, lambda c: columns(c, (LANES,) * GROUP))
+            self.e.loop(0, full, step, lambda c: columns(c, (LANES,) * GROUP))
         if full < free:
             columns(str(full), tuple(min(LANES, free - k) for k in range(full, free, LANES)))
 
@@ -220,24 +239,22 @@ class ScatterWriter:
 
         def more(i: str, previous: str) -> list[str]:
             """One occurrence: close the axes that it has left, then add it to its leaf."""
-            position = self.read(self.order, i)
+            position = self.occurrence(i)
             self.close_left(previous, position, n)
-            place = e.offset(
-                self.values_here, e.mul(e.add(e.mul(position, self.spec.free), c), self.width)
-            )
             slot = self.slot_of(len(self.spec.folded) - 1, position)
-            self.add_to(
-                slot,
-                [
-                    self.load(e.offset(place, LANES * u * self.width), a)
-                    for u, a in enumerate(active)
-                ],
-            )
+            self.add_to(slot, self.values_at(position, c, active))
             return [position]
 
         (final,) = e.loop(first, last, 1, more, [("i64", "-1")])
         self.close_all(final, n)
         return self.tree(0, n)
+
+    def values_at(self, position: str, c: str, active: Sequence[int]) -> list[str]:
+        """The values of one occurrence at the columns from c on."""
+        e = self.e
+        row = e.add(e.mul(position, self.spec.free), c)
+        place = e.offset(self.values_here, e.mul(row, self.width))
+        return [self.load(e.offset(place, LANES * u * self.width), a) for u, a in enumerate(active)]
 
     def clear(self, level: int, n: int) -> None:
         """Empty the slots of an axis and those inside it."""

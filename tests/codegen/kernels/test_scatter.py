@@ -30,6 +30,7 @@ SPECS = {
     "tokens of each row": ("btd,bt->bvd", (3, 33, 5), 4),
     "no free axis": ("bt,bt->v", (4, 70), 5),
     "another layout": ("dtb,bt->dv", (33, 7, 4), 9),
+    "few rows of many": ("bd,b->vd", (24, 20), 40),
     "more free than a block": ("bd,b->vd", (5, 130), 3),
 }
 
