@@ -11,7 +11,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gnomon.codegen.exact_algebra import ExactAlgebra, larger, quiet, smaller
+from gnomon.codegen.exact_algebra import (
+    ExactAlgebra,
+    fma_double,
+    fma_float,
+    larger,
+    quiet,
+    smaller,
+)
 from gnomon.codegen.math import FUNCTIONS
 from gnomon.dtypes import DType, accumulator, bool_
 from gnomon.ir.node import Node
@@ -28,10 +35,16 @@ def rsqrt(x: np.ndarray) -> np.ndarray:
     return np.ones_like(x) / np.sqrt(x)
 
 
+def fused(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """x * y + z with one rounding."""
+    return (fma_double if x.dtype == np.float64 else fma_float)(x, y, z)
+
+
 FLOATS: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
+    "fma": fused,
     "div": np.divide,
     "neg": np.negative,
     "abs": np.abs,

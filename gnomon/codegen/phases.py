@@ -13,7 +13,7 @@ from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.scalar import register
 from gnomon.ir.node import Node
 from gnomon.ops.canonical import OTHERS, leaves
-from gnomon.ops.sliding import Phase, all_phases, beginnings
+from gnomon.ops.windows import Phase, all_phases, beginnings
 from gnomon.schedule.nested import plain, row_major, stored
 
 

@@ -17,8 +17,8 @@ from gnomon.ops.arguments import repeated
 from gnomon.ops.linalg import alike
 from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.registry import Op, op
-from gnomon.ops.sliding import Geometry, convolved, kernel_gradient, spread_back
-from gnomon.ops.windows import Pairs, check_reach, padded_axes
+from gnomon.ops.sliding import convolved, kernel_gradient, spread_back
+from gnomon.ops.windows import Geometry, Pairs, check_reach, padded_axes
 
 Numbers = int | Sequence[int]
 

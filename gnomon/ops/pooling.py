@@ -10,17 +10,18 @@ from math import prod
 
 import numpy as np
 
-from gnomon.dtypes import accumulator, int64
+from gnomon.dtypes import accumulator, int32, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import floats_only, repeated
+from gnomon.ops.patches import around, spread, taken, tiles
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
 from gnomon.ops.reductions import along, extreme, position
 from gnomon.ops.registry import Op, op
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import permute
-from gnomon.ops.windows import Pairs, all_stretches, check_reach, padded_axes
+from gnomon.ops.windows import Cut, Pairs
 
 Numbers = int | Sequence[int]
 
@@ -55,16 +56,6 @@ def overhang(size: int, pad: int, kernel: int, step: int, gap: int, ceil_mode: b
     return max(steps * step + reach - (size + 2 * pad), 0)
 
 
-def taken(
-    name: str, x: Node, kernel: Sequence[int], pads: Pairs, stride, dilation, fill: float
-) -> Node:
-    """Windows of x (n, c, ...), each laid flat along a last axis."""
-    check_reach(name, x, pads, kernel, dilation)
-    x = padded_axes(x, 2, pads, fill)
-    windows = all_stretches(x, 2, kernel, stride, dilation)
-    return reshape(windows, (*windows.shape[: x.rank], prod(kernel)))
-
-
 def settled(name: str, count: int, x: Node, kernel_size: Numbers, stride: Numbers | None):
     """x with samples, whether it had none, and kernel and stride per axis."""
     if x.rank not in (count + 1, count + 2):
@@ -91,7 +82,42 @@ def ends(name: str, x: Node, kernel, stride, padding: Numbers, dilation, ceil_mo
 # largest
 
 
-@op
+def first_of_largest(windows: Node, y: Node) -> Node:
+    """Which element of each window is its largest, the first of equals."""
+    won = elementwise("eq", windows, unsqueeze(y, 2))
+    if y.dtype.is_floating_point:
+        won = elementwise("or", won, elementwise("isnan", windows))
+    return reduce("min", where(won, along(windows, 2, int32), windows.shape[2]), (2,))
+
+
+def max_pool_gradient(
+    gs,
+    results,
+    x: Node,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Pairs,
+    dilation: Sequence[int],
+    return_indices: bool = False,
+) -> tuple[Node, ...]:
+    """The gradient of each window stands where its largest stands first."""
+    g, y = (gs[0], results[0]) if return_indices else (gs, results)
+    windows = taken("max_pool", x, kernel, padding, stride, dilation, identity_of("max", x.dtype))
+    place = first_of_largest(windows, y)
+    if tuple(kernel) == tuple(stride) and max(dilation) == 1:
+        here = elementwise("eq", along(windows, 2, int32), unsqueeze(place, 2))
+        shared = where(here, expand(unsqueeze(g, 2), windows.shape), 0.0)
+        return (tiles(shared, x, kernel, padding),)
+    how = (x, kernel, stride, padding, dilation)
+    wide, far = around(g, *how, 0.0), around(place, *how, -1)
+
+    def share(k: int, cut: Cut) -> Node:
+        return where(elementwise("eq", cut(far), k), cut(wide), 0.0)
+
+    return (spread(g, *how, share),)
+
+
+@op(gradient=max_pool_gradient)
 def max_pool(
     x: Node,
     kernel: Sequence[int],
@@ -106,10 +132,10 @@ def max_pool(
     """
     fill = identity_of("max", x.dtype)
     windows = taken("max_pool", x, kernel, padding, stride, dilation, fill)
-    values = largest(windows)
+    values = extreme("max", windows, 2, False)
     if not return_indices:
         return values
-    place = position("max", windows, windows.rank - 1, False)
+    place = cast(first_of_largest(windows, values), int64)
     return values, plane_position(x, place, kernel, stride, padding, dilation)
 
 
@@ -161,7 +187,29 @@ max_pool1d, max_pool2d, max_pool3d = map(max_pool_over, (1, 2, 3))
 # mean
 
 
-@op
+def avg_pool_gradient(
+    g: Node,
+    y: Node,
+    x: Node,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Pairs,
+    counted: Pairs,
+    divisor: int | None = None,
+) -> Node:
+    """Every element collects its share of the gradients of its windows."""
+    g, ones = cast(g, accumulator(x.dtype)), (1,) * len(kernel)
+    parts = elements(g, x, kernel, stride, padding, counted) if divisor is None else float(divisor)
+    shares = g / parts
+    if tuple(kernel) == tuple(stride):
+        shape = (*x.shape[:2], prod(kernel), *g.shape[2:])
+        return cast(tiles(expand(unsqueeze(shares, 2), shape), x, kernel, padding), x.dtype)
+    how = (x, kernel, stride, padding, ones)
+    wide = around(shares, *how, 0.0)
+    return cast(spread(shares, *how, lambda k, cut: cut(wide)), x.dtype)
+
+
+@op(gradient=avg_pool_gradient)
 def avg_pool(
     x: Node,
     kernel: Sequence[int],
@@ -177,7 +225,7 @@ def avg_pool(
     floats_only("avg_pool", x)
     ones = (1,) * len(kernel)
     windows = taken("avg_pool", x, kernel, padding, stride, ones, 0.0)
-    total = reduce("add", windows, (windows.rank - 1,), accumulator(x.dtype))
+    total = reduce("add", windows, (2,), accumulator(x.dtype))
     if divisor is not None:
         return cast(total / float(divisor), x.dtype)
     return cast(total / elements(total, x, kernel, stride, padding, counted), x.dtype)

@@ -170,6 +170,13 @@ row(
     associative=True,
     identity=1.0,
 )
+row(
+    "fma",
+    lambda a, b, c: a * b + c,
+    lambda g, y, a, b, c: g * b,
+    lambda g, y, a, b, c: g * a,
+    lambda g, y, a, b, c: g,
+)
 row("div", _numpy_div, lambda g, y, a, b: g / b, lambda g, y, a, b: -(g * y) / b)
 row("neg", np.negative, lambda g, y, a: -g, passes_sum=True)
 row("abs", np.abs, lambda g, y, a: g * sign(a))

@@ -9,22 +9,28 @@ that meet the same part of the kernel are convolved together. What users call: c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
-from math import gcd, prod
+from math import prod
 
 from gnomon.dtypes import accumulator
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant
-from gnomon.ops.joining import stack
 from gnomon.ops.primitives import contract, expand, reshape
 from gnomon.ops.registry import internal
 from gnomon.ops.view_primitives import permute
 from gnomon.ops.views import flip, part
-from gnomon.ops.windows import Pairs, padded_axes, stretches
+from gnomon.ops.windows import (
+    Geometry,
+    Pairs,
+    Phase,
+    all_phases,
+    beginnings,
+    margins,
+    padded_axes,
+    stretches,
+    woven,
+)
 
-Geometry = tuple[Sequence[int], Sequence[int], int]
-"""Stride and dilation per axis, and the number of groups."""
 PLACES, KERNEL = "xyz", "uvw"
 
 
@@ -128,67 +134,6 @@ def tiled(g: Node, weight: Node, groups: int) -> Node:
     return reshape(y, (g.shape[0], weight.shape[1] * groups, *sizes))
 
 
-@dataclass(frozen=True)
-class Phase:
-    """Every stride-th element of an axis, and the part of the kernel and the places that it met."""
-
-    count: int
-    """How many elements."""
-    taps: tuple[int, int, int]
-    """The kernel's part: first, how many, step."""
-    low: int
-    """The first place that the first element met with the last tap."""
-    gap: int
-    """Places between those that two neighbouring taps meet."""
-
-    @property
-    def reach(self) -> int:
-        """How many places the phase meets from `low` on."""
-        return self.count + self.gap * (self.taps[1] - 1)
-
-
-def phases(size: int, low: int, kernel: int, stride: int, dilation: int) -> list[Phase]:
-    """The phases of an axis, whose element i met tap u at place (i + low - u dilation) / stride.
-
-    >>> [(p.count, p.taps, p.low) for p in phases(5, 1, 3, 2, 1)]
-    [(3, (1, 1, 2), 0), (2, (0, 2, 2), 0)]
-    """
-    shared = gcd(stride, dilation)
-    step, gap = stride // shared, dilation // shared
-    found = []
-    for start in range(min(stride, size)):
-        fitting = (u for u in range(min(step, kernel)) if not (start + low - u * dilation) % stride)
-        first = next(fitting, kernel)
-        taps = len(range(first, kernel, step))
-        place = (start + low - first * dilation) // stride - gap * (taps - 1)
-        found.append(Phase(len(range(start, size, stride)), (first, taps, step), place, gap))
-    return found
-
-
-Turns = Sequence[Sequence[Phase]]
-"""The phases of every axis."""
-
-
-def all_phases(
-    size: Sequence[int], lows: Sequence[int], kernel: Sequence[int], geometry: Geometry
-) -> Turns:
-    """The phases of an input of this size, which had `lows` of padding in front."""
-    rows = zip(size, lows, kernel, *geometry[:2], strict=True)
-    return [phases(*row) for row in rows]
-
-
-def beginnings(turns: Turns) -> list[int]:
-    """The first place that any phase meets, along each axis."""
-    return [min((p.low for p in axis if p.taps[1]), default=0) for axis in turns]
-
-
-def margins(turns: Turns, places: Sequence[int]) -> Pairs:
-    """The padding by which all places exist that phases meet."""
-    ends = [max((p.low + p.reach for p in axis if p.taps[1]), default=0) for axis in turns]
-    rows = zip(beginnings(turns), ends, places, strict=True)
-    return tuple((-low, high - n) for low, high, n in rows)
-
-
 def slid_back(
     g: Node, weight: Node, size: Sequence[int], lows: Sequence[int], geometry: Geometry
 ) -> Node:
@@ -200,11 +145,7 @@ def slid_back(
     turns = all_phases(size, lows, weight.shape[2:], geometry)
     first = beginnings(turns)
     parts = [of_phase(g, swapped, chosen, first, geometry[2]) for chosen in product(*turns)]
-    for axis in reversed(range(len(turns))):
-        step = len(turns[axis])
-        runs = [parts[k : k + step] for k in range(0, len(parts), step)]
-        parts = [interleaved(run, 2 + axis, size[axis]) for run in runs]
-    return parts[0]
+    return woven(parts, turns, size)
 
 
 @internal
@@ -231,17 +172,6 @@ def of_phase(
     windows = windows_of(g, kernel, (1,) * len(kernel), [p.gap for p in chosen])
     turned = flip(windows, tuple(range(2, windows.rank - (rank - 2))))
     return contracted(turned, weight, rank - 2, groups)
-
-
-def interleaved(parts: Sequence[Node], axis: int, size: int) -> Node:
-    """Phases of an axis as one: element i stands in part i % n."""
-    if len(parts) == 1:
-        return parts[0]
-    longest = parts[0].shape[axis]
-    even = [padded_axes(x, axis, ((0, longest - x.shape[axis]),), 0.0) for x in parts]
-    beside = stack(even, axis + 1)
-    shape = (*beside.shape[:axis], longest * len(parts), *beside.shape[axis + 2 :])
-    return part(reshape(beside, shape), axis, 0, size)
 
 
 def exchanged(weight: Node, groups: int) -> Node:

@@ -1,20 +1,30 @@
 """Stretches of axes, overlapping or not: what convolution and pooling are made of.
 
-Stretches that neither overlap nor leave gaps are a reshape, whose gradient is one too.
+Stretches that neither overlap nor leave gaps are a reshape, whose gradient is one too. Otherwise
+elements collect what their windows have for them, in phases: elements that lie a stride apart are
+met by the same part of the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from math import gcd
 
 from gnomon.errors import ShapeError
-from gnomon.ir.node import PRIMITIVES, Node
+from gnomon.ir.node import Node
 from gnomon.ir.operators import constant
+from gnomon.ops.joining import stack
 from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.registry import internal
 from gnomon.ops.view_primitives import pad, permute, window
 from gnomon.ops.views import part
 
 Pairs = tuple[tuple[int, int], ...]
+Geometry = tuple[Sequence[int], Sequence[int], int]
+"""Stride and dilation per axis, and the number of groups."""
 
 
 def stretches(x: Node, axis: int, size: int, stride: int, dilation: int) -> Node:
@@ -36,24 +46,6 @@ def all_stretches(
     return x
 
 
-def laid_back(
-    g: Node, first: int, sizes: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
-) -> Node:
-    """The transpose of all_stretches: every element added back to where it was taken from.
-
-    `sizes` are those of the axes that were stretched.
-    """
-    for k in reversed(range(len(sizes))):
-        axis, reach = first + k, g.shape[-1]
-        shape = (*g.shape[:axis], sizes[k], *g.shape[axis + 1 : -1])
-        blank = expand(constant(g.arena, 0, g.dtype), shape)
-        taken = blank.arena.node(
-            "window", (blank,), axis=axis, size=reach, stride=stride[k], dilation=dilation[k]
-        )
-        (g,) = PRIMITIVES["window"].gradient(taken, g, (True,))
-    return g
-
-
 def padded_axes(x: Node, first: int, pairs: Pairs, value: float) -> Node:
     """A constant around several axes from `first` on; negative widths cut."""
     for k, (low, high) in enumerate(pairs):
@@ -73,3 +65,157 @@ def check_reach(
             f"{name}: a kernel of {tuple(sizes)} with dilation {tuple(dilation)} does not fit into "
             f"x {x.shape} with padding {padding}."
         )
+
+
+# the transpose of windows: every element collects what its windows have for it
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Every stride-th element of an axis, and the part of the kernel and the places that it met."""
+
+    count: int
+    """How many elements."""
+    taps: tuple[int, int, int]
+    """The kernel's part: first, how many, step."""
+    low: int
+    """The first place that the first element met with the last tap."""
+    gap: int
+    """Places between those that two neighbouring taps meet."""
+
+    @property
+    def reach(self) -> int:
+        """How many places the phase meets from `low` on."""
+        return self.count + self.gap * (self.taps[1] - 1)
+
+
+def phases(size: int, low: int, kernel: int, stride: int, dilation: int) -> list[Phase]:
+    """The phases of an axis, whose element i met tap u at place (i + low - u dilation) / stride.
+
+    >>> [(p.count, p.taps, p.low) for p in phases(5, 1, 3, 2, 1)]
+    [(3, (1, 1, 2), 0), (2, (0, 2, 2), 0)]
+    """
+    shared = gcd(stride, dilation)
+    step, gap = stride // shared, dilation // shared
+    found = []
+    for start in range(min(stride, size)):
+        fitting = (u for u in range(min(step, kernel)) if not (start + low - u * dilation) % stride)
+        first = next(fitting, kernel)
+        taps = len(range(first, kernel, step))
+        place = (start + low - first * dilation) // stride - gap * (taps - 1)
+        found.append(Phase(len(range(start, size, stride)), (first, taps, step), place, gap))
+    return found
+
+
+Turns = Sequence[Sequence[Phase]]
+"""The phases of every axis."""
+
+
+def all_phases(
+    size: Sequence[int], lows: Sequence[int], kernel: Sequence[int], geometry: Geometry
+) -> Turns:
+    """The phases of an input of this size, which had `lows` of padding in front."""
+    rows = zip(size, lows, kernel, *geometry[:2], strict=True)
+    return [phases(*row) for row in rows]
+
+
+def beginnings(turns: Turns) -> list[int]:
+    """The first place that any phase meets, along each axis."""
+    return [min((p.low for p in axis if p.taps[1]), default=0) for axis in turns]
+
+
+def margins(turns: Turns, places: Sequence[int]) -> Pairs:
+    """The padding by which all places exist that phases meet."""
+    ends = [max((p.low + p.reach for p in axis if p.taps[1]), default=0) for axis in turns]
+    rows = zip(beginnings(turns), ends, places, strict=True)
+    return tuple((-low, high - n) for low, high, n in rows)
+
+
+Cut = Callable[[Node], Node]
+"""A tensor over places, with its margins -> the part that a phase meets at one tap."""
+
+
+def collected(
+    lead: Node, turns: Turns, size: Sequence[int], met: Callable[[Sequence[int], Cut], Node]
+) -> Node:
+    """The sum, for every element, over the windows that hold it, in ascending order of taps.
+
+    met(tap, cut) is what elements get from the windows in which they are at this tap. The axes of
+    places, which become those of the result, are the last of what is cut; `lead` is what all
+    elements begin with: nothing, for phases that meet no window.
+    """
+    begin, parts = beginnings(turns), []
+    for chosen in product(*turns):
+        total = None
+        for number in product(*(range(p.taps[1]) for p in chosen)):
+            taps = [p.taps[0] + m * p.taps[2] for p, m in zip(chosen, number, strict=True)]
+            value = met(taps, partial(at_tap, chosen, number, begin))
+            total = value if total is None else total + value
+        if total is None:
+            total = expand(
+                lead, (*lead.shape[: lead.rank - len(turns)], *(p.count for p in chosen))
+            )
+        parts.append(total)
+    return woven(parts, turns, size)
+
+
+def nothing(g: Node, lead: int, count: int) -> Node:
+    """Zeros like the first axes of g, and `count` axes of size 1."""
+    shape = (*g.shape[:lead], *(1,) * count)
+    return expand(constant(g.arena, 0, g.dtype), shape)
+
+
+def at_tap(chosen: Sequence[Phase], number: Sequence[int], begin: Sequence[int], x: Node) -> Node:
+    """The places that the elements of a phase meet with its taps of these numbers."""
+    for k, (phase, m, low) in enumerate(zip(chosen, number, begin, strict=True)):
+        start = phase.low - low + (phase.taps[1] - 1 - m) * phase.gap
+        x = part(x, x.rank - len(chosen) + k, start, start + phase.count)
+    return x
+
+
+def woven(parts: Sequence[Node], turns: Turns, size: Sequence[int]) -> Node:
+    """The phases of the last axes as one tensor: element i of an axis stands in phase i % n."""
+    return parts[0] if len(parts) == 1 else weave(parts, tuple(map(len, turns)), tuple(size))
+
+
+@internal
+def weave(parts: Sequence[Node], steps: Sequence[int], size: Sequence[int]) -> Node:
+    """Tensors that take turns along the last axes, whose sizes these are: a kernel claims it."""
+    first = parts[0].rank - len(steps)
+    for axis, step in reversed(list(enumerate(steps))):
+        runs = [parts[k : k + step] for k in range(0, len(parts), step)]
+        parts = [interleaved(run, first + axis, size[axis]) for run in runs]
+    return parts[0]
+
+
+def interleaved(parts: Sequence[Node], axis: int, size: int) -> Node:
+    """Tensors that take turns along an axis."""
+    if len(parts) == 1:
+        return parts[0]
+    longest = parts[0].shape[axis]
+    even = [padded_axes(x, axis, ((0, longest - x.shape[axis]),), 0.0) for x in parts]
+    beside = stack(even, axis + 1)
+    shape = (*beside.shape[:axis], longest * len(parts), *beside.shape[axis + 2 :])
+    return part(reshape(beside, shape), axis, 0, size)
+
+
+def laid_back(
+    g: Node, first: int, sizes: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> Node:
+    """The transpose of all_stretches: every element added back to where it was taken from.
+
+    `sizes` are those of the axes that were stretched: all from `first` on.
+    """
+    count = len(sizes)
+    kernel, places = g.shape[g.rank - count :], g.shape[first : first + count]
+    turns = all_phases(sizes, (0,) * count, kernel, (stride, dilation, 1))
+    order = (*range(first), *range(g.rank - count, g.rank), *range(first, first + count))
+    around = padded_axes(permute(g, order), first + count, margins(turns, places), 0.0)
+
+    def met(taps: Sequence[int], cut: Cut) -> Node:
+        x = around
+        for k, tap in enumerate(taps):
+            x = part(x, first + k, tap, tap + 1)
+        return cut(reshape(x, (*x.shape[:first], *x.shape[first + count :])))
+
+    return collected(nothing(g, first, count), turns, sizes, met)

@@ -26,6 +26,7 @@ from gnomon.ir.operators import cast, elementwise
 from gnomon.ir.provenance import inherit
 from gnomon.ops.primitives import expand, reduce, reshape, split_spec, summed
 from gnomon.ops.view_primitives import permute
+from gnomon.passes.chains import chained, is_short_chain
 
 SUMMED_IN = {
     **{dtype: accumulator(dtype) for dtype in (bfloat16, float16, float32, float64)},
@@ -54,7 +55,7 @@ def legalize(graph: Graph) -> Graph:
 def is_legal(node: Node) -> bool:
     """Whether a kernel computes a node as it stands."""
     if node.op == "contract":
-        return SUMMED_IN.get(node.inputs[0].dtype) is node.dtype
+        return SUMMED_IN.get(node.inputs[0].dtype) is node.dtype and not is_short_chain(node)
     if node.op == "scatter":
         return not sums_narrow(node) and node.params["spec"] == kernel_layout(node.params["spec"])
     return True
@@ -84,6 +85,8 @@ def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
         return arena.node(node.op, inputs, **node.params)
     if node.op == "scatter":
         return scatter_in_layout(arena, node, *inputs)
+    if is_short_chain(node):
+        return chained(node, *inputs)
     wide = sums_of(node)
     if wide:
         return cast(arena.node("contract", inputs, **{**node.params, "dtype": wide}), node.dtype)

@@ -10,7 +10,8 @@ import pytest
 from gnomon.codegen.python import exact
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
-from gnomon.ops.sliding import convolved, kernel_gradient, phases, spread_back
+from gnomon.ops.sliding import convolved, kernel_gradient, spread_back
+from gnomon.ops.windows import phases
 from tests.compiled import program, run, threads
 from tests.strategies import same_bits
 

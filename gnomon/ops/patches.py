@@ -1,0 +1,79 @@
+"""Windows of a plane laid flat along one axis, and their transpose: what pooling is made of.
+
+Which elements a window has, and what it gives back to them. What is done with them: pooling.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from gnomon.ir.node import Node
+from gnomon.ops.primitives import reshape
+from gnomon.ops.view_primitives import permute
+from gnomon.ops.windows import (
+    Cut,
+    Pairs,
+    Turns,
+    all_phases,
+    all_stretches,
+    check_reach,
+    collected,
+    margins,
+    nothing,
+    padded_axes,
+)
+
+
+def taken(
+    name: str, x: Node, kernel: Sequence[int], pads: Pairs, stride, dilation, fill: float
+) -> Node:
+    """Windows of x (n, c, ...), each laid flat along axis 2: (n, c, elements, *places)."""
+    check_reach(name, x, pads, kernel, dilation)
+    x = padded_axes(x, 2, pads, fill)
+    windows = all_stretches(x, 2, kernel, stride, dilation)
+    last = permute(windows, (0, 1, *range(x.rank, windows.rank), *range(2, x.rank)))
+    return reshape(last, (*x.shape[:2], prod(kernel), *windows.shape[2 : x.rank]))
+
+
+def spread(
+    g: Node, x: Node, kernel, stride, padding: Pairs, dilation, share: Callable[[int, Cut], Node]
+) -> Node:
+    """The transpose of `taken`: share(k, cut) is what elements get that are the k-th of windows.
+
+    What is cut has the places of g last, with the margins of `around`.
+    """
+    turns = turns_of(x, kernel, stride, padding, dilation)
+
+    def met(taps: Sequence[int], cut: Cut) -> Node:
+        flat = 0
+        for tap, size in zip(taps, kernel, strict=True):
+            flat = flat * size + tap
+        return share(flat, cut)
+
+    return collected(nothing(g, 2, len(kernel)), turns, x.shape[2:], met)
+
+
+def turns_of(x: Node, kernel, stride, padding: Pairs, dilation) -> Turns:
+    """The phases of x's axes."""
+    lows = tuple(low for low, _ in padding)
+    return all_phases(x.shape[2:], lows, kernel, (stride, dilation, 1))
+
+
+def around(v: Node, x: Node, kernel, stride, padding: Pairs, dilation, fill: float) -> Node:
+    """Values per place (n, c, *places), with the margins that elements of x look into."""
+    turns = turns_of(x, kernel, stride, padding, dilation)
+    return padded_axes(v, 2, margins(turns, v.shape[2:]), fill)
+
+
+def tiles(v: Node, x: Node, kernel: Sequence[int], padding: Pairs) -> Node:
+    """Values (n, c, elements, *places) of windows that lie side by side, as x has its elements."""
+    count, places = len(kernel), v.shape[3:]
+    apart = reshape(v, (*v.shape[:2], *kernel, *places))
+    order = (axis for k in range(count) for axis in (2 + count + k, 2 + k))
+    whole = reshape(
+        permute(apart, (0, 1, *order)),
+        (*v.shape[:2], *(n * k for n, k in zip(places, kernel, strict=True))),
+    )
+    rows = zip(padding, x.shape[2:], whole.shape[2:], strict=True)
+    return padded_axes(whole, 2, tuple((-low, low + n - m) for (low, _), n, m in rows), 0.0)
