@@ -50,7 +50,7 @@ class Program:
         self.tracked = [t.requires_grad for t in results]
         self.released = [capture.went_back or t._storage.released for t in results]
         self.written = [(s, capture.reads.get(s)) for s in capture.written()]
-        self.grads = [(t, g) for t, g in capture.grads.values()]
+        self.grads = [(capture.standing_for(t), g) for t, g in capture.grads.values()]
         made = [g for _, g in self.grads if g is not None]
         known = [t._storage for t in (*results, *made)]
         self.escaped = capture.escaped(known)
@@ -121,8 +121,8 @@ class Program:
         rest = iter(values[count:])
         for storage, read in self.written:
             put(storage if read is None else None, read, arguments, settled(next(rest)))
-        for tensor, made in self.grads:
-            tensor.grad = None if made is None else wrap(settled(next(rest)))
+        for read, made in self.grads:
+            read(arguments).grad = None if made is None else wrap(settled(next(rest)))
         for storage in self.escaped:
             storage.node = settled(next(rest))
             note(storage)

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "gnomon"
 
 # design: a module imports only from what stands before it here; one line per layer
 LAYERS = """
-errors settings dtypes late
+errors late settings dtypes
 ir
 ops
 passes

@@ -141,6 +141,22 @@ def test_gradients_reach_the_arguments_of_a_compiled_function():
     assert b.grad.tolist() == pytest.approx([3 * 2.718281828**2] * 2)
 
 
+def test_gradients_that_a_function_sets_belong_to_the_arguments_of_the_replay():
+    @gn.compile
+    def step(x):
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    for value in (1.0, 2.0, 3.0):
+        x = gn.tensor([value], requires_grad=True)
+        step(x)
+        assert x.grad.tolist() == [2 * value]
+        step(x)
+        assert x.grad.tolist() == [4 * value]
+    assert step.captures == 2
+
+
 def test_a_replay_runs_one_program_and_captures_nothing():
     f = gn.compile(lambda x: (x * 2).sum())
     x = gn.ones(3)

@@ -7,7 +7,7 @@ and settings. Gradient, sharding and fusion see the body; profiler and written k
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -178,6 +178,23 @@ class Op:
         several = isinstance(result, tuple)
         body = Graph(leaves, result if several else (result,))
         return Traced(self.__name__, body, call, several)
+
+
+class Rule:
+    """A gradient that a user wrote for one call: the `serial` of the regions that are its results.
+
+    Such regions are never equal to others, and their gradients are asked for in every pass.
+    """
+
+    def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> Sequence[Node | None]:
+        """The gradients of the call's inputs, given those of its results."""
+        raise NotImplementedError("a rule says what its gradients are")
+
+
+def rule_of(node: Node) -> Rule | None:
+    """The user's gradient of a region, if there is one."""
+    kept = node.params.get("serial")
+    return kept if isinstance(kept, Rule) else None
 
 
 def strip(value: Any, nodes: list[Node]) -> Any:

@@ -14,17 +14,23 @@ from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.operators import constant
 from gnomon.ops.control_primitives import CONTROL, call, call_of
 from gnomon.ops.primitives import expand
+from gnomon.ops.registry import rule_of
 
 PullBack = Callable[[Mapping[Node, Node], Sequence[Node]], list[Node | None]]
 """pull_back of grad.py, which calls this file."""
 Parts = list[Node | None]
 
 
+def is_whole(node: Node) -> bool:
+    """Whether the gradient of a call is that of all its results at once."""
+    return node.op in CONTROL or rule_of(node) is not None
+
+
 def results_by_call(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
-    """The first result of every control call -> all its results, in the order of the nodes."""
+    """The first result of every call that is pulled back whole -> all its results, in order."""
     calls: dict[tuple, list[Node]] = {}
     for node in nodes:
-        if node.op in CONTROL:
+        if is_whole(node):
             calls.setdefault(call_of(node), []).append(node)
     return {results[0]: results for results in calls.values()}
 

@@ -16,8 +16,8 @@ from gnomon.ir.operators import constant
 from gnomon.ir.provenance import _scope, inherit
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.primitives import expand
-from gnomon.ops.registry import OPS, Call, Traced, fill
-from gnomon.passes.calls import gradients_of_call, results_by_call
+from gnomon.ops.registry import OPS, Call, Traced, fill, rule_of
+from gnomon.passes.calls import gradients_of_call, is_whole, results_by_call
 
 
 def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
@@ -40,7 +40,7 @@ def pull_back(
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])
         # every result of a call stands before what reads any of them: at its first one all is known
-        asked = calls.get(node, ()) if node.op in CONTROL else (node,)
+        asked = calls.get(node, ()) if is_whole(node) else (node,)
         gs = {x: total[x] for x in asked if x in total and x in on_the_way}
         needed = tuple(x in on_the_way for x in node.inputs)
         if not gs or not any(needed):
@@ -73,6 +73,9 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[N
     node, g = next(iter(gs.items()))
     if node.op in CONTROL:
         return gradients_of_call(gs, needed, pull_back)
+    rule = rule_of(node)
+    if rule is not None:
+        return rule.gradients(gs, needed)
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
     traced, wanted = backward_of(node, needed)

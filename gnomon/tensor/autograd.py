@@ -12,14 +12,17 @@ from typing import Any
 from gnomon.errors import GradientError
 from gnomon.ir import provenance
 from gnomon.ir.node import Node
+from gnomon.ops.registry import rule_of
 from gnomon.passes.grad import pull_back
 from gnomon.tensor import versions
 from gnomon.tensor.backward import gradients_by_plan, history, seed_of
+from gnomon.tensor.function import Function
 from gnomon.tensor.state import Storage, state
 from gnomon.tensor.tensor import Tensor, alias, detached, method, node_of, raw, wrap
 from gnomon.tensor.writing import write
 
 __all__ = [
+    "Function",
     "backward",
     "enable_grad",
     "grad",
@@ -204,7 +207,8 @@ def pulled(
     if state.overwritten:
         versions.check(seeds, wanted)
     hooked = any(looked_at(tensors) for tensors in waiting.values())
-    if again or hooked or state.capture is not None:
+    ruled = any(rule_of(node) is not None for node in order)
+    if again or hooked or ruled or state.capture is not None:
         whole = {x: whole_seed(x, g) for x, g in seeds.items()}
         return pull_back(whole, wanted, observe if hooked else None)
     return gradients_by_plan(seeds, order, wanted)

@@ -167,7 +167,11 @@ def read_by_gradients(roots: Sequence[Node]) -> list[Node]:
 def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
     """The places of forward nodes that gradients read; views give way to what they show."""
     seeds = {x: seed_of(x) if x.size == 1 else state.arena.input(x.shape, x.dtype) for x in roots}
-    gradients = pull_back(seeds, [node for node in order if node.watch])
+    state.looks_ahead = True
+    try:
+        gradients = pull_back(seeds, [node for node in order if node.watch])
+    finally:
+        state.looks_ahead = False
     found: dict[Node, None] = {}
     seen: set[Node] = set()
     stack = [g for g in gradients if g is not None]

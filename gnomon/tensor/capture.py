@@ -124,11 +124,18 @@ class Capture:
         if id(tensor) in self.grads:
             return self.grads[id(tensor)][1]
         found = None if tensor._rare is None else tensor._rare.grad
-        if found is None or found._storage.node.arena is not self.arena:
+        read = self.standing_for(tensor)
+        is_given = any(tensor is x for x in self.arguments)  # their signatures tell
+        if not is_given and (found is None or found._storage.node.arena is not self.arena):
             self.guard(lambda: tensor._rare is None or tensor._rare.grad is None)
         if found is not None and found._view is None:
-            self.reads.setdefault(found._storage, lambda _: rare(tensor).grad)
+            self.reads.setdefault(found._storage, lambda arguments: rare(read(arguments)).grad)
         return found
+
+    def standing_for(self, tensor: Tensor) -> Read:
+        """How to find a tensor again: among the arguments of a replay, or itself."""
+        number = next((k for k, x in enumerate(self.arguments) if x is tensor), None)
+        return (lambda _: tensor) if number is None else (lambda arguments: arguments[number])
 
     def write_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         """Set a tensor's gradient: it is done for real by every replay."""

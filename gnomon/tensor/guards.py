@@ -85,7 +85,8 @@ def unflatten(tree: Any, tensors: Sequence[Tensor]) -> Any:
 
 def signature_of(tensor: Tensor) -> tuple:
     """What a program fixes about an argument."""
-    return (tuple(tensor.shape), tensor.dtype, tensor.requires_grad, tensor._requires)
+    gathered = tensor._rare is not None and tensor._rare.grad is not None
+    return (tuple(tensor.shape), tensor.dtype, tensor.requires_grad, tensor._requires, gathered)
 
 
 # Python values that the function's code names

@@ -28,6 +28,7 @@ class State(threading.local):
         self.arena = Arena()
         self.images: WeakKeyDictionary[Node, Node] = WeakKeyDictionary()
         self.grad = True
+        self.looks_ahead = False
         self.inference = False
         self.autocast: DType | None = None
         self.capture: Any = None

@@ -1,0 +1,157 @@
+"""Operations whose gradients a user wrote; tests/parity compares them with PyTorch's."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.errors import GradientError
+from gnomon.tensor.tensor import raw
+
+
+class Scaled(gn.autograd.Function):
+    """x · factor, whose backward counts its calls and has a slope of its own."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(context, x, factor, slope):
+        context.slope = slope
+        context.save_for_backward(x)
+        return x * factor
+
+    @staticmethod
+    def backward(context, g):
+        Scaled.calls += 1
+        (x,) = context.saved_tensors
+        return g * context.slope + 0 * x, None, None
+
+
+def leaf(*values):
+    return gn.tensor([float(v) for v in values], requires_grad=True)
+
+
+@pytest.fixture
+def calls():
+    """How often Scaled.backward was called since the test began."""
+    start = Scaled.calls
+    return lambda: Scaled.calls - start
+
+
+def test_the_users_gradient_is_taken_and_not_the_derived_one():
+    x = leaf(1, 2)
+    y = Scaled.apply(x * 2, 3, 10)
+    y.sum().backward()
+
+    assert y.tolist() == [6, 12]
+    assert x.grad.tolist() == [20, 20]
+    assert y.grad_fn == "<Scaled.ApplyBackward>"
+
+
+def test_every_pass_calls_backward_once_more_and_reads_its_own_attributes(calls):
+    for k in range(1, 4):
+        x = leaf(1)
+        Scaled.apply(x, 2, k).sum().backward()
+
+        assert x.grad.tolist() == [k]
+        assert calls() == k
+
+
+def test_without_gradients_there_is_nothing_to_call():
+    x = leaf(1)
+    with gn.no_grad():
+        assert not Scaled.apply(x, 2, 1).requires_grad
+    assert not Scaled.apply(x.detach(), 2, 1).requires_grad
+
+
+def test_a_loss_that_is_read_first_calls_backward_once(calls):
+    x = leaf(1, 2)
+    loss = Scaled.apply(x.sin(), 2, 5).sum()
+    loss.item()
+    assert calls() == 0
+    loss.backward()
+
+    assert calls() == 1
+    assert x.grad.tolist() == pytest.approx([5 * 0.5403023, 5 * -0.4161468])
+
+
+def test_compiled_functions_keep_the_users_gradient(calls):
+    def inside(x, slope):
+        x.grad = None
+        loss = Scaled.apply(x, 2, slope).sum()
+        loss.backward()
+        return loss
+
+    step = gn.compile(inside)
+    forward = gn.compile(lambda x, slope: Scaled.apply(x, 2, slope).sum())
+    for slope in (3, 4, 3):
+        x = leaf(1, 2)
+        step(x, slope)
+        assert x.grad.tolist() == [slope, slope]
+        x.grad = None
+        forward(x, slope).backward()
+        assert x.grad.tolist() == [slope, slope]
+
+
+def test_a_compiled_forward_that_is_read_first_keeps_it_too():
+    forward = gn.compile(lambda x: Scaled.apply(x.sin(), 2, 7).sum())
+    for _ in range(3):
+        x = leaf(0)
+        loss = forward(x)
+        loss.item()
+        loss.backward()
+
+        assert x.grad.tolist() == [7]
+
+
+def test_what_was_saved_is_let_go_with_the_graph():
+    x = leaf(1, 2)
+    y = Scaled.apply(x, 2, 1)
+    loss = y.sum()
+    loss.backward()
+    del y, loss
+
+    assert raw(x).value is not None
+    assert x.grad.tolist() == [1, 1]
+
+
+class Wrong(gn.autograd.Function):
+    """A backward whose result is what apply is told."""
+
+    @staticmethod
+    def forward(context, x, answer):
+        context.answer = answer
+        return x + 1
+
+    @staticmethod
+    def backward(context, g):
+        return context.answer(g)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda g: g, r"Wrong.backward: returned an incorrect number of gradients \(expected 2"),
+        (lambda g: (g[:1, :1].expand(5, 7), None), r"invalid gradient at index 0 - got \[5, 7\]"),
+    ],
+)
+def test_gradients_that_do_not_fit_are_refused(answer, message):
+    x = gn.ones(2, 3, requires_grad=True)
+
+    with pytest.raises(GradientError, match=message):
+        Wrong.apply(x, answer).sum().backward()
+
+
+def test_what_is_not_defined_or_not_allowed_is_said():
+    class Empty(gn.autograd.Function):
+        pass
+
+    class Writes(gn.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            context.mark_dirty(x)
+
+    with pytest.raises(NotImplementedError, match="define forward"):
+        Empty.apply(leaf(1))
+    with pytest.raises(GradientError, match="may not write"):
+        Writes.apply(leaf(1))
