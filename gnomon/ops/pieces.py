@@ -8,8 +8,8 @@ product more than none, because logits are computed again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Shape
@@ -26,8 +26,7 @@ ENOUGH = 1.25
 """More pieces must save at least this factor."""
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """The sizes of a loss: rows, inputs per row, classes, bytes of one number."""
 
     rows: Shape

@@ -8,10 +8,10 @@ met by the same part of the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import gcd
+from typing import NamedTuple
 
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
@@ -70,8 +70,7 @@ def check_reach(
 # the transpose of windows: every element collects what its windows have for it
 
 
-@dataclass(frozen=True)
-class Phase:
+class Phase(NamedTuple):
     """Every stride-th element of an axis, and the part of the kernel and the places that it met."""
 
     count: int
