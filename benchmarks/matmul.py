@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gnomon.codegen.emitter import LANES, Module, splat, vector
-from gnomon.codegen.kernels.matmul import KERNEL, emit_matmul
+from gnomon.codegen.emitter import KERNEL, LANES, Module, splat, vector
+from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.compile import machine
 from gnomon.ops.canonical import OTHERS, leaves

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from math import prod
 
 from gnomon.codegen.emitter import KERNEL, Emitter, Module, vector
-from gnomon.codegen.kernels.matmul import Block, Bounds, Region, Writer
 from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
+from gnomon.codegen.kernels.packed import Block, Bounds, Region, Writer
 from gnomon.codegen.kernels.packing import BLOCK, emit_pack, transpose
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to, walk
 from gnomon.codegen.kernels.strides import Dims, offset

@@ -6,7 +6,7 @@ in memory. Nothing here depends on the problem's sizes, so one text serves every
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,7 +14,7 @@ from gnomon.codegen.emitter import BITS, Emitter, Module, splat, vector
 from gnomon.codegen.kernels.steps import FUSED, Step, Switch, multiply, switches
 
 UNROLL = 2
-"""Steps of the chain between two tests of the loop's end."""
+"""Units of packed panels between two tests of the loop's end."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ class Tile:
         return vector(self.scalar, self.lanes)
 
     @property
+    def addition(self) -> str:
+        """The LLVM instruction that adds sums."""
+        return "add" if self.scalar.startswith("i") else "fadd"
+
+    @property
     def places(self) -> list[int]:
         """Where each accumulator lies in the tile, in bytes."""
         return list(range(0, self.bytes, self.lanes * self.item))
@@ -63,10 +68,14 @@ partial sums on the stack at the start; how many of the lowest live in `slots`, 
 to find."""
 
 
+Row = tuple[int, list[str]]
+"""The number of a unit, and vectors of its row of B."""
+
+
 class Left:
     """Where the microkernel finds values of A: `a` points at a packed panel.
 
-    Others (gathered.py) may take more parameters, and mean something else by `a`.
+    Others (convolution.py) may take more parameters, and mean something else by `a`.
     """
 
     parameters: tuple[tuple[str, str], ...] = ()
@@ -84,10 +93,52 @@ class Left:
         return [e.load(place, tile.scalar, tile.item) for place in places]
 
 
-def emit_tile(module: Module, name: str, tile: Tile, left: Left | None = None) -> None:
+class Right:
+    """Where the microkernel finds rows of B: `b` points at a packed panel.
+
+    Others (direct.py) mean something else by `b`.
+    """
+
+    def groups(self, tile: Tile) -> list[range]:
+        """Which of a row's vectors are counted together: all, or one group after another."""
+        return [range(tile.columns // tile.lanes)]
+
+    def unrolls(self, tile: Tile) -> tuple[int, ...]:
+        """How many units are taken at once: as many as can be, then fewer, at last one."""
+        return UNROLL, 1
+
+    def unit(self, tile: Tile) -> int:
+        """By how many bytes `b` goes on with every unit of K."""
+        return tile.columns * tile.item
+
+    def rows(self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]) -> Iterator[Row]:
+        """Loads vectors of so many units' rows, in an order in which they may be multiplied."""
+        units, vectors = part
+        for number in in_order(tile, units):
+            start = e.offset(b, number * self.unit(tile))
+            places = [e.offset(start, j * tile.lanes * tile.item) for j in vectors]
+            yield number, [e.load(place, tile.kind, tile.item) for place in places]
+
+
+def in_order(tile: Tile, units: int) -> Sequence[int]:
+    """The order of several units; of a pair the odd one is first."""
+    return [unit ^ 1 if tile.step.paired and units > 1 else unit for unit in range(units)]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Where both operands come from."""
+
+    left: Left
+    right: Right
+
+
+def emit_tile(
+    module: Module, name: str, tile: Tile, left: Left | None = None, right: Right | None = None
+) -> None:
     """Define the microkernel; the last sum it made lies on top of the stack."""
-    left = left or Left()
-    parameters = (*PARAMETERS, *left.parameters)
+    sides = Sides(left or Left(), right or Right())
+    left, parameters = sides.left, (*PARAMETERS, *sides.left.parameters)
     e = module.function(
         name, parameters, linkage="internal", attributes="noinline nounwind", returns="ptr"
     )
@@ -95,11 +146,11 @@ def emit_tile(module: Module, name: str, tile: Tile, left: Left | None = None) -
     zeros, numbers = switches(e, tile.step)
 
     def chunk(index: str, a: str, b: str, depth: str, last: str) -> list[str]:
-        pops = e.value(f"load i8, ptr {e.offset('%pops', index)}, align 1")
+        pops = e.load(e.offset("%pops", index), "i8", 1)
         pops = e.value(f"zext i8 {pops} to i64")
         sums = e.loop(0, "%carried", 1, partial(resume, e, tile, depth), minus_zero(tile))
         depth = e.sub(depth, "%carried")
-        a, b, *sums = chain(e, tile, left, (a, b), sums)
+        a, b, *sums = chain(e, tile, sides, (a, b), sums)
         sums = combine(e, tile, sums, (depth, pops), (zeros, numbers))
         depth = e.sub(depth, pops)
         top = slot(e, tile, depth)
@@ -135,12 +186,14 @@ def combine(
 ) -> list[str]:
     """Pop and add: older + newer, as often as the second count says; denormals are numbers here."""
     depth, pops = counts
-    add = "add" if tile.scalar.startswith("i") else "fadd"
 
     def pop(index: str, *newer: str) -> list[str]:
         older = slot(e, tile, e.sub(e.sub(depth, 1), index))
         loaded = [e.load(e.offset(older, place), tile.kind, tile.item) for place in tile.places]
-        return [e.value(f"{add} {tile.kind} {x}, {y}") for x, y in zip(loaded, newer, strict=True)]
+        return [
+            e.value(f"{tile.addition} {tile.kind} {x}, {y}")
+            for x, y in zip(loaded, newer, strict=True)
+        ]
 
     state = [(tile.kind, value) for value in sums]
     if not tile.step.paired:
@@ -161,45 +214,65 @@ def slot(e: Emitter, tile: Tile, position: str) -> str:
 
 
 def chain(
-    e: Emitter, tile: Tile, left: Left, panels: tuple[str, str], sums: Sequence[str]
+    e: Emitter, tile: Tile, sides: Sides, panels: tuple[str, str], sums: Sequence[str]
 ) -> list[str]:
     """Go `length` units along K: one multiplication per accumulator and unit."""
-    state = [*(("ptr", panel) for panel in panels), *((tile.kind, value) for value in sums)]
-    for times, steps in (
-        (e.value(f"udiv i64 %length, {UNROLL}"), UNROLL),
-        (e.value(f"urem i64 %length, {UNROLL}"), 1),
-    ):
-        kinds = [kind for kind, _ in state]
-        after = e.loop(0, times, 1, partial(advance, e, tile, left, steps), state)
-        state = list(zip(kinds, after, strict=True))
-    return [value for _, value in state]
+    values, after = list(sums), list(panels)
+    for vectors in sides.right.groups(tile):
+        places = places_of(tile, vectors)
+        chosen = [values[place] for place in places]
+        a, b, *chosen = chain_group(e, tile, sides, vectors, [*panels, *chosen])
+        after = [a, b]
+        for place, value in zip(places, chosen, strict=True):
+            values[place] = value
+    return [*after, *values]
+
+
+def places_of(tile: Tile, vectors: range) -> list[int]:
+    """Which accumulators belong to these vectors of a row of B."""
+    wide = tile.columns // tile.lanes
+    return [i * wide + j for i in range(tile.rows) for j in vectors]
+
+
+def chain_group(
+    e: Emitter, tile: Tile, sides: Sides, vectors: range, state: Sequence[str]
+) -> list[str]:
+    """The chains of some of the tile's vectors; the state is a, b and their sums."""
+    kinds, rest = ["ptr", "ptr", *[tile.kind] * (len(state) - 2)], "%length"
+    for units in sides.right.unrolls(tile):
+        times = rest if units == 1 else e.value(f"udiv i64 {rest}, {units}")
+        body = partial(advance, e, tile, sides, (units, vectors))
+        state = e.loop(0, times, 1, body, list(zip(kinds, state, strict=True)))
+        rest = rest if units == 1 else e.value(f"urem i64 {rest}, {units}")
+    return list(state)
 
 
 def advance(
-    e: Emitter, tile: Tile, left: Left, steps: int, _index: str, a: str, b: str, *sums: str
+    e: Emitter,
+    tile: Tile,
+    sides: Sides,
+    part: tuple[int, range],
+    _index: str,
+    a: str,
+    b: str,
+    *sums: str,
 ) -> list[str]:
-    """`steps` steps of the chain; of a pair the odd one first."""
-    values, order = list(sums), range(steps)
-    for step in reversed(order) if tile.step.paired else order:
-        rows = left.values(e, tile, e.offset(a, step * left.unit(tile)))
-        column = e.offset(b, step * tile.columns * tile.item)
-        values = step_once(e, tile, rows, column, values)
-    a = e.offset(a, steps * left.unit(tile))
-    return [a, e.offset(b, steps * tile.columns * tile.item), *values]
+    """So many units of the chains of these vectors."""
+    units, left, right, values = part[0], sides.left, sides.right, list(sums)
+    for number, columns in right.rows(e, tile, b, part):
+        rows = left.values(e, tile, e.offset(a, number * left.unit(tile)))
+        step_once(e, tile, rows, columns, values)
+    a = e.offset(a, units * left.unit(tile))
+    return [a, e.offset(b, units * right.unit(tile)), *values]
 
 
 def step_once(
-    e: Emitter, tile: Tile, rows: Sequence[str], b: str, sums: Sequence[str]
-) -> list[str]:
-    """Every row of the tile gains its value of A times the row of B."""
-    wide = tile.columns // tile.lanes
-    columns = [
-        e.load(e.offset(b, j * tile.lanes * tile.item), tile.kind, tile.item) for j in range(wide)
-    ]
-    values = []
+    e: Emitter, tile: Tile, rows: Sequence[str], columns: Sequence[str], values: list[str]
+) -> None:
+    """Every row of the tile gains its value of A times these vectors of a row of B."""
     for i, one in enumerate(rows):
         row = e.broadcast(one, tile.scalar, tile.lanes)
-        for j in range(wide):
-            terms = row, columns[j], sums[i * wide + j]
-            values.append(multiply(e, tile.step, tile.scalar, tile.lanes, terms))
-    return values
+        for j, column in enumerate(columns):
+            place = i * len(columns) + j
+            terms = row, column, values[place]
+            values[place] = multiply(e, tile.step, tile.scalar, tile.lanes, terms)

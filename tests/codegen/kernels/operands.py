@@ -8,8 +8,8 @@ import mmap
 import numpy as np
 
 from gnomon.codegen.emitter import Module
-from gnomon.codegen.kernels.matmul import Epilogue, emit_matmul
-from gnomon.codegen.kernels.product import Axis, MatmulSpec
+from gnomon.codegen.kernels.matmul import emit_matmul
+from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec
 from gnomon.codegen.machine import AVX2, Machine
 from tests.codegen.kernels.jit import Kernel
 

@@ -1,0 +1,417 @@
+"""Products of few rows: B is read once, where it lies, because memory is what they wait for.
+
+Two layouts. Where neighbouring steps are neighbours in memory (a weight stored [out, in]), each
+column of a tile is a stream of its own, and squares are transposed in registers. Where neighbouring
+columns are (weights stored [in, out]), a few rows of B are streams, and sums wait nearby from one
+few to the next. The order of sums is that of order.py; anything else is packed.py's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from gnomon.codegen.emitter import LANES, Emitter, splat, vector
+from gnomon.codegen.kernels.blocking import Blocks, Plan
+from gnomon.codegen.kernels.microkernel import (
+    Left,
+    Right,
+    Row,
+    Sides,
+    Tile,
+    chain_group,
+    emit_tile,
+    in_order,
+    minus_zero,
+    places_of,
+)
+from gnomon.codegen.kernels.order import chunk_length, combine_counts, depths
+from gnomon.codegen.kernels.packed import Block, Region, Writer
+from gnomon.codegen.kernels.packing import BLOCK, emit_pack, transpose
+from gnomon.codegen.kernels.product import MatmulSpec, count, walk
+from gnomon.codegen.kernels.steps import choose_step, sums_of, switches
+from gnomon.codegen.kernels.units import Source, units_across, units_along
+from gnomon.codegen.machine import Machine
+
+MOST_ROWS = 16
+"""With more rows, arithmetic takes longer than reading, and packing pays."""
+HIGHEST = 12
+"""Rows of one tile."""
+HIGH = 6
+"""Rows above which not all sums of a tile have registers at once."""
+FEW = 2
+"""Rows up to which a chain waits for its own last sum when it is alone."""
+ALIAS = 4096
+"""Bytes after which addresses share a set of the first cache, which holds eight lines."""
+STREAMS = 8
+"""Rows of B that are read side by side."""
+LINE = 64
+"""Bytes of a line of memory, all of which are used when it is there."""
+WAITING = 128 << 10
+"""Bytes of sums that wait in the second cache."""
+
+
+def layout_of(spec: MatmulSpec, machine: Machine) -> str:
+    """How B is read directly: "along" its steps, "across" them, or "" if it is not."""
+    columns, steps = walk(spec.columns, "b"), walk(spec.steps, "b")
+    rows, wide = count(spec.rows), count(spec.columns)
+    step = choose_step(machine, spec.scalar, spec.letters, spec.run)
+    panels = rows * count(spec.steps) * 4
+    if not 0 < rows <= MOST_ROWS or wide < LANES or panels > machine.l2 or spec.scalar == "double":
+        return ""
+    if len(columns) > 1 or len(steps) > 1 or chunk_length(spec.letters) % step.together:
+        return ""
+    if steps[0][1] == 1 and count(spec.steps) >= BLOCK["float"]:
+        return "along"
+    return "across" if columns[0][1] == 1 and step.together == 1 else ""
+
+
+def tile_for(spec: MatmulSpec, machine: Machine, layout: str) -> Tile:
+    """The rows in as few equal panels as fit, and wide enough that chains hide their latency."""
+    rows = count(spec.rows)
+    panels = -(-rows // HIGHEST)
+    high = -(-rows // panels)
+    wide = LANES if high > 1 or layout == "along" else 2 * LANES
+    step = choose_step(machine, spec.scalar, spec.letters, spec.run)
+    return Tile(sums_of(spec.scalar), BLOCK["float"], high, wide, step)
+
+
+# where rows of B come from
+
+
+class Along(Right):
+    """`b` points at the first column's steps, which are neighbours; columns are `far` bytes apart.
+
+    Squares are transposed in registers. Pairs that one lane holds are transposed as one, and taken
+    apart afterwards where the machine multiplies them one by one.
+    """
+
+    def __init__(self, source: Source, far: int, paired: bool) -> None:
+        self.source, self.far = source, far
+        self.split = paired and source.scalar == "bfloat" and source.together == 1
+
+    def groups(self, tile: Tile) -> list[range]:
+        """Few chains side by side, unless their lines evict each other; else one after another."""
+        wide = tile.columns // tile.lanes
+        together = wide if tile.rows <= FEW and self.far % ALIAS else 1
+        return [range(j, j + together) for j in range(0, wide, together)]
+
+    def unrolls(self, tile: Tile) -> tuple[int, ...]:
+        """A line of memory of each column; then pairs, so that their order is kept; then one."""
+        line = LINE // self.unit(tile)
+        return (line, 2, 1) if self.split else (line, 1)
+
+    def unit(self, tile: Tile) -> int:
+        """A column's next step."""
+        return self.source.item * self.source.together
+
+    def rows(self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]) -> Iterator[Row]:
+        """Vectors of each unit: from squares, or gathered."""
+        (units, vectors), side = part, tile.lanes * (2 if self.split else 1)
+        groups = [j * tile.lanes for j in vectors]
+        if units < side:
+            for number in in_order(tile, units):
+                yield number, [self.gather(e, tile, b, number, group) for group in groups]
+            return
+        for first in range(0, units, side):
+            start = e.offset(b, first * self.unit(tile))
+            squares = [self.square(e, tile, start, group) for group in groups]
+            for number in in_order(tile, side):
+                yield first + number, [square[number] for square in squares]
+
+    def square(self, e: Emitter, tile: Tile, b: str, group: int) -> list[str]:
+        """The vectors of a square: so many units of one group of columns."""
+        fence(e)
+        starts = [e.offset(b, (group + k) * self.far) for k in range(tile.lanes)]
+        if not self.split:
+            kind = vector(self.source.memory, tile.lanes * self.source.together)
+            loaded = [e.load(start, kind, self.source.item) for start in starts]
+            units = [units_along(e, self.source, value, tile.lanes) for value in loaded]
+            return transpose(e, tile.scalar, units)
+        pairs = [e.load(start, vector("i32", tile.lanes), self.source.item) for start in starts]
+        turned = transpose(e, "i32", pairs)
+        return [half for pair in turned for half in halves(e, tile, pair)]
+
+    def gather(self, e: Emitter, tile: Tile, b: str, number: int, group: int) -> str:
+        """One unit of a group of columns, loaded one by one."""
+        kind = vector(self.source.memory, tile.lanes * self.source.together)
+        value = "poison"
+        for place in range(tile.lanes * self.source.together):
+            column, step = divmod(place, self.source.together)
+            where = (group + column) * self.far + number * self.unit(tile)
+            where += step * self.source.item
+            one = e.load(e.offset(b, where), self.source.memory, self.source.item)
+            value = e.value(
+                f"insertelement {kind} {value}, {self.source.memory} {one}, i32 {place}"
+            )
+        return units_along(e, self.source, value, tile.lanes)
+
+
+def halves(e: Emitter, tile: Tile, pair: str) -> tuple[str, str]:
+    """The even and the odd factors of pairs of bfloat, as floats."""
+    kind = vector("i32", tile.lanes)
+    even = e.value(f"shl {kind} {pair}, {splat(16, 'i32', tile.lanes)}")
+    odd = e.value(f"and {kind} {pair}, {splat(-65536, 'i32', tile.lanes)}")
+    first, second = (e.value(f"bitcast {kind} {x} to {tile.kind}") for x in (even, odd))
+    return first, second
+
+
+class Across(Right):
+    """`b` points at a row of B as it is stored; rows are `far` bytes apart."""
+
+    def __init__(self, source: Source, far: int) -> None:
+        self.source, self.far = source, far
+
+    def groups(self, tile: Tile) -> list[range]:
+        """All, or one after another where not all sums have registers."""
+        wide = tile.columns // tile.lanes
+        together = wide if tile.rows <= HIGH else 1
+        return [range(j, j + together) for j in range(0, wide, together)]
+
+    def unrolls(self, tile: Tile) -> tuple[int, ...]:
+        """All streams at once where there are as many."""
+        return (STREAMS, 2, 1) if tile.step.paired else (STREAMS, 1)
+
+    def unit(self, tile: Tile) -> int:
+        """The next row."""
+        return self.far
+
+    def rows(self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]) -> Iterator[Row]:
+        """The vectors of each row, widened."""
+        (units, vectors), item = part, self.source.item
+        kind = vector(self.source.memory, tile.lanes)
+        for number in in_order(tile, units):
+            start = e.offset(b, number * self.far)
+            places = [e.offset(start, j * tile.lanes * item) for j in vectors]
+            loaded = [e.load(place, kind, item) for place in places]
+            yield (
+                number,
+                [units_across(e, self.source, [value], tile.lanes) for value in loaded],
+            )
+
+
+def fence(e: Emitter) -> None:
+    """Keep later loads from being moved up, where their values would only wait for registers."""
+    e.do('call void asm sideeffect "", "~{memory}"()')
+
+
+# the kernels
+
+
+class DirectWriter(Writer):
+    """What both layouts share: threads cut columns alone, and the last tile ends where B does."""
+
+    layout = ""
+
+    def make_plan(self, machine: Machine) -> Plan:
+        """All rows together."""
+        tile = tile_for(self.spec, machine, self.layout)
+        counts = tuple(combine_counts(self.spec.letters))
+        deep = depths(counts)
+        chunk = chunk_length(self.spec.letters) // tile.step.together
+        together = len(counts) if self.layout == "along" else 1
+        before = (*deep[:-1:together], deep[-1])
+        blocks = Blocks(1, chunk, chunk, together, counts, before, max(deep) + 1)
+        high = -(-self.sizes[0] // tile.rows)
+        wide = 1 if self.layout == "along" else max(1, WAITING // (high * tile.bytes))
+        return Plan(tile, blocks, high, min(wide, -(-self.sizes[1] // tile.columns)))
+
+    @property
+    def row_panels(self) -> int:
+        """One, for threads: all rows."""
+        return 1
+
+    @property
+    def source(self) -> Source:
+        """What B holds."""
+        return self.packings["b"].source
+
+    def write_parts(self) -> None:
+        """The packer of A, and what reads B."""
+        emit_pack(self.module, f"{self.name}.pack_a", self.packings["a"])
+        self.write_reader()
+
+    def write_reader(self) -> None:
+        """What reads B."""
+        raise NotImplementedError
+
+    def parts(self) -> tuple[int, ...]:
+        """The stack, packed A, nothing of B, and sums that wait; reading may go on a vector."""
+        tile, blocks, slack = self.plan.tile, self.plan.blocks, LANES * LANES * self.plan.tile.item
+        a = self.plan.row_panels * tile.rows * blocks.longest * tile.item + slack
+        stack = tile.bytes * (blocks.deepest + 1) + slack
+        return tuple(-(-part // 64) * 64 for part in (stack, a, 0, self.waiting + slack))
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of sums that wait."""
+        return 0
+
+    def pack(self, operand: str, base: str, panels: tuple[str, str], block: Block) -> None:
+        """A alone."""
+        if operand == "a":
+            super().pack(operand, base, panels, block)
+
+    def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
+        """All rows, whatever part threads cut."""
+        super().sum_up(replace(part, rows=("0", str(self.plan.row_panels))), fresh)
+
+    def first_of(self, e: Emitter, column: str) -> str:
+        """The first column of B that a tile reads."""
+        wide = self.plan.tile.columns
+        return e.least(e.mul(column, wide), self.sizes[1] - wide)
+
+    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+        """Run the epilogue on one tile, from its first column that no other tile has."""
+        e, tile = self.e, self.plan.tile
+        extra = e.sub(e.mul(column, tile.columns), self.first_of(e, column))
+        super().finish(part, row, column, e.offset(sums, e.mul(extra, tile.item)))
+
+
+class AlongWriter(DirectWriter):
+    """B's columns are streams; each tile takes all of K at once."""
+
+    layout = "along"
+
+    def write_reader(self) -> None:
+        """The microkernel, which transposes squares."""
+        tile, far = self.plan.tile, walk(self.spec.columns, "b")[-1][1] * self.source.item
+        right = Along(self.source, far, tile.step.paired)
+        emit_tile(self.module, f"{self.name}.tile", tile, right=right)
+
+    def right_of(self, panel: str, part: Region, block: Block) -> str:
+        """Where the tile's first column begins."""
+        e, far = self.e, walk(self.spec.columns, "b")[-1][1]
+        first = self.first_of(e, e.add(part.columns[0], panel))
+        return e.offset(part.b, e.mul(first, far * self.source.item))
+
+
+class AcrossWriter(DirectWriter):
+    """A few rows of B are streams; the sums of many columns wait in L1 for the next few."""
+
+    layout = "across"
+
+    @property
+    def level(self) -> int:
+        """Bytes of one partial sum of everything."""
+        return self.plan.row_panels * self.plan.column_panels * self.plan.tile.bytes
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of all partial sums."""
+        return self.level * self.plan.blocks.deepest
+
+    def write_reader(self) -> None:
+        """name.sweep: some rows of B; name.add: one partial sum to another."""
+        self.write_sweep()
+        parameters = [("ptr", "older"), ("ptr", "newer"), ("i64", "bytes")]
+        e = self.module.function(
+            f"{self.name}.add", parameters, linkage="internal", attributes="noinline nounwind"
+        )
+        tile = self.plan.tile
+
+        def add(place: str) -> None:
+            older, newer = (e.offset(x, place) for x in ("%older", "%newer"))
+            values = [e.load(x, tile.kind, tile.item) for x in (older, newer)]
+            total = e.value(f"{tile.addition} {tile.kind} {values[0]}, {values[1]}")
+            e.store(total, older, tile.kind, tile.item)
+
+        e.loop(0, "%bytes", tile.lanes * tile.item, add)
+        e.ret()
+
+    def write_sweep(self) -> None:
+        """name.sweep(a, b, sums, first, panels, length, total, resumed): a few steps of all sums.
+
+        `length` steps of panels of A that are `total` long; `resumed` is 0 where sums begin.
+        """
+        parameters = [("ptr", label) for label in ("a", "b", "sums")]
+        parameters += [("i64", x) for x in ("first", "panels", "length", "total", "resumed")]
+        e = self.module.function(
+            f"{self.name}.sweep", parameters, linkage="internal", attributes="noinline nounwind"
+        )
+        tile, zeros, numbers = self.plan.tile, *switches(e, self.plan.tile.step)
+        zeros()
+
+        def one(panel: str, row: str) -> None:
+            number = e.add(e.mul(panel, self.plan.row_panels), row)
+            sums = e.offset("%sums", e.mul(number, tile.bytes))
+            a = e.offset("%a", e.mul(e.mul(row, "%total"), tile.rows * tile.item))
+            first = self.first_of(e, e.add("%first", panel))
+            self.sweep_tile(e, (a, e.offset("%b", e.mul(first, self.source.item))), sums)
+
+        high = self.plan.row_panels
+        e.loop(0, "%panels", 1, lambda panel: e.loop(0, high, 1, partial(one, panel)))
+        numbers()
+        e.ret()
+
+    def sweep_tile(self, e: Emitter, panels: tuple[str, str], sums: str) -> None:
+        """A few steps of one tile, whose sums wait in memory."""
+        tile, far = self.plan.tile, walk(self.spec.steps, "b")[-1][1] * self.source.item
+        sides = Sides(Left(), Across(self.source, far))
+        for vectors in sides.right.groups(tile):
+            places = [e.offset(sums, tile.places[k]) for k in places_of(tile, vectors)]
+
+            def resume(_index: str, *_sums: str, places: list[str] = places) -> list[str]:
+                return [e.load(place, tile.kind, tile.item) for place in places]
+
+            begun = e.loop(0, "%resumed", 1, resume, minus_zero(tile)[: len(places)])
+            _, _, *values = chain_group(e, tile, sides, vectors, [*panels, *begun])
+            for place, value in zip(places, values, strict=True):
+                e.store(value, place, tile.kind, tile.item)
+
+    def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
+        """Chunk by chunk; partial sums are added as they are due."""
+        e, blocks = self.e, self.plan.blocks
+        part = replace(part, rows=("0", str(self.plan.row_panels)))
+        if not blocks.count:
+            super().sum_up(part, fresh)
+            return
+
+        def chunk(number: str, depth: str) -> list[str]:
+            block = self.block(number)
+            self.pack("a", part.a, part.rows, block)
+            self.sweep(part, block, e.offset(self.scratch.sums, e.mul(depth, self.level)))
+            pops = self.read_table("pops", number)
+            return [e.add(e.loop(0, pops, 1, self.pop, [("i64", depth)])[0], 1)]
+
+        e.loop(0, blocks.count, 1, chunk, [("i64", "0")])
+        self.tiles(
+            part, lambda row, column: self.finish(part, row, column, self.sums(part, row, column))
+        )
+
+    def sums(self, part: Region, row: str, column: str) -> str:
+        """Where the finished sums of a tile lie."""
+        e = self.e
+        number = e.add(e.mul(e.sub(column, part.columns[0]), self.plan.row_panels), row)
+        return e.offset(self.scratch.sums, e.mul(number, self.plan.tile.bytes))
+
+    def pop(self, _index: str, depth: str) -> list[str]:
+        """Add the newest partial sum to the one before."""
+        e, newer = self.e, self.e.offset(self.scratch.sums, self.e.mul(depth, self.level))
+        older = e.offset(newer, -self.level)
+        e.call("void", f"{self.name}.add", ("ptr", older), ("ptr", newer), ("i64", str(self.level)))
+        return [e.sub(depth, 1)]
+
+    def sweep(self, part: Region, block: Block, sums: str) -> None:
+        """One chunk, a few rows of B at a time."""
+        e, tile, chunk = self.e, self.plan.tile, str(self.plan.blocks.chunk)
+        far = walk(self.spec.steps, "b")[-1][1] * self.source.item
+        few = STREAMS if self.plan.row_panels == 1 else 2 * STREAMS
+
+        def some(step: str) -> None:
+            a = e.offset(self.scratch.a, e.mul(step, tile.rows * tile.item))
+            b = e.offset(part.b, e.mul(e.add(block.start, step), far))
+            begun = e.value(f"icmp ne i64 {step}, 0")
+            e.call(
+                "void", f"{self.name}.sweep", ("ptr", a), ("ptr", b), ("ptr", sums),
+                ("i64", part.columns[0]), ("i64", e.sub(part.columns[1], part.columns[0])),
+                ("i64", e.least(few, e.sub(chunk, step))), ("i64", chunk),
+                ("i64", e.value(f"zext i1 {begun} to i64")),
+            )  # fmt: skip
+
+        e.loop(0, chunk, few, some)
+
+
+WRITERS: dict[str, type[DirectWriter]] = {"along": AlongWriter, "across": AcrossWriter}
+"""Layout -> its writer."""

@@ -1,0 +1,376 @@
+"""The packed matrix product, as one kernel: Writer.
+
+Operands are copied by cache blocks into panels (packing.py) that one microkernel reads straight
+through (microkernel.py); an epilogue given by the caller turns sums into what is stored. Sums have
+the canonical order (order.py) whatever the machine, the blocks (blocking.py) and the number of
+threads (sharing.py). What a product is: product.py. Others build on it: direct.py, convolution.py.
+Knows nothing of graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
+from gnomon.codegen.kernels.blocking import Plan, plan, scratch_parts
+from gnomon.codegen.kernels.microkernel import emit_tile
+from gnomon.codegen.kernels.packing import Packing, emit_pack
+from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, Place, count, walk
+from gnomon.codegen.kernels.sharing import Work, evenly, share_work
+from gnomon.codegen.kernels.strides import offset
+from gnomon.codegen.kernels.units import Source
+from gnomon.codegen.machine import Machine
+
+Bounds = tuple[str, str]
+"""SSA names of the first panel and of the one after the last."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A rectangle of tiles in one batch: SSA names."""
+
+    batch: str
+    a: str
+    b: str
+    rows: Bounds
+    columns: Bounds
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Where things lie in this thread's scratch memory: SSA names."""
+
+    stack: str
+    a: str
+    b: str
+    sums: str
+    offsets: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block of K: its first unit, units, and what the microkernel must know; SSA names."""
+
+    start: str
+    units: str
+    last: str
+    parameters: tuple[tuple[str, str], ...]
+
+
+class Writer:
+    """Writes one product's functions: two packers, the microkernel, the finisher, the kernel."""
+
+    def __init__(
+        self, module: Module, name: str, spec: MatmulSpec, machine: Machine, epilogue: Epilogue
+    ) -> None:
+        self.module, self.name, self.spec, self.epilogue = module, name, spec, epilogue
+        self.sizes = (count(spec.rows), count(spec.columns))
+        self.plan = self.make_plan(machine)
+        self.packings = {"a": self.packing("a", spec.rows), "b": self.packing("b", spec.columns)}
+
+    def make_plan(self, machine: Machine) -> Plan:
+        """How the product is cut."""
+        spec = self.spec
+        return plan(machine, spec.scalar, self.sizes, spec.letters, spec.run)
+
+    def packing(self, operand: str, across: tuple[Axis, ...]) -> Packing:
+        """How the panels of an operand are made."""
+        tile, spec = self.plan.tile, self.spec
+        width = tile.rows if operand == "a" else tile.columns
+        rows, steps = walk(across, operand), walk(spec.steps, operand)
+        # half a pair at the end is filled up with factors whose product, -0.0, changes no sum
+        padding = -(1 << 15) if operand == "a" and spec.sums == "float" else 0
+        return Packing(
+            tile.scalar, width, rows, steps, Source(spec.scalar, tile.step.together, padding)
+        )
+
+    def write(self) -> int:
+        """Everything; gives the bytes of scratch."""
+        blocks = self.plan.blocks
+        if blocks.count:
+            self.write_parts()
+            self.define_table("pops", blocks.pops)
+            # the last block leaves nothing for a next one
+            self.define_table("before", (*blocks.before[:-1], 0))
+        self.write_finish()
+        self.e = self.module.function(self.name, KERNEL)
+        if min(*self.sizes, count(self.spec.batch)) > 0:
+            self.scratch = self.lay_out()
+            self.share()
+        self.e.ret()
+        return sum(self.parts()) + 8 * max(p.slots for p in self.packings.values())
+
+    def parts(self) -> tuple[int, ...]:
+        """Bytes of each part of scratch memory, but for the last, which is the packers' own."""
+        return scratch_parts(self.plan)
+
+    @property
+    def row_panels(self) -> int:
+        """Panels of rows that threads share."""
+        return -(-self.sizes[0] // self.plan.tile.rows)
+
+    def write_parts(self) -> None:
+        """What the kernel calls."""
+        for operand, packing in self.packings.items():
+            emit_pack(self.module, f"{self.name}.pack_{operand}", packing)
+        emit_tile(self.module, f"{self.name}.tile", self.plan.tile)
+
+    def lay_out(self) -> Scratch:
+        """The addresses in scratch memory."""
+        places, where = [], 0
+        for part in (*self.parts(), 0):
+            places.append(self.e.offset("%scratch", where))
+            where += part
+        return Scratch(*places)
+
+    def define_table(self, label: str, values: tuple[int, ...]) -> None:
+        """A constant table of bytes."""
+        text = "".join(f"\\{value:02X}" for value in values)
+        kind = f"[{len(values)} x i8]"
+        self.module.define(f'@{self.name}.{label} = private constant {kind} c"{text}"')
+
+    def read_table(self, label: str, index: str) -> str:
+        """An entry of a table, as i64."""
+        entry = self.e.load(self.e.offset(f"@{self.name}.{label}", index), "i8", 1)
+        return self.e.value(f"zext i8 {entry} to i64")
+
+    # storing
+
+    def write_finish(self) -> None:
+        """name.finish(sums, buffers, batch, row, column): the epilogue over one tile."""
+        tile = self.plan.tile
+        parameters = [("ptr", "sums"), ("ptr", "buffers")]
+        parameters += [("i64", label) for label in ("batch", "row", "column")]
+        e = self.module.function(
+            f"{self.name}.finish", parameters, linkage="internal", attributes="noinline nounwind"
+        )
+        high = e.least(e.sub(str(self.sizes[0]), "%row"), tile.rows)
+        wide = e.least(e.sub(str(self.sizes[1]), "%column"), tile.columns)
+
+        def row(index: str) -> None:
+            sums = e.offset("%sums", e.mul(index, tile.columns * tile.item))
+            self.finish_row(e, sums, e.add("%row", index), wide)
+
+        e.loop(0, high, 1, row)
+        e.ret()
+
+    def finish_row(self, e: Emitter, sums: str, row: str, wide: str) -> None:
+        """The epilogue over one row of a tile: whole vectors, then a ragged one."""
+        kind, item = vector(self.spec.sums), self.spec.item
+
+        def piece(column: str, on: str | None) -> None:
+            value = e.load(e.offset(sums, e.mul(column, item)), kind, item)
+            place = Place("%buffers", "%batch", row, e.add("%column", column), on)
+            self.epilogue(e, place, value)
+
+        columns = self.sizes[1]
+        whole = e.value(f"and i64 {wide}, {-LANES}")
+        if columns >= LANES:
+            e.loop(0, whole, LANES, lambda column: piece(column, None))
+        if columns % LANES:
+            ragged = e.value(f"icmp ne i64 {whole}, {wide}")
+            e.when(ragged, lambda: piece(whole, mask(columns % LANES)))
+
+    # the kernel
+
+    def share(self) -> None:
+        """One thread's part: some row panels, counted through all batches, and some columns."""
+        e, tile, spec = self.e, self.plan.tile, self.spec
+        panels = self.row_panels
+        work = Work(count(spec.batch), panels, -(-self.sizes[1] // tile.columns), tile)
+        share = share_work(e, work)
+        bases = [self.base(spec.slots.a, spec.starts[0]), self.base(spec.slots.b, spec.starts[1])]
+
+        def one(batch: str) -> None:
+            done = e.mul(batch, panels)
+            rows = (
+                most(e, e.sub(share.rows[0], done), "0"),
+                e.least(e.sub(share.rows[1], done), panels),
+            )
+            a, b = (
+                self.advance(base, batch, operand)
+                for base, operand in zip(bases, "ab", strict=True)
+            )
+            self.cover(Region(batch, a, b, rows, share.columns))
+
+        first = e.value(f"udiv i64 {share.rows[0]}, {panels}")
+        last = e.value(f"udiv i64 {e.add(share.rows[1], panels - 1)}, {panels}")
+        e.loop(first, last, 1, one)
+
+    def base(self, slot: int, start: int) -> str:
+        """Where an operand begins."""
+        pointer = self.e.load(self.e.offset("%buffers", 8 * slot), "ptr", 8)
+        return self.e.offset(pointer, start * self.spec.operand_item)
+
+    def advance(self, base: str, batch: str, operand: str) -> str:
+        """Where an operand's part for one batch begins."""
+        place = offset(self.e, batch, walk(self.spec.batch, operand))
+        return self.e.offset(base, self.e.mul(place, self.spec.operand_item))
+
+    def cover(self, region: Region) -> None:
+        """Cut a region into cache blocks: rows outermost, then columns, then K."""
+        e = self.e
+        row_step = evenly(e, region.rows, self.plan.row_panels)
+        column_step = evenly(e, region.columns, self.plan.column_panels)
+        one_block = e.value(
+            f"icmp sge i64 {column_step}, {e.sub(region.columns[1], region.columns[0])}"
+        )
+
+        def some(row: str, column: str) -> None:
+            rows = row, e.least(e.add(row, row_step), region.rows[1])
+            columns = column, e.least(e.add(column, column_step), region.columns[1])
+            part = Region(region.batch, region.a, region.b, rows, columns)
+            # a block that lies packed from the round before is not packed again
+            first_row = e.value(f"icmp eq i64 {row}, {region.rows[0]}")
+            fresh_a = e.value(f"icmp eq i64 {column}, {region.columns[0]}")
+            fresh_b = e.value(f"select i1 {one_block}, i1 {first_row}, i1 true")
+            self.sum_up(part, (fresh_a, fresh_b))
+
+        e.loop(
+            *region.rows,
+            row_step,
+            lambda row: e.loop(*region.columns, column_step, lambda column: some(row, column)),
+        )
+
+    def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
+        """All blocks of K for one cache block of results."""
+        e, blocks = self.e, self.plan.blocks
+        if not blocks.count:
+            # a sum of nothing is 0.0, which is what the tile in scratch then holds
+            for place in self.plan.tile.places:
+                e.store(
+                    "zeroinitializer",
+                    e.offset(self.scratch.stack, place),
+                    self.plan.tile.kind,
+                    self.spec.item,
+                )
+            self.tiles(part, lambda row, column: self.finish(part, row, column, self.scratch.stack))
+        elif blocks.count == 1:
+            self.one_block(part, "0", fresh)
+        else:
+            e.loop(0, blocks.count, 1, lambda number: self.one_block(part, number, ("true",) * 2))
+
+    def one_block(self, part: Region, number: str, fresh: tuple[str, ...]) -> None:
+        """Pack one block of K and run its tiles."""
+        e, block = self.e, self.block(number)
+        e.when(fresh[0], lambda: self.pack("a", part.a, part.rows, block))
+        e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
+
+        def tile(row: str, column: str) -> None:
+            e.when(block.last, lambda: self.prefetch(part, row, column))
+            sums = self.call_tile(part, row, column, block)
+            e.when(block.last, lambda: self.finish(part, row, column, sums))
+
+        self.tiles(part, tile)
+
+    def block(self, number: str) -> Block:
+        """Find a block of K, by its number."""
+        e, blocks = self.e, self.plan.blocks
+        before = self.read_table("before", number)
+        after = self.read_table("before", e.add(number, "1"))
+        if blocks.pieces > 1:
+            chunk = e.value(f"udiv i64 {number}, {blocks.pieces}")
+            piece = e.value(f"urem i64 {number}, {blocks.pieces}")
+            inside = e.mul(piece, blocks.piece)
+            start = e.add(e.mul(chunk, blocks.chunk), inside)
+            length, chunks = e.least(e.sub(str(blocks.chunk), inside), blocks.piece), "1"
+            carried = e.value(f"icmp ne i64 {piece}, 0")
+            carried = e.value(f"zext i1 {carried} to i64")
+            done, units = number, length
+        else:
+            done = e.mul(number, blocks.chunks)
+            chunks = e.least(e.sub(str(len(blocks.pops)), done), blocks.chunks)
+            start, length, carried = e.mul(done, blocks.chunk), str(blocks.chunk), "0"
+            units = e.mul(chunks, length)
+        numbers = (chunks, length, carried, before, most(e, before, after))
+        pops = e.offset(f"@{self.name}.pops", done)
+        last = e.value(f"icmp eq i64 {number}, {blocks.count - 1}")
+        return Block(start, units, last, (("ptr", pops), *(("i64", n) for n in numbers)))
+
+    def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
+        """Copy the panels of one operand's block of K."""
+        e, packing = self.e, self.packings[operand]
+        together = packing.source.together
+        start, length = e.mul(block.start, together), e.mul(block.units, together)
+        if together > 1:
+            # the last unit may be half full
+            length = e.least(length, e.sub(str(count(self.spec.steps)), start))
+        e.call(
+            "void", f"{self.name}.pack_{operand}", ("ptr", base),
+            ("i64", e.mul(panels[0], packing.width)), ("i64", e.sub(panels[1], panels[0])),
+            ("i64", start), ("i64", length),
+            ("ptr", getattr(self.scratch, operand)), ("ptr", self.scratch.offsets),
+        )  # fmt: skip
+
+    def tiles(self, part: Region, body: Callable[[str, str], None]) -> None:
+        """Every tile of a cache block; rows innermost, so that a panel of B stays in L1."""
+        self.e.loop(
+            *part.columns,
+            1,
+            lambda column: self.e.loop(*part.rows, 1, lambda row: body(row, column)),
+        )
+
+    def prefetch(self, part: Region, row: str, column: str) -> None:
+        """Ask for the lines that the epilogue will write, while the microkernel counts."""
+        e, tile = self.e, self.plan.tile
+        where = self.results(part.batch, e.mul(row, tile.rows), e.mul(column, tile.columns))
+        step = walk(self.spec.rows, "c")[-1][1] * tile.item
+
+        def one(index: str) -> None:
+            line = e.offset(where, e.mul(index, step))
+            e.call(
+                "void", "llvm.prefetch.p0", ("ptr", line), ("i32", "1"), ("i32", "3"), ("i32", "1")
+            )
+
+        e.loop(0, tile.rows, 1, one)
+
+    def results(self, batch: str, row: str, column: str) -> str:
+        """Where an element of C lies."""
+        e, spec = self.e, self.spec
+        where = str(spec.starts[2])
+        groups = (batch, spec.batch), (row, spec.rows), (column, spec.columns)
+        for index, axes in groups:
+            where = e.add(where, offset(e, index, walk(axes, "c")))
+        base = e.load(e.offset("%buffers", 8 * spec.slots.c), "ptr", 8)
+        return e.offset(base, e.mul(where, spec.item))
+
+    def call_tile(self, part: Region, row: str, column: str, block: Block) -> str:
+        """Run the microkernel on one tile; gives where its sum lies."""
+        e, plan = self.e, self.plan
+        i, j = e.sub(row, part.rows[0]), e.sub(column, part.columns[0])
+        a, more = self.left_of(i, part, block)
+        b = self.right_of(j, part, block)
+        number = e.add(e.mul(j, plan.row_panels), i)
+        return e.call(
+            "ptr", f"{self.name}.tile",
+            ("ptr", a), ("ptr", b),
+            ("ptr", e.offset(self.scratch.sums, e.mul(number, plan.slots))),
+            ("ptr", self.scratch.stack), *block.parameters, *more,
+        )  # fmt: skip
+
+    def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
+        """Where the microkernel finds A, and what else it is told."""
+        tile = self.plan.tile
+        place = self.e.mul(self.e.mul(panel, block.units), tile.rows * tile.item)
+        return self.e.offset(self.scratch.a, place), []
+
+    def right_of(self, panel: str, part: Region, block: Block) -> str:
+        """Where the microkernel finds B."""
+        tile = self.plan.tile
+        place = self.e.mul(self.e.mul(panel, block.units), tile.columns * tile.item)
+        return self.e.offset(self.scratch.b, place)
+
+    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+        """Run the epilogue on one tile."""
+        e, tile = self.e, self.plan.tile
+        e.call(
+            "void", f"{self.name}.finish", ("ptr", sums), ("ptr", "%buffers"),
+            ("i64", part.batch), ("i64", e.mul(row, tile.rows)),
+            ("i64", e.mul(column, tile.columns)),
+        )  # fmt: skip
+
+
+def most(e: Emitter, a: str, b: str) -> str:
+    """max(a, b) on i64."""
+    return e.call("i64", "llvm.smax.i64", ("i64", a), ("i64", b))

@@ -1,0 +1,29 @@
+"""Products whose operands are packed: test_matmul.py has most; here is what this way alone has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gnomon.codegen.emitter import Module
+from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.product import store_to
+from gnomon.codegen.machine import AVX2
+from tests.codegen.kernels.exact import product, same_bits
+from tests.codegen.kernels.jit import Kernel
+from tests.codegen.kernels.operands import KINDS, plain, stored
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [(1, 70, 61, 1), (7, 33, 64, 2), (16, 16, 1300, 1)], ids=str)
+def test_few_rows_have_the_same_bits_when_they_are_packed(rng, kind, size):
+    m, n, k, leaves = size
+    a, a_stored = stored(rng, kind[0] == "T", m, k)
+    b, b_stored = stored(rng, kind[1] == "T", k, n)
+    module, spec = Module(), plain(kind, m, n, k, leaves)
+    scratch = Writer(module, "packed", spec, AVX2, store_to(spec)).write()
+    c = np.full((m, n), np.nan, np.float32)
+
+    Kernel(module.text(), "packed", scratch)([c, a_stored, b_stored], 2)
+
+    assert same_bits(c, product(a, b.T, [(k, leaves)]))
