@@ -19,6 +19,7 @@ from gnomon.schedule.epilogue import Fusion, Placed, fuse_epilogues
 from gnomon.schedule.glance import Reading, glance
 from gnomon.schedule.join import join
 from gnomon.schedule.nested import factors, plain
+from gnomon.schedule.spare import spare
 
 LEAVES = frozenset({"input", "const", "iota"})
 BY_STRIDES = frozenset({"attention_forward", "attention_backward", "slide_back"})
@@ -49,6 +50,7 @@ class Partition:
                 self._place(node)
         if fuse:
             join(self.clusters, self.cluster, self.reads)
+            spare(self.cluster, self.reads, self.required)
         self.fusions = self._with_products(carries) if fuse and carries else []
         """What was decided about products and the nodes above them."""
         self.stored = self._stored()

@@ -1,0 +1,93 @@
+"""Values that their readers compute again, because they read all that it takes in any case.
+
+A product of two tensors need not be stored for a kernel that loads both of them. What is costly to
+compute, or would add more bytes to its readers than it spares, stays stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from gnomon.ir.node import Node
+from gnomon.ops.scalars import SCALARS
+from gnomon.schedule.cluster import Cluster
+from gnomon.schedule.glance import Reading
+
+Reads = dict[Node, list[Reading]]
+
+
+def spare(home: Mapping[Node, Cluster], reads: Reads, required: Collection[Node]) -> None:
+    """Let readers in other clusters read, in place of such a value, what it is made of."""
+    readers: dict[Node, list[Node]] = {}
+    for node in home:
+        for x in dict.fromkeys(r.node for r in reads.get(node, ())):
+            readers.setdefault(x, []).append(node)
+    for node in sorted(home, key=lambda x: x.serial, reverse=True):
+        if node.op != "map" or node in required:
+            continue
+        outside = [x for x in readers.get(node, ()) if home[x] is not home[node]]
+        if not outside or not Spared(node, outside, home, reads).pays():
+            continue
+        for reader in outside:
+            reads[reader] = expanded(reads[reader], node, reads[node])
+        for r in reads[node]:
+            readers.setdefault(r.node, []).extend(outside)
+
+
+class Spared:
+    """A value and its readers in other clusters."""
+
+    def __init__(
+        self, node: Node, outside: list[Node], home: Mapping[Node, Cluster], reads: Reads
+    ) -> None:
+        self.node, self.outside, self.home, self.reads = node, outside, home, reads
+
+    def pays(self) -> bool:
+        """Whether fewer bytes are read and written when readers compute the value again."""
+        own, same = self.home[self.node], (r for x in self.outside for r in self.reads[x])
+        if SCALARS[self.node.params["f"]].costly or own.opaque or own.members[self.node]:
+            return False
+        if not all(r.same for r in same if r.node is self.node) or not self._can_be_read():
+            return False
+        clusters = {self.home[x]: None for x in self.outside}
+        more = sum(self._added(cluster) for cluster in clusters)
+        return more < nbytes(self.node) * (1 + len(clusters))
+
+    def _can_be_read(self) -> bool:
+        """Whether all that the value is made of has a buffer in any case."""
+        own = self.home[self.node]
+        return all(
+            self.home.get(r.node) is not own or self._leaves(r.node) for r in self.reads[self.node]
+        )
+
+    def _leaves(self, x: Node) -> bool:
+        """Whether another cluster reads a value."""
+        own = self.home[x]
+        return any(
+            r.node is x
+            for cluster in {self.home[y] for y in self.outside} - {own}
+            for member in cluster.members
+            for r in self.reads.get(member, ())
+        )
+
+    def _added(self, cluster: Cluster) -> int:
+        """The bytes that a reading kernel loads for it, and did not load before."""
+        loaded = {
+            r.node
+            for x in cluster.members
+            for r in self.reads.get(x, ())
+            if r.node is not self.node
+        }
+        wanted = {r.node for r in self.reads[self.node]} - loaded - {*cluster.members}
+        return sum(nbytes(x) for x in wanted)
+
+
+def expanded(reads: list[Reading], node: Node, parts: list[Reading]) -> list[Reading]:
+    """Readings with those of a node replaced by what it reads itself."""
+    found = [r for r in reads if r.node is not node]
+    return [*found, *(r for r in parts if r not in found)]
+
+
+def nbytes(x: Node) -> int:
+    """The bytes of a value."""
+    return x.size * x.dtype.itemsize
