@@ -134,7 +134,9 @@ clone, detach = Tensor.clone, Tensor.detach
 strided = contiguous_format = preserve_format = "strided"
 
 _PARTS = ("nn", "optim", "utils", "jit", "distributed", "profiler", "quant", "export", "models")
-_LATE = {part: f"gnomon.{part}" for part in _PARTS} | {"linalg": "gnomon.tensor.linalg"}
+_LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
+    part: f"gnomon.tensor.{part}" for part in ("amp", "linalg")
+}
 """Modules that load when they are first named."""
 
 _LATE_NAMES = {

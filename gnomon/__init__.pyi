@@ -64,6 +64,7 @@ def amin(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = 
     """The smallest over axes; NaN wins. Equals share the gradient."""
 def aminmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The smallest and the largest over an axis, or of all."""
+from gnomon.tensor import amp as amp
 def any(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """Whether an element over axes differs from 0."""
 from gnomon.tensor.creation import arange as arange
