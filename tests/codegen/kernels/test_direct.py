@@ -47,6 +47,14 @@ def test_every_number_of_rows_has_the_canonical_order(rng, kind, rows):
     assert same_bits(c, product(a, b.T, [(96, 4)]))
 
 
+@pytest.mark.parametrize("kind", LAYOUTS)
+@pytest.mark.parametrize("columns", [16, 17, 31, 32, 33])
+def test_the_last_tile_ends_where_b_does(rng, kind, columns):
+    c, a, b = run(kind, (1, columns, 24, 1), rng)
+
+    assert same_bits(c, product(a, b.T, [(24, 1)]))
+
+
 @pytest.mark.parametrize("machine", HERE, ids=lambda machine: machine.name)
 @pytest.mark.parametrize("kind", LAYOUTS)
 def test_every_machine_gives_the_same_bits(rng, kind, machine):
