@@ -8,6 +8,7 @@ import pytest
 import gnomon as gn
 from gnomon import nn
 from gnomon.errors import ArgumentError
+from gnomon.nn.recurrent import STEPS
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -68,6 +69,41 @@ def test_a_given_state_goes_on_where_it_was():
     rest, _ = layer(x[4:], state)
 
     np.testing.assert_allclose(rest.detach().numpy(), whole[4:].detach().numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_a_layer_has_the_bits_of_its_steps_one_after_another(kind: str, back: bool):
+    layer = getattr(nn, kind)(3, 4)
+    step, _, count = STEPS[layer.kind]
+    x, state = gn.randn(6, 2, 3), tuple(gn.randn(2, 4) for _ in range(count))
+    weight_in, weight, bias_in, bias = layer._made("_l0")
+
+    shown, last = layer._along(x, state, "_l0", back)
+    gates, rows = nn.functional.linear(x, weight_in, bias_in), []
+    for t in range(6)[:: -1 if back else 1]:
+        state = step(gates[t], state, weight, bias)
+        rows.append(state[0])
+
+    assert shown.tolist() == gn.stack(rows[:: -1 if back else 1]).tolist()
+    assert [t.tolist() for t in last] == [t.tolist() for t in state]
+
+
+def test_code_does_not_grow_with_the_length_of_a_sequence():
+    counts = []
+    for length in (4, 512):
+        layer = nn.LSTM(3, 4)
+
+        def step(x, layer=layer):
+            loss = layer(x)[0].sum()
+            loss.backward()
+            return loss
+
+        compiled = gn.compile(step)
+        compiled(gn.ones(length, 2, 3))
+        counts.append(len(compiled.kernels()))
+
+    assert counts[0] == counts[1]
 
 
 def test_other_nonlinearities_are_refused():
