@@ -8,14 +8,14 @@ simplify    rewrites that keep every bit
 partition   which nodes share a kernel, which are stored
 generate    a kernel each, equal ones once
 in order    little memory alive, few barriers; equal kernels that wait for nothing are one call
-place       buffers share memory, barriers where threads must wait
+place       buffers share memory, barriers where threads must wait (gnomon/plan.py)
 load        machine code from the disk or the compiler
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from ctypes import addressof, c_int64
 from functools import cache
@@ -34,7 +34,7 @@ from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
 from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.frames import Build, Control, Frame, control, separated
-from gnomon.ir.node import Graph, Node
+from gnomon.ir.node import Graph
 from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.show import log
 from gnomon.ir.verify import verify
@@ -46,19 +46,16 @@ from gnomon.passes.keep import keep
 from gnomon.passes.legalize import legalize
 from gnomon.passes.simplify import simplify
 from gnomon.passes.trim import trim
-from gnomon.placing import Layout, Table
+from gnomon.plan import Plan, key_of, plan_of, save, saved
 from gnomon.runtime import cpu, device, system
 from gnomon.runtime.buffer import Buffer
-from gnomon.runtime.program import Input, Needs, Output, Program, Slot
+from gnomon.runtime.program import Program
 from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import name_of, parts_of
 from gnomon.schedule.partition import Partition, has_epilogue
 from gnomon.schedule.turns import in_turns
 from gnomon.settings import Settings, current
-
-ALONE = 1 << 15
-"""Programs that touch fewer elements than this run on their caller: waking others takes longer."""
 
 
 class Executable:
@@ -67,31 +64,15 @@ class Executable:
     def __init__(
         self,
         source: Graph,
-        frame: Frame,
+        plan: Plan,
+        addresses: Mapping[str, int],
         settings: Settings,
-        batch: cpu.Batch,
+        kernels: Iterable[Kernel] | None = None,
     ) -> None:
-        flat, kernels, layout = frame.graph, tuple(frame.kernels()), Layout(frame)
-        results = dict.fromkeys(x for x in flat.outputs if x.op != "input")
-        self.graph, self.memory, self.lines = flat, layout.memory, lines_of(source)
-        self.source, self._settings = source, settings
-        self._kernels: tuple[Kernel, ...] | None = kernels
-        self._returns = returns_of(flat, tuple(results))
-        self._sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in results)
-        codes = {code.symbol: code for k in kernels for code in k.codes}
-        addresses = batch.load({name: code.text for name, code in codes.items()})
-        steps = Table(addresses, Output(len(results)))
-        steps.add(layout, slots_of(flat, results))
-        size, flops = work(frame)
-        needs = Needs(
-            inputs=len(flat.inputs),
-            outputs=len(results) + 1,
-            registers=steps.registers,
-            arena=layout.memory.total,
-            scratch=max([64 << 10, *(code.scratch for code in codes.values())]),
-            alone=size < ALONE and flops < 16 * ALONE,
-        )
-        self.program = Program(steps.steps, addresses, needs)
+        self.source, self.memory, self.lines = source, plan.memory, lines_of(source)
+        self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
+        self._kernels = None if kernels is None else tuple(kernels)
+        self.program = Program(plan.steps, addresses, plan.needs)
 
     def explain(self) -> str:
         """The program as text: a line per kernel with the line that asked for it, sums, memory."""
@@ -140,42 +121,10 @@ class Executable:
         )
 
 
-def slots_of(graph: Graph, results: Iterable[Node]) -> dict[Node, Slot]:
-    """Where a program's inputs and results lie: where its caller says."""
-    slots: dict[Node, Slot] = {x: Input(k) for k, x in enumerate(graph.inputs)}
-    return slots | {x: Output(k) for k, x in enumerate(results)}
-
-
-def returns_of(graph: Graph, results: Sequence[Node]) -> tuple[tuple[bool, int], ...]:
-    """For each output whether it is a result or an input, and which."""
-    numbers = {x: k for k, x in enumerate(results)}
-    places = {x: k for k, x in enumerate(graph.inputs)}
-    return tuple((x in numbers, numbers[x] if x in numbers else places[x]) for x in graph.outputs)
-
-
-def work(frame: Frame) -> tuple[int, int]:
-    """The elements that a frame touches, and its operations.
-
-    All turns of a loop count if there is enough for several threads to do in each.
-    """
-    size = flops = 0
-    for part in frame.parts:
-        if isinstance(part, Kernel):
-            size, flops = size + sum(x.size for x in part.buffers), flops + part.flops
-            continue
-        inner = [work(x) for x in part.frames.values()]
-        elements, operations = map(sum, zip(*inner, strict=True))
-        shared = elements >= ALONE // 8 or operations >= ALONE
-        turns = part.node.params.get("length", 1) if shared else 1
-        size, flops = size + turns * elements, flops + turns * operations
-    return size, flops
-
-
 def build(graph: Graph) -> Executable:
     """The executable of a graph; made once per structure and settings."""
     settings = current()
-    switches = settings.fuse, settings.epilogues, settings.claim
-    key = (graph.key, *switches, settings.cpu_features, settings.numerics)
+    key = (graph.key, settings.of_programs())
     with _lock:
         turn = _turns.setdefault(key, threading.Lock())
     with turn:
@@ -200,11 +149,18 @@ _lock = threading.Lock()
 
 
 def compile_graph(graph: Graph, settings: Settings) -> Executable:
-    """All passes, in order; then machine code."""
-    start = perf_counter()
+    """A program from the disk; else all passes, in order, then machine code."""
+    start, key = perf_counter(), key_of(graph, settings, machine())
+    found = saved(key, settings)
+    if found is not None:
+        log(1, lambda: f"compile: {len(graph.nodes)} nodes, from the disk{since(start)}")
+        return Executable(graph, *found, settings)
     with cpu.Batch() as batch:
-        made = Executable(graph, kernels_of(graph, settings, batch.ask), settings, batch)
-    kernels = made.kernels
+        frame = kernels_of(graph, settings, batch.ask)
+        kernels, plan = tuple(frame.kernels()), plan_of(frame)
+        texts = {code.symbol: code.text for k in kernels for code in k.codes}
+        made = Executable(graph, plan, batch.load(texts), settings, kernels)
+    save(key, settings, plan, texts)
     for kernel in {k.code.symbol: k for k in kernels}.values():
         log(4, lambda kernel=kernel: kernel.code.text, kernel.name)
     log(2, lambda: listing(kernels, made.memory, settings.debug_only))

@@ -7,7 +7,7 @@ What a loop carries has two places, and turns write the one that they do not rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gnomon.codegen.batch import Member, table
@@ -20,6 +20,7 @@ from gnomon.runtime.program import (
     Branch,
     Call,
     Constant,
+    Function,
     Register,
     Set,
     Skip,
@@ -83,8 +84,8 @@ class Room:
 class Table:
     """The steps of a program, frame by frame."""
 
-    def __init__(self, addresses: Mapping[str, int], report: Slot) -> None:
-        self.addresses, self.report = addresses, report
+    def __init__(self, report: Slot) -> None:
+        self.report = report
         self.steps: list[Step] = []
         self.registers = self.checks = 0
         self.apart = False
@@ -125,11 +126,12 @@ class Table:
             own = [self._slots_of(k, slots) for k in kernel.members]
             words = table(
                 [
-                    Member(self.addresses[k.code.symbol], traffic(k), len(found))
+                    Member(k.code.symbol, traffic(k), len(found))
                     for k, found in zip(kernel.members, own, strict=True)
                 ]
             )
-            return (*map(Constant, words), *(slot for found in own for slot in found))
+            told = (Function(x) if isinstance(x, str) else Constant(x) for x in words)
+            return (*told, *(slot for found in own for slot in found))
         size = () if kernel.size is None else (Constant(kernel.size),)
         report = (self.report, Constant(self.checks)) if kernel.checks else ()
         return (*(moved(slots[x], start) for x, start in kernel.places), *size, *report)

@@ -33,6 +33,8 @@ class Settings(NamedTuple):
     """"invariant" keeps canonical order; "fast" drops it."""
     cache: bool = True
     """Keep compiled objects on disk."""
+    keep_programs: bool = True
+    """Keep on disk, beside compiled objects, how they make up whole programs."""
     cache_dir: str = ""
     """Where compiled objects are kept; empty means the user's cache folder."""
     cpu_features: str = "auto"
@@ -52,12 +54,23 @@ class Settings(NamedTuple):
     pending_limit: int = 20_000
     """Operations that may wait before they are evaluated."""
 
+    def of_programs(self) -> Settings:
+        """The same with defaults for what makes no difference to a compiled program."""
+        return self._replace(**{name: self._field_defaults[name] for name in UNREAD})
+
     def path_of_cache(self) -> Path:
         """The folder of compiled objects."""
         if self.cache_dir:
             return pathlib.Path(self.cache_dir)
         base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         return pathlib.Path(base) / "gnomon"
+
+
+UNREAD = (
+    *("debug", "debug_only", "cache", "keep_programs", "cache_dir", "num_threads"),
+    *("compile_workers", "verify", "pending_limit"),
+)
+"""Knobs that the compiler does not read, or that change nothing of what it makes."""
 
 
 def from_environment() -> Settings:

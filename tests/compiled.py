@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from gnomon import plan
 from gnomon.compile import Executable, compile_graph
 from gnomon.ir.node import Graph
 from gnomon.runtime.buffer import Buffer
@@ -25,7 +26,7 @@ PIPELINE = importlib.import_module("gnomon.compile")
 
 def program(graph: Graph, **settings: object) -> Executable:
     """A new executable whose calls are shared among all threads."""
-    with override(**settings), patch.object(PIPELINE, "ALONE", 0):
+    with override(**settings), patch.object(plan, "ALONE", 0):
         return compile_graph(graph, current())
 
 

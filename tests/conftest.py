@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import os
 import random
 import re
 import shutil
@@ -16,6 +17,9 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
+
+# tests change the compiler's parts: what they make must not be found by anybody later
+os.environ["GNOMON_KEEP_PROGRAMS"] = "0"
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"

@@ -22,7 +22,7 @@ passes
 schedule
 codegen
 runtime
-listing batches parts frames placing compile
+listing batches parts frames placing plan compile
 tensor jit gnomon
 nn optim utils
 distributed profiler quant export

@@ -25,7 +25,7 @@ OUTSIDE = {
     "einops": {"tensor"},
     "llvmlite": {"runtime"},
     "ml_dtypes": {"dtypes", "ops", "tensor", "export", "quant"},
-    "msgspec": {"bench", "distributed", "export", "models", "profiler", "runtime", "train"},
+    "msgspec": {"bench", "distributed", "export", "models", "profiler", "runtime", "train", "plan"},
     "numpy": set(ORDER),
     "rich": {"__main__", "bench", "profiler", "train"},
     "safetensors": {"distributed", "export", "nn", "models", "train"},

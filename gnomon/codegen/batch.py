@@ -24,14 +24,17 @@ HEAD, ENTRY = 2, 5
 
 @dataclass(frozen=True)
 class Member:
-    """A member's function, the bytes that it reads and writes, and how many slots it has."""
+    """A member's function, the bytes that it reads and writes, and how many slots it has.
 
-    function: int
+    A function is an address, or a name that is put in its place until there is one.
+    """
+
+    function: int | str
     nbytes: int
     slots: int
 
 
-def table(members: Sequence[Member]) -> list[int]:
+def table(members: Sequence[Member]) -> list[int | str]:
     """The words that come before the members' own slots.
 
     Of each member: its function, the bytes of those before it, its bytes, its pieces, its place.
@@ -40,7 +43,7 @@ def table(members: Sequence[Member]) -> list[int]:
     [2, 300008, 1000, 0, 300000, 2, 96, 1000, 300000, 8, 1, 120]
     """
     before, place = 0, 8 * (HEAD + ENTRY * len(members))
-    words: list[int] = []
+    words: list[int | str] = []
     for member in members:
         nbytes = max(member.nbytes, 1)
         words += [member.function, before, nbytes, -(-nbytes // PIECE), place]

@@ -35,6 +35,15 @@ def digest(*parts: str | bytes) -> str:
     return total.hexdigest()
 
 
+def fingerprint(folder: Path) -> str:
+    """A digest that changes when a source file below a folder does: by name, size and time."""
+    rows = []
+    for path in sorted(folder.rglob("*.py")):
+        state = path.stat()
+        rows.append(f"{path.relative_to(folder)} {state.st_size} {state.st_mtime_ns}")
+    return digest(*rows)
+
+
 class Cache:
     """A folder of entries, held below `limit` bytes by dropping those unused for longest."""
 

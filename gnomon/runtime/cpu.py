@@ -113,6 +113,19 @@ class Batch:
         return {name: self._known[name] for name in texts}
 
 
+def fetch(keys: Mapping[str, str]) -> dict[str, int] | None:
+    """The addresses of functions by the keys of their texts; None if one is not on the disk."""
+    known = _linked.setdefault(device.target(), {})
+    store, codes = cache_of(current()), {}
+    for name in keys.keys() - known.keys():
+        code = store.load(keys[name]) if store else None
+        if code is None:
+            return None
+        codes[name] = code
+    link_new(known, codes)
+    return {name: known[name] for name in keys}
+
+
 def load(texts: Mapping[str, str], passes: int = 0) -> dict[str, int]:
     """The addresses of functions, given the IR text that defines each.
 
@@ -152,7 +165,7 @@ def disclaim(key: str) -> None:
         del _pending[key]
 
 
-def key_of(text: str, target: Target, passes: int) -> str:
+def key_of(text: str, target: Target, passes: int = 0) -> str:
     """The digest of all that object code depends on; what wrote the text is not part of it."""
     return digest(
         text, VERSIONS, target.triple, target.cpu, target.features, f"{LEVEL} {passes} pic small"

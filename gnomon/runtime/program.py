@@ -68,7 +68,14 @@ class Register:
     offset: int = 0
 
 
-Slot = Arena | Input | Output | Scalar | Constant | Register
+@dataclass(frozen=True)
+class Function:
+    """Where a kernel's machine code lies in this process."""
+
+    kernel: str
+
+
+Slot = Arena | Input | Output | Scalar | Constant | Register | Function
 
 
 @dataclass(frozen=True)
@@ -160,7 +167,7 @@ class Program:
         self.steps, self.needs = tuple(steps), needs
         self._arena = size_class(needs.arena) if needs.arena else 0
         self._calls = table(self.steps, addresses, needs)
-        self._bindings = bindings(self.steps, needs)
+        self._bindings = bindings(self.steps, addresses, needs)
         self._given = first_register(needs)
         self._slots = 8 * (self._given + needs.registers)
         self._room = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64
@@ -269,13 +276,13 @@ def table(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> 
     return np.array(rows, np.int64).reshape(-1, 5)
 
 
-def bindings(steps: Sequence[Step], needs: Needs) -> np.ndarray:
+def bindings(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> np.ndarray:
     """For every slot the place of its base, in bytes, and what is added to it."""
-    rows = [binding(slot, needs) for step in steps for slot in step.slots]
+    rows = [binding(slot, addresses, needs) for step in steps for slot in step.slots]
     return np.array([(8 * base, offset) for base, offset in rows], np.int64).reshape(-1, 2)
 
 
-def binding(slot: Slot, needs: Needs) -> tuple[int, int]:
+def binding(slot: Slot, addresses: Mapping[str, int], needs: Needs) -> tuple[int, int]:
     """The base of a slot and what is added to it."""
     match slot:
         case Arena(offset):
@@ -283,6 +290,8 @@ def binding(slot: Slot, needs: Needs) -> tuple[int, int]:
             return ARENA_BASE, offset
         case Constant(value):
             return ZERO_BASE, value
+        case Function(kernel):
+            return ZERO_BASE, addresses[kernel]
         case Input(index, offset):
             assert 0 <= index < needs.inputs, f"Input: no input {index} of {needs.inputs}."
             return FIRST_BASE + index, offset

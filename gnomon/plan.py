@@ -1,0 +1,165 @@
+"""A compiled program as data: all that a run needs beside machine code, also as bytes.
+
+Kept on disk, it spares a process that sees a graph again all passes and all scheduling. It is data
+alone; machine code lies under the keys of its texts in the cache of objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from gnomon.frames import Frame
+from gnomon.ir.node import Graph, Node
+from gnomon.listing import Kernel
+from gnomon.placing import Layout, Table
+from gnomon.runtime import cpu, device, program
+from gnomon.runtime.cache import Cache, digest, fingerprint
+from gnomon.runtime.program import Input, Needs, Output, Slot, Step
+from gnomon.schedule.memory import MemoryPlan
+from gnomon.settings import Settings
+
+__all__ = ["Plan", "key_of", "plan_of", "save", "saved"]
+
+ALONE = 1 << 15
+"""Programs that touch fewer elements than this run on their caller: waking others takes longer."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A program without its machine code.
+
+    sizes: the bytes of each result. returns: for each output whether it is a result or an input,
+    and which.
+    """
+
+    steps: tuple[Step, ...]
+    needs: Needs
+    memory: MemoryPlan
+    sizes: tuple[int, ...]
+    returns: tuple[tuple[bool, int], ...]
+
+
+def plan_of(frame: Frame) -> Plan:
+    """The plan of a frame: where everything lies, and the table of steps."""
+    graph, layout = frame.graph, Layout(frame)
+    results = dict.fromkeys(x for x in graph.outputs if x.op != "input")
+    steps = Table(Output(len(results)))
+    steps.add(layout, slots_of(graph, results))
+    size, flops = work(frame)
+    needs = Needs(
+        inputs=len(graph.inputs),
+        outputs=len(results) + 1,
+        registers=steps.registers,
+        arena=layout.memory.total,
+        scratch=max([64 << 10, *(code.scratch for k in frame.kernels() for code in k.codes)]),
+        alone=size < ALONE and flops < 16 * ALONE,
+    )
+    sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in results)
+    returns = returns_of(graph, tuple(results))
+    return Plan(tuple(steps.steps), needs, layout.memory, sizes, returns)
+
+
+def slots_of(graph: Graph, results: Iterable[Node]) -> dict[Node, Slot]:
+    """Where a program's inputs and results lie: where its caller says."""
+    slots: dict[Node, Slot] = {x: Input(k) for k, x in enumerate(graph.inputs)}
+    return slots | {x: Output(k) for k, x in enumerate(results)}
+
+
+def returns_of(graph: Graph, results: Sequence[Node]) -> tuple[tuple[bool, int], ...]:
+    """For each output whether it is a result or an input, and which."""
+    numbers = {x: k for k, x in enumerate(results)}
+    places = {x: k for k, x in enumerate(graph.inputs)}
+    return tuple((x in numbers, numbers[x] if x in numbers else places[x]) for x in graph.outputs)
+
+
+def work(frame: Frame) -> tuple[int, int]:
+    """The elements that a frame touches, and its operations.
+
+    All turns of a loop count if there is enough for several threads to do in each.
+    """
+    size = flops = 0
+    for part in frame.parts:
+        if isinstance(part, Kernel):
+            size, flops = size + sum(x.size for x in part.buffers), flops + part.flops
+            continue
+        inner = [work(x) for x in part.frames.values()]
+        elements, operations = map(sum, zip(*inner, strict=True))
+        shared = elements >= ALONE // 8 or operations >= ALONE
+        turns = part.node.params.get("length", 1) if shared else 1
+        size, flops = size + turns * elements, flops + turns * operations
+    return size, flops
+
+
+# on disk
+
+KINDS = {
+    kind.__name__: kind
+    for kind in (
+        Plan, Needs, MemoryPlan, program.Arena, Input, Output, program.Scalar, program.Constant,
+        program.Register, program.Function, program.Call, program.Branch, program.Skip, program.Set,
+        program.Bind,
+    )
+}  # fmt: skip
+"""What a plan is made of, beside tuples, numbers and names."""
+
+
+def packed(x: object) -> object:
+    """A plan as lists: the name of a kind and its fields, or no name and a tuple's."""
+    if isinstance(x, tuple):
+        return ["", *map(packed, x)]
+    if type(x).__name__ in KINDS:
+        return [type(x).__name__, *(packed(getattr(x, f.name)) for f in fields(x))]
+    return x
+
+
+def unpacked(x: object) -> object:
+    """A plan from its lists."""
+    if not isinstance(x, list):
+        return x
+    name, *parts = x
+    return KINDS[name](*map(unpacked, parts)) if name else tuple(map(unpacked, parts))
+
+
+@cache
+def shelf(settings: Settings) -> Cache | None:
+    """Where programs are kept; None where they are not, or where somebody looks at passes."""
+    looks = settings.verify or settings.debug > 1
+    if looks or not (settings.cache and settings.keep_programs):
+        return None
+    return Cache(settings.path_of_cache() / "programs")
+
+
+@cache
+def maker() -> str:
+    """What a plan depends on beside the graph: our own sources."""
+    return fingerprint(Path(__file__).parent)
+
+
+def key_of(graph: Graph, settings: Settings, machine: object) -> str:
+    """The digest of all that a plan depends on."""
+    asked = f"{settings.of_programs()} {machine}"
+    return digest(graph.key, asked, maker(), cpu.key_of("", device.target()))
+
+
+def save(key: str, settings: Settings, plan: Plan, texts: Mapping[str, str]) -> None:
+    """Put a plan on disk, with the key of each of its kernels."""
+    folder = shelf(settings)
+    if folder is not None:
+        codes = {name: cpu.key_of(text, device.target()) for name, text in texts.items()}
+        folder.store(key, msgspec.msgpack.encode([packed(plan), codes]))
+
+
+def saved(key: str, settings: Settings) -> tuple[Plan, dict[str, int]] | None:
+    """A plan from the disk, and the addresses of its kernels."""
+    folder = shelf(settings)
+    content = None if folder is None else folder.load(key)
+    if content is None:
+        return None
+    plan, codes = msgspec.msgpack.decode(content)
+    addresses = cpu.fetch(codes)
+    return None if addresses is None else (unpacked(plan), addresses)
