@@ -17,11 +17,13 @@ from gnomon.codegen.kernels.convolution import (
     emit_convolutions,
     is_convolution,
 )
+from gnomon.codegen.kernels.frame import FrameSpec, emit_frame
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
 from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
 from gnomon.codegen.kernels.scatter import ScatterSpec, emit_scatter
 from gnomon.codegen.kernels.sort import SortSpec, emit_sort
+from gnomon.codegen.kernels.weave import WeaveSpec, emit_weave
 from gnomon.codegen.loops import Code
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.phases import phase_specs
@@ -303,10 +305,28 @@ def slide_back(node: Node, machine: Machine) -> OpaqueCall:
     return OpaqueCall(code, (node, *read), flops)
 
 
+def weave(node: Node, machine: Machine) -> OpaqueCall:
+    """Tensors that take turns along axes."""
+    steps, sizes = node.params["call"].args[-2:]
+    lead = prod(node.shape[: node.rank - len(sizes)])
+    spec = WeaveSpec(register(node.dtype), lead, sizes, steps)
+    return OpaqueCall(written("weave", emit_weave, spec), (node, *node.inputs), 0)
+
+
+def frame(node: Node, machine: Machine) -> OpaqueCall:
+    """Zeros around the last axes."""
+    (x,), (low, high) = node.inputs, node.params["call"].args[-2:]
+    first = x.rank - len(low)
+    spec = FrameSpec(register(x.dtype), prod(x.shape[:first]), x.shape[first:], low, high)
+    return OpaqueCall(written("frame", emit_frame, spec), (node, x), 0)
+
+
 CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
     "attention_forward": attention,
     "attention_backward": attention_grad,
     "slide_back": slide_back,
+    "weave": weave,
+    "frame": frame,
 }
 """Region -> the kernel that takes it whole."""
 

@@ -18,7 +18,7 @@ from gnomon.ops.linalg import alike
 from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.registry import Op, op
 from gnomon.ops.sliding import convolved, kernel_gradient, spread_back
-from gnomon.ops.windows import Geometry, Pairs, check_reach, padded_axes
+from gnomon.ops.windows import Geometry, Pairs, check_reach, framed, padded_axes
 
 Numbers = int | Sequence[int]
 
@@ -58,7 +58,7 @@ def convolution_gradient(
     geometry: Geometry = ((), (), 1),
 ):
     """Of the input: slid back, without the padding; of the kernel: the windows that it met."""
-    wide, whole = wider(weight), padded_axes(wider(x), 2, padding, 0.0)
+    wide, whole = wider(weight), framed(wider(x), padding)
     back = spread_back(wider(g), wide, x.shape[2:], padding, geometry)
     parts = (cast(back, x.dtype), kernel_gradient(wider(g), whole, weight, geometry))
     return parts if bias is None else (*parts, bias_gradient(g, bias))
@@ -74,7 +74,7 @@ def convolution(
 
     padding is (before, after) per axis, geometry is (stride, dilation, groups).
     """
-    y = convolved(padded_axes(wider(x), 2, padding, 0.0), wider(weight), geometry)
+    y = convolved(framed(wider(x), padding), wider(weight), geometry)
     return finished(y, bias, x.dtype)
 
 
@@ -89,7 +89,7 @@ def transposed_gradient(
     geometry: Geometry,
 ):
     """Of the input: the convolution; of the kernel: windows of the gradient with the input."""
-    whole = padded_axes(wider(g), 2, padding, 0.0)
+    whole = framed(wider(g), padding)
     inner = fitted(convolved(whole, wider(weight), geometry), x.shape[2:])
     parts = (cast(inner, x.dtype), kernel_gradient(wider(x), whole, weight, geometry))
     return parts if bias is None else (*parts, bias_gradient(g, bias))

@@ -25,6 +25,7 @@ from gnomon.ops.windows import (
     Phase,
     all_phases,
     beginnings,
+    framed,
     margins,
     padded_axes,
     stretches,
@@ -114,7 +115,7 @@ def spread_back(
         return padded_axes(whole, 2, tuple((-low, low + n - m) for n, (low, _), m in ends), 0.0)
     lows = tuple(low for low, _ in padding)
     turns = all_phases(size, lows, kernel, geometry)
-    around = padded_axes(g, 2, margins(turns, g.shape[2:]), 0.0)
+    around = framed(g, margins(turns, g.shape[2:]))
     made = slid_back if prod(map(len, turns)) == 1 else slide_back
     return made(around, weight, tuple(size), lows, (tuple(stride), tuple(dilation), groups))
 

@@ -55,6 +55,20 @@ def padded_axes(x: Node, first: int, pairs: Pairs, value: float) -> Node:
     return pad(x, *ends, value)
 
 
+def framed(x: Node, pairs: Pairs) -> Node:
+    """Zeros around the last axes, as a region that a kernel claims; negative widths cut."""
+    first = x.rank - len(pairs)
+    low, high = (tuple(max(p[k], 0) for p in pairs) for k in (0, 1))
+    x = padded_axes(x, first, tuple((min(a, 0), min(b, 0)) for a, b in pairs), 0.0)
+    return frame(x, low, high) if any((*low, *high)) else x
+
+
+@internal
+def frame(x: Node, low: Sequence[int], high: Sequence[int]) -> Node:
+    """Zeros around the last axes."""
+    return padded_axes(x, x.rank - len(low), tuple(zip(low, high, strict=True)), 0.0)
+
+
 def check_reach(
     name: str, x: Node, padding: Pairs, sizes: Sequence[int], dilation: Sequence[int]
 ) -> None:
