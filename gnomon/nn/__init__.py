@@ -36,6 +36,7 @@ from gnomon.nn.normalization import (
 )
 from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from gnomon.nn.table_batched import RowOptimizer, TableBatchedEmbeddingBags, TableSpec
 from gnomon.nn.transformer import (
     Transformer,
     TransformerDecoder,

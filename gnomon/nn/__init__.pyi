@@ -221,6 +221,7 @@ class Softshrink(Module):
 class Softsign(Module):
     """x / (1 + |x|). As a module."""
     def __init__(self) -> None: ...
+from gnomon.nn.table_batched import TableBatchedEmbeddingBags as TableBatchedEmbeddingBags
 class Tanh(Module):
     """The hyperbolic tangent. As a module."""
     def __init__(self) -> None: ...

@@ -1,0 +1,307 @@
+"""Steps of the rows that a batch has met, in place: what they cost follows from the batch alone.
+
+Each thread owns a range of rows, sorts the lookups that fall in it by row (stable, so that sums
+keep canonical order: gnomon/codegen/kernels/scatter.py folds them), and changes each row once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, splat, vector
+from gnomon.codegen.kernels.bags import (
+    F32,
+    BagSpec,
+    apply,
+    load_lanes,
+    prefetch_row,
+    report_position,
+    store_lanes,
+)
+from gnomon.codegen.kernels.scatter import GROUP, ScatterSpec, ScatterWriter
+from gnomon.dtypes import float32, int64
+from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
+
+DIGIT = 11
+"""Bits that one pass of sorting looks at."""
+AHEAD = 6
+"""A row is asked for so many lookups before its turn."""
+NUMBERS = ("rate", "epsilon", "decay")
+"""The numbers of a step, as floats in this order."""
+POSITION = (1 << 32) - 1
+"""The part of a key that holds where a lookup stands in its batch."""
+
+
+def emit_step(module: Module, name: str, spec: BagSpec) -> int:
+    """Kernel `name`; gives the bytes of scratch that each thread needs.
+
+    Slots are table, gradients of bags, positions, report, first check, state, numbers, weights.
+    """
+    return StepWriter(module.function(name, KERNEL), spec).write()
+
+
+class StepWriter(ScatterWriter):
+    """Writes one step of a table's rows."""
+
+    def __init__(self, e: Emitter, spec: BagSpec) -> None:
+        folded = ((spec.bags, leaves(spec.bags, ROWS)), (spec.size, leaves(spec.size, SEQUENCE)))
+        super().__init__(e, ScatterSpec("add", float32, int64, 1, folded, spec.width, 1))
+        self.bag_spec = spec
+        self.state, numbers, self.weights = (
+            e.load(e.offset("%buffers", 8 * k), "ptr", 8) if k < 7 or spec.weighted else ""
+            for k in (5, 6, 7)
+        )
+        self.numbers = {
+            name: e.broadcast(e.load(e.offset(numbers, 4 * k), "float", 4))
+            for k, name in enumerate(NUMBERS)
+        }
+        self.order = self.reserve(8 * (spec.lookups + 1 + AHEAD))
+        self.other = self.reserve(8 * (spec.lookups + 1 + AHEAD))
+        self.counts = self.reserve(8 << DIGIT)
+        self.gradient = self.reserve(4 * (spec.width + GROUP * LANES))
+
+    def write(self) -> int:
+        """The whole function; gives the bytes of scratch."""
+        e, rows = self.e, self.bag_spec.rows
+        self.low = e.value(f"udiv i64 {e.mul('%thread', rows)}, %threads")
+        self.high = e.value(f"udiv i64 {e.mul(e.add('%thread', 1), rows)}, %threads")
+        self.values_here = self.values
+        self.total = self.gather_own()
+        passes = -(-max(rows - 1, 1).bit_length() // DIGIT)
+        here, there = self.order, self.other
+        for k in range(passes):
+            self.sort_pass(here, there, 32 + DIGIT * k)
+            here, there = there, here
+        self.order = here
+        e.store("-1", self.cell(here, self.total), "i64", 8)
+        e.loop(0, self.total, 1, self.at_end_of_run, [("i64", "0")])
+        e.ret()
+        return self.used
+
+    def gather_own(self) -> str:
+        """Keys of the lookups in this thread's rows, (row, place) each; gives their number."""
+        e = self.e
+
+        def look(i: str, count: str) -> list[str]:
+            found = self.position(self.index, i)
+            report_position(e, found, self.bag_spec.rows, self.report, self.first_check)
+            key = e.value(f"or i64 {e.value(f'shl i64 {found}, 32')}, {i}")
+            e.store(key, self.cell(self.order, count), "i64", 8)
+            after = e.value(f"icmp sge i64 {found}, {self.low}")
+            before = e.value(f"icmp slt i64 {found}, {self.high}")
+            mine = e.value(f"zext i1 {e.value(f'and i1 {after}, {before}')} to i64")
+            return [e.add(count, mine)]
+
+        return e.loop(0, self.bag_spec.lookups, 1, look, [("i64", "0")])[0]
+
+    def sort_pass(self, here: str, there: str, shift: int) -> None:
+        """Put keys in order of one digit, equal ones as they stand."""
+        e = self.e
+
+        def counter(i: str) -> tuple[str, str]:
+            key = self.read(here, i)
+            digit = e.value(f"and i64 {e.value(f'lshr i64 {key}, {shift}')}, {(1 << DIGIT) - 1}")
+            return key, self.cell(self.counts, digit)
+
+        def count(i: str) -> None:
+            _, place = counter(i)
+            e.store(e.add(e.load(place, "i64", 8), 1), place, "i64", 8)
+
+        def begin(k: str, total: str) -> list[str]:
+            place = self.cell(self.counts, k)
+            found = e.load(place, "i64", 8)
+            e.store(total, place, "i64", 8)
+            return [e.add(total, found)]
+
+        def move(i: str) -> None:
+            key, place = counter(i)
+            at = e.load(place, "i64", 8)
+            e.store(key, self.cell(there, at), "i64", 8)
+            e.store(e.add(at, 1), place, "i64", 8)
+
+        e.loop(0, 1 << DIGIT, 1, lambda k: e.store("0", self.cell(self.counts, k), "i64", 8))
+        e.loop(0, self.total, 1, count)
+        e.loop(0, 1 << DIGIT, 1, begin, [("i64", "0")])
+        e.loop(0, self.total, 1, move)
+
+    def at_end_of_run(self, i: str, start: str) -> list[str]:
+        """Step a row after its last lookup."""
+        e = self.e
+        row, following = (self.row_at(k) for k in (i, e.add(i, 1)))
+        width = self.bag_spec.width
+        coming = e.offset(self.out, e.mul(self.row_at(e.add(i, AHEAD)), 4 * width))
+        prefetch_row(e, coming, width, 1)
+        last = e.value(f"icmp ne i64 {row}, {following}")
+        e.when(last, lambda: self.step_row(row, start, e.add(i, 1)))
+        return [e.value(f"select i1 {last}, i64 {e.add(i, 1)}, i64 {start}")]
+
+    def row_at(self, i: str) -> str:
+        """The row of a sorted lookup."""
+        return self.e.value(f"ashr i64 {self.read(self.order, i)}, 32")
+
+    def occurrence(self, i: str) -> str:
+        """Where in the batch a sorted lookup stands."""
+        return self.e.value(f"and i64 {self.read(self.order, i)}, {POSITION}")
+
+    def values_at(self, position: str, c: str, active: Sequence[int]) -> list[str]:
+        """The gradient of a lookup's bag, at the columns from c on."""
+        e, spec = self.e, self.bag_spec
+        bag = e.value(f"udiv i64 {position}, {spec.size}")
+        place = e.offset(self.values, e.mul(e.add(e.mul(bag, spec.stride), c), 4))
+        found = [self.load(e.offset(place, 4 * LANES * u), a) for u, a in enumerate(active)]
+        if not spec.weighted:
+            return found
+        weight = e.broadcast(e.load(e.offset(self.weights, e.mul(position, 4)), "float", 4))
+        return [apply(e, "mul", part, weight) for part in found]
+
+    def step_row(self, row: str, first: str, last: str) -> None:
+        """Sum a row's gradient up, then change the row."""
+        e, count = self.e, self.e.sub(last, first)
+        cases = (
+            ("eq i64", 1, lambda c, on: self.values_at(self.occurrence(first), c, on)),
+            ("eq i64", 2, lambda c, on: self.pair_at(first, c, on)),
+            ("sgt i64", 2, lambda c, on: self.fold_list(first, last, c, on)),
+        )
+        for test, number, results in cases:
+            holds = e.value(f"icmp {test} {count}, {number}")
+            e.when(holds, lambda results=results: self.write_columns(self.gradient, results))
+        RULES[self.bag_spec.rule](self, row)
+
+    def pair_at(self, first: str, c: str, active: Sequence[int]) -> list[str]:
+        """The sum of two lookups, which every tree adds in one way."""
+        places = (self.occurrence(k) for k in (first, self.e.add(first, 1)))
+        older, newer = (self.values_at(place, c, active) for place in places)
+        return [self.combine(a, b) for a, b in zip(older, newer, strict=True)]
+
+    def fold_list(self, first: str, last: str, c: str, active: Sequence[int]) -> list[str]:
+        """The sum of a list: chains over a bag and over the bags of a leaf stay in registers."""
+        if self.spec.folded[1][1] > 1:
+            return super().fold_list(first, last, c, active)
+        e, n = self.e, len(active)
+        self.clear(0, n)
+        start = [(vector(self.register), self.identity)] * (2 * n)
+
+        def more(i: str, before: str, *sums: str) -> list[str]:
+            position = self.occurrence(i)
+            bag = e.value(f"udiv i64 {position}, {self.bag_spec.size}")
+            same = e.value(f"icmp eq i64 {bag}, {before}")
+            inner, outer = sums[:n], sums[n:]
+            joined = [self.combine(a, b) for a, b in zip(outer, inner, strict=True)]
+            outer = self.choose(same, outer, joined)
+            near = e.value(f"icmp eq i64 {self.leaf_of(bag)}, {self.leaf_of(before)}")
+            e.when(e.value(f"xor i1 {near}, true"), lambda: self.rest(before, outer))
+            outer = self.choose(near, outer, [self.identity] * n)
+            values = self.values_at(position, c, active)
+            added = [self.combine(a, b) for a, b in zip(inner, values, strict=True)]
+            return [bag, *self.choose(same, added, values), *outer]
+
+        here = e.value(f"udiv i64 {self.occurrence(first)}, {self.bag_spec.size}")
+        bag, *sums = e.loop(first, last, 1, more, [("i64", here), *start])
+        joined = [self.combine(a, b) for a, b in zip(sums[n:], sums[:n], strict=True)]
+        self.rest(bag, joined)
+        return self.tree(0, n)
+
+    def leaf_of(self, bag: str) -> str:
+        """The leaf of a bag."""
+        size, leaves = self.spec.folded[0]
+        return self.e.value(f"udiv i64 {bag}, {max(size // leaves, 1)}")
+
+    def rest(self, bag: str, sums: Sequence[str]) -> None:
+        """Put the sums of a bag's leaf into its slot."""
+        slot = self.e.offset(self.slots[0], self.e.mul(self.leaf_of(bag), GROUP * LANES * 8))
+        for u, value in enumerate(sums):
+            self.e.store(value, self.e.offset(slot, u * LANES * 8), vector(self.register), 8)
+
+    def choose(self, condition: str, first: Sequence[str], other: Sequence[str]) -> list[str]:
+        """The first vectors if a condition holds, else the others."""
+        kind = vector(self.register)
+        pairs = zip(first, other, strict=True)
+        return [self.e.value(f"select i1 {condition}, {kind} {a}, {kind} {b}") for a, b in pairs]
+
+    # what rules are made of
+
+    def parts(self, table: str) -> list[str]:
+        """A row's vectors."""
+        e = self.e
+        return [load_lanes(e, e.offset(table, 4 * c), n) for c, n in self.bag_spec.vectors]
+
+    def put(self, table: str, values: Sequence[str]) -> None:
+        """Write a row's vectors."""
+        for (c, lanes), value in zip(self.bag_spec.vectors, values, strict=True):
+            store_lanes(self.e, value, self.e.offset(table, 4 * c), lanes)
+
+    def row_and_gradient(self, row: str) -> tuple[str, list[str], list[str]]:
+        """Where a row lies, its values, its gradient with decay."""
+        e = self.e
+        place = e.offset(self.out, e.mul(row, 4 * self.bag_spec.width))
+        values, gradient = self.parts(place), self.parts(self.gradient)
+        if self.bag_spec.decays:
+            pulls = [apply(e, "mul", v, self.numbers["decay"]) for v in values]
+            gradient = [apply(e, "add", g, p) for g, p in zip(gradient, pulls, strict=True)]
+        return place, values, gradient
+
+    def mean_square(self, gradient: Sequence[str]) -> str:
+        """The mean of squares in 64 lanes, in every lane."""
+        e = self.e
+        totals = [splat(-0.0, "float")] * GROUP
+        for k, (g, (_, lanes)) in enumerate(zip(gradient, self.bag_spec.vectors, strict=True)):
+            square = apply(e, "mul", g, g)
+            if lanes < LANES:
+                square = e.value(
+                    f"select {vector('i1')} {mask(lanes)}, {F32} {square}, "
+                    f"{F32} {splat(-0.0, 'float')}"
+                )
+            totals[k % GROUP] = apply(e, "add", totals[k % GROUP], square)
+        a, b, c, d = totals
+        total = apply(e, "add", apply(e, "add", a, c), apply(e, "add", b, d))
+        for half in (8, 4, 2, 1):
+            total = apply(
+                e, "add", total, e.shuffle(total, total, [k ^ half for k in range(LANES)])
+            )
+        return apply(e, "div", total, splat(float(self.bag_spec.width), "float"))
+
+    def slope(self, gathered: str) -> str:
+        """The root of a state, kept from 0."""
+        return apply(self.e, "add", apply(self.e, "sqrt", gathered), self.numbers["epsilon"])
+
+
+def sgd(w: StepWriter, row: str) -> None:
+    """p − rate · g."""
+    place, values, gradient = w.row_and_gradient(row)
+    steps = [apply(w.e, "mul", w.numbers["rate"], g) for g in gradient]
+    w.put(place, [apply(w.e, "sub", v, s) for v, s in zip(values, steps, strict=True)])
+
+
+def adagrad(w: StepWriter, row: str) -> None:
+    """m + g², then p − rate · (g / (√m + ε))."""
+    e, (place, values, gradient) = w.e, w.row_and_gradient(row)
+    kept = e.offset(w.state, e.mul(row, 4 * w.bag_spec.width))
+    squares = [apply(e, "mul", g, g) for g in gradient]
+    gathered = [apply(e, "add", m, s) for m, s in zip(w.parts(kept), squares, strict=True)]
+    w.put(kept, gathered)
+    shares = [apply(e, "div", g, w.slope(m)) for g, m in zip(gradient, gathered, strict=True)]
+    steps = [apply(e, "mul", w.numbers["rate"], s) for s in shares]
+    w.put(place, [apply(e, "sub", v, s) for v, s in zip(values, steps, strict=True)])
+
+
+def rowwise_adagrad(w: StepWriter, row: str) -> None:
+    """One number per row: m + mean(g²), then p − (rate / (√m + ε)) · g."""
+    e, (place, values, gradient) = w.e, w.row_and_gradient(row)
+    kept = e.offset(w.state, e.mul(row, 4))
+    before = e.broadcast(e.load(kept, "float", 4))
+    gathered = apply(e, "add", before, w.mean_square(gradient))
+    one = e.value(f"extractelement {F32} {gathered}, i32 0")
+    e.store(one, kept, "float", 4)
+    factor = apply(e, "div", w.numbers["rate"], w.slope(gathered))
+    steps = [apply(e, "mul", factor, g) for g in gradient]
+    w.put(place, [apply(e, "sub", v, s) for v, s in zip(values, steps, strict=True)])
+
+
+RULES: dict[str, Callable[[StepWriter, str], None]] = {
+    "sgd": sgd,
+    "adagrad": adagrad,
+    "rowwise_adagrad": rowwise_adagrad,
+}
+"""What a step does to a row, by name."""
+STATE_WIDTH = {"sgd": None, "adagrad": "width", "rowwise_adagrad": "one"}
+"""What a row keeps between steps."""

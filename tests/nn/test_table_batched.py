@@ -1,0 +1,102 @@
+"""Table batched embedding bags: passes that step rows, refusals, state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.errors import ArgumentError, IndexOutOfBounds, ShapeError, TraceError
+from gnomon.nn import RowOptimizer, TableBatchedEmbeddingBags, TableSpec
+
+SPECS = [TableSpec(7, 4), TableSpec(5, 6)]
+
+
+def filled(**named) -> TableBatchedEmbeddingBags:
+    """Two tables of random numbers."""
+    module = TableBatchedEmbeddingBags(SPECS, **named)
+    for k, spec in enumerate(SPECS):
+        numbers = np.random.default_rng(k).standard_normal((spec.rows, spec.width))
+        module.set_weight(k, numbers.astype(np.float32))
+    return module
+
+
+INDEX = np.array([[[0, 6, -1], [6, 6, 2]], [[4, 0, 0], [-1, -1, -1]]])
+
+
+def test_tables_lie_side_by_side():
+    module = filled()
+
+    made = module(gn.tensor(INDEX)).detach().numpy()
+
+    first, second = (module.weight(k).numpy() for k in (0, 1))
+    np.testing.assert_allclose(made[0, :4], first[0] + first[6], rtol=1e-6)
+    np.testing.assert_allclose(made[0, 4:], second[4] + 2 * second[0], rtol=1e-6)
+    assert not made[1, 4:].any()
+
+
+@pytest.mark.parametrize("pooling", ["sum", "mean"])
+def test_a_backward_pass_is_a_step(pooling):
+    module = filled(pooling=pooling, optimizer=RowOptimizer("sgd", lr=0.5, weight_decay=0.1))
+    before = module.weight(0).numpy()
+
+    module(gn.tensor(INDEX)).sum().backward()
+
+    counts = np.array([1, 0, 1, 0, 0, 0, 3], np.float32)
+    if pooling == "mean":
+        counts = np.array([1 / 2, 0, 1 / 3, 0, 0, 0, 1 / 2 + 2 / 3], np.float32)
+    met = (counts > 0)[:, None]
+    wanted = before - 0.5 * np.where(met, counts[:, None] + 0.1 * before, 0)
+    np.testing.assert_allclose(module.weight(0).numpy(), wanted, rtol=1e-6)
+
+
+def test_what_was_read_before_a_step_stays():
+    module = filled(optimizer=RowOptimizer("adagrad"))
+    kept = module.weight(0)
+    result = module(gn.tensor(INDEX))
+    doubled = result.detach() * 2
+
+    result.sum().backward()
+
+    assert (kept.numpy() != module.weight(0).numpy()).any()
+    np.testing.assert_array_equal(doubled.numpy(), 2 * result.detach().numpy())
+
+
+def test_a_state_comes_back():
+    one, two = filled(), TableBatchedEmbeddingBags(SPECS)
+    one(gn.tensor(INDEX)).sum().backward()
+
+    two.set_extra_state(one.get_extra_state())
+
+    for k in (0, 1):
+        np.testing.assert_array_equal(one.weight(k).numpy(), two.weight(k).numpy())
+        np.testing.assert_array_equal(
+            one.optimizer_state(k).numpy(), two.optimizer_state(k).numpy()
+        )
+    assert one.optimizer_state(0).numpy().any()
+
+
+def test_without_gradients_nothing_waits():
+    with gn.no_grad():
+        assert not filled()(gn.tensor(INDEX)).requires_grad
+
+
+def test_positions_outside_are_refused():
+    with pytest.raises(IndexOutOfBounds):
+        filled()(gn.tensor(np.where(INDEX == 6, 7, INDEX)))
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ShapeError, match="indices must be"):
+        filled()(gn.tensor(INDEX[:1]))
+    with pytest.raises(ShapeError, match="per_sample_weights"):
+        filled()(gn.tensor(INDEX), gn.ones(2, 2))
+    with pytest.raises(ArgumentError, match="rule"):
+        RowOptimizer("adam")
+
+
+def test_a_capture_is_refused():
+    module = filled()
+
+    with pytest.raises(TraceError, match="runs at once"):
+        gn.compile(lambda index: module(index) * 2)(gn.tensor(INDEX))
