@@ -32,6 +32,7 @@ from gnomon.codegen.calls import (
 )
 from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
+from gnomon.codegen.plan_loops import LoopPlan, overwritable
 from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.frames import Build, Control, Frame, control, separated
 from gnomon.ir.node import Graph
@@ -259,7 +260,10 @@ def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
         name = name_of(part.buffers[: kernel.outputs])
         code, checks = code_of(kernel), len(kernel.checks())
         work = round(part.share * flops)
-        yield Kernel(name, code, part.buffers, kernel.outputs, size, members, work, checks)
+        over = overwritable(LoopPlan(kernel))
+        yield Kernel(
+            name, code, part.buffers, kernel.outputs, size, members, work, checks, over=over
+        )
 
 
 def opaque(cluster: Cluster, partition: Partition) -> Kernel:
@@ -278,7 +282,15 @@ def opaque(cluster: Cluster, partition: Partition) -> Kernel:
     else:
         call = OPAQUE[node.op](node, machine())
     return Kernel(
-        name, call.code, call.buffers, call.outputs, None, members, call.flops, call.checks
+        name,
+        call.code,
+        call.buffers,
+        call.outputs,
+        None,
+        members,
+        call.flops,
+        call.checks,
+        over=call.over,
     )
 
 

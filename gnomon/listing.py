@@ -43,6 +43,8 @@ class Kernel:
     turns: tuple[Kernel, ...] = ()
     """What stands for it in the program's table, if it is computed in turns."""
 
+    over: tuple[tuple[int, int], ...] = ()
+    """Which output may lie over which operand, by their numbers among the buffers."""
     members: tuple[Kernel, ...] = ()
     """The kernels that a batch runs as one; their outputs stand first among its buffers."""
 

@@ -7,7 +7,7 @@ What a loop carries has two places, and turns write the one that they do not rea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gnomon.codegen.batch import Member, table
@@ -55,10 +55,31 @@ class Layout:
                     first.setdefault(x, step)
                     last[x] = step
         lives = [Life(nbytes(x), first[x], last[x]) for x in first]
+        places = {x: k for k, x in enumerate(first)}
+        heirs = [(places[x], places[y]) for x, y in inherited(frame.parts, first, last)]
         steps = {part: step for step, part in enumerate(frame.parts) if part in self.rooms}
         lives += [Life(self.rooms[part].total, step, step) for part, step in steps.items()]
-        self.memory = plan_memory(lives)
+        self.memory = plan_memory(lives, heirs)
         self.offsets = dict(zip((*first, *steps), self.memory.offsets, strict=True))
+
+
+def inherited(
+    parts: Sequence[Kernel | Control], first: Mapping[Node, int], last: Mapping[Node, int]
+) -> Iterator[tuple[Node, Node]]:
+    """Values with the operand that each may lie over: it dies where the value is made."""
+    heirs: set[Node] = set()
+    left: set[Node] = set()
+    for step, part in enumerate(parts):
+        if not isinstance(part, Kernel) or part.homes:
+            continue
+        for kernel in part.members or (part,):
+            for output, operand in kernel.over:
+                x, y = kernel.buffers[output], kernel.buffers[operand]
+                dies = last.get(y) == step == first.get(x) and part.buffers.count(y) == 1
+                if dies and nbytes(x) == nbytes(y) and x not in heirs and y not in left:
+                    heirs.add(x)
+                    left.add(y)
+                    yield x, y
 
 
 def places_of(part: Kernel | Control) -> Sequence[tuple[Node, int]]:

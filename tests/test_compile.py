@@ -217,6 +217,19 @@ def test_memory_of_dead_values_is_used_again():
     assert memory.total <= 3 * 64 * 64 * 4
 
 
+def test_a_value_may_lie_where_an_operand_dies():
+    def deep(x: Node) -> Node:
+        for _ in range(6):
+            x = scan("add", exp(scan("add", x, 1) * 0.01), 0)
+        return x
+
+    roots, leaves = outputs(deep, [normal(64, 64)])
+
+    memory = build(Graph(leaves, roots)).memory
+
+    assert memory.total == memory.bound == 2 * 64 * 64 * 4
+
+
 def test_a_result_that_is_an_input_is_that_buffer():
     (x,), leaves = outputs(lambda x: (x,), [normal(3)])
     buffer = Buffer.of(normal(3))

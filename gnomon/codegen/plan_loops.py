@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gnomon.ir.node import Node
+from gnomon.ir.node import Node, topological
 from gnomon.ops.scalars import SCALARS
 from gnomon.schedule.kernel import LoopKernel, Store
 
@@ -109,3 +109,24 @@ class LoopPlan:
             else:
                 stack.extend(node.inputs)
         return found
+
+
+def overwritable(plan: LoopPlan) -> tuple[tuple[int, int], ...]:
+    """Pairs (output, operand) of one kernel's buffers where the output may lie over the operand.
+
+    Each element of the operand is read where it is then overwritten, and by nothing afterwards.
+    """
+    kernel, last = plan.kernel, plan.passes[-1].stores if plan.passes else []
+    loads: dict[int, list[Node]] = {}
+    for node in plan.nodes:
+        if node.op == "load":
+            loads.setdefault(node.params["buffer"], []).append(node)
+    found = []
+    for k, store in enumerate(last):
+        for buffer, nodes in loads.items():
+            same = all(x.inputs == (store.place,) for x in nodes)
+            fits = kernel.dtypes[buffer].itemsize == store.dtype.itemsize
+            later = topological([s.value for s in last[k + 1 :]])
+            if same and fits and buffer >= kernel.outputs and not set(nodes) & set(later):
+                found.append((store.buffer, buffer))
+    return tuple(found)

@@ -7,8 +7,8 @@ where memory is used again (gnomon/schedule/order.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 ALIGN = 64
 
@@ -31,12 +31,35 @@ class MemoryPlan:
     bound: int
 
 
-def plan_memory(lives: Sequence[Life]) -> MemoryPlan:
+def plan_memory(lives: Sequence[Life], heirs: Iterable[tuple[int, int]] = ()) -> MemoryPlan:
     """Offsets such that values alive together never overlap.
 
-    >>> plan_memory([Life(64, 0, 1), Life(64, 1, 2), Life(64, 2, 3)]).total
-    128
+    An heir (value, operand) lies where the operand did, which dies in the call that makes it.
+
+    >>> chain = [Life(64, 0, 1), Life(64, 1, 2), Life(64, 2, 3)]
+    >>> plan_memory(chain).total, plan_memory(chain, [(2, 1), (1, 0)]).total
+    (128, 64)
     """
+    owner = owners(lives, dict(heirs))
+    merged = {k: life for k, life in enumerate(lives) if owner[k] == k}
+    for k, life in enumerate(lives):
+        whole = merged[owner[k]]
+        merged[owner[k]] = replace(whole, last=max(whole.last, life.last))
+    plan = disjoint(list(merged.values()))
+    offsets = dict(zip(merged, plan.offsets, strict=True))
+    return replace(plan, offsets=tuple(offsets[k] for k in owner))
+
+
+def owners(lives: Sequence[Life], heirs: Mapping[int, int]) -> list[int]:
+    """For each value the first of those whose place it has."""
+    found = list(range(len(lives)))
+    for k in sorted(found, key=lambda k: lives[k].first):
+        found[k] = found[heirs[k]] if k in heirs else k
+    return found
+
+
+def disjoint(lives: Sequence[Life]) -> MemoryPlan:
+    """Offsets for values that have places of their own."""
     offsets = [0] * len(lives)
     placed: list[int] = []
     for k in sorted(range(len(lives)), key=lambda k: (-lives[k].nbytes, lives[k].first)):

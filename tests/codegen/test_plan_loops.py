@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.codegen.plan_loops import LoopPlan
+from gnomon.codegen.plan_loops import LoopPlan, overwritable
+from gnomon.dtypes import float64
 from gnomon.ir.node import Node
+from gnomon.ir.operators import cast
 from gnomon.ops.primitives import reduce, unsqueeze
 from gnomon.ops.scalars import exp
+from gnomon.ops.view_primitives import permute
 from tests.schedule.kernels_of import kernels, leaf, softmax
 
 pytestmark = pytest.mark.unit
@@ -70,3 +73,41 @@ def test_independent_folds_share_a_pass():
 
 def test_folds_of_different_leaves_do_not():
     assert [len(run.folds) for run in folded(256).passes] == [1, 1]
+
+
+def over(*roots: Node) -> tuple[tuple[int, int], ...]:
+    """Which outputs of the only kernel may lie over which operands."""
+    return overwritable(plan(*roots))
+
+
+def test_a_map_may_lie_over_what_it_reads_at_its_own_place():
+    assert over(exp(leaf(5, 7))) == ((0, 1),)
+
+
+def test_what_is_read_elsewhere_too_is_not_overwritten():
+    x = leaf(30, 30)
+
+    assert over(permute(x, (1, 0)) + x) == ()
+
+
+def test_a_row_that_is_read_again_is_not_overwritten_before():
+    x = leaf(5, 70)
+    e = exp(x)
+    shifted = x - unsqueeze(reduce("add", e, (1,)), 1)
+
+    assert (0, 2) not in over(e, shifted)
+    assert (1, 2) in over(e, shifted)
+
+
+def test_an_operand_of_a_later_result_is_not_overwritten_by_an_earlier_one():
+    x = leaf(5, 70)
+    y = x.arena.input((5, 70), x.dtype)
+    first, second = exp(x), exp(x) * exp(x + y)
+
+    pairs = over(first, second)
+
+    assert {a for a, _ in pairs} == {1}
+
+
+def test_wider_elements_do_not_fit():
+    assert over(cast(leaf(5, 7), float64)) == ()

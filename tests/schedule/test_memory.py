@@ -50,3 +50,29 @@ def test_a_chain_of_equal_values_needs_two():
 
 def test_nothing_needs_nothing():
     assert plan_memory([]).total == 0
+
+
+def test_an_heir_lies_where_its_operand_did():
+    chain = [Life(640, k, k + 1) for k in range(9)]
+    plan = plan_memory(chain, [(k + 1, k) for k in range(8)])
+
+    assert plan.total == plan.bound == 640
+    assert set(plan.offsets) == {0}
+
+
+@given(lives)
+def test_heirs_and_others_never_overlap(given_lives: list[Life]):
+    order = sorted(given_lives, key=lambda x: x.first)
+    heirs = {}
+    for k, life in enumerate(order):
+        for j in range(k):
+            fits = order[j].last == life.first > order[j].first and order[j].nbytes == life.nbytes
+            if fits and j not in heirs.values():
+                heirs[k] = j
+    plan = plan_memory(order, heirs.items())
+
+    for (j, a), (k, b) in combinations(enumerate(order), 2):
+        together = a.first <= b.last and b.first <= a.last
+        there, here = plan.offsets[j], plan.offsets[k]
+        apart = there + a.nbytes <= here or here + b.nbytes <= there
+        assert not together or apart or (heirs.get(k) == j and there == here)
