@@ -1,6 +1,7 @@
 """The pipeline on one screen: a closed graph becomes a program that runs in one native call.
 
 inline      regions open, except those a hand-written kernel claims
+hoist       what all turns of a loop compute alike stands before it
 keep        choices and loops keep what their gradients would recompute
 trim        results of them that nobody reads go
 legalize    what kernels cannot compute becomes what they can
@@ -42,6 +43,7 @@ from gnomon.ir.verify import verify
 from gnomon.listing import Kernel, fusions, listing
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.parts import apart, by_turns
+from gnomon.passes.hoist import hoist
 from gnomon.passes.inline import inline
 from gnomon.passes.keep import keep
 from gnomon.passes.legalize import legalize
@@ -179,6 +181,7 @@ def kernels_of(graph: Graph, settings: Settings, ask: Ask = lambda name, text: N
     """
     claimed = is_claimed if settings.claim else lambda node: False
     flat = shown("inline", graph, lambda g: inline(g, claimed))
+    flat = shown("hoist", flat, hoist)
     flat = shown("keep", flat, keep)
     flat = shown("trim", flat, trim)
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's

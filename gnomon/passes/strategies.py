@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gnomon.dtypes import accumulator, bool_
 from gnomon.ir.node import PRIMITIVES, Node
+from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.ops.scalars import SCALARS
 from gnomon.passes.layout import REPLICATED, Across, Partial, Placement, Split, fits
@@ -37,7 +38,8 @@ def strategies(node: Node, across: Across) -> list[Strategy]:
     count = len(node.inputs)
     found = list(carrying(node))
     found.append(Strategy((REPLICATED,) * count, REPLICATED))
-    if node.op not in ("input", "const", "region"):
+    # choices and loops run whole on every rank, which all take the same way
+    if node.op not in ("input", "const", "region") and node.op not in CONTROL:
         found.extend(by_letters(node, across))
         found.extend(by_lookup(node))
     return [s for s in found if legal(node, s, across.ranks)]

@@ -14,6 +14,7 @@ from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.provenance import inherit, user_site
 from gnomon.late import Late
+from gnomon.ops.control_primitives import CONTROL
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.backward import read_by_gradients
@@ -112,13 +113,18 @@ def note_forced(order: Iterable[Node]) -> None:
 
 def siblings(order: Iterable[Node], held: Iterable[Node]) -> list[Node]:
     """Held results of calls that will be computed: they cost nothing now, and much later."""
-    calls = {x.inputs for x in order if x.op == "region" and len(x.params["body"].outputs) > 1}
+    calls = {x.inputs for x in order if has_siblings(x)}
     found = []
     for node in held if calls else ():
         result = node.inputs[0] if node.op == "detach" else node
-        if result.op == "region" and result.inputs in calls:
+        if has_siblings(result) and result.inputs in calls:
             found.append(node)
     return found
+
+
+def has_siblings(node: Node) -> bool:
+    """Whether a node is one of several results of a call."""
+    return node.op in CONTROL or (node.op == "region" and len(node.params["body"].outputs) > 1)
 
 
 def explain(node: Node) -> str:

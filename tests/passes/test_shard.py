@@ -19,6 +19,7 @@ from gnomon.ops.primitives import reduce
 from gnomon.passes.grad import gradients, seed_of
 from gnomon.passes.layout import REPLICATED, Partial, Split
 from gnomon.passes.shard import CLOSED, open_up, shard
+from tests.controls import arrays, choice, loop
 from tests.passes.on_ranks import across, run_local
 
 pytestmark = pytest.mark.unit
@@ -136,3 +137,18 @@ def test_attention_stays_a_region_over_its_parts():
 def test_unequal_parts_are_refused_by_name():
     with pytest.raises(LayoutError, match=r"shard: w1 \(512, 256\) cannot lie as S\(0\): 3 ranks"):
         shard(layers(), across(3), (REPLICATED, Split(0), REPLICATED), (None,) * 3)
+
+
+@pytest.mark.parametrize("make", [loop, choice])
+def test_choices_and_loops_run_whole_on_every_rank(make):
+    graph = open_up(make())
+    given = arrays(graph)
+    whole = interpret_graph(graph, given)
+    inputs = [Split(0), REPLICATED, REPLICATED]
+
+    sharded = shard(graph, across(), inputs, [REPLICATED] * len(graph.outputs))
+
+    assert collectives(sharded.graph) == {"all_gather": 1}
+    for held in run_local(sharded.graph, inputs, given, 2):
+        for mine, theirs in zip(held, whole, strict=True):
+            np.testing.assert_array_equal(mine, theirs)

@@ -7,6 +7,7 @@ import pytest
 import gnomon as gn
 from gnomon.errors import ArgumentError, GradientError, TraceError
 from gnomon.runtime import events
+from gnomon.tensor import evaluate as evaluation
 
 
 def both(function, *args):
@@ -460,6 +461,14 @@ def test_batch_statistics_go_from_turn_to_turn():
         found.append(values(made, norm.running_mean, norm.running_var, norm.num_batches_tracked))
 
     assert found[0] == found[1] == found[2]
+
+
+def test_results_of_one_loop_are_computed_together():
+    last, rows = scanned(*(t.detach() for t in tensors()))
+    before = evaluation.evaluations
+
+    assert len(last.tolist()) + len(rows.tolist()) == 9
+    assert evaluation.evaluations == before + 1
 
 
 def test_an_argument_that_a_turn_writes_to_is_refused():

@@ -1,0 +1,85 @@
+"""What every turn of a loop would compute alike is computed once, before the loop.
+
+Lookups stay inside: a loop without turns must not find a position outside its axis. Branches stay
+as they are, since only one of them runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.ir.provenance import inherit
+from gnomon.ops.control_primitives import CONTROL, graphs_of, with_graphs
+from gnomon.passes.calls import leaves_like, results_by_call
+from gnomon.passes.keep import VIEWS, met
+
+CHECKED = frozenset({"gather", "scatter", "region"})
+"""What looks at positions, or may."""
+
+
+def hoist(graph: Graph) -> Graph:
+    """The graph whose loops compute nothing that could stand before them."""
+    if not results_by_call(graph.nodes):
+        return graph
+    arena, known = Arena(), {}
+    inner: dict[Graph, Graph] = {}
+    for node in topological([*graph.inputs, *graph.outputs]):
+        with inherit(node.sites):
+            inputs = tuple(known[x] for x in node.inputs)
+            if node.op == "input":
+                known[node] = arena.input(node.shape, node.dtype, node.params["name"])
+            elif node.op not in CONTROL:
+                known[node] = arena.node(node.op, inputs, **node.params)
+            else:
+                for body in graphs_of(node.params).values():
+                    inner[body] = inner.get(body) or hoist(body)
+                known[node] = freed(node, inputs, with_graphs(node.params, inner.__getitem__))
+    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+
+
+def freed(node: Node, inputs: tuple[Node, ...], params: dict) -> Node:
+    """A call over new inputs; what its turns have in common stands before it."""
+    arena = inputs[0].arena
+    if node.op == "cond":
+        return arena.node(node.op, inputs, **params)
+    start = params["carried"] + params.get("sliced", 0)
+    alike = {
+        name: same_in_all_turns(graph, graph.inputs[start:])
+        for name, graph in graphs_of(params).items()
+    }
+    before: dict[Node, None] = {}
+    places: dict[str, dict[Node, Node]] = {}
+    for name, graph in graphs_of(params).items():
+        outside = dict(zip(graph.inputs[start:], inputs[start:], strict=True))
+        made = copy_into(arena, alike[name], outside)
+        places[name] = dict(zip(alike[name], made, strict=True))
+        before.update(dict.fromkeys(made))
+    if not before:
+        return arena.node(node.op, inputs, **params)
+    graphs = {name: reading(g, places[name], list(before)) for name, g in graphs_of(params).items()}
+    return arena.node(node.op, (*inputs, *before), **{**params, **graphs})
+
+
+def same_in_all_turns(graph: Graph, constants: Sequence[Node]) -> list[Node]:
+    """The last nodes that depend on constants alone and take work."""
+    alike, resting = set(constants), set(constants)
+    for node in graph.nodes:
+        if node.op == "input" or node.op in CHECKED or node.op in CONTROL:
+            continue
+        if all(x in alike for x in node.inputs):
+            alike.add(node)
+            # numbers that rest on no input are folded where they are used
+            if any(x in resting for x in node.inputs):
+                resting.add(node)
+    return met(graph.outputs, {x for x in resting if x.op not in VIEWS and x.op != "input"})
+
+
+def reading(graph: Graph, places: dict[Node, Node], before: Sequence[Node]) -> Graph:
+    """A graph that reads what was computed before."""
+    arena = Arena()
+    leaves = leaves_like(arena, [*graph.inputs, *before])
+    known = dict(zip(graph.inputs, leaves, strict=False))
+    own = dict(zip(before, leaves[len(graph.inputs) :], strict=True))
+    known.update((x, own[made]) for x, made in places.items())
+    return Graph(leaves, copy_into(arena, graph.outputs, known))
