@@ -18,10 +18,16 @@ import llvmlite.binding as llvm
 
 IDLE_SECONDS = 60
 
+OPTION = "-disable-lsr"
+"""Loop strength reduction is half of LLVM's work on long kernels, and they run as fast without it:
+addresses are written by us. The option holds for LLVM in the whole process.
+"""
+
 
 @cache
 def prepare() -> None:
     """Make every processor that LLVM knows available; the host's alone would do to run code."""
+    llvm.set_option("", OPTION)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_asmparser()
