@@ -147,6 +147,7 @@ _LATE_NAMES = {
         *("__array_namespace_info__", "can_cast", "finfo", "iinfo", "is_floating_point"),
         *("is_tensor", "isdtype", "numel", "promote_types", "result_type"),
     ),
+    "gnomon.tensor.vmap": ("vmap",),
 }
 _HOME = {name: module for module, names in _LATE_NAMES.items() for name in names}
 """Names of this package whose modules load when one of them is first used."""

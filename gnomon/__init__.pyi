@@ -823,6 +823,7 @@ def view(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int 
     """The same elements over other axes; one size may be -1."""
 def view_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
+from gnomon.tensor.vmap import vmap as vmap
 def vstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors below each other, vectors as rows."""
 from gnomon.tensor.selection import where as where

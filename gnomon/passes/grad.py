@@ -17,6 +17,7 @@ from gnomon.ir.provenance import _scope, inherit
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import OPS, Call, Traced, fill, rule_of
+from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import gradients_of_call, is_whole, results_by_call
 
 
@@ -83,8 +84,6 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[N
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
 
-Backward = tuple[Traced, tuple[int, ...]]
-"""The graph from (inputs, gradient of a result) to gradients of inputs, and which inputs."""
 _backward: dict[tuple[int, tuple[bool, ...]], Backward] = {}
 _lock = threading.RLock()
 
@@ -101,6 +100,8 @@ def backward_of(node: Node, needed: tuple[bool, ...]) -> Backward:
 
 def derive(params: dict, needed: tuple[bool, ...]) -> Backward:
     """Differentiate a body, by its operation's own rule where it has one."""
+    if "of" in params:
+        return backward_with_axis(params, needed, derive)
     arena, body, index = Arena(), params["body"], params["index"]
     leaves = [arena.input(x.shape, x.dtype) for x in body.inputs]
     out = body.outputs[index]

@@ -1,0 +1,188 @@
+"""One more axis in front of everything that depends on given nodes: what gn.vmap is made of.
+
+Each primitive says how its axes follow its inputs' axes, so one fresh letter that every one of them
+lets through is all that a rule adds. Sums keep their order: each sample has the bits that it would
+have alone. A region stays a region; its gradient is its own gradient with the same axis in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from gnomon.errors import ArgumentError
+from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ir.provenance import inherit
+from gnomon.ops.einsum import LETTERS
+from gnomon.ops.primitives import expand, reduce, reshape, split_spec
+from gnomon.ops.registry import Traced, rule_of
+
+Flags = tuple[bool, ...]
+"""Which of some nodes have the axis."""
+
+
+def batched(roots: Sequence[Node], known: Mapping[Node, Node], size: int) -> list[Node]:
+    """The roots with an axis of this size in front, where `known` says what some nodes become."""
+    made = dict(known)
+    for node in topological(roots):
+        if node in made or not any(x in made for x in node.inputs):
+            continue
+        flags = tuple(x in made for x in node.inputs)
+        inputs = tuple(made.get(x, x) for x in node.inputs)
+        with inherit(node.sites):
+            made[node] = rule_for(node)(node, inputs, flags, size)
+    return [made[x] if x in made else in_front(x, size) for x in roots]
+
+
+def in_front(x: Node, size: int) -> Node:
+    """The same value for every sample."""
+    return expand(reshape(x, (1, *x.shape)), (size, *x.shape))
+
+
+Rule = Callable[[Node, tuple[Node, ...], Flags, int], Node]
+
+
+def rule_for(node: Node) -> Rule:
+    """How an operation takes the axis."""
+    if node.op not in RULES or rule_of(node) is not None:
+        name = node.params.get("name", node.op)
+        raise ArgumentError(f"vmap: {name} takes no axis of samples. Write it for all samples.")
+    return RULES[node.op]
+
+
+def again(node: Node, inputs: tuple[Node, ...], **changed: object) -> Node:
+    """A node's operation with other inputs and parameters."""
+    return inputs[0].arena.node(node.op, inputs, **{**node.params, **changed})
+
+
+# rules
+
+
+def of_map(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """Operands broadcast: who lacks the axis, or has nothing else, gets axes of size 1."""
+    rank = node.rank
+
+    def aligned(x: Node, has: bool) -> Node:
+        if has:
+            return reshape(x, (size, *(1,) * (rank + 1 - x.rank), *x.shape[1:]))
+        return reshape(x, (1, *x.shape)) if x.rank else x
+
+    return again(node, tuple(map(aligned, inputs, flags)))
+
+
+def of_axis(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """What works along one axis finds it one place later."""
+    return again(node, inputs, axis=node.params["axis"] + 1)
+
+
+def of_shape(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """What says a shape says one more size."""
+    return again(node, inputs, shape=(size, *node.params["shape"]))
+
+
+def of_permute(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """The axis stays in front."""
+    return again(node, inputs, order=(0, *(k + 1 for k in node.params["order"])))
+
+
+def of_slice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """All samples are kept."""
+    return again(node, inputs, bounds=((0, size, 1), *node.params["bounds"]))
+
+
+def of_pad(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """Nothing stands between samples."""
+    words = ("low", "high", "between")
+    return again(node, inputs, **{word: (0, *node.params[word]) for word in words})
+
+
+def of_same(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """What names no axis."""
+    return inputs[0].arena.again(node, inputs)
+
+
+def of_spec(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """A fresh letter, in front of what has the axis and of the result."""
+    spec: str = node.params["spec"]
+    if node.op == "scatter" and not flags[0]:
+        inputs, flags = (in_front(inputs[0], size), inputs[1]), (True, flags[1])
+    fresh = next(c for c in LETTERS if c not in spec)
+    *parts, out = split_spec(spec)
+    named = ",".join(fresh + part if has else part for part, has in zip(parts, flags, strict=True))
+    return again(node, inputs, spec=f"{named}->{fresh}{out}")
+
+
+_bodies: dict[tuple, Graph] = {}
+
+
+def of_region(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """A region whose body has the axis; it remembers of what it was made, for its gradient."""
+    params = {name: value for name, value in node.params.items() if name != "index"}
+    key = (params["body"], flags, size)
+    if key not in _bodies:
+        with inherit(()):
+            _bodies[key] = with_axis(params["body"], flags, size)
+    made = {
+        "name": f"{params['name']}.vmap",
+        "body": _bodies[key],
+        "call": params["call"],
+        "of": tuple(sorted(params.items())),
+        "flags": (*flags, size),
+    }
+    return inputs[0].arena.node("region", inputs, **made, index=node.params["index"])
+
+
+def with_axis(body: Graph, flags: Iterable[bool], size: int) -> Graph:
+    """A graph whose flagged inputs, and all of whose outputs, have the axis."""
+    arena = Arena()
+    whole: dict[Node, Node] = {}
+    known: dict[Node, Node] = {}
+    leaves = []
+    for leaf, has in zip(body.inputs, flags, strict=True):
+        leaves.append(arena.input((size, *leaf.shape) if has else leaf.shape, leaf.dtype))
+        (known if has else whole)[leaf] = leaves[-1]
+    # what does not depend on samples moves to the new arena as it is
+    for node in body:
+        if node in known or node in whole:
+            continue
+        with inherit(node.sites):
+            if any(x in known for x in node.inputs):
+                flagged = tuple(x in known for x in node.inputs)
+                given = tuple(known.get(x) or whole[x] for x in node.inputs)
+                known[node] = rule_for(node)(node, given, flagged, size)
+            else:
+                whole[node] = arena.again(node, tuple(whole[x] for x in node.inputs))
+    outputs = [known[x] if x in known else in_front(whole[x], size) for x in body.outputs]
+    return Graph(leaves, outputs)
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("reduce", "scan", "sort", "window"), of_axis),
+    **dict.fromkeys(("reshape", "expand"), of_shape),
+    **dict.fromkeys(("detach", "barrier"), of_same),
+    **dict.fromkeys(("contract", "gather", "scatter"), of_spec),
+    **{"map": of_map, "permute": of_permute, "slice": of_slice, "pad": of_pad, "region": of_region},
+}
+"""Operation -> how it takes the axis; what is not here does not take one."""
+
+
+# gradients
+
+Backward = tuple[Traced, tuple[int, ...]]
+"""The graph from (inputs, gradient of a result) to gradients of inputs, and which inputs."""
+
+
+def backward_with_axis(
+    params: Mapping, needed: Flags, derive: Callable[[dict, Flags], Backward]
+) -> Backward:
+    """The gradient of a region with the axis: that of the region it was made of, with the axis.
+
+    An input that all samples share collects the sum of what each sample gives it.
+    """
+    *flags, size = params["flags"]
+    made, wanted = derive({**dict(params["of"]), "index": params["index"]}, needed)
+    body = with_axis(made.body, (*flags, True), size)
+    outputs = [
+        g if flags[k] else reduce("add", g, (0,)) for k, g in zip(wanted, body.outputs, strict=True)
+    ]
+    graph = Graph(body.inputs, outputs)
+    return Traced(f"{params['name']}.grad", graph, params["call"], True), wanted

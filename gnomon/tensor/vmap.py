@@ -1,0 +1,129 @@
+"""gn.vmap: a function of one sample becomes a function of many, by one more axis.
+
+The function runs once, on stand-ins for one sample; what it built gets the axis by
+gnomon/passes/batch.py. A look at a stand-in's value is an error, as inside gn.compile.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.ir.node import Node
+from gnomon.passes.batch import batched
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.guards import flatten, unflatten
+from gnomon.tensor.random import default_generator
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, node_of, wrap
+
+__all__ = ["vmap"]
+
+Places = int | None | tuple | list
+"""Where samples stand: an axis, None where all share a value, or nested like what it is about."""
+
+
+def vmap(
+    func: Callable, in_dims: Places = 0, out_dims: Places = 0, randomness: str = "error"
+) -> Callable:
+    """A function that maps func over an axis of its arguments; gradients pass as ever.
+
+    in_dims and out_dims say which axis that is, None for what all samples share. With
+    randomness="same" all samples see the same draws.
+
+    >>> from gnomon.tensor.creation import tensor
+    >>> vmap(lambda x, y: (x * y).sum(), in_dims=(0, None))(
+    ...     tensor([[1, 2], [3, 4]]), tensor([1, 1])
+    ... )
+    Tensor([3, 7])
+    """
+    if randomness not in ("error", "same"):
+        raise ArgumentError(
+            f'vmap: randomness must be "error" or "same": got {randomness!r}. For draws that '
+            "differ, draw for all samples outside and pass them in."
+        )
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **named: Any) -> Any:
+        return run(func, args, named, (in_dims, out_dims, randomness))
+
+    return mapped
+
+
+def run(func: Callable, args: tuple, named: dict, how: tuple[Places, Places, str]) -> Any:
+    """One call of a mapped function."""
+    in_dims, out_dims, randomness = how
+    given: list[Tensor] = []
+    tree = flatten((args, named), given)
+    places = [*spread(in_dims, args, "in_dims"), *(0 for _ in tensors_in(named))]
+    moved = dict(zip(map(id, tensors_in((args, named))), places, strict=True))
+    known: dict[Node, Node] = {}
+    stand_ins = [stand_in(x, moved[id(x)], known) for x in given]
+    sizes = {x.shape[0] for x in known.values()}
+    if len(sizes) != 1:
+        raise ArgumentError(
+            f"vmap: tensors must have one number of samples: got {sorted(sizes)}. "
+            "Say by in_dims which axis has them."
+        )
+    drawn = default_generator.count
+    made = func(*unflatten(tree, stand_ins)[0], **unflatten(tree, stand_ins)[1])
+    if randomness == "error" and default_generator.count != drawn:
+        raise ArgumentError(
+            'vmap: the function draws random numbers. Give randomness="same", or draw outside.'
+        )
+    return with_samples(made, out_dims, known, sizes.pop())
+
+
+def with_samples(made: Any, out_dims: Places, known: dict[Node, Node], size: int) -> Any:
+    """What the function gave, for all samples."""
+    found: list[Tensor] = []
+    tree = flatten(made, found)
+    nodes = batched([node_of(x) for x in found], known, size)
+    whole = [wrap(node, x.requires_grad) for node, x in zip(nodes, found, strict=True)]
+    dims = dict(zip(map(id, tensors_in(made)), spread(out_dims, made, "out_dims"), strict=True))
+    return unflatten(tree, [placed(x, y, dims[id(y)]) for x, y in zip(whole, found, strict=True)])
+
+
+def placed(whole: Tensor, sample: Tensor, axis: int | None) -> Tensor:
+    """A result with its samples along the axis that was asked for."""
+    if axis is None:
+        raise ArgumentError("vmap: out_dims must be axes: got None.")
+    rank = sample.ndim + 1
+    if not -rank <= axis < rank:
+        raise ArgumentError(f"vmap: no axis {axis} in a result of {rank} axes.")
+    return FUNCTIONS["movedim"](whole, 0, axis) if axis % rank else whole
+
+
+def stand_in(tensor: Tensor, axis: int | None, known: dict[Node, Node]) -> Tensor:
+    """One sample of a tensor; the tensor itself where all samples share it."""
+    if axis is None:
+        return tensor
+    if not -tensor.ndim <= axis < tensor.ndim:
+        raise ArgumentError(f"vmap: no axis {axis} of samples in a tensor of {tensor.ndim} axes.")
+    node = node_of(FUNCTIONS["movedim"](tensor, axis, 0) if axis % tensor.ndim else tensor)
+    one = state.arena.input(node.shape[1:], node.dtype)
+    known[one] = node
+    return wrap(one, tensor.requires_grad and state.grad)
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """The tensors of a nested value, repeated ones each time, in the order of flatten."""
+    if isinstance(value, Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value
+    if isinstance(value, (dict, list, tuple)):
+        return [x for part in parts for x in tensors_in(part)]
+    return []
+
+
+def spread(dims: Any, value: Any, what: str) -> list[int | None]:
+    """The axis of every tensor of a nested value, from axes nested as far as they were written."""
+    if dims is None or isinstance(dims, int):
+        return [dims for _ in tensors_in(value)]
+    if not isinstance(value, (dict, list, tuple)) or len(dims) != len(value):
+        raise ArgumentError(f"vmap: {what} {dims!r} does not fit what it is about.")
+    pairs = [(dims[k], part) for k, part in value.items()] if isinstance(value, dict) else None
+    pairs = pairs or list(zip(dims, value, strict=True))
+    return [axis for place, part in pairs for axis in spread(place, part, what)]
