@@ -215,8 +215,8 @@ def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:
     for node in reachable(roots):
         if node.op == "input" and node.value is None:
             raise TraceError(
-                "evaluate: this value is not known yet: inside gn.compile and gn.vmap it stands for "
-                "values to come. Use gn.where, gn.cond, gn.while_loop or gn.scan, "
+                "evaluate: this value is not known yet: inside gn.compile and gn.vmap it stands "
+                "for values to come. Use gn.where, gn.cond, gn.while_loop or gn.scan, "
                 f"or return the tensor.   [{user_site()}]"
             )
     return roots
