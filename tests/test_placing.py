@@ -33,6 +33,24 @@ def test_compiled_control_has_the_bits_of_the_oracle(name, sign):
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.parametrize("name", ["loop", "choice", "while", "nested"])
+def test_passes_keep_lines_and_leave_nothing_open(name):
+    graph = MAKERS[name]()
+
+    for kernel in program(graph, verify=True).kernels:
+        assert kernel.sites
+
+
+@pytest.mark.parametrize("settings", [{"fuse": False}, {"claim": False}])
+@pytest.mark.parametrize("name", ["loop", "nested"])
+def test_no_setting_changes_a_bit(name, settings):
+    graph = MAKERS[name]()
+    given = arrays(graph)
+
+    for mine, theirs in zip(run(graph, given, **settings), exact(graph, given), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("name", ["odd widths", "choice", "while", "nested"])
 def test_all_threads_take_the_same_way(name, count):

@@ -232,12 +232,16 @@ class Layers(Recurrent):
     def _along(self, x: Tensor, state: States, suffix: str, back: bool) -> tuple[Tensor, States]:
         """One layer in one direction."""
         weight_in, weight, bias_in, bias = self._made(suffix)
+        gates = F.linear(x, weight_in, bias_in)
+        if STEPS[self.kind][1] == 1:
+            # a plain step shows what it computes in, under autocast a narrow float
+            state = (state[0].to(gates.dtype),)
 
-        def turn(state: States, gates: Tensor) -> tuple[States, Tensor]:
-            state = STEPS[self.kind][0](gates, state, weight, bias)
+        def turn(state: States, part: Tensor) -> tuple[States, Tensor]:
+            state = STEPS[self.kind][0](part, state, weight, bias)
             return state, state[0]
 
-        last, shown = scan(turn, state, F.linear(x, weight_in, bias_in), reverse=back)
+        last, shown = scan(turn, state, gates, reverse=back)
         return shown, last
 
 

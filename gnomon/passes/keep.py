@@ -36,7 +36,8 @@ class Draft:
         self.inputs: list[Node | Result] = list(node.inputs[len(self.condition) :])
         self.params = {name: value for name, value in p.items() if name not in graphs}
         self.arena, self.fixed = Arena(), p.get("carried", 0)
-        self.leaves = leaves_like(self.arena, next(iter(graphs.values())).inputs)
+        with inherit(node.sites):
+            self.leaves = leaves_like(self.arena, next(iter(graphs.values())).inputs)
         self.graphs = {name: self._images(g)[: self.fixed] for name, g in graphs.items()}
 
     def _images(self, graph: Graph) -> list[Node]:
@@ -71,7 +72,8 @@ class Draft:
         if self.op == "scan_over":
             end = self.slices().stop
             self.params["sliced"] += 1
-        leaf = self.arena.input(like.shape, like.dtype)
+        with inherit(like.sites):
+            leaf = self.arena.input(like.shape, like.dtype)
         self.inputs.insert(end, result)
         self.leaves.insert(end, leaf)
         return leaf
@@ -167,10 +169,11 @@ def share(giver: Draft, reader: Draft, home: Home) -> None:
     found = [twice(giver, reader, name, links(giver, reader, name, home)) for name in names]
     known: list[Pairs] = [{leaf: leaf for leaf in reader.leaves} for _ in names]
     for row in aligned(found):
-        theirs = tuple(
-            zeros(like_of(row), giver.arena) if mine is None else pairs[mine]
-            for mine, pairs in zip(row, found, strict=True)
-        )
+        with inherit(like_of(row).sites):
+            theirs = tuple(
+                zeros(like_of(row), giver.arena) if mine is None else pairs[mine]
+                for mine, pairs in zip(row, found, strict=True)
+            )
         leaf = reader.read((giver, giver.place(theirs)), like_of(row))
         for mine, images in zip(row, known, strict=True):
             images.update({leaf: leaf} if mine is None else {leaf: leaf, mine: leaf})

@@ -72,7 +72,7 @@ def check_branches(yes: Trace, no: Trace) -> None:
     if yes.tree != no.tree or kinds[0] != kinds[1]:
         raise ArgumentError(
             "cond: both branches must give the same structure, shapes and dtypes: true_fn gives "
-            f"{told(yes)}, false_fn {told(no)}."
+            f"{told(yes.results)}, false_fn {told(no.results)}."
         )
     draws = yes.inner.draws, no.inner.draws
     if draws[0] != draws[1]:
@@ -85,9 +85,9 @@ def check_branches(yes: Trace, no: Trace) -> None:
         draw_on(state.capture, generator, count)
 
 
-def told(side: Trace) -> str:
-    """A result's structure as text."""
-    kinds = [f"{x.dtype.name}[{', '.join(map(str, x.shape))}]" for x in side.results]
+def told(nodes: Sequence[Node]) -> str:
+    """Dtypes and shapes as text."""
+    kinds = [f"{x.dtype.name}[{', '.join(map(str, x.shape))}]" for x in nodes]
     return f"({', '.join(kinds)})"
 
 
@@ -190,7 +190,7 @@ def check_turn(name: str, turn: Trace, made: Any, tree: Any, kinds: Sequence) ->
         given = [f"{dtype.name}[{', '.join(map(str, shape))}]" for shape, dtype in kinds]
         raise ArgumentError(
             f"{name}: a turn must give what it carries in the same structure, shapes and dtypes: "
-            f"it takes ({', '.join(given)}) and gives {told(turn)}."
+            f"it takes ({', '.join(given)}) and gives {told(turn.results[: len(kinds)])}."
         )
 
 

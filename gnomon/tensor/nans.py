@@ -12,7 +12,8 @@ import numpy as np
 
 from gnomon.errors import NanError
 from gnomon.ir.node import Graph, Node, topological
-from gnomon.ops.interpret import evaluate
+from gnomon.ops.control_primitives import CONTROL, control_values
+from gnomon.ops.interpret import evaluate, interpret
 from gnomon.runtime.buffer import Buffer
 
 _on = [False]
@@ -57,10 +58,26 @@ def first_nan(roots: Sequence[Node], feeds: dict[Node, np.ndarray]) -> str:
     values = dict(feeds)
     for node in topological(roots):
         if node not in values:
-            values[node] = evaluate(node, [values[x] for x in node.inputs])
+            values[node] = evaluated(node, [values[x] for x in node.inputs])
         if has_nan(values[node]):
             return told(node, [values[x] for x in node.inputs])
     return "a result is NaN, which the interpreter does not confirm: the compiled code differs."
+
+
+def evaluated(node: Node, inputs: list[np.ndarray]) -> np.ndarray:
+    """A node's value; raises when a NaN is first made inside a branch or a turn."""
+    if node.op not in CONTROL or any(map(has_nan, inputs)):
+        return evaluate(node, inputs)
+    return control_values(node, inputs, watched)[node.params["index"]]
+
+
+def watched(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a branch or a turn, unless a NaN is made in it."""
+    feeds = dict(zip(graph.inputs, inputs, strict=True))
+    outputs = interpret(graph.outputs, feeds)
+    if any(map(has_nan, outputs)):
+        raise NanError(f"debug_nans: {first_nan(graph.outputs, feeds)}")
+    return outputs
 
 
 def told(node: Node, inputs: list[np.ndarray]) -> str:

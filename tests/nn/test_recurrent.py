@@ -89,6 +89,18 @@ def test_a_layer_has_the_bits_of_its_steps_one_after_another(kind: str, back: bo
     assert [t.tolist() for t in last] == [t.tolist() for t in state]
 
 
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_layers_run_under_autocast(kind: str):
+    layer, x = getattr(nn, kind)(3, 4), gn.randn(5, 2, 3)
+
+    with gn.autocast("cpu", dtype=gn.bfloat16):
+        shown, _ = layer(x)
+
+    np.testing.assert_allclose(
+        shown.float().detach().numpy(), layer(x)[0].detach().numpy(), atol=0.05
+    )
+
+
 def test_code_does_not_grow_with_the_length_of_a_sequence():
     counts = []
     for length in (4, 512):

@@ -27,5 +27,12 @@ def test_compiled_functions_are_looked_at_too():
     assert f(gn.ones(1)).tolist() == [2]
 
 
+def test_the_operation_inside_a_turn_is_named():
+    f = gn.compile(lambda c, xs: gn.scan(lambda c, x: ((c * x).log(), c), c, xs)[0])
+
+    with gn.debug_nans(), pytest.raises(NanError, match=r"log made a NaN.*test_nans\.py"):
+        f(gn.ones(2), -gn.ones(3, 2))
+
+
 def test_nothing_is_looked_at_otherwise():
     assert gn.tensor([-1.0]).log().isnan().tolist() == [True]
