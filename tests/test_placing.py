@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 import pytest
 
 from gnomon.codegen.python import exact
+from gnomon.runtime.program import Call
 from tests.compiled import execute, program, run, threads
 from tests.controls import arrays, choice, halving, loop, nested
+from tests.walks import Walk, recorded
 
 MAKERS = {
     "loop": loop,
@@ -63,3 +67,24 @@ def test_all_threads_take_the_same_way(name, count):
         for _ in range(20):
             for mine, theirs in zip(execute(executable, graph, given), wanted, strict=True):
                 np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("taken", [(True, False), (False, True), (True, True, False)])
+@pytest.mark.parametrize("name", MAKERS)
+def test_calls_that_run_at_the_same_time_touch_nothing_of_each_other(name, taken):
+    executable, calls = recorded(MAKERS[name]())
+
+    assert not Walk(executable.program.steps, calls, cycle(taken)).clashes()
+
+
+def test_a_wait_that_is_missing_is_noticed():
+    executable, calls = recorded(loop())
+    steps = executable.program.steps
+    waits = [k for k, step in enumerate(steps) if isinstance(step, Call) and step.barrier]
+
+    def noticed(missing: int) -> bool:
+        fewer = [replace(x, barrier=x.barrier and k != missing) for k, x in enumerate(steps)]
+        return bool(Walk(tuple(fewer), calls, cycle([True])).clashes())
+
+    # around loops and branches threads wait in any case
+    assert sum(map(noticed, waits)) > len(waits) // 2
