@@ -124,12 +124,16 @@ def cycles(tile: Tile, rows: int, columns: int) -> float:
 
 @dataclass(frozen=True)
 class Plan:
-    """All of it: the tile, the cut of K, and panels of rows and columns in a cache block."""
+    """All of it: the tile, the cut of K, and panels of rows and columns in a cache block.
+
+    `span`: panels of rows whose partial sums wait together while K goes on; a multiple of blocks.
+    """
 
     tile: Tile
     blocks: Blocks
     row_panels: int
     column_panels: int
+    span: int
 
     @property
     def slots(self) -> int:
@@ -150,20 +154,17 @@ def plan(
     tile = choose_tile(machine, sums_of(scalar), max(1, rows), max(1, columns), step)
     blocks = cut_k(letters, tile.item, step)
     deep = blocks.longest * tile.item
-    # packed A streams from L3 at a few bytes a cycle; for few rows B is met again soon, in L2
+    # a block of A stays in L2, one of B in L3; for few rows B is met again soon, in L2
     share = min(machine.l3 // 4, MOST)
-    near = max(machine.l2 // 2, share)
-    far = share if rows > FEW * tile.rows else machine.l2 // 2
-    high = max(1, near // max(1, tile.rows * deep))
-    wide = max(1, far // max(1, tile.columns * deep))
-    high = min(high, -(-rows // tile.rows))
-    wide = min(wide, -(-columns // tile.columns))
-    while high * wide * blocks.between * tile.bytes > 2 * share:
-        if high * tile.rows > wide * tile.columns:
-            high = -(-high // 2)
-        else:
-            wide = -(-wide // 2)
-    return Plan(tile, blocks, max(1, high), max(1, wide))
+    near, far = machine.l2 // 2, share if rows > FEW * tile.rows else machine.l2 // 2
+    panels = max(1, -(-rows // tile.rows))
+    high = min(panels, max(1, near // max(1, tile.rows * deep)))
+    wide = max(1, min(far // max(1, tile.columns * deep), -(-columns // tile.columns)))
+    waiting = blocks.between * tile.bytes
+    while wide * high * waiting > 2 * share:
+        wide = -(-wide // 2)
+    span = panels if not waiting else max(high, 2 * share // (wide * waiting) // high * high)
+    return Plan(tile, blocks, high, wide, min(span, -(-panels // high) * high))
 
 
 def scratch_parts(plan: Plan) -> tuple[int, int, int, int]:
@@ -176,6 +177,6 @@ def scratch_parts(plan: Plan) -> tuple[int, int, int, int]:
         tile.bytes * (blocks.deepest + 1),
         plan.row_panels * tile.rows * deep + slack,
         plan.column_panels * tile.columns * deep + slack,
-        plan.row_panels * plan.column_panels * plan.slots,
+        plan.span * plan.column_panels * plan.slots,
     )
     return tuple(-(-part // 64) * 64 for part in parts)  # type: ignore[return-value]

@@ -80,7 +80,7 @@ class DirectWriter(Writer):
         blocks = Blocks(1, chunk, chunk, together, counts, before, max(deep) + 1)
         high = -(-self.sizes[0] // tile.rows)
         wide = 1 if self.layout == "along" else max(1, WAITING // (high * tile.bytes))
-        return Plan(tile, blocks, high, min(wide, -(-self.sizes[1] // tile.columns)))
+        return Plan(tile, blocks, high, min(wide, -(-self.sizes[1] // tile.columns)), high)
 
     @property
     def row_panels(self) -> int:

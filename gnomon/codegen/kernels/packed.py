@@ -10,7 +10,7 @@ Knows nothing of graphs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
 from gnomon.codegen.kernels.blocking import Plan, plan, scratch_parts
@@ -22,19 +22,23 @@ from gnomon.codegen.kernels.strides import offset
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.machine import Machine
 
+LINE = 64
+"""Bytes of a line of memory."""
+
 Bounds = tuple[str, str]
 """SSA names of the first panel and of the one after the last."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """A rectangle of tiles in one batch: SSA names."""
+    """A rectangle of tiles in one batch, and its first row whose sums wait: SSA names."""
 
     batch: str
     a: str
     b: str
     rows: Bounds
     columns: Bounds
+    first: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,28 +213,27 @@ class Writer:
         return self.e.offset(base, self.e.mul(place, self.spec.operand_item))
 
     def cover(self, region: Region) -> None:
-        """Cut a region into cache blocks: rows outermost, then columns, then K."""
+        """Cut a region into cache blocks: columns outermost, then rows, then K."""
         e = self.e
-        row_step = evenly(e, region.rows, self.plan.row_panels)
+        row_step = evenly(e, region.rows, self.plan.span)
         column_step = evenly(e, region.columns, self.plan.column_panels)
-        one_block = e.value(
-            f"icmp sge i64 {column_step}, {e.sub(region.columns[1], region.columns[0])}"
-        )
+        all_rows = e.sub(region.rows[1], region.rows[0])
+        one_block = e.value(f"icmp sle i64 {all_rows}, {self.plan.row_panels}")
 
         def some(row: str, column: str) -> None:
             rows = row, e.least(e.add(row, row_step), region.rows[1])
             columns = column, e.least(e.add(column, column_step), region.columns[1])
             part = Region(region.batch, region.a, region.b, rows, columns)
             # a block that lies packed from the round before is not packed again
-            first_row = e.value(f"icmp eq i64 {row}, {region.rows[0]}")
-            fresh_a = e.value(f"icmp eq i64 {column}, {region.columns[0]}")
-            fresh_b = e.value(f"select i1 {one_block}, i1 {first_row}, i1 true")
+            first_column = e.value(f"icmp eq i64 {column}, {region.columns[0]}")
+            fresh_a = e.value(f"select i1 {one_block}, i1 {first_column}, i1 true")
+            fresh_b = e.value(f"icmp eq i64 {row}, {region.rows[0]}")
             self.sum_up(part, (fresh_a, fresh_b))
 
         e.loop(
-            *region.rows,
-            row_step,
-            lambda row: e.loop(*region.columns, column_step, lambda column: some(row, column)),
+            *region.columns,
+            column_step,
+            lambda column: e.loop(*region.rows, row_step, lambda row: some(row, column)),
         )
 
     def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
@@ -252,17 +255,28 @@ class Writer:
             e.loop(0, blocks.count, 1, lambda number: self.one_block(part, number, ("true",) * 2))
 
     def one_block(self, part: Region, number: str, fresh: tuple[str, ...]) -> None:
-        """Pack one block of K and run its tiles."""
+        """Pack one block of K and run its tiles, some rows after others."""
         e, block = self.e, self.block(number)
-        e.when(fresh[0], lambda: self.pack("a", part.a, part.rows, block))
         e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
+        step = evenly(e, part.rows, self.plan.row_panels)
 
-        def tile(row: str, column: str) -> None:
-            e.when(block.last, lambda: self.prefetch(part, row, column))
-            sums = self.call_tile(part, row, column, block)
-            e.when(block.last, lambda: self.finish(part, row, column, sums))
+        def some(row: str) -> None:
+            rows = row, e.least(e.add(row, step), part.rows[1])
+            near = replace(part, rows=rows, first=part.rows[0])
+            e.when(fresh[0], lambda: self.pack("a", part.a, rows, block))
+            self.tiles(near, lambda row, column: self.one_tile(near, row, column, block))
 
-        self.tiles(part, tile)
+        e.loop(*part.rows, step, some)
+
+    def one_tile(self, part: Region, row: str, column: str, block: Block) -> None:
+        """Run the microkernel, and after the last block of K the epilogue."""
+        e = self.e
+        e.when(block.last, lambda: self.prefetch(part, row, column))
+        waiting = self.waiting_sums(part, row, column)
+        for line in range(0, self.plan.slots, LINE):
+            ask_for(e, e.offset(waiting, line))
+        sums = self.call_tile(part, row, column, block)
+        e.when(block.last, lambda: self.finish(part, row, column, sums))
 
     def block(self, number: str) -> Block:
         """Find a block of K, by its number."""
@@ -318,10 +332,7 @@ class Writer:
         step = walk(self.spec.rows, "c")[-1][1] * tile.item
 
         def one(index: str) -> None:
-            line = e.offset(where, e.mul(index, step))
-            e.call(
-                "void", "llvm.prefetch.p0", ("ptr", line), ("i32", "1"), ("i32", "3"), ("i32", "1")
-            )
+            ask_for(e, e.offset(where, e.mul(index, step)))
 
         e.loop(0, tile.rows, 1, one)
 
@@ -337,17 +348,25 @@ class Writer:
 
     def call_tile(self, part: Region, row: str, column: str, block: Block) -> str:
         """Run the microkernel on one tile; gives where its sum lies."""
-        e, plan = self.e, self.plan
+        e = self.e
         i, j = e.sub(row, part.rows[0]), e.sub(column, part.columns[0])
         a, more = self.left_of(i, part, block)
         b = self.right_of(j, part, block)
-        number = e.add(e.mul(j, plan.row_panels), i)
         return e.call(
             "ptr", f"{self.name}.tile",
             ("ptr", a), ("ptr", b),
-            ("ptr", e.offset(self.scratch.sums, e.mul(number, plan.slots))),
+            ("ptr", self.waiting_sums(part, row, column)),
             ("ptr", self.scratch.stack), *block.parameters, *more,
         )  # fmt: skip
+
+    def waiting_sums(self, part: Region, row: str, column: str) -> str:
+        """Where a tile's partial sums lie from one block of K to the next."""
+        e, plan = self.e, self.plan
+        if not plan.slots:
+            return self.scratch.sums
+        across = e.mul(e.sub(column, part.columns[0]), plan.span)
+        number = e.add(across, e.sub(row, part.first))
+        return e.offset(self.scratch.sums, e.mul(number, plan.slots))
 
     def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
         """Where the microkernel finds A, and what else it is told."""
@@ -369,6 +388,11 @@ class Writer:
             ("i64", part.batch), ("i64", e.mul(row, tile.rows)),
             ("i64", e.mul(column, tile.columns)),
         )  # fmt: skip
+
+
+def ask_for(e: Emitter, place: str) -> None:
+    """Ask for a line of memory that will be written."""
+    e.call("void", "llvm.prefetch.p0", ("ptr", place), ("i32", "1"), ("i32", "3"), ("i32", "1"))
 
 
 def most(e: Emitter, a: str, b: str) -> str:

@@ -248,34 +248,37 @@ def piece_masks(e: Emitter, lane: int, together: str, exist: str) -> tuple[str, 
 
 
 def copy_squares(e: Emitter, packing: Packing, run: Run) -> None:
-    """Transpose squares of `block` rows by `block` units, one strip of rows after another.
+    """Transpose squares of `block` rows by `block` units, so many units of all rows at a time.
 
-    A square may stick out of the panel's right edge, into the steps below it. So strips go from
-    right to left and squares downwards: what sticks out is overwritten.
+    A square may stick out of the panel's right edge, into the units below it. So units ascend, and
+    the squares of each go from right to left: what sticks out is overwritten.
     """
-    base, length, target = run
-    side, item, strips = packing.block, packing.item, packing.slots // packing.block
-    kind, source = vector(packing.scalar, side), packing.source
+    length, side = run[1], packing.block
+    lefts = range(packing.slots - side, -1, -side)
+    tables = [[e.load(e.offset("%offsets", 8 * (left + row)), "i64", 8) for row in range(side)]
+              for left in lefts]  # fmt: skip
+
+    def squares(unit: str) -> None:
+        for left, places in zip(lefts, tables, strict=True):
+            copy_square(e, packing, run, (unit, left, places))
+
+    e.loop(0, length, side, squares)
+
+
+def copy_square(
+    e: Emitter, packing: Packing, run: Run, square: tuple[str, int, Sequence[str]]
+) -> None:
+    """Transpose one square: its first unit, its first row in the panel, where its rows begin."""
+    (base, _, target), (unit, left, places) = run, square
+    side, item, source = packing.block, packing.item, packing.source
     loaded = vector(source.memory, side * source.together)
-
-    def strip(index: str) -> None:
-        column = e.mul(e.sub(strips - 1, index), side)
-        table = e.offset("%offsets", e.mul(column, 8))
-        places = [e.load(e.offset(table, 8 * row), "i64", 8) for row in range(side)]
-        starts = [e.offset(base, place) for place in places]
-        left = e.offset(target, e.mul(column, item))
-
-        def square(step: str) -> None:
-            read, write = e.mul(step, packing.stride), e.mul(step, packing.width * item)
-            values = [e.load(e.offset(start, read), loaded, source.item) for start in starts]
-            rows = [units_along(e, packing.source, value, side) for value in values]
-            corner = e.offset(left, write)
-            for number, value in enumerate(transpose(e, packing.scalar, rows)):
-                e.store(value, e.offset(corner, number * packing.width * item), kind, item)
-
-        e.loop(0, length, side, square)
-
-    e.loop(0, strips, 1, strip)
+    read = e.offset(base, e.mul(unit, packing.stride))
+    values = [e.load(e.offset(read, place), loaded, source.item) for place in places]
+    rows = [units_along(e, source, value, side) for value in values]
+    corner = e.offset(target, e.add(e.mul(unit, packing.width * item), left * item))
+    for number, value in enumerate(transpose(e, packing.scalar, rows)):
+        goal = e.offset(corner, number * packing.width * item)
+        e.store(value, goal, vector(packing.scalar, side), item)
 
 
 def copy_values(e: Emitter, packing: Packing, run: Run, done: str) -> None:
