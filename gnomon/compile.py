@@ -38,7 +38,7 @@ from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.frames import Build, Control, Frame, control, separated
 from gnomon.ir.node import Graph
 from gnomon.ir.provenance import Site, inherit
-from gnomon.ir.show import log
+from gnomon.ir.show import log, waited_for
 from gnomon.ir.verify import verify
 from gnomon.listing import Kernel, fusions, listing
 from gnomon.ops.control_primitives import CONTROL
@@ -158,7 +158,7 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
     if found is not None:
         log(1, lambda: f"compile: {len(graph.nodes)} nodes, from the disk{since(start)}")
         return Executable(graph, *found, settings)
-    with cpu.Batch() as batch:
+    with waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"), cpu.Batch() as batch:
         frame = kernels_of(graph, settings, batch.ask)
         kernels, plan = tuple(frame.kernels()), plan_of(frame)
         texts = {code.symbol: code.text for k in kernels for code in k.codes}

@@ -1,17 +1,24 @@
 """The debug dial's one way out: a line or a page on standard error, if the dial asks for it.
 
 What each level prints is told in docs/debugging.md. Whoever has something to print builds its text
-in a function, which is called only when it will be shown.
+in a function, which is called only when it will be shown. On a terminal, what makes people wait is
+told whatever the dial says.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+from time import perf_counter
 
 from gnomon.settings import current
 
-__all__ = ["log"]
+__all__ = ["log", "waited_for"]
+
+PATIENCE = 0.5
+"""Seconds after which somebody at a terminal wants to know what goes on."""
 
 
 def log(level: int, text: Callable[[], str], name: str = "") -> None:
@@ -22,3 +29,27 @@ def log(level: int, text: Callable[[], str], name: str = "") -> None:
     settings = current()
     if settings.debug >= level and (not name or settings.debug_only in name):
         print(text(), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def waited_for(text: Callable[[], str]) -> Iterator[None]:
+    """Say on a terminal what is being done, once it takes long, and then how long it took."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    said, start = [], perf_counter()
+
+    def say() -> None:
+        said.append(text())
+        print(said[0], end=" ... ", file=sys.stderr, flush=True)
+
+    timer = Timer(PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if said:
+            print(f"{perf_counter() - start:.1f} s", file=sys.stderr, flush=True)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import sys
+import time
+
 import pytest
 
 from gnomon.dtypes import float32
+from gnomon.ir import show
 from gnomon.ir.node import Arena, Graph
-from gnomon.ir.show import log
+from gnomon.ir.show import log, waited_for
 from gnomon.passes.simplify import simplify
 from gnomon.settings import override
 
@@ -49,3 +54,42 @@ def test_the_highest_level_shows_each_rewrite(capsys):
 
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("rewrite: ")
+
+
+class Terminal(io.StringIO):
+    """Standard error as somebody sees it."""
+
+    def isatty(self) -> bool:
+        """Somebody is there."""
+        return True
+
+
+def test_who_waits_at_a_terminal_is_told_what_for_and_how_long(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(show, "PATIENCE", 0.0)
+
+    with waited_for(lambda: "compiling"):
+        while not sys.stderr.getvalue():
+            time.sleep(0.001)
+
+    assert sys.stderr.getvalue().startswith("compiling ... ")
+    assert sys.stderr.getvalue().endswith(" s\n")
+
+
+def test_what_is_quick_is_not_told(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(show, "PATIENCE", 60.0)
+
+    with waited_for(lambda: "compiling"):
+        pass
+
+    assert sys.stderr.getvalue() == ""
+
+
+def test_nobody_is_told_where_there_is_no_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(show, "PATIENCE", 0.0)
+
+    with waited_for(lambda: "compiling"):
+        time.sleep(0.01)
+
+    assert capsys.readouterr().err == ""
