@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gnomon.errors import TraceError
-from gnomon.ir.node import Arena, Graph, Node, copy_into
+from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import inherit, user_site
 from gnomon.late import Late
 from gnomon.ops.control_primitives import CONTROL
@@ -140,9 +140,19 @@ def evaluate_all() -> None:
     """Compute everything of this thread that somebody still holds."""
     held = waiting()
     roots = [node for node in held if node.arena is state.arena]
+    roots = without_unknown(roots) if state.unknown else roots
     if roots:
         compute(roots)
         settle(held)
+
+
+def without_unknown(roots: Sequence[Node]) -> list[Node]:
+    """The roots that do not depend on what stands for values to come."""
+    marked = set(state.unknown)
+    for node in topological(roots):
+        if node.value is None and any(x in marked for x in node.inputs):
+            marked.add(node)
+    return [node for node in roots if node not in marked]
 
 
 def reachable(roots: Iterable[Node]) -> dict[Node, int]:

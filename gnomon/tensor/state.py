@@ -29,6 +29,7 @@ class State(threading.local):
         self.images: WeakKeyDictionary[Node, Node] = WeakKeyDictionary()
         self.grad = True
         self.looks_ahead = False
+        self.unknown: list[Node] = []
         self.inference = False
         self.autocast: DType | None = None
         self.capture: Any = None

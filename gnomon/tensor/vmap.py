@@ -57,23 +57,39 @@ def run(func: Callable, args: tuple, named: dict, how: tuple[Places, Places, str
     in_dims, out_dims, randomness = how
     given: list[Tensor] = []
     tree = flatten((args, named), given)
-    places = [*spread(in_dims, args, "in_dims"), *(0 for _ in tensors_in(named))]
-    moved = dict(zip(map(id, tensors_in((args, named))), places, strict=True))
+    axes = [*spread(in_dims, args, "in_dims"), *(0 for _ in tensors_in(named))]
+    axis_of = dict(zip(map(id, tensors_in((args, named))), axes, strict=True))
     known: dict[Node, Node] = {}
-    stand_ins = [stand_in(x, moved[id(x)], known) for x in given]
-    sizes = {x.shape[0] for x in known.values()}
-    if len(sizes) != 1:
-        raise ArgumentError(
-            f"vmap: tensors must have one number of samples: got {sorted(sizes)}. "
-            "Say by in_dims which axis has them."
-        )
+    stand_ins = [stand_in(x, axis_of[id(x)], known) for x in given]
+    size = number_of_samples(known)
     drawn = default_generator.count
-    made = func(*unflatten(tree, stand_ins)[0], **unflatten(tree, stand_ins)[1])
+    made = called(func, unflatten(tree, stand_ins), known)
     if randomness == "error" and default_generator.count != drawn:
         raise ArgumentError(
             'vmap: the function draws random numbers. Give randomness="same", or draw outside.'
         )
-    return with_samples(made, out_dims, known, sizes.pop())
+    return with_samples(made, out_dims, known, size)
+
+
+def number_of_samples(known: dict[Node, Node]) -> int:
+    """The size of the axis."""
+    sizes = sorted({x.shape[0] for x in known.values()})
+    if len(sizes) != 1:
+        raise ArgumentError(
+            f"vmap: tensors must have one number of samples: got {sizes}. "
+            "Say by in_dims which axis has them."
+        )
+    return sizes[0]
+
+
+def called(func: Callable, given: tuple[tuple, dict], known: dict[Node, Node]) -> Any:
+    """What the function gives for stand-ins, which nothing evaluates meanwhile."""
+    args, named = given
+    before, state.unknown = state.unknown, [*state.unknown, *known]
+    try:
+        return func(*args, **named)
+    finally:
+        state.unknown = before
 
 
 def with_samples(made: Any, out_dims: Places, known: dict[Node, Node], size: int) -> Any:

@@ -80,3 +80,22 @@ def test_results_go_where_torch_puts_them():
     ]
 
     assert [t.tolist() for t in found[0]] == [t.tolist() for t in found[1]]
+
+
+def test_rows_of_a_jacobian_and_slopes_of_samples_are_torchs():
+    rng = np.random.default_rng(1)
+    x, w = rng.standard_normal(4).astype(np.float32), rng.standard_normal((3, 4)).astype(np.float32)
+    rows = rng.standard_normal((5, 4)).astype(np.float32)
+    leaf, weight = gn.tensor(x, requires_grad=True), gn.tensor(w, requires_grad=True)
+    y = F.softmax(F.linear(leaf, weight), dim=0)
+    mine = gn.vmap(lambda v: gn.autograd.grad(y, leaf, v, retain_graph=True)[0])(gn.eye(3))
+    slopes = gn.vmap(lambda r: gn.autograd.grad((weight @ r).tanh().sum(), weight)[0])(
+        gn.tensor(rows)
+    )
+    theirs = torch.func.jacrev(lambda a: torch.softmax(torch.tensor(w) @ a, 0))(torch.tensor(x))
+    wanted = torch.vmap(torch.func.grad(lambda u, r: (u @ r).tanh().sum()), in_dims=(None, 0))(
+        torch.tensor(w), torch.tensor(rows)
+    )
+
+    np.testing.assert_allclose(mine.numpy(), theirs.numpy(), atol=1e-6)
+    np.testing.assert_allclose(slopes.numpy(), wanted.numpy(), atol=1e-6)

@@ -30,6 +30,26 @@ def test_samples_have_the_bits_of_a_loop_and_gradients_are_those_of_its_sum():
     assert gn.allclose(found[2], wanted[2], atol=1e-6)
 
 
+def test_gradients_inside_are_those_of_each_sample():
+    gn.manual_seed(0)
+    w = gn.randn(3, 4, requires_grad=True)
+    x, y = gn.randn(5, 4), gn.tensor([0, 1, 2, 0, 1])
+
+    def slope(x, y):
+        return gn.autograd.grad(F.cross_entropy(F.linear(x, w)[None], y[None]), w)[0]
+
+    assert gn.vmap(slope)(x, y).tolist() == [slope(x[k], y[k]).tolist() for k in range(5)]
+
+
+def test_what_waits_outside_is_computed_while_a_function_is_mapped():
+    waiting = gn.ones(3) + 1
+    leaf = (gn.ones(3) * 2).requires_grad_()
+    mapped = gn.vmap(lambda x: x * leaf + waiting.sum().item())(gn.eye(3))
+
+    assert mapped.sum().item() == 6 + 9 * 6
+    assert waiting.tolist() == [2, 2, 2]
+
+
 def test_axes_are_chosen_nested_and_put_where_they_are_wanted():
     def f(both, y, scale=2):
         return {"sum": both["a"].sum() + y, "outer": (both["a"] * both["b"], y * scale)}
