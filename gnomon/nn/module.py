@@ -17,7 +17,9 @@ from gnomon.jit import compile as compile_function
 from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.nn.states import Stateful
 from gnomon.nn.walks import Walked
+from gnomon.tensor import changes
 from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.changes import Watched
 from gnomon.tensor.conversions import target
 from gnomon.tensor.hooks import Handle
 from gnomon.tensor.tensor import Tensor
@@ -37,9 +39,9 @@ class Module(Stateful, Walked):
         put = object.__setattr__
         put(self, "training", True)
         for name in ("_parameters", "_buffers", "_modules"):
-            put(self, name, {})
+            put(self, name, Watched())
         for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
-            put(self, name, {})
+            put(self, name, Watched())
         put(self, "_not_saved", set())
         put(self, "_label", "")
 
@@ -105,6 +107,7 @@ class Module(Stateful, Walked):
                 kept[place][name] = value
                 return
         object.__setattr__(self, name, value)
+        changes.note()
 
     def _forget(self, name: str, kept: str) -> None:
         """Free a name for another kind of value; one of the same kind keeps its turn."""
@@ -127,6 +130,7 @@ class Module(Stateful, Walked):
                 del place[name]
                 return
         object.__delattr__(self, name)
+        changes.note()
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
@@ -223,6 +227,7 @@ class Module(Stateful, Walked):
             raise ArgumentError(f"train: training mode is expected to be boolean: got {mode!r}.")
         for module in self.modules():
             object.__setattr__(module, "training", mode)
+        changes.note()
         return self
 
     def eval(self) -> Module:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import typed
+from gnomon.tensor import changes
 from gnomon.tensor.device import Device
 from gnomon.tensor.tensor import Tensor
 
@@ -97,11 +98,27 @@ class Guard:
 
     def __init__(self, function: Callable) -> None:
         self.function = function
-        self.value = snapshot(function, DEEPEST, set())
+        self._looked = changes.latest()
+        self._outside, modules = outside(function)
+        self._inside = [module_snapshot(module) for module in modules]
 
     def holds(self) -> bool:
-        """Whether they are the same now."""
-        return snapshot(self.function, DEEPEST, set()) == self.value
+        """Whether they are the same now; modules are looked into only if any has changed."""
+        now = changes.latest()
+        found, modules = outside(self.function)
+        if found != self._outside:
+            return False
+        if now != self._looked:
+            if [module_snapshot(module) for module in modules] != self._inside:
+                return False
+            self._looked = now
+        return True
+
+
+def outside(function: Callable) -> tuple[Hashable, list[Any]]:
+    """What a function names, with modules by their identity alone, and these modules."""
+    modules: list[Any] = []
+    return snapshot(function, DEEPEST, set(), modules), modules
 
 
 def guard_of(function: Callable) -> Guard:
@@ -111,7 +128,7 @@ def guard_of(function: Callable) -> Guard:
     return Guard(function)
 
 
-def snapshot(value: Any, depth: int, seen: set[int]) -> Hashable:
+def snapshot(value: Any, depth: int, seen: set[int], modules: list[Any]) -> Hashable:
     """A value as something to compare: plain values as they are, others by what is inside."""
     if isinstance(value, PLAIN):
         return typed(value)
@@ -121,52 +138,54 @@ def snapshot(value: Any, depth: int, seen: set[int]) -> Hashable:
         return id(value)
     seen.add(id(value))
     if isinstance(value, (types.FunctionType, types.MethodType)):
-        return function_snapshot(value, depth, seen)
+        return function_snapshot(value, depth, seen, modules)
     if hasattr(value, "_modules") and hasattr(value, "_parameters"):
-        return module_snapshot(value)
+        modules.append(value)
+        return id(value)
     if isinstance(value, (list, tuple)) and len(value) <= LONGEST:
-        return (id(value), *(snapshot(v, depth - 1, seen) for v in value))
+        return (id(value), *(snapshot(v, depth - 1, seen, modules) for v in value))
     if isinstance(value, dict) and len(value) <= LONGEST:
         return (
             id(value),
-            *((typed(str(k)), snapshot(v, depth - 1, seen)) for k, v in value.items()),
+            *((typed(str(k)), snapshot(v, depth - 1, seen, modules)) for k, v in value.items()),
         )
     return id(value)
 
 
-def function_snapshot(function: Any, depth: int, seen: set[int]) -> Hashable:
+def function_snapshot(function: Any, depth: int, seen: set[int], modules: list[Any]) -> Hashable:
     """A function by its code and by what its code names."""
     owner = getattr(function, "__self__", None)
     function = getattr(function, "__func__", function)
     parts: list[Hashable] = [id(function.__code__)]
     if owner is not None:
-        parts.append(snapshot(owner, depth - 1, seen))
+        parts.append(snapshot(owner, depth - 1, seen, modules))
     for cell in function.__closure__ or ():
         try:
-            parts.append(snapshot(cell.cell_contents, depth - 1, seen))
+            parts.append(snapshot(cell.cell_contents, depth - 1, seen, modules))
         except ValueError:
             parts.append("empty")
     for name in function.__code__.co_names:
         if name in function.__globals__:
             found = function.__globals__[name]
             if not isinstance(found, (types.ModuleType, type)):
-                parts.append(snapshot(found, depth - 1, seen))
-    parts += [snapshot(v, depth - 1, seen) for v in function.__defaults__ or ()]
+                parts.append(snapshot(found, depth - 1, seen, modules))
+    parts += [snapshot(v, depth - 1, seen, modules) for v in function.__defaults__ or ()]
     return tuple(parts)
 
 
 def module_snapshot(module: Any) -> Hashable:
-    """A module by the plain attributes of everything inside it, its mode of training among them."""
-    parts: list[Hashable] = [id(module)]
+    """A module by what is inside: plain attributes, its mode among them, parameters, buffers."""
+    parts: list[Hashable] = []
     for inner in module.modules():
+        parts.append(id(inner))
         parts += [
             (name, typed(value))
             for name, value in inner.__dict__.items()
             if isinstance(value, PLAIN) or (isinstance(value, tuple) and is_plain(value))
         ]
         parts += [
-            (name, value is None or value.requires_grad)
-            for name, value in inner._parameters.items()
+            (name, None if value is None else (id(value._storage), value.requires_grad))
+            for name, value in (*inner._parameters.items(), *inner._buffers.items())
         ]
         parts += [len(inner._modules), len(inner._forward_hooks), len(inner._forward_pre_hooks)]
     return tuple(parts)

@@ -20,7 +20,7 @@ from gnomon.ir.provenance import _scope, sites_here
 from gnomon.ops.registry import Op
 from gnomon.runtime.buffer import Buffer
 from gnomon.settings import current
-from gnomon.tensor import views
+from gnomon.tensor import changes, views
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_all
@@ -121,14 +121,14 @@ class Tensor:
         if value == self.requires_grad:
             return
         if not value and not self._requires:
-            raise GradientError(
-                "requires_grad: only a leaf can be switched off. Use detach() for a result."
-            )
+            told = "requires_grad: only a leaf can be switched off. Use detach() for a result."
+            raise GradientError(told)
         if value and not self.dtype.is_floating_point:
             raise GradientError(
                 f"requires_grad: only floats have gradients: got {self.dtype.name}. Use float()."
             )
         self._requires = bool(value)
+        changes.note()
 
     @property
     def is_leaf(self) -> bool:
