@@ -8,7 +8,7 @@ in docs/concepts.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
@@ -34,11 +34,11 @@ MOST_CALLERS = 256
 class Found:
     """A program that runs again: the same code for every caller, under the caller's own lines."""
 
-    __slots__ = ("executable", "lines", "others")
+    __slots__ = ("last", "others")
 
     def __init__(self) -> None:
-        self.lines: Lines | None = None
-        self.executable: Executable | None = None
+        self.last: tuple[Lines | None, Any] = (None, None)
+        """The lines and the program of the last caller, in one: other threads may look."""
         self.others: dict[Lines, Executable] = {}
 
     def under(
@@ -46,15 +46,17 @@ class Found:
     ) -> Executable:
         """The program under the lines of these nodes."""
         lines = tuple([node.sites for node in order if node.value is None])
-        if lines != self.lines:
-            made = self.others.get(lines)
-            if made is None:
-                made = prepare(leaves, roots)
-                if len(self.others) >= MOST_CALLERS:
-                    self.others.clear()
-                self.others[lines] = made
-            self.lines, self.executable = lines, made
-        return self.executable
+        known, made = self.last
+        if lines == known:
+            return made
+        made = self.others.get(lines)
+        if made is None:
+            made = prepare(leaves, roots)
+            if len(self.others) >= MOST_CALLERS:
+                self.others.clear()
+            self.others[lines] = made
+        self.last = (lines, made)
+        return made
 
 
 _programs: dict[Settings, dict[tuple, Found]] = {}
