@@ -170,6 +170,8 @@ def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
     state.looks_ahead = True
     try:
         gradients = pull_back(seeds, [node for node in order if node.watch])
+    except GradientError:
+        return ()  # told when a backward pass asks for it
     finally:
         state.looks_ahead = False
     found: dict[Node, None] = {}
