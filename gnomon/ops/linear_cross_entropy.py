@@ -102,6 +102,7 @@ def linear_cross_entropy(
     check(x, linear_weight, target, linear_bias, weight)
     x, linear_weight = (wide(v) for v in alike(NAME, x, linear_weight))
     loss = Loss(x, linear_weight, target, about)
+    loss.narrow = x.dtype is not kind
     loss.tell(linear_bias, weight)
     packed = loss.numbers(strategy, max_memory, most_rows)
     terms, share = loss.terms(packed)
@@ -153,6 +154,8 @@ class Loss:
     def __init__(self, x: Node, weight: Node, target: Node, about: Settings) -> None:
         self.x, self.weight, self.about = x, weight, about
         self.arena, self.classes = x.arena, weight.shape[0]
+        self.narrow = False
+        """Whether tensors came in narrower numbers than they are summed in."""
         self.by_shares = target.dtype.is_floating_point
         self.rows: Shape = (*x.shape[:-1], *weight.shape[1:-1])
         self.length = self.rows[-1] - about.shift
@@ -208,7 +211,8 @@ class Loss:
         )
         if self.weight.rank > 2:
             return self.numbers_of_several(given, strategy, limit)
-        problem = Problem(self.rows, self.x.shape[-1], self.classes, self.x.dtype.itemsize)
+        sizes = (self.rows, self.x.shape[-1], self.classes, self.x.dtype.itemsize)
+        problem = Problem(*sizes, narrow=self.narrow)
         cut = choose_cut(problem, strategy, limit, most_rows)
         softcap = None if self.about.softcap is None else float(self.about.softcap)
         return logit_rows(tuple(given), softcap=softcap, spread=self.spread, cut=cut)

@@ -27,24 +27,27 @@ ENOUGH = 1.25
 
 
 class Problem(NamedTuple):
-    """The sizes of a loss: rows, inputs per row, classes, bytes of one number."""
+    """The sizes of a loss: rows, inputs per row, classes, bytes of one number.
+
+    Tensors that come in narrower numbers are there twice.
+    """
 
     rows: Shape
     width: int
     classes: int
     item: int
+    narrow: bool = False
 
     def memory(self, cut: Cut | None) -> int:
         """Bytes beside x, weight and their slopes, forward and backward together."""
         n, d, v = prod(self.rows), self.width, self.classes
         kept = n * (ROW_NUMBERS + BLOCK_NUMBERS * self.blocks)
+        kept += 2 * (n + v) * d if self.narrow else 0
         if cut is None:
-            return self.item * (2 * n * v + kept) + ALIGNMENT
+            return self.item * (n * v + kept) + ALIGNMENT
         down, across = cut
         tile = n // down * (v // across)
-        waiting = tree_depth(across) * (n // down * d)
-        if down > 1:
-            waiting += v // across * d + (tree_depth(down) - 1) * v * d + down * v
+        waiting = waiting_sums(across) * (n // down * d) + waiting_sums(down) * v * d + down * v
         return self.item * (tile + waiting + kept) + ALIGNMENT
 
     @property
@@ -68,13 +71,13 @@ def powers(most: int) -> list[int]:
     return [1 << k for k in range(most.bit_length())]
 
 
-def tree_depth(pieces: int) -> int:
-    """How many partial sums wait at most, the newest and the result's own place included.
+def waiting_sums(pieces: int) -> int:
+    """How many partial sums wait at most beside the one that lies where the result will be.
 
-    >>> tree_depth(1), tree_depth(2), tree_depth(16)
-    (0, 1, 4)
+    >>> waiting_sums(1), waiting_sums(2), waiting_sums(16)
+    (0, 0, 3)
     """
-    return pieces.bit_length() - 1
+    return max(pieces.bit_length() - 2, 0)
 
 
 def choose_cut(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from gnomon.dtypes import dtype_of
+from gnomon.dtypes import DType, bfloat16, float32, int64
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import constant
@@ -18,14 +17,12 @@ ROWS, WIDTH, CLASSES = 256, 64, 4096
 PROBLEM = Problem((ROWS,), WIDTH, CLASSES, 4)
 
 
-def arena_bytes(**named) -> int:
+def arena_bytes(kind: DType = float32, **named) -> int:
     """What a loss and both its slopes take beside tensors given and made."""
     arena = Arena()
-    kinds = (np.float32, np.float32, np.int64)
     shapes = ((ROWS, WIDTH), (CLASSES, WIDTH), (ROWS,))
     leaves = [
-        arena.input(shape, dtype_of(np.dtype(kind)))
-        for shape, kind in zip(shapes, kinds, strict=True)
+        arena.input(shape, dtype) for shape, dtype in zip(shapes, (kind, kind, int64), strict=True)
     ]
     loss = linear_cross_entropy(*leaves, **named)
     slopes = gradients(loss, constant(arena, 1.0, loss.dtype), leaves[:2])
@@ -42,6 +39,16 @@ def test_a_program_takes_no_more_than_was_reckoned(strategy):
 @pytest.mark.parametrize("limit", [1 << 19, 1 << 20, 1 << 22, 1 << 24])
 def test_a_limit_is_kept(limit):
     assert arena_bytes(max_memory=limit) <= limit
+
+
+ABOUT = [{"softcap": 3.0, "label_smoothing": 0.1, "z_loss": 0.1}, {"kind": bfloat16}]
+
+
+@pytest.mark.parametrize("named", ABOUT, ids=["settings", "bfloat16"])
+def test_a_limit_is_kept_whatever_the_loss(named):
+    limit = 1 << 22
+
+    assert 1 << 18 < arena_bytes(max_memory=limit, **named) <= limit
 
 
 def test_a_limit_that_cannot_be_kept_is_refused():
