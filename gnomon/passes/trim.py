@@ -1,7 +1,8 @@
 """Results of choices and loops that nobody reads go, and inputs that their graphs do not read.
 
-A value that a loop carries only for itself counts as unread. Elsewhere nothing is to be done: a
-graph holds no node that its outputs do not need.
+A value that a loop carries only for itself counts as unread, and one that every turn gives as it
+took it is not carried. Elsewhere nothing is to be done: a graph holds no node that its outputs do
+not need.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ class Kept:
     inputs: tuple[int, ...]
     results: tuple[int, ...]
     params: dict
+    same: frozenset[int] = frozenset()
+    """Results that are the inputs at their places."""
 
 
 def trim(graph: Graph) -> Graph:
@@ -39,7 +42,7 @@ def trim(graph: Graph) -> Graph:
         if results:
             found = TRIMMED[node.op](node, sorted(x.params["index"] for x in results))
             kept[call_of(node)] = found
-            alive.update(node.inputs[k] for k in found.inputs)
+            alive.update(node.inputs[k] for k in (*found.inputs, *found.same))
     return rebuilt(graph, alive, kept)
 
 
@@ -60,6 +63,8 @@ def rebuild(arena: Arena, node: Node, known: dict[Node, Node], kept: dict[tuple,
     if node.op not in CONTROL:
         return arena.node(node.op, tuple(known[x] for x in node.inputs), **node.params)
     left = kept[call_of(node)]
+    if node.params["index"] in left.same:
+        return known[node.inputs[node.params["index"]]]
     inputs = tuple(known[node.inputs[k]] for k in left.inputs)
     index = left.results.index(node.params["index"])
     return arena.node(node.op, inputs, **left.params, index=index)
@@ -103,18 +108,26 @@ def tested(node: Node, k: int) -> bool:
     return test.inputs[k] in test.nodes
 
 
+def unchanged(node: Node, live: Iterable[int]) -> list[int]:
+    """The carried values that every turn gives as it took them."""
+    body = node.params["body"]
+    return [k for k in live if body.outputs[k] is body.inputs[k]]
+
+
 def trimmed_while(node: Node, results: list[int]) -> Kept:
     """A loop with these results."""
     body, count = node.params["body"], node.params["carried"]
     live = carried_for(node, results, ())
-    reads = read_by(body.outputs[k] for k in live)
-    rest = range(count, len(node.inputs))
-    inputs = [*live, *(k for k in rest if body.inputs[k] in reads or tested(node, k))]
+    same = unchanged(node, live)
+    moving = [k for k in live if k not in same]
+    reads = read_by(body.outputs[k] for k in moving)
+    rest = (*same, *range(count, len(node.inputs)))
+    inputs = [*moving, *(k for k in rest if body.inputs[k] in reads or tested(node, k))]
     graphs = {
         "test": trim(picked(node.params["test"], inputs, [0])),
-        "body": trim(picked(body, inputs, live)),
+        "body": trim(picked(body, inputs, moving)),
     }
-    return Kept(tuple(inputs), tuple(live), {"carried": len(live), **graphs})
+    return Kept(tuple(inputs), tuple(moving), {"carried": len(moving), **graphs}, frozenset(same))
 
 
 def trimmed_scan(node: Node, results: list[int]) -> Kept:
@@ -123,15 +136,17 @@ def trimmed_scan(node: Node, results: list[int]) -> Kept:
     carried, end = p["carried"], p["carried"] + p["sliced"]
     rows = [k for k in results if k >= carried]
     live = carried_for(node, (k for k in results if k < carried), (body.outputs[k] for k in rows))
-    reads = read_by(body.outputs[k] for k in (*live, *rows))
+    same = unchanged(node, live)
+    moving = [k for k in live if k not in same]
+    reads = read_by(body.outputs[k] for k in (*moving, *rows))
     slices, rest = (
         [k for k in places if body.inputs[k] in reads]
-        for places in (range(carried, end), range(end, len(node.inputs)))
+        for places in (range(carried, end), (*same, *range(end, len(node.inputs))))
     )
-    inputs, outputs = [*live, *slices, *rest], [*live, *rows]
-    params = {**shared(p), "carried": len(live), "sliced": len(slices)}
+    inputs, outputs = [*moving, *slices, *rest], [*moving, *rows]
+    params = {**shared(p), "carried": len(moving), "sliced": len(slices)}
     params["body"] = trim(picked(body, inputs, outputs))
-    return Kept(tuple(inputs), tuple(outputs), params)
+    return Kept(tuple(inputs), tuple(outputs), params, frozenset(same))
 
 
 TRIMMED: dict[str, Callable[[Node, list[int]], Kept]] = {

@@ -144,3 +144,19 @@ def test_a_value_that_is_only_carried_for_itself_goes():
 
     assert loop.inputs == (loop.inputs[0],)
     assert loop.params["carried"] == 1
+
+
+def test_a_value_that_turns_give_as_they_took_it_is_not_carried():
+    arena = Arena()
+    leaves = [arena.input((3,), float64) for _ in range(2)]
+    body = closed([(3,), (3,)], lambda c, d: [c + d, d])
+    made = call("scan_over", leaves, body=body, carried=2, sliced=0, length=3, reverse=False)
+    graph = Graph(leaves, made)
+
+    moved = trim(graph)
+
+    (loop,) = calls_in(moved)
+    assert loop.params["carried"] == 1
+    assert moved.outputs[1] is moved.inputs[1]
+    given = [np.arange(3.0), np.ones(3)]
+    assert interpret_graph(moved, given)[0].tolist() == [3, 4, 5]
