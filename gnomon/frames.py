@@ -7,7 +7,7 @@ lie and how frames become one table is in gnomon/placing.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import inherit
@@ -40,14 +40,15 @@ class Frame:
                 for frame in part.frames.values():
                     yield from frame.decisions()
 
-    def kernels(self) -> Iterator[Kernel]:
-        """Every kernel, in the order of the program's table."""
+    def kernels(self, times: int = 1) -> Iterator[Kernel]:
+        """Every kernel, in the order of the program's table, and how often it runs if known."""
         for part in self.parts:
             if isinstance(part, Kernel):
-                yield part
-            else:
-                for frame in part.frames.values():
-                    yield from frame.kernels()
+                yield part if times == 1 else replace(part, times=times)
+                continue
+            for name, frame in part.frames.items():
+                turns = part.node.params.get("length", 1) if name == "body" else 1
+                yield from frame.kernels(times * turns)
 
 
 @dataclass(frozen=True, eq=False)

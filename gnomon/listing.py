@@ -45,6 +45,8 @@ class Kernel:
 
     over: tuple[tuple[int, int], ...] = ()
     """Which output may lie over which operand, by their numbers among the buffers."""
+    times: int = 1
+    """How many turns of a loop run it."""
     members: tuple[Kernel, ...] = ()
     """The kernels that a batch runs as one; their outputs stand first among its buffers."""
 
@@ -78,8 +80,8 @@ def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
     codes = len({code.symbol for k in kernels for code in k.codes})
     return (
         f"{counted(len(kernels), 'kernel')} of {counted(codes, 'code')}; "
-        f"{scaled(sum(k.flops for k in kernels))} flop, "
-        f"{scaled(sum(map(traffic, kernels)))} bytes read or written; "
+        f"{scaled(sum(k.flops * k.times for k in kernels))} flop, "
+        f"{scaled(sum(traffic(k) * k.times for k in kernels))} bytes read or written; "
         f"{scaled(memory.total)} bytes of memory in between, {scaled(memory.bound)} at least"
     )
 
@@ -88,8 +90,10 @@ def row(kernel: Kernel) -> tuple[str, ...]:
     """What is told of one kernel."""
     given = shapes(kernel.buffers[kernel.outputs :])
     made = shapes(kernel.buffers[: kernel.outputs])
-    work = f"{scaled(kernel.flops)} flop", f"{scaled(traffic(kernel))} B"
+    amounts = kernel.flops * kernel.times, traffic(kernel) * kernel.times
+    work = f"{scaled(amounts[0])} flop", f"{scaled(amounts[1])} B"
     name = f"{kernel.name} ({len(kernel.members)})" if kernel.members else kernel.name
+    name = f"{name} x{kernel.times}" if kernel.times != 1 else name
     return name, *work, f"{given} -> {made}".lstrip(), where(kernel)
 
 

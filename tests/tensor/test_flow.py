@@ -379,6 +379,13 @@ def test_code_does_not_grow_with_the_number_of_turns():
     assert counts[0] == counts[1] < 12
 
 
+def test_a_listing_says_how_often_kernels_run():
+    f = gn.compile(scanned)
+    f(*tensors(300))
+
+    assert "contract x300" in f.explain()
+
+
 def test_memory_does_not_grow_with_temporaries_of_turns():
     def f(x, xs):
         def turn(c, x):
