@@ -219,7 +219,35 @@ def batch_norm(
     return cast(scaled(y, per_channel(x, weight), per_channel(x, bias)), x.dtype)
 
 
-@op
+def batch_norm_gradient(
+    gs,
+    results,
+    x: Node,
+    weight: Node | None = None,
+    bias: Node | None = None,
+    eps: float = 1e-5,
+) -> tuple[Node | None, ...]:
+    """Two sums per channel say all: of the gradient, and of it times the standard values."""
+    given = [v for v in (x, weight, bias) if v is not None]
+    if gs[0] is None:
+        return (None,) * len(given)
+    axes = tuple(k for k in range(x.rank) if k != 1)
+    middle, variance = moments(x, axes, 0, True)
+    scale = elementwise("rsqrt", variance + eps)
+    g, y = wide(gs[0]), (wide(x) - middle) * scale
+    along_g, along_y = (fold("add", v, axes, True) for v in (g, g * y))
+    share = float(x.shape[1]) / x.size
+    back = g - along_g * share - y * (along_y * share)
+    if weight is not None:
+        scale = scale * cast(per_channel(x, weight), scale.dtype)
+    parts = [cast(back * scale, x.dtype)]
+    for v, total in ((weight, along_y), (bias, along_g)):
+        if v is not None:
+            parts.append(cast(reshape(total, v.shape), v.dtype))
+    return tuple(parts)
+
+
+@op(gradient=batch_norm_gradient)
 def batch_norm_training(
     x: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> tuple[Node, Node, Node]:
