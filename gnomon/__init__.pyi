@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from gnomon.dtypes import DType
 from gnomon.tensor.control import Absent
 from gnomon.tensor.functions import Values
-from gnomon.tensor.tensor import Tensor
 from types import SimpleNamespace
 from typing import Any
 _bool = builtins.bool

@@ -24,6 +24,10 @@ reveal_type(2 * x @ x.T - 1)
 reveal_type(x.softmax(dim=-1).mean(axis=0, keepdims=True).reshape(3, -1))
 reveal_type(gn.add(x, 1).add_(other=2).topk(2).values)
 reveal_type(F.relu(F.linear(x, x)))
+class Net(nn.Module):
+    pass
+
+
 model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
 optim.AdamW(model.parameters(), lr=gn.finfo(gn.float32).eps)
 x.summ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
 from typing import Any, get_args, get_origin
@@ -57,6 +57,9 @@ def written(kind: Any, needed: set[tuple[str, str]]) -> str:
         parts = ", ".join(written(part, needed) for part in get_args(kind))
         return f"{written(get_origin(kind), needed)}[{parts}]"
     kind = Tensor if kind is Node else kind
+    if kind is ModuleType:
+        needed.add(("types", "ModuleType"))
+        return "ModuleType"
     if kind.__module__ == "builtins":
         return f"_{kind.__name__}" if kind.__name__ in HIDDEN else kind.__name__
     needed.add((kind.__module__, kind.__name__))
@@ -260,10 +263,16 @@ def entry(name: str, value: Any, needed: set[tuple[str, str]]) -> list[str]:
     return [f"{name}: {written(type(value), needed)}"]
 
 
-def stub(of: str, offered: Iterator[tuple[str, Any]], more: list[str]) -> str:
+def stub(of: str, offered: Iterable[tuple[str, Any]], more: list[str]) -> str:
     """A file of public names."""
     needed: set[tuple[str, str]] = set()
+    offered = list(offered)
     lines = [line for name, value in offered for line in entry(name, value, needed)]
+    if any(line.startswith("@dataclass") for line in more):
+        needed.add(("dataclasses", "dataclass"))
+    # what is imported to be offered, or defined here, is not imported a second time
+    known = {name for name, _ in offered}
+    needed = {(home, name) for home, name in needed if name not in known and home != of}
     head = [BUILTINS + imports(needed), OTHER_NAMES]
     return HEAD.format(f"What {of} offers") + "\n".join([*head, *lines, *more, ""])
 
@@ -282,8 +291,15 @@ def modules() -> Iterator[tuple[str, Any]]:
 
 
 def is_ours(kind: type) -> bool:
-    """Whether a class is a module or what modules are made of."""
-    return issubclass(kind, nn.Module | Tensor) and kind not in (Tensor, Settings)
+    """Whether a class is of gnomon.nn and offered there."""
+    return kind.__module__.startswith("gnomon.nn") and kind is not Settings
+
+
+def classes() -> list[str]:
+    """The classes that gnomon.nn.functional defines."""
+    tree = ast.parse(Path(functional.__file__).read_text(encoding="utf-8"))
+    own = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    return [ast.unparse(Qualified().visit(node)) for node in own]
 
 
 def functions() -> Iterator[tuple[str, Any]]:
@@ -312,7 +328,7 @@ def settings_of(kind: type, needed: set[tuple[str, str]]) -> list[str]:
 STUBS: dict[str, Callable[[], str]] = {
     "__init__.pyi": package_stub,
     "nn/__init__.pyi": lambda: stub("gnomon.nn", modules(), []),
-    "nn/functional.pyi": lambda: stub("gnomon.nn.functional", functions(), []),
+    "nn/functional.pyi": lambda: stub("gnomon.nn.functional", functions(), classes()),
     "tensor/tensor.pyi": tensor_stub,
 }
 

@@ -1,7 +1,6 @@
 """What gnomon.nn offers; written by tools/stubs.py."""
 
 import builtins
-from gnomon.nn.module import Module
 from typing import Any
 _bool = builtins.bool
 _float = builtins.float
@@ -124,6 +123,7 @@ class LeakyReLU(Module):
     def __init__(self, negative_slope: Any = ..., inplace: Any = ...) -> None: ...
 from gnomon.nn.linear import Linear as Linear
 from gnomon.nn.linear_cross_entropy import LinearCrossEntropyLoss as LinearCrossEntropyLoss
+from gnomon.nn.functional import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from gnomon.nn.normalization import LocalResponseNorm as LocalResponseNorm
 class LogSigmoid(Module):
     """log(sigmoid(x)). As a module."""
@@ -190,6 +190,7 @@ class ReplicationPad1d(Module):
 class ReplicationPad2d(Module):
     """Borders around the last 2 axes. As a module."""
     def __init__(self, padding: Any) -> None: ...
+from gnomon.nn.table_batched import RowOptimizer as RowOptimizer
 class SELU(Module):
     """elu scaled so that layers keep mean 0 and variance 1. As a module."""
     def __init__(self, inplace: Any = ...) -> None: ...
@@ -222,6 +223,7 @@ class Softsign(Module):
     """x / (1 + |x|). As a module."""
     def __init__(self) -> None: ...
 from gnomon.nn.table_batched import TableBatchedEmbeddingBags as TableBatchedEmbeddingBags
+from gnomon.nn.table_batched import TableSpec as TableSpec
 class Tanh(Module):
     """The hyperbolic tangent. As a module."""
     def __init__(self) -> None: ...

@@ -2,7 +2,6 @@
 
 import builtins
 from collections.abc import Sequence
-from gnomon.nn.functional import LinearCrossEntropyOptions
 from gnomon.tensor.tensor import Tensor
 from typing import Any
 _bool = builtins.bool
@@ -207,3 +206,15 @@ def unfold(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Seque
     """Every window of an image as a column: PyTorch's nn.functional.unfold."""
 def upsample(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
+@dataclass(frozen=True)
+class LinearCrossEntropyOptions:
+    """PyTorch's options of linear_cross_entropy.
+
+    Only the rows of a piece matter: backward passes may be repeated, and sums are taken in float32
+    with one result, in any case.
+    """
+    allow_retain_graph: _bool = False
+    batch_chunk_size: _int | None = None
+    chunking_method: str = 'auto'
+    acc_policy: str = 'auto'
+    acc_dtype: object = None

@@ -9,6 +9,7 @@ from gnomon.tensor.hooks import Handle
 from gnomon.tensor.random import Generator
 from gnomon.tensor.standard import Count
 from numpy import ndarray
+from types import ModuleType
 from typing import Any
 _bool = builtins.bool
 _float = builtins.float
@@ -26,7 +27,7 @@ from gnomon.ir.provenance import _scope, sites_here
 from gnomon.ops.registry import Op
 from gnomon.runtime.buffer import Buffer
 from gnomon.settings import current
-from gnomon.tensor import views
+from gnomon.tensor import changes, views
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_all
@@ -133,7 +134,7 @@ class Tensor:
         ...
     def __array__(self, dtype: Any = ..., copy: _bool | None = ...) -> ndarray:
         """What numpy.asarray makes of a tensor: the same memory unless a copy is asked for."""
-    def __array_namespace__(self, *, api_version: str | None = ...) -> module:
+    def __array_namespace__(self, *, api_version: str | None = ...) -> ModuleType:
         """The namespace that the array API standard asks a tensor for: gnomon itself."""
     def __bool__(self) -> _bool:
         """The truth of the one element."""
