@@ -133,7 +133,10 @@ e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 clone, detach = Tensor.clone, Tensor.detach
 strided = contiguous_format = preserve_format = "strided"
 
-_PARTS = ("nn", "optim", "utils", "jit", "distributed", "profiler", "quant", "export", "models")
+_PARTS = (
+    *("nn", "optim", "utils", "distributions", "jit", "distributed", "models"),
+    *("profiler", "quant", "export"),
+)
 _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
     part: f"gnomon.tensor.{part}" for part in ("amp", "linalg")
 }
@@ -143,6 +146,10 @@ _LATE_NAMES = {
     "gnomon.tensor.accumulate": ("accumulate",),
     "gnomon.tensor.files": ("load", "save"),
     "gnomon.tensor.flow": ("cond", "scan", "while_loop"),
+    "gnomon.tensor.legacy": (
+        *("BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor"),
+        *("IntTensor", "LongTensor", "ShortTensor"),
+    ),
     "gnomon.tensor.limits": (
         *("__array_namespace_info__", "can_cast", "finfo", "iinfo", "is_floating_point"),
         *("is_tensor", "isdtype", "numel", "promote_types", "result_type"),
@@ -165,12 +172,22 @@ def _namespace(self: Tensor, /, *, api_version: str | None = None) -> ModuleType
 Tensor.__array_namespace__ = _namespace
 
 
+def _part(name: str) -> ModuleType | None:
+    """A part of the package; None where this version has none of that name."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name != name:
+            raise
+        return None
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         found = getattr(importlib.import_module(_HOME[name]), name)
-    elif name in _LATE:
-        found = importlib.import_module(_LATE[name])
     else:
+        found = _part(_LATE[name]) if name in _LATE else None
+    if found is None:
         raise AttributeError(f"module 'gnomon' has no attribute {name!r}")
     globals()[name] = found
     return found

@@ -24,7 +24,7 @@ codegen
 runtime
 listing batches parts frames placing plan compile
 tensor jit gnomon
-nn optim utils
+nn optim utils distributions
 distributed profiler quant export
 models train bench __main__
 """

@@ -56,6 +56,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/einsum.py": EVERY_OP,
     "gnomon/ops/embedding.py": EVERY_OP,
     "gnomon/ops/every.py": EVERY_OP,
+    "gnomon/ops/grids.py": EVERY_OP,
     "gnomon/ops/images.py": EVERY_OP,
     "gnomon/ops/indexing.py": EVERY_OP,
     "gnomon/ops/joining.py": EVERY_OP,

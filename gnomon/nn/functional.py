@@ -30,7 +30,15 @@ AS_THEY_ARE = (
     *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     *("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d"),
     *("adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "interpolate"),
-    *("pixel_shuffle", "pixel_unshuffle", "linears", "sigmoid", "tanh"),
+    *(
+        "pixel_shuffle",
+        "pixel_unshuffle",
+        "grid_sample",
+        "affine_grid",
+        "linears",
+        "sigmoid",
+        "tanh",
+    ),
 )
 """Operations whose functional form is the same function."""
 

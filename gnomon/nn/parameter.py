@@ -29,6 +29,11 @@ class Parameter(Tensor):
             return super().__new__(cls)
         return adopted(cls, data, requires_grad)
 
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        if data is None:
+            super().__init__()
+            self._requires = requires_grad
+
 
 class Buffer(Tensor):
     """A tensor that its module keeps, and no optimizer changes."""
@@ -42,6 +47,11 @@ class Buffer(Tensor):
         made = adopted(cls, data, False)
         made.persistent = persistent
         return made
+
+    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
+        if data is None:
+            super().__init__()
+            self.persistent = persistent
 
 
 def empty_parameter(*size: int) -> Parameter:

@@ -15,7 +15,8 @@ from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import empty_parameter
-from gnomon.tensor.creation import zeros
+from gnomon.nn.utils.rnn import PackedSequence, packed_like, pad_packed_sequence
+from gnomon.tensor.creation import arange, zeros
 from gnomon.tensor.flow import scan
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
@@ -195,7 +196,9 @@ class Layers(Recurrent):
                 yield number, f"_l{number}_reverse"
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
-        """What every step shows, and the states after the last one."""
+        """What every step shows, and the states after the last one; packed sequences stay so."""
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
         alone = input.ndim == 2
         single = STEPS[self.kind][2] == 1
         x = input.unsqueeze(1) if alone else input
@@ -213,13 +216,29 @@ class Layers(Recurrent):
             x = x.transpose(0, 1)
         return x, (last[0] if single else last)
 
-    def _run(self, x: Tensor, states: States) -> tuple[Tensor, States]:
-        """All layers over (t, b, ...), and their last states one after another."""
+    def _packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
+        """The same for sequences of several lengths: each goes on for as long as it is."""
+        x, lengths = pad_packed_sequence(packed)
+        single = STEPS[self.kind][2] == 1
+        count = self.num_layers * (1 + self.bidirectional)
+        first = (hx,) if single and hx is not None else hx
+        states = self._first((count, x.shape[1], self.hidden_size), x) if hx is None else first
+        inside = (arange(x.shape[0])[:, None] < lengths)[..., None]
+        x, last = self._run(x, tuple(states), inside)
+        return packed_like(x, packed), (last[0] if single else last)
+
+    def _run(
+        self, x: Tensor, states: States, inside: Tensor | None = None
+    ) -> tuple[Tensor, States]:
+        """All layers over (t, b, ...), and their last states one after another.
+
+        inside (t, b, 1) says where a sequence has an element; elsewhere its states stay.
+        """
         lasts: list[States] = []
         shown: list[Tensor] = []
         for place, (number, suffix) in enumerate(self._suffixes()):
             back = suffix.endswith("_reverse")
-            made, last = self._along(x, tuple(s[place] for s in states), suffix, back)
+            made, last = self._along(x, tuple(s[place] for s in states), suffix, back, inside)
             lasts.append(last)
             shown.append(made)
             if len(shown) == 1 + self.bidirectional:
@@ -229,7 +248,9 @@ class Layers(Recurrent):
                     x = F.dropout(x, self.dropout, self.training)
         return x, tuple(FUNCTIONS["stack"](list(part)) for part in zip(*lasts, strict=True))
 
-    def _along(self, x: Tensor, state: States, suffix: str, back: bool) -> tuple[Tensor, States]:
+    def _along(
+        self, x: Tensor, state: States, suffix: str, back: bool, inside: Tensor | None = None
+    ) -> tuple[Tensor, States]:
         """One layer in one direction."""
         weight_in, weight, bias_in, bias = self._made(suffix)
         gates = F.linear(x, weight_in, bias_in)
@@ -237,11 +258,16 @@ class Layers(Recurrent):
             # a plain step shows what it computes in, under autocast a narrow float
             state = (state[0].to(gates.dtype),)
 
-        def turn(state: States, part: Tensor) -> tuple[States, Tensor]:
-            state = STEPS[self.kind][0](part, state, weight, bias)
-            return state, state[0]
+        def turn(state: States, part: tuple[Tensor, ...]) -> tuple[States, Tensor]:
+            made = STEPS[self.kind][0](part[0], state, weight, bias)
+            for here in part[1:]:
+                made = tuple(
+                    FUNCTIONS["where"](here, new, old) for new, old in zip(made, state, strict=True)
+                )
+            return made, made[0]
 
-        last, shown = scan(turn, state, gates, reverse=back)
+        parts = (gates,) if inside is None else (gates, inside)
+        last, shown = scan(turn, state, parts, reverse=back)
         return shown, last
 
 

@@ -15,6 +15,7 @@ from gnomon.ops import (
     einsum,
     elementwise,
     embedding,
+    grids,
     images,
     indexing,
     joining,
@@ -38,6 +39,6 @@ FILES = (
     *(creation, elementwise, logic, activations, reductions, scans, statistics, sorting, special),
     *(views, joining, diagonals, indexing, embedding, linalg, einsum, random),
     *(normalization, attention, losses, cross_entropy, logits, linear_cross_entropy),
-    *(convolution, pooling, images),
+    *(convolution, pooling, images, grids),
 )
 """In the order in which a reader would want them."""

@@ -8,5 +8,18 @@ from gnomon.optim.adam import Adam, AdamW
 from gnomon.optim.optimizer import Optimizer
 from gnomon.optim.rmsprop import RMSprop
 from gnomon.optim.sgd import SGD
+from gnomon.optim.variants import Adadelta, Adamax, NAdam, RAdam
 
-__all__ = ["Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SGD", "lr_scheduler"]
+__all__ = [
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "SGD",
+    "lr_scheduler",
+]

@@ -33,6 +33,10 @@ IGNORED = {"foreach": None, "capturable": False, "differentiable": False, "fused
 """Options of PyTorch's that choose between implementations; there is one here."""
 
 
+NUMBERS = ("mu_product",)
+"""Entries of a parameter's state that are numbers of their own dtype, not shaped like it."""
+
+
 def rule(function: Rule) -> Op:
     """A function (p, gradient, state, numbers, **switches) -> (p, *state), made once per shape."""
     return Op(function, inline=False, reference=None, gradient=None)
@@ -276,6 +280,8 @@ def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> A
         return counts.setdefault(steps, count_of(steps))
     if not isinstance(value, Tensor):
         return value
+    if name in NUMBERS:
+        return value.detach().clone()
     return value.detach().to(p.dtype).clone()
 
 

@@ -178,7 +178,7 @@ def astype(self: Tensor, dtype: object, /, *, copy: bool = True, device: object 
 @method
 def type(self: Tensor, dtype: object = None) -> Any:
     """The tensor in another dtype; without one, the name of its own."""
-    return repr(self.dtype) if dtype is None else self.to(dtype_of(dtype))
+    return repr(self.dtype) if dtype is None else self.to(dtype_of(getattr(dtype, "dtype", dtype)))
 
 
 @method

@@ -18,7 +18,7 @@ from gnomon.ops import creation as nodes
 from gnomon.tensor.device import check_device
 from gnomon.tensor.memory import borrow, kept_apart
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, apply, from_array, method, value_of, wrap
+from gnomon.tensor.tensor import Size, Tensor, apply, from_array, method, value_of, wrap
 
 _default: list[DType] = [float32]
 
@@ -276,6 +276,23 @@ def full_like(
 ) -> Tensor:
     """A tensor of one value with the shape of another."""
     return full(tuple(input.shape), fill_value, dtype=dtype or input.dtype, device=device)
+
+
+def from_sizes_or_values(args: tuple, dtype: DType) -> Tensor:
+    """Zeros of these sizes, or a tensor of these values."""
+    if not args:
+        return zeros((0,), dtype=dtype)
+    if len(args) > 1 or isinstance(args[0], (int, np.integer, Size)):
+        return zeros(shape_of(args), dtype=dtype)
+    return tensor(args[0], dtype)
+
+
+@method
+def __init__(self: Tensor, *args: Any, device: object = None) -> None:
+    """A tensor of the default dtype: of these sizes, or of these values."""
+    check_device(device)
+    made = from_sizes_or_values(args, get_default_dtype())
+    self._storage, self._view, self._rare, self._requires = made._storage, None, None, False
 
 
 @method

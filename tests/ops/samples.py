@@ -455,6 +455,12 @@ for mode in ("bilinear", "bicubic", "area"):
 add("interpolate", SMALL, scale_factor=1.7, mode="bilinear", align_corners=True)
 add("pixel_shuffle", normal(2, 8, 3, 4), 2)
 add("pixel_unshuffle", normal(2, 3, 4, 6), 2)
+for mode in ("bilinear", "nearest", "bicubic"):
+    for border in ("zeros", "border", "reflection"):
+        add("grid_sample", normal(2, 2, 4, 3), between(-1.4, 1.4, 2, 2, 3, 2), mode, border)
+add("grid_sample", normal(1, 2, 3, 2, 3), between(-1.2, 1.2, 1, 2, 2, 2, 3), align_corners=True)
+add("affine_grid", normal(2, 2, 3), (2, 1, 3, 4))
+add("affine_grid", normal(2, 3, 4), (2, 1, 3, 1, 2), True)
 add("im2col", PIXELS, (2, 3), 1, 1, 2)
 add("col2im", normal(2, 12, 12), (4, 5), 2)
 

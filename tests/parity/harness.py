@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import re
+import sys
 import types
 import zlib
 from collections.abc import Callable
@@ -43,6 +44,7 @@ def load(name: str, library: str) -> types.ModuleType:
     path = SCRIPTS / f"{name}.py"
     module = types.ModuleType(f"{name}_under_{library}")
     module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses and pickle look a class's module up
     code = compile(point_at(path.read_text(), library), str(path), "exec")
     exec(code, module.__dict__)
     return module

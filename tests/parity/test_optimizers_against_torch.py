@@ -23,7 +23,10 @@ OPTIMIZERS = (
     *("Adam(p, 0.1, amsgrad=True)", "AdamW(p)", "AdamW(p, 0.1, weight_decay=0.3)"),
     *("AdamW(p, 0.1, (0.9, 0.95), amsgrad=True)", "Adagrad(p)", "RMSprop(p, 0.1)"),
     *("Adagrad(p, 0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.2)",),
-    "RMSprop(p, 0.1, momentum=0.9, centered=True)",
+    *("RMSprop(p, 0.1, momentum=0.9, centered=True)", "NAdam(p, 0.1)", "RAdam(p, 0.1)"),
+    *("NAdam(p, 0.1, weight_decay=0.1, decoupled_weight_decay=True)", "Adamax(p, 0.1)"),
+    *("RAdam(p, 0.1, (0.5, 0.6), weight_decay=0.1)", "Adamax(p, 0.1, weight_decay=0.1)"),
+    *("Adadelta(p)", "Adadelta(p, 0.5, rho=0.8, weight_decay=0.1, maximize=True)"),
 )
 SCHEDULES = (
     *("StepLR(o, 3, gamma=0.5)", "MultiStepLR(o, [2, 5])", "ExponentialLR(o, 0.9)"),

@@ -1,12 +1,19 @@
-"""Sequences of several lengths in one tensor."""
+"""Sequences of several lengths in one tensor: padded to the longest, or packed step by step.
+
+A packed sequence holds, for every step, the elements of those that are long enough, longest first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from gnomon.errors import ArgumentError
 from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, from_array
 
 
 def pad_sequence(
@@ -35,3 +42,104 @@ def unpad_sequence(
     """The sequences that pad_sequence put side by side."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:n] for row, n in zip(rows, lengths.tolist(), strict=True)]
+
+
+class PackedSequence(NamedTuple):
+    """Steps of sequences one after another, and how many sequences each step has."""
+
+    elements: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None = None
+    """Where each sequence, longest first, stood among those that were packed."""
+    unsorted_indices: Tensor | None = None
+    """Where each of those went."""
+
+    @property
+    def data(self) -> Tensor:
+        """The elements of all steps."""
+        return self.elements
+
+    def to(self, *args: Any, **named: Any) -> PackedSequence:
+        """The same with its elements in another dtype."""
+        return self._replace(elements=self.elements.to(*args, **named))
+
+
+def pack_padded_sequence(
+    input: Tensor,
+    lengths: Tensor | Sequence[int],
+    batch_first: bool = False,
+    enforce_sorted: bool = True,
+) -> PackedSequence:
+    """Pack sequences that are padded; enforce_sorted: they come longest first."""
+    given = np.asarray(lengths.tolist() if isinstance(lengths, Tensor) else lengths)
+    x = input.transpose(0, 1) if batch_first else input
+    if given.shape != (x.shape[1],) or (given.size and given.min() < 1):
+        raise ArgumentError(
+            f"pack_padded_sequence: needs a length of at least 1 for each of {x.shape[1]} "
+            f"sequences: got {given.tolist()}."
+        )
+    if enforce_sorted and (np.diff(given) > 0).any():
+        raise ArgumentError(
+            "pack_padded_sequence: lengths must descend. Sort the sequences, or pass "
+            "enforce_sorted=False."
+        )
+    order = np.argsort(-given, kind="stable")
+    sizes = (given[None] > np.arange(given.max())[:, None]).sum(1)
+    packed = PackedSequence(x, from_array(sizes))
+    if not enforce_sorted:
+        packed = packed._replace(
+            sorted_indices=from_array(order), unsorted_indices=from_array(np.argsort(order))
+        )
+    return packed_like(x, packed)
+
+
+def packed_like(x: Tensor, like: PackedSequence) -> PackedSequence:
+    """Padded sequences (t, b, ...) packed as others are."""
+    sizes = np.asarray(like.batch_sizes.tolist())
+    order = order_of(like)
+    places = np.concatenate([t * x.shape[1] + order[:n] for t, n in enumerate(sizes)])
+    flat = x.reshape(-1, *x.shape[2:])
+    return like._replace(elements=FUNCTIONS["take"](flat, from_array(places), axis=0))
+
+
+def order_of(packed: PackedSequence) -> np.ndarray:
+    """The sequences, longest first."""
+    if packed.sorted_indices is None:
+        return np.arange(packed.batch_sizes[0].item())
+    return np.asarray(packed.sorted_indices.tolist())
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Sequences side by side as they were before packing, and their lengths."""
+    sizes, order = np.asarray(sequence.batch_sizes.tolist()), order_of(sequence)
+    steps = len(sizes) if total_length is None else total_length
+    if steps < len(sizes):
+        raise ArgumentError(
+            f"pad_packed_sequence: total_length {steps} is less than the longest, {len(sizes)}."
+        )
+    places = np.full((steps, order.size), -1)
+    starts = np.cumsum(sizes) - sizes
+    for t, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        places[t, order[:size]] = start + np.arange(size)
+    taken = FUNCTIONS["take"](sequence.data, from_array(np.maximum(places, 0)), axis=0)
+    here = from_array((places >= 0).reshape(*places.shape, *(1,) * (taken.ndim - 2)))
+    padded = FUNCTIONS["where"](here, taken, padding_value)
+    lengths = from_array((places >= 0).sum(0))
+    return (padded.transpose(0, 1) if batch_first else padded), lengths
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Pack sequences of several lengths."""
+    lengths = [x.shape[0] for x in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences that were packed."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)

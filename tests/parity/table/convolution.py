@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.parity.record import Table, distinct, normal
+from tests.parity.record import Table, between, distinct, normal
 
 TABLE = Table()
 add = TABLE.add
@@ -74,6 +74,21 @@ add(
     PIXELS,
 )
 add("F.adaptive_avg_pool1d", conv("adaptive_avg_pool1d", output_size=4), distinct(2, 3, 9))
+for mode in ("bilinear", "nearest", "bicubic"):
+    for border in ("zeros", "border", "reflection"):
+        for corners in (False, True):
+            add(
+                f"F.grid_sample {mode} {border} {corners}",
+                conv("grid_sample", mode=mode, padding_mode=border, align_corners=corners),
+                normal(2, 2, 4, 5),
+                between(-1.5, 1.5, 2, 3, 2, 2),
+                slack=4.0,
+            )
+add(
+    "F.affine_grid",
+    lambda lib, t: lib.nn.functional.affine_grid(t, (2, 3, 4, 5), align_corners=False),
+    normal(2, 2, 3),
+)
 add("F.adaptive_max_pool2d", conv("adaptive_max_pool2d", output_size=(2, 3)), PIXELS)
 add("F.unfold", conv("unfold", kernel_size=(2, 3), padding=1, stride=2), PIXELS)
 add("F.fold", conv("fold", output_size=(4, 5), kernel_size=2), normal(2, 12, 12))

@@ -1,0 +1,112 @@
+"""Weights by length and direction, weights of bounded gain: torch.nn.utils.parametrizations."""
+
+from __future__ import annotations
+
+from gnomon.nn.convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from gnomon.nn.functional import normalize
+from gnomon.nn.module import Module
+from gnomon.nn.utils.parametrize import register_parametrization
+from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.random import randn
+from gnomon.tensor.tensor import Tensor
+
+TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
+
+
+def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
+    """The length of every slice along an axis; of the whole if there is none."""
+    if dim in (None, -1):
+        return FUNCTIONS["vector_norm"](v)
+    others = tuple(k for k in range(v.ndim) if k != dim % v.ndim)
+    return FUNCTIONS["vector_norm"](v, 2, others, True) if others else v.abs()
+
+
+class WeightNorm(Module):
+    """A weight as lengths and directions."""
+
+    def __init__(self, dim: int | None = 0) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
+        """The weight."""
+        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Lengths, and the weight itself as directions."""
+        return norm_except_dim(weight, self.dim), weight
+
+
+class SpectralNorm(Module):
+    """A weight divided by its largest singular value, which is followed by power iteration."""
+
+    def __init__(
+        self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
+        super().__init__()
+        self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
+        if weight.ndim > 1:
+            matrix = as_matrix(weight.detach(), dim)
+            for name, size in zip(("_u", "_v"), matrix.shape, strict=True):
+                start = randn(size, dtype=weight.dtype)
+                self.register_buffer(name, normalize(start, dim=0, eps=eps))
+            self._iterate(matrix, 15)
+
+    def _iterate(self, matrix: Tensor, count: int) -> None:
+        """Turn both vectors towards the largest singular value's."""
+        with no_grad():
+            u, v = self._u, self._v
+            for _ in range(count):
+                u = normalize(FUNCTIONS["mv"](matrix, v), dim=0, eps=self.eps)
+                v = normalize(FUNCTIONS["mv"](matrix.mT, u), dim=0, eps=self.eps)
+            self._u.copy_(u)
+            self._v.copy_(v)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """The weight over its gain."""
+        if weight.ndim == 1:
+            return normalize(weight, dim=0, eps=self.eps)
+        matrix = as_matrix(weight, self.dim)
+        if self.training:
+            self._iterate(matrix.detach(), self.n_power_iterations)
+        return weight / gain(matrix, self._u.clone(), self._v.clone())
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        """The weight itself."""
+        return value
+
+
+def gain(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    """How much a matrix stretches v towards u."""
+    return FUNCTIONS["dot"](u, FUNCTIONS["mv"](matrix, v))
+
+
+def as_matrix(weight: Tensor, dim: int) -> Tensor:
+    """A weight with one axis as rows, all others as columns."""
+    moved = weight.movedim(dim, 0) if dim else weight
+    return moved.reshape(moved.shape[0], -1)
+
+
+def rows_of(module: Module, dim: int | None) -> int:
+    """The axis of a module's outputs."""
+    return int(isinstance(module, TRANSPOSED)) if dim is None else dim
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Let a module's weight be lengths times directions."""
+    return register_parametrization(module, name, WeightNorm(dim))
+
+
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
+    """Let a module's weight have a largest singular value of 1."""
+    weight, rows = getattr(module, name), rows_of(module, dim)
+    return register_parametrization(
+        module, name, SpectralNorm(weight, n_power_iterations, rows, eps)
+    )

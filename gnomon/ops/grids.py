@@ -1,0 +1,152 @@
+"""Images read at places that a tensor says: grid_sample, and the grids of affine maps.
+
+A place between pixels is a weighted sum of its neighbours; each neighbour is one lookup, so that
+the gradient of the image is a scatter, and that of the places follows from the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+from gnomon.dtypes import int64
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import choice, floats_only
+from gnomon.ops.images import cubic
+from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.primitives import contract, expand, reshape, unsqueeze
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.views import select
+
+BORDERS = ("zeros", "border", "reflection")
+
+
+@op
+def grid_sample(
+    x: Node,
+    grid: Node,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Node:
+    """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first.
+
+    Shapes: x (?), grid (?) -> (?)
+
+    mode: "bilinear" (also between eight neighbours), "nearest", or "bicubic" for images. Places
+    outside read "zeros", the "border", or the "reflection".
+    """
+    floats_only("grid_sample", x, grid)
+    choice("grid_sample", "mode", mode, ("bilinear", "nearest", "bicubic"))
+    choice("grid_sample", "padding_mode", padding_mode, BORDERS)
+    count = x.rank - 2
+    if count not in (2, 3) or grid.rank != x.rank or grid.shape[-1] != count:
+        raise ShapeError(
+            f"grid_sample: x (n, c, h, w) needs a grid (n, h, w, 2), and with a depth one of 3: "
+            f"got x {x.shape}, grid {grid.shape}."
+        )
+    if mode == "bicubic" and count != 2:
+        raise ArgumentError('grid_sample: "bicubic" is for images (n, c, h, w).')
+    corners, grid = bool(align_corners), cast(grid, x.dtype)
+    places = []
+    for k, size in enumerate(x.shape[2:]):
+        share = select(grid, -1, count - 1 - k)
+        place = (share + 1.0) * ((size - 1) / 2) if corners else ((share + 1.0) * size - 1.0) * 0.5
+        inner = place if mode == "bicubic" else settled(place, size, padding_mode, corners)
+        places.append(inner)
+    neighbours = [around(place, mode) for place in places]
+    total = None
+    for corner in product(*neighbours):
+        found = looked_up(x, [at for at, _ in corner], padding_mode, corners)
+        for _, weight in corner:
+            found = found if weight is None else found * unsqueeze(weight, 1)
+        total = found if total is None else total + found
+    return total
+
+
+def around(place: Node, mode: str) -> list[tuple[Node, Node | None]]:
+    """The neighbours of places along one axis, and their weights."""
+    if mode == "nearest":
+        return [(elementwise("round", place), None)]
+    below = elementwise("floor", place)
+    share = place - below.arena.node("detach", (below,))
+    if mode == "bicubic":
+        return [(below + float(step), weight) for step, weight in cubic(share)]
+    return [(below, 1.0 - share), (below + 1.0, share)]
+
+
+def settled(place: Node, size: int, padding_mode: str, corners: bool) -> Node:
+    """Places moved inside, unless zeros are outside."""
+    if padding_mode == "zeros":
+        return place
+    if padding_mode == "reflection":
+        place = reflected(place, 0.0 if corners else -0.5, float(size - 1 if corners else size))
+    return elementwise("minimum", elementwise("maximum", place, 0.0), float(size - 1))
+
+
+def reflected(place: Node, low: float, span: float) -> Node:
+    """Places thrown back at both ends of [low, low + span]."""
+    if span == 0:
+        return place * 0.0
+    away = elementwise("abs", place - low)
+    turns = elementwise("floor", away / span)
+    turns = turns.arena.node("detach", (turns,))
+    rest = away - turns * span
+    odd = elementwise("ne", elementwise("remainder", turns, 2.0), 0.0)
+    return where(odd, span - rest, rest) + low
+
+
+def looked_up(x: Node, places: Sequence[Node], padding_mode: str, corners: bool) -> Node:
+    """The elements of x at whole places, 0 outside."""
+    flat, outside = None, None
+    for size, place in zip(x.shape[2:], places, strict=True):
+        place = settled(place, size, padding_mode, corners)
+        safe = elementwise("minimum", elementwise("maximum", place, 0.0), float(size - 1))
+        if padding_mode == "zeros":
+            missed = elementwise("ne", safe, place)
+            outside = missed if outside is None else elementwise("or", outside, missed)
+        index = cast(where(elementwise("isnan", safe), 0.0, safe), int64)
+        flat = index if flat is None else flat * size + index
+    n, c, shape = x.shape[0], x.shape[1], flat.shape[1:]
+    table = reshape(x, (n, c, prod(x.shape[2:])))
+    found = gather("ncz,nk->nck", table, reshape(flat, (n, prod(shape))))
+    found = reshape(found, (n, c, *shape))
+    return found if outside is None else where(unsqueeze(outside, 1), 0.0, found)
+
+
+@op
+def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = None) -> Node:
+    """The places that affine maps send the places of an image (n, c, h, w), or volume, to.
+
+    Shapes: theta (n, k, j) -> (?)
+    """
+    floats_only("affine_grid", theta)
+    sizes = tuple(size)[2:]
+    count = len(sizes)
+    if theta.shape != (size[0], count, count + 1):
+        raise ShapeError(
+            f"affine_grid: size {tuple(size)} needs theta {(size[0], count, count + 1)}: "
+            f"got {theta.shape}."
+        )
+    total = None
+    names = "hwd"[:count]
+    for k, n in enumerate(sizes):
+        line = along(theta, n, bool(align_corners))
+        part = contract(f"nj,{names[k]}->n{names[k]}j", select(theta, -1, count - 1 - k), line)
+        lying = tuple(n if axis == k else 1 for axis, _ in enumerate(sizes))
+        part = reshape(part, (theta.shape[0], *lying, count))
+        total = part if total is None else total + part
+    moved = reshape(select(theta, -1, count), (theta.shape[0], *(1,) * count, count))
+    return expand(total + moved, (theta.shape[0], *sizes, count))
+
+
+def along(theta: Node, size: int, corners: bool) -> Node:
+    """The coordinates of an axis from −1 to 1: of its ends, or of its pixels' middles."""
+    count = cast(theta.arena.node("iota", (), size=size, dtype=int64), theta.dtype)
+    if corners:
+        return count * (2 / (size - 1)) - 1.0 if size > 1 else count * 0.0
+    return (count * 2.0 + (1.0 - size)) / float(size)

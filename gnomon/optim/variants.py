@@ -1,0 +1,312 @@
+"""Adam's relatives: NAdam, RAdam, Adamax; and Adadelta, which needs no rate.
+
+What a step needs beside tensors is computed once, in float64; the rules below are what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gnomon.dtypes import float64
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import wide
+from gnomon.ops.registry import Op
+from gnomon.ops.scalars import where
+from gnomon.optim.optimizer import (
+    IGNORED,
+    Groups,
+    Optimizer,
+    check_range,
+    count_of,
+    filled,
+    rule,
+)
+from gnomon.tensor.tensor import Tensor, apply
+
+BETAS = (("betas", 0), ("betas", 1))
+
+
+def gradient_of(p: Node, gradient: Node, decay: Node | None, maximize: bool) -> tuple[Node, Node]:
+    """A parameter and its gradient in the dtype of the update, decay added."""
+    x, g = wide(p), wide(-gradient if maximize else gradient)
+    return x, g if decay is None else g + x * cast(decay, x.dtype)
+
+
+def narrowed(made: Sequence[Node], old: Sequence[Node]) -> tuple[Node, ...]:
+    """New values in the dtypes of the old ones."""
+    return tuple(cast(new, kept.dtype) for new, kept in zip(made, old, strict=True))
+
+
+def bias(beta: Node, count: Node) -> Node:
+    """1 − beta^count."""
+    return 1.0 - elementwise("pow", beta, count)
+
+
+class Variant(Optimizer):
+    """Base: a rule, the names of its state, and the numbers that it is told."""
+
+    rule: Op
+    prepare: Op
+    names: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
+    told: tuple[tuple[str, int | None], ...]
+
+    def __init__(self, params: Groups, numbers: dict[str, Any], options: dict[str, Any]) -> None:
+        for name, value in numbers.items():
+            for part in value if isinstance(value, tuple) else (value,):
+                high = 1.0 if name in ("betas", "rho") else float("inf")
+                check_range(f"{name} value", part, 0.0, high)
+        given = {k: v for k, v in IGNORED.items() if k != "fused"}
+        super().__init__(params, {**numbers, "maximize": False, **given, **options})
+
+    def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+        return {name: filled(p) for name in self.names}
+
+    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+        group = self.param_groups[number]
+        given = [self._number(number, *place) for place in self.told]
+        numbers = [*apply(self.prepare, (count, given))]
+        decays = group["weight_decay"] != 0
+        if decays:
+            numbers.append(self._number(number, "weight_decay"))
+        switches = {
+            "decays": decays,
+            "decoupled": bool(group.get("decoupled_weight_decay", False)),
+            "maximize": group["maximize"],
+        }
+        return self.rule, list(self.names), numbers, switches
+
+
+def begun(
+    p: Node, gradient: Node, numbers: list[Node], switches: tuple[bool, bool, bool]
+) -> tuple[Node, Node]:
+    """A parameter and its gradient after weight decay of either kind; numbers[0] is the rate."""
+    decays, decoupled, maximize = switches
+    decay = numbers.pop() if decays else None
+    if decay is None or not decoupled:
+        return gradient_of(p, gradient, decay, maximize)
+    x, g = gradient_of(p, gradient, None, maximize)
+    return x * cast(1.0 - numbers[0] * cast(decay, float64), x.dtype), g
+
+
+@rule
+def nadam_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
+    """The rate, both betas' rests, the bias of squares, and the momentum of this step and next."""
+    rate, beta1, beta2, eps, fall = (cast(x, float64) for x in given)
+    count = cast(count, float64)
+    now, following = (
+        beta1 * (1.0 - 0.5 * elementwise("pow", 0.96, (count + step) * fall)) for step in (0.0, 1.0)
+    )
+    return rate, beta1, beta2, eps, bias(beta2, count), now, following
+
+
+@rule
+def nadam(
+    p: Node,
+    gradient: Node,
+    kept: Sequence[Node],
+    numbers: Sequence[Node],
+    *,
+    decays: bool,
+    decoupled: bool,
+    maximize: bool,
+) -> tuple[Node, ...]:
+    """A parameter, the product of momenta so far, means of gradients and of their squares."""
+    numbers = list(numbers)
+    x, g = begun(p, gradient, numbers, (decays, decoupled, maximize))
+    rate, beta1, beta2, eps, room, now, following = numbers
+    product = kept[0] * cast(now, kept[0].dtype)
+    total = cast(product, float64)
+    mean, square = (wide(v) for v in kept[1:])
+    mean = mean + (g - mean) * cast(1.0 - beta1, x.dtype)
+    square = square * cast(beta2, x.dtype) + g * g * cast(1.0 - beta2, x.dtype)
+    spread = elementwise("sqrt", square / cast(room, x.dtype)) + cast(eps, x.dtype)
+    x = x - cast(rate * (1.0 - now) / (1.0 - total), x.dtype) * (g / spread)
+    x = x - cast(rate * following / (1.0 - total * following), x.dtype) * (mean / spread)
+    return narrowed((x, product, mean, square), (p, *kept))
+
+
+class NAdam(Variant):
+    """Adam with a look ahead along the momentum."""
+
+    rule, prepare = nadam, nadam_numbers
+    names = ("mu_product", "exp_avg", "exp_avg_sq")
+    told = (("lr", None), *BETAS, ("eps", None), ("momentum_decay", None))
+
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        **options: Any,
+    ) -> None:
+        numbers = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        numbers["momentum_decay"] = momentum_decay
+        kind = {"decoupled_weight_decay": decoupled_weight_decay}
+        super().__init__(params, numbers, {**kind, **options})
+
+    def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+        return {"mu_product": count_of(1.0), **{n: filled(p) for n in self.names[1:]}}
+
+
+@rule
+def radam_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
+    """The rate, the rests of both betas, and how far the variance is to be trusted."""
+    rate, beta1, beta2, eps = (cast(x, float64) for x in given)
+    count = cast(count, float64)
+    first, second = bias(beta1, count), bias(beta2, count)
+    most = 2.0 / (1.0 - beta2) - 1.0
+    length = most - 2.0 * count * (1.0 - second) / second
+    sure = elementwise("gt", length, 5.0)
+    safe = where(sure, length, 6.0)
+    up = (safe - 4.0) * (safe - 2.0) * most
+    rectified = elementwise("sqrt", up / ((most - 4.0) * (most - 2.0) * safe))
+    return rate, beta1, beta2, eps, first, second, where(sure, rectified, 0.0)
+
+
+@rule
+def radam(
+    p: Node,
+    gradient: Node,
+    kept: Sequence[Node],
+    numbers: Sequence[Node],
+    *,
+    decays: bool,
+    decoupled: bool,
+    maximize: bool,
+) -> tuple[Node, ...]:
+    """A parameter, and means of its gradients and of their squares."""
+    numbers = list(numbers)
+    x, g = begun(p, gradient, numbers, (decays, decoupled, maximize))
+    rate, beta1, beta2, eps, first, second, rectified = numbers
+    mean, square = (wide(v) for v in kept)
+    mean = mean + (g - mean) * cast(1.0 - beta1, x.dtype)
+    square = square * cast(beta2, x.dtype) + g * g * cast(1.0 - beta2, x.dtype)
+    step = mean * cast(rate / first, x.dtype)
+    spread = elementwise("sqrt", square) + cast(eps, x.dtype)
+    adapted = step * (cast(elementwise("sqrt", second) * rectified, x.dtype) / spread)
+    x = x - where(elementwise("gt", rectified, 0.0), adapted, step)
+    return narrowed((x, mean, square), (p, *kept))
+
+
+class RAdam(Variant):
+    """Adam that waits with its variances until they can be trusted."""
+
+    rule, prepare = radam, radam_numbers
+    told = (("lr", None), *BETAS, ("eps", None))
+
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
+        **options: Any,
+    ) -> None:
+        numbers = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        kind = {"decoupled_weight_decay": decoupled_weight_decay}
+        super().__init__(params, numbers, {**kind, **options})
+
+
+@rule
+def adamax_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
+    """The rate over its bias, the rest of the first beta, the second, and eps."""
+    rate, beta1, beta2, eps = (cast(x, float64) for x in given)
+    return rate / bias(beta1, cast(count, float64)), 1.0 - beta1, beta2, eps
+
+
+@rule
+def adamax(
+    p: Node,
+    gradient: Node,
+    kept: Sequence[Node],
+    numbers: Sequence[Node],
+    *,
+    decays: bool,
+    decoupled: bool,
+    maximize: bool,
+) -> tuple[Node, ...]:
+    """A parameter, the mean of its gradients, and the largest of late."""
+    numbers = list(numbers)
+    x, g = begun(p, gradient, numbers, (decays, decoupled, maximize))
+    rate, rest1, beta2, eps = (cast(v, x.dtype) for v in numbers)
+    mean, largest = (wide(v) for v in kept)
+    mean = mean + (g - mean) * rest1
+    largest = elementwise("maximum", largest * beta2, elementwise("abs", g) + eps)
+    return narrowed((x - rate * (mean / largest), mean, largest), (p, *kept))
+
+
+class Adamax(Variant):
+    """Adam by the largest gradient of late instead of the mean square."""
+
+    rule, prepare = adamax, adamax_numbers
+    names = ("exp_avg", "exp_inf")
+    told = (("lr", None), *BETAS, ("eps", None))
+
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        **options: Any,
+    ) -> None:
+        numbers = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, numbers, options)
+
+
+@rule
+def adadelta_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
+    """The rate, the share that stays, its rest, and eps."""
+    rate, rho, eps = (cast(x, float64) for x in given)
+    return rate, rho, 1.0 - rho, eps
+
+
+@rule
+def adadelta(
+    p: Node,
+    gradient: Node,
+    kept: Sequence[Node],
+    numbers: Sequence[Node],
+    *,
+    decays: bool,
+    decoupled: bool,
+    maximize: bool,
+) -> tuple[Node, ...]:
+    """A parameter, and means of squared gradients and of squared steps."""
+    numbers = list(numbers)
+    x, g = begun(p, gradient, numbers, (decays, decoupled, maximize))
+    rate, rho, rest, eps = (cast(v, x.dtype) for v in numbers)
+    square, moved = (wide(v) for v in kept)
+    square = square * rho + g * g * rest
+    step = elementwise("sqrt", moved + eps) / elementwise("sqrt", square + eps) * g
+    moved = moved * rho + step * step * rest
+    return narrowed((x - rate * step, square, moved), (p, *kept))
+
+
+class Adadelta(Variant):
+    """Steps as long as earlier ones were, in units of the parameters."""
+
+    rule, prepare = adadelta, adadelta_numbers
+    names = ("square_avg", "acc_delta")
+    told = (("lr", None), ("rho", None), ("eps", None))
+
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        **options: Any,
+    ) -> None:
+        numbers = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, numbers, options)

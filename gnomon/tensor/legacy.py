@@ -1,0 +1,57 @@
+"""PyTorch's oldest constructors: FloatTensor(2, 3), LongTensor([1, 2]), and so on.
+
+New programs say zeros, empty or tensor; these exist because many old ones do not. Tensor(2, 3)
+itself is in creation.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gnomon.dtypes import (
+    DType,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from gnomon.tensor.creation import from_sizes_or_values
+from gnomon.tensor.device import check_device
+from gnomon.tensor.tensor import Tensor
+
+
+class Constructor:
+    """A constructor of tensors of one dtype, which also stands for that dtype.
+
+    >>> LongTensor([1, 2]), isinstance(LongTensor([1, 2]), LongTensor)
+    (Tensor([1, 2]), True)
+    """
+
+    def __init__(self, name: str, dtype: DType) -> None:
+        self.__name__, self.dtype = name, dtype
+
+    def __call__(self, *args: Any, device: object = None) -> Tensor:
+        """A tensor of these sizes, or of these values."""
+        check_device(device)
+        return from_sizes_or_values(args, self.dtype)
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, Tensor) and value.dtype is self.dtype
+
+    def __repr__(self) -> str:
+        return f"gnomon.{self.__name__}"
+
+
+FloatTensor, DoubleTensor = (
+    Constructor("FloatTensor", float32),
+    Constructor("DoubleTensor", float64),
+)
+HalfTensor, BoolTensor = Constructor("HalfTensor", float16), Constructor("BoolTensor", bool_)
+LongTensor, IntTensor = Constructor("LongTensor", int64), Constructor("IntTensor", int32)
+ShortTensor, CharTensor = Constructor("ShortTensor", int16), Constructor("CharTensor", int8)
+ByteTensor = Constructor("ByteTensor", uint8)
