@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gnomon.errors import ArgumentError
-from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import inherit
 from gnomon.ops.einsum import LETTERS
 from gnomon.ops.primitives import expand, reduce, reshape, split_spec
 from gnomon.ops.registry import Traced, rule_of
+from gnomon.ops.scalars import where
+from gnomon.ops.view_primitives import permute
 
 Flags = tuple[bool, ...]
 """Which of some nodes have the axis."""
@@ -155,11 +157,43 @@ def with_axis(body: Graph, flags: Iterable[bool], size: int) -> Graph:
     return Graph(leaves, outputs)
 
 
+def of_scan(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """A loop whose turns have the axis; slices keep theirs in front of it."""
+    p, count = node.params, node.params["carried"]
+    end = count + p["sliced"]
+    state = [x if has else in_front(x, size) for x, has in zip(inputs, flags[:count], strict=False)]
+    pairs = zip(inputs[count:end], flags[count:end], strict=True)
+    slices = [exchanged(x) if has else x for x, has in pairs]
+    body = with_axis(p["body"], (*(True for _ in state), *flags[count:]), size)
+    made = again(node, (*state, *slices, *inputs[end:]), body=body)
+    return made if p["index"] < count else exchanged(made)
+
+
+def exchanged(x: Node) -> Node:
+    """The first two axes in the other order."""
+    return permute(x, (1, 0, *range(2, x.rank)))
+
+
+def of_choice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """Branches that have the axis; where samples choose by themselves, both are computed."""
+    pred, *operands = inputs
+    then, other = (with_axis(node.params[name], flags[1:], size) for name in ("then", "other"))
+    if not flags[0]:
+        return again(node, inputs, then=then, other=other)
+    place = node.params["index"]
+    (left,), (right,) = (
+        copy_into(pred.arena, [g.outputs[place]], dict(zip(g.inputs, operands, strict=True)))
+        for g in (then, other)
+    )
+    return where(reshape(pred, (size, *(1 for _ in node.shape))), left, right)
+
+
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("reduce", "scan", "sort", "window"), of_axis),
     **dict.fromkeys(("reshape", "expand"), of_shape),
     **dict.fromkeys(("detach", "barrier"), of_same),
     **dict.fromkeys(("contract", "gather", "scatter"), of_spec),
+    **{"cond": of_choice, "scan_over": of_scan},
     **{"map": of_map, "permute": of_permute, "slice": of_slice, "pad": of_pad, "region": of_region},
 }
 """Operation -> how it takes the axis; what is not here does not take one."""

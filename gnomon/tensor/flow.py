@@ -210,10 +210,17 @@ def bounded(cond_fn: Callable, body_fn: Callable, carried: tuple, count: int) ->
     return values
 
 
-def scan(combine_fn: Callable, init: Any, xs: Any, dim: int = 0, reverse: bool = False) -> tuple:
+def scan(
+    combine_fn: Callable,
+    init: Any,
+    xs: Any = None,
+    dim: int = 0,
+    reverse: bool = False,
+    length: int | None = None,
+) -> tuple:
     """Carry a value along an axis: (carry, y) = combine_fn(carry, x) for each part x of xs.
 
-    Gives the last carry and the ys side by side along the axis.
+    Gives the last carry and the ys side by side along the axis; without xs, of `length` turns.
 
     >>> from gnomon.tensor.creation import tensor
     >>> scan(lambda total, x: (total + x, total + x), tensor(0), tensor([1, 2, 3]))
@@ -221,9 +228,12 @@ def scan(combine_fn: Callable, init: Any, xs: Any, dim: int = 0, reverse: bool =
     """
     parts: list[Tensor] = []
     tree = spread(xs, parts)
-    counts = {t.shape[dim] for t in parts}
+    counts = {t.shape[dim] for t in parts} | ({length} - {None})
     if len(counts) != 1:
-        raise ShapeError(f"scan: sizes along axis {dim} differ: {sorted(counts)}.")
+        raise ShapeError(
+            f"scan: the number of turns must be one: sizes along axis {dim} and length are "
+            f"{sorted(counts)}."
+        )
     (count,) = counts
     first = unflatten(tree, [moved(t, dim, 0) for t in parts])
     carry, ys = turns(combine_fn, lifted(init), first, count, reverse)

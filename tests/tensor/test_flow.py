@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ArgumentError, GradientError, TraceError
+from gnomon.errors import ArgumentError, GradientError, ShapeError, TraceError
 from gnomon.runtime import events
 from gnomon.tensor import evaluate as evaluation
 
@@ -423,6 +423,21 @@ def test_slices_may_lie_along_any_axis_and_in_a_nest():
     assert inside[1][0].tolist() == rows.tolist()
 
 
+def test_turns_without_slices_are_counted():
+    def run(x):
+        return gn.scan(lambda c, _: (c * 2, c), x, length=4)
+
+    outside, inside = both(run, gn.tensor(1.0))
+
+    assert values(*outside) == values(*inside) == [16, [1, 2, 4, 8]]
+
+
+@pytest.mark.parametrize("given", [{}, {"xs": (gn.zeros(2), gn.zeros(3))}])
+def test_an_unclear_number_of_turns_is_refused(given):
+    with pytest.raises(ShapeError, match="number of turns"):
+        gn.scan(lambda c, x: (c, c), gn.tensor(0.0), **given)
+
+
 def test_a_scan_over_nothing_gives_what_it_was_given():
     outside, inside = both(
         lambda c, xs: gn.scan(lambda c, x: (c + x, c), c, xs), gn.ones(2), gn.zeros(0, 2)
@@ -533,3 +548,15 @@ def test_one_program_serves_every_number_of_threads():
         gn.set_num_threads(before)
 
     assert found[0] == found[1] == found[2]
+
+
+def test_samples_go_through_control_together():
+    xs = gn.tensor([[1.0, 2.0], [-3.0, 1.0], [2.0, 2.0]])
+
+    def each(x):
+        last, rows = gn.scan(lambda c, y: (c + y * x.sum(), c), x, gn.ones(3, 2))
+        return gn.cond(x.sum() > 0, lambda: last, lambda: rows[1])
+
+    found = gn.vmap(each)
+
+    assert gn.compile(found)(xs).tolist() == gn.stack([each(x) for x in xs]).tolist()
