@@ -33,7 +33,7 @@ from gnomon.codegen.calls import (
 )
 from gnomon.codegen.loops import Code, emit_loops
 from gnomon.codegen.machine import Machine
-from gnomon.codegen.plan_loops import LoopPlan, overwritable
+from gnomon.codegen.plan_loops import overwritable
 from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.frames import Build, Control, Frame, control, separated
 from gnomon.ir.node import Graph
@@ -263,7 +263,7 @@ def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
         name = name_of(part.buffers[: kernel.outputs])
         code, checks = code_of(kernel), len(kernel.checks())
         work = round(part.share * flops)
-        over = overwritable(LoopPlan(kernel))
+        over = overwritable(kernel)
         yield Kernel(
             name, code, part.buffers, kernel.outputs, size, members, work, checks, over=over
         )

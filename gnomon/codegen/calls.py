@@ -27,7 +27,7 @@ from gnomon.codegen.kernels.weave import WeaveSpec, emit_weave
 from gnomon.codegen.loops import Code
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.phases import phase_specs
-from gnomon.codegen.plan_loops import LoopPlan, overwritable
+from gnomon.codegen.plan_loops import overwritable
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16, float16, float32, float64, int8, uint8
 from gnomon.ir.node import Node, digest
@@ -122,7 +122,7 @@ def contract_with(
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
     spec = replace(spec, slots=slots)
     code = written("matmul_with", emit_product_with, spec, machine, ending)
-    pairs = ((made, places[k]) for made, k in overwritable(LoopPlan(body.kernel)))
+    pairs = ((made, places[k]) for made, k in overwritable(body.kernel))
     over = tuple(pair for pair in pairs if pair[1] >= len(outputs) + 2)
     return OpaqueCall(code, buffers, flops + node.size * len(nodes), len(outputs), over=over)
 

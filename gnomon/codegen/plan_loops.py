@@ -8,6 +8,7 @@ and is needed in a later one is kept in a row of scratch memory.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from gnomon.ir.node import Node, topological
 from gnomon.ops.scalars import SCALARS
@@ -111,12 +112,14 @@ class LoopPlan:
         return found
 
 
-def overwritable(plan: LoopPlan) -> tuple[tuple[int, int], ...]:
+@cache
+def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
     """Pairs (output, operand) of one kernel's buffers where the output may lie over the operand.
 
     Each element of the operand is read where it is then overwritten, and by nothing afterwards.
     """
-    kernel, last = plan.kernel, plan.passes[-1].stores if plan.passes else []
+    plan = LoopPlan(kernel)
+    last = plan.passes[-1].stores if plan.passes else []
     loads: dict[int, list[Node]] = {}
     for node in plan.nodes:
         if node.op == "load":

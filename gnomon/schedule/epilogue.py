@@ -8,7 +8,7 @@ function rounds to its own dtype, stored or not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 from math import prod
 
 from gnomon.ir.node import Node
@@ -45,19 +45,12 @@ class Placed:
     home: dict[Node, Cluster]
     reads: Mapping[Node, Sequence[Reading]]
     required: Iterable[Node]
-    readers: dict[Node, list[Node]] = field(default_factory=dict)
+    readers: Mapping[Node, Sequence[Node]]
     """Node -> the nodes of clusters that read it."""
+    order: InitVar[Sequence[Cluster]]
 
-    def after(self, first: Cluster) -> set[Cluster]:
-        """The clusters that run after one, directly or not."""
-        found: set[Cluster] = set()
-        rest = set(self.clusters) - {first}
-        more = {c for c in rest if first in c.needs}
-        while more:
-            found |= more
-            rest -= more
-            more = {c for c in rest if not found.isdisjoint(c.needs)}
-        return found
+    def __post_init__(self, order: Sequence[Cluster]) -> None:
+        self.place = {cluster: k for k, cluster in enumerate(order)}
 
 
 def fuse_epilogues(placed: Placed, carries: Callable[[Node], bool]) -> list[Fusion]:
@@ -80,7 +73,6 @@ class Candidate:
     def __init__(self, placed: Placed, product: Node) -> None:
         self.placed, self.product = placed, product
         self.cluster = placed.home[product]
-        self.later = placed.after(self.cluster)
         self.nodes: dict[Node, None] = {}
         self._grow()
 
@@ -105,9 +97,13 @@ class Candidate:
                     return False
                 continue
             maker = self.placed.home.get(r.node)
-            if maker is not None and (maker is own or maker in self.later):
+            if maker is own or not self._is_before(maker):
                 return False
         return True
+
+    def _is_before(self, maker: Cluster | None) -> bool:
+        """Whether a cluster runs before the product; so all orders that were possible still are."""
+        return maker is None or self.placed.place[maker] < self.placed.place[self.cluster]
 
     def choices(self) -> list[tuple[Node, ...]]:
         """All nodes, or only those behind values that are stored in any case."""

@@ -45,12 +45,12 @@ def may_merge(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads
     if any(is_chain(x) for x in (*a.members, *b.members)):
         return False
     for one, other in ((a, b), (b, a)):
-        if any(other in closure(c) for c in one.needs if c is not other):
-            return False
         met = (r for x in one.members for r in reads[x] if home.get(r.node) is other)
         if not all(r.row if other.members[r.node] else r.same for r in met):
             return False
-    return True
+    return not any(
+        other in closure(c) for one, other in ((a, b), (b, a)) for c in one.needs if c is not other
+    )
 
 
 def merge(a: Cluster, b: Cluster, clusters: list[Cluster], home: dict[Node, Cluster]) -> None:

@@ -38,6 +38,7 @@ class Partition:
     ) -> None:
         self.graph, self.fuse = graph, fuse
         self.users, self.readers = count_users(graph), readers_of(graph)
+        self.bases: dict[Node, tuple[Node, ...]] = {}
         self.required = self._required()
         self.free: dict[Node, tuple[int, int]] = {}
         self.reads: dict[Node, list[Reading]] = {}
@@ -59,10 +60,12 @@ class Partition:
         """Let products compute what is pointwise on their sums; `carries` says which ones can."""
         readers: dict[Node, list[Node]] = {}
         for node in self.cluster:
-            read = operand_bases(node) if is_opaque(node) else [r.node for r in self.reads[node]]
+            read = self._bases(node) if is_opaque(node) else [r.node for r in self.reads[node]]
             for x in dict.fromkeys(read):
                 readers.setdefault(x, []).append(node)
-        placed = Placed(self.clusters, self.cluster, self.reads, self.required, readers)
+        placed = Placed(
+            self.clusters, self.cluster, self.reads, self.required, readers, self.ordered()
+        )
         return fuse_epilogues(placed, carries)
 
     def _required(self) -> set[Node]:
@@ -70,8 +73,14 @@ class Partition:
         found = {x for x in self.graph.outputs if x.op != "input"}
         for node in self.graph.nodes:
             if is_opaque(node):
-                found.update(x for x in operand_bases(node) if x.op != "input")
+                found.update(x for x in self._bases(node) if x.op != "input")
         return found
+
+    def _bases(self, node: Node) -> tuple[Node, ...]:
+        """What is stored for an opaque node's operands; found once."""
+        if node not in self.bases:
+            self.bases[node] = operand_bases(node)
+        return self.bases[node]
 
     def _place(self, node: Node) -> None:
         """Give a node its cluster, or leave it to those who read it."""
@@ -138,7 +147,7 @@ class Partition:
     def _needed(self, node: Node) -> set[Cluster]:
         """The clusters whose results a node reads."""
         if is_opaque(node):
-            return {self.cluster[x] for x in operand_bases(node) if x in self.cluster}
+            return {self.cluster[x] for x in self._bases(node) if x in self.cluster}
         return {self.cluster[r.node] for r in self.reads[node] if r.node in self.cluster}
 
     def _join(self, node: Node) -> bool:
@@ -210,10 +219,11 @@ class Partition:
         def visit(cluster: Cluster) -> None:
             if cluster in done:
                 return
-            for needed in sorted(cluster.needs, key=self.clusters.index):
+            for needed in sorted(cluster.needs, key=places.__getitem__):
                 visit(needed)
             done[cluster] = None
 
+        places = {cluster: k for k, cluster in enumerate(self.clusters)}
         for cluster in self.clusters:
             visit(cluster)
         return list(done)
