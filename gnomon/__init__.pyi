@@ -5,13 +5,23 @@ from collections.abc import Sequence
 from gnomon.dtypes import DType
 from gnomon.tensor.control import Absent
 from gnomon.tensor.functions import Values
+from gnomon.tensor.legacy import Constructor
 from types import SimpleNamespace
 from typing import Any
 _bool = builtins.bool
 _float = builtins.float
 _int = builtins.int
 _type = builtins.type
+BoolTensor: Constructor
+ByteTensor: Constructor
+CharTensor: Constructor
+DoubleTensor: Constructor
+FloatTensor: Constructor
 from gnomon.tensor.random import Generator as Generator
+HalfTensor: Constructor
+IntTensor: Constructor
+LongTensor: Constructor
+ShortTensor: Constructor
 from gnomon.tensor.tensor import Size as Size
 from gnomon.tensor.tensor import Tensor as Tensor
 from gnomon.tensor.limits import __array_namespace_info__ as __array_namespace_info__
@@ -54,6 +64,8 @@ def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _bool | _int | _float =
     """beta · x + alpha · outer(vec1, vec2)."""
 def adjoint(x: Tensor) -> Tensor:
     """The last two axes exchanged."""
+def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = ...) -> Tensor:
+    """The places that affine maps send the places of an image (n, c, h, w), or volume, to."""
 def all(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """Whether every element over axes differs from 0."""
 from gnomon.tensor.selection import allclose as allclose
@@ -247,6 +259,7 @@ def digamma(x: Tensor) -> Tensor:
 def dist(x: Tensor, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
     """The p-norm of x − y."""
 from gnomon import distributed as distributed
+from gnomon import distributions as distributions
 def div(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
 def divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -354,6 +367,8 @@ def greater(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float
     """Whether x > y."""
 def greater_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≥ y."""
+def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
+    """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
 def group_norm(x: Tensor, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
 def gt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:

@@ -16,6 +16,8 @@ def adaptive_max_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) ->
     """max over bins that cut each of the last 1 axes evenly."""
 def adaptive_max_pool2d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
     """max over bins that cut each of the last 2 axes evenly."""
+def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = ...) -> Tensor:
+    """The places that affine maps send the places of an image (n, c, h, w), or volume, to."""
 def alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ...) -> Tensor:
     """Dropout that keeps mean and variance after selu."""
 def avg_pool1d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
@@ -79,6 +81,8 @@ def gelu(x: Tensor, approximate: str = ...) -> Tensor:
     """x times the probability that a normal number lies below it."""
 def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """The first half of an axis, gated by the sigmoid of the second."""
+def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
+    """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
 def group_norm(x: Tensor, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
 def gumbel_softmax(logits: Tensor, tau: _float = ..., hard: _bool = ..., eps: _float = ..., dim: _int = ...) -> Tensor:

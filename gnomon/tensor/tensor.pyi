@@ -178,6 +178,8 @@ class Tensor:
         ...
     def __index__(self) -> _int:
         """The one integer."""
+    def __init__(self, *args: Any, device: object = ...) -> None:
+        """A tensor of the default dtype: of these sizes, or of these values."""
     def __int__(self) -> _int:
         """The one element, towards zero."""
     def __invert__(self) -> Tensor:
@@ -825,6 +827,10 @@ class Tensor:
         """Whether x ≥ y."""
     def greater_equal_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≥ y."""
+    def grid_sample(self, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
+        """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
+    def grid_sample_(self, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
+        """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
     def group_norm(self, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
         """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
     def group_norm_(self, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
