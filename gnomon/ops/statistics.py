@@ -6,20 +6,23 @@ Variances take two passes: the mean first, then the squares of what is left.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gnomon.dtypes import dtype_of
+from gnomon.dtypes import dtype_of, promote
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import Axes, floating, floats_only, kept_sizes, many_axes, wide
+from gnomon.ops.canonical import ROWS, leaves
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.reductions import fold, mean_of, np_axis
 from gnomon.ops.registry import Op, op
 from gnomon.ops.scalars import where
 
 Correction = int | float
+LANES = 64
+"""Virtual lanes of a fold along the last axis (docs/concepts.md, "Canonical order")."""
 
 
 def moments(x: Node, axes: tuple[int, ...], correction: Correction, keepdims: bool):
@@ -174,6 +177,57 @@ def vector_norm(x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = Fal
         return cast(elementwise("sqrt", fold("add", size * size, axes, keepdims)), kind)
     total = fold("add", elementwise("pow", size, float(ord)), axes, keepdims)
     return cast(elementwise("pow", total, 1.0 / ord), kind)
+
+
+@op(reference=lambda xs, ord=2: np_norm(np.stack(xs), ord))
+def norm_of_scalars(xs: Sequence[Node], ord: float = 2) -> Node:
+    """vector_norm of scalars side by side, to the bit, without putting them side by side.
+
+    Shapes: x () -> ()
+    """
+    kind = xs[0].dtype
+    for x in xs[1:]:
+        kind = promote(kind, x.dtype)
+    terms = [elementwise("abs", wide(cast(x, kind))) for x in xs]
+    if math.isinf(ord):
+        return cast(halved("maximum" if ord > 0 else "minimum", terms), kind)
+    if ord == 0:
+        terms = [cast(elementwise("ne", x, 0), x.dtype) for x in terms]
+    elif ord != 1:
+        terms = [x * x if ord == 2 else elementwise("pow", x, float(ord)) for x in terms]
+    total = sum_of_scalars(terms)
+    if ord in (0, 1):
+        return cast(total, kind)
+    root = elementwise("sqrt", total) if ord == 2 else elementwise("pow", total, 1.0 / ord)
+    return cast(root, kind)
+
+
+def sum_of_scalars(xs: Sequence[Node]) -> Node:
+    """The sum in the canonical order of a vector of so many rows."""
+    count = leaves(len(xs), ROWS)
+    size = len(xs) // count
+    return halved("add", [sum_of_leaf(xs[k * size : (k + 1) * size]) for k in range(count)])
+
+
+def sum_of_leaf(xs: Sequence[Node]) -> Node:
+    """Element i in lane i mod 64, then lanes by halving; what is missing adds nothing."""
+    lanes = list(xs[:LANES])
+    for k, x in enumerate(xs[LANES:]):
+        lanes[k % LANES] = lanes[k % LANES] + x
+    width = LANES // 2
+    while width:
+        both = max(len(lanes) - width, 0)
+        lanes = [lanes[k] + lanes[k + width] for k in range(both)] + lanes[both:width]
+        width //= 2
+    return lanes[0]
+
+
+def halved(row: str, xs: Sequence[Node]) -> Node:
+    """A fold by the perfect binary tree, older first."""
+    while len(xs) > 1:
+        ends = [xs[-1]] if len(xs) % 2 else []
+        xs = [elementwise(row, a, b) for a, b in zip(xs[::2], xs[1::2], strict=False)] + ends
+    return xs[0]
 
 
 @op(inline=True, reference=lambda x, p=2, axis=None, keepdims=False: np_norm(x, p, axis, keepdims))

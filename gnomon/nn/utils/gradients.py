@@ -27,7 +27,7 @@ def get_total_norm(
         norms = [FUNCTIONS["vector_norm"](t, norm_type) for t in tensors]
         if not norms:
             return tensor(0.0)
-        total = FUNCTIONS["vector_norm"](FUNCTIONS["stack"](norms), norm_type)
+        total = FUNCTIONS["norm_of_scalars"](norms, norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise GradientError(
             f"clip_grad_norm_: The total norm of order {norm_type} for gradients is non-finite, so "
