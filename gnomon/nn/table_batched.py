@@ -82,43 +82,42 @@ class TableBatchedEmbeddingBags(Module):
         self.specs, self.pooling = tuple(specs), pooling
         self.optimizer = optimizer or RowOptimizer()
         self.widths = [s.width for s in self.specs]
-        self._tables = [np.zeros((s.rows, s.width), np.float32) for s in self.specs]
-        self._states = [np.zeros(shape, np.float32) for shape in map(self._kept, self.specs)]
-
-    def _kept(self, spec: TableSpec) -> tuple[int, ...]:
-        """The shape of what a table's rows keep between steps."""
+        self._memory: dict[str, np.ndarray] = {}
         kept = STATE_WIDTH[self.optimizer.rule]
-        return (
-            (0,) if kept is None else (spec.rows, spec.width) if kept == "width" else (spec.rows,)
-        )
+        for number, spec in enumerate(self.specs):
+            shape = (spec.rows, spec.width)
+            self._own(f"weight{number}", shape)
+            if kept is not None:
+                self._own(f"state{number}", shape if kept == "width" else shape[:1])
+
+    def _own(self, name: str, shape: tuple[int, ...]) -> None:
+        """Memory under a name, which a buffer of the module shows."""
+        self._memory[name] = np.zeros(shape, np.float32)
+        self.register_buffer(name, from_array(self._memory[name]))
 
     # what is in the tables
 
     def weight(self, number: int) -> Tensor:
         """A copy of a table."""
-        return from_array(self._tables[number].copy())
+        return from_array(self._settled(f"weight{number}").copy())
 
     def optimizer_state(self, number: int) -> Tensor:
         """A copy of what a table's rows keep between steps."""
-        return from_array(self._states[number].copy())
+        return from_array(self._settled(f"state{number}").copy())
 
     def set_weight(self, number: int, values: Tensor | np.ndarray) -> None:
         """Fill a table."""
-        self._tables[number][...] = values.numpy() if isinstance(values, Tensor) else values
+        given = values.numpy() if isinstance(values, Tensor) else values
+        evaluate_all()
+        self._settled(f"weight{number}")[...] = given
 
-    def get_extra_state(self) -> dict[str, list[np.ndarray]]:
-        """All tables and states, copied."""
-        return {
-            "tables": [x.copy() for x in self._tables],
-            "states": [x.copy() for x in self._states],
-        }
-
-    def set_extra_state(self, state: dict[str, list[np.ndarray]]) -> None:
-        """Fill all tables and states."""
-        for mine, theirs in zip(
-            (*self._tables, *self._states), (*state["tables"], *state["states"]), strict=True
-        ):
-            mine[...] = theirs
+    def _settled(self, name: str) -> np.ndarray:
+        """A buffer's own memory; what was written to the buffer meanwhile is taken over."""
+        mine, shown = self._memory[name], values_of(self._buffers[name])
+        if shown.ctypes.data != mine.ctypes.data:
+            mine[...] = shown
+            self._buffers[name] = from_array(mine)
+        return mine
 
     # a step
 
@@ -184,7 +183,9 @@ class TableBatchedEmbeddingBags(Module):
         numbers = (c_float * 3)(about.lr, about.eps, about.weight_decay)
         report = c_int64(0)
         given = [batch.index.ctypes.data, batch.weights.ctypes.data if weighted else 0]
-        places = [x.ctypes.data for x in (*self._tables, *self._states)]
+        names = [f"{word}{k}" for word in ("weight", "state") for k in range(len(self.specs))]
+        owned = [self._settled(name) if name in self._memory else None for name in names]
+        places = [0 if x is None else x.ctypes.data for x in owned]
         program.run([*given, addressof(numbers)], [values.ctypes.data, addressof(report), *places])
         if report.value:
             raise IndexOutOfBounds("TableBatchedEmbeddingBags: a position is outside its table.")

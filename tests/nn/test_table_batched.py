@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -66,14 +68,34 @@ def test_a_state_comes_back():
     one, two = filled(), TableBatchedEmbeddingBags(SPECS)
     one(gn.tensor(INDEX)).sum().backward()
 
-    two.set_extra_state(one.get_extra_state())
+    two.load_state_dict(one.state_dict())
+    two(gn.tensor(INDEX)).sum().backward()
 
-    for k in (0, 1):
-        np.testing.assert_array_equal(one.weight(k).numpy(), two.weight(k).numpy())
-        np.testing.assert_array_equal(
-            one.optimizer_state(k).numpy(), two.optimizer_state(k).numpy()
-        )
-    assert one.optimizer_state(0).numpy().any()
+    assert list(one.state_dict()) == ["weight0", "state0", "weight1", "state1"]
+    assert (two.optimizer_state(0).numpy() > one.optimizer_state(0).numpy()).any()
+    one(gn.tensor(INDEX)).sum().backward()
+    for name, values in one.state_dict().items():
+        np.testing.assert_array_equal(values.numpy(), two.state_dict()[name].numpy())
+
+
+def test_a_copy_has_tables_of_its_own():
+    one = filled()
+    two = copy.deepcopy(one)
+
+    two(gn.tensor(INDEX)).sum().backward()
+
+    np.testing.assert_array_equal(one.weight(0).numpy(), filled().weight(0).numpy())
+    assert (two.weight(0).numpy() != one.weight(0).numpy()).any()
+
+
+def test_a_table_that_is_read_lazily_is_read_before_its_step():
+    module = filled()
+    before = module.weight(0).numpy()
+    doubled = module.state_dict()["weight0"] * 2
+
+    module(gn.tensor(INDEX)).sum().backward()
+
+    np.testing.assert_array_equal(doubled.numpy(), 2 * before)
 
 
 def test_without_gradients_nothing_waits():
