@@ -256,6 +256,11 @@ class Emitter:
         """Write a value of LLVM type `kind`."""
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 
+    def prefetch(self, pointer: str) -> None:
+        """Ask for a line of memory that will be read; any address will do."""
+        numbers = (("i32", "0"), ("i32", "3"), ("i32", "1"))
+        self.call("void", "llvm.prefetch.p0", ("ptr", pointer), *numbers)
+
     def load_masked(
         self, pointer: str, on: str, scalar: str, fill: str = "zeroinitializer", lanes: int = LANES
     ) -> str:

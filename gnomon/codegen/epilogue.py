@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gnomon.codegen.block import Position, Values
-from gnomon.codegen.emitter import Emitter, Module
-from gnomon.codegen.kernels.matmul import emit_matmul
-from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, Place, store_to
+from gnomon.codegen.emitter import LANES, Emitter, Module
+from gnomon.codegen.kernels.direct import WRITERS, layout_of
+from gnomon.codegen.kernels.packed import Region, Writer
+from gnomon.codegen.kernels.product import MatmulSpec, Place, store_to
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.plan_loops import LoopPlan
+from gnomon.ir.node import Node
 from gnomon.schedule.kernel import LoopKernel
 
 
@@ -39,32 +41,79 @@ def emit_product_with(
     module: Module, name: str, spec: MatmulSpec, machine: Machine, ending: Ending
 ) -> int:
     """Define a product with an epilogue; gives the bytes of scratch that each thread needs."""
-    return emit_matmul(module, name, spec, machine, epilogue_for(spec, ending))
+    code, layout = EpilogueCode(spec, ending), layout_of(spec, machine)
+    if layout in WRITERS:
+        return WRITERS[layout](module, name, spec, machine, code.finish).write()
+    return AskingWriter(module, name, spec, machine, code).write()
 
 
-def epilogue_for(spec: MatmulSpec, ending: Ending) -> Epilogue:
-    """Code that computes and stores everything that is made of a vector of sums."""
-    kernel, plan = ending.kernel, LoopPlan(ending.kernel)
-    product = ending.slots.index(-1)
-    sums = [x for x in plan.nodes if x.op == "load" and x.params["buffer"] == product]
-    keep = store_to(spec) if ending.stored else None
+class EpilogueCode:
+    """Writes what is made of a vector of sums."""
 
-    def finish(e: Emitter, place: Place, value: str) -> None:
-        pointers = [
-            "null" if slot < 0 else e.load(e.offset(place.buffers, 8 * slot), "ptr", 8)
-            for slot in ending.slots
+    def __init__(self, spec: MatmulSpec, ending: Ending) -> None:
+        self.ending, self.plan = ending, LoopPlan(ending.kernel)
+        product = ending.slots.index(-1)
+        loads = [x for x in self.plan.nodes if x.op == "load"]
+        self.sums = [x for x in loads if x.params["buffer"] == product]
+        self.streams = [
+            x for x in loads if x not in self.sums and self.plan.depends[x] >= self._ranges()
         ]
-        values = Values(e, plan, pointers)
-        for row in kernel.rows:
-            values.rows[row] = e.add(e.mul(place.batch, ending.rows), place.row)
-        at = Position(place.column, place.mask)
-        values.enter((at,))
-        for load in sums:
+        """What is read at another place for every element."""
+        self.keep = store_to(spec) if ending.stored else None
+
+    def _ranges(self) -> set[Node]:
+        return {*self.ending.kernel.rows, self.ending.kernel.inner}
+
+    def finish(self, e: Emitter, place: Place, value: str) -> None:
+        """Compute and store."""
+        values, at = self._values(e, place)
+        for load in self.sums:
             values.remember(load, [value])
-        for store in kernel.stores:
+        for store in self.ending.kernel.stores:
             (made,) = values.vectors(store.value)
             values.store(store.buffer, store.place, made, store.dtype, at)
-        if keep:
-            keep(e, place, value)
+        if self.keep:
+            self.keep(e, place, value)
 
-    return finish
+    def ask(self, e: Emitter, place: Place) -> None:
+        """Ask for the memory that `finish` will read."""
+        values, at = self._values(e, place)
+        for load in self.streams:
+            found = values.address(load.params["buffer"], load.inputs[0], load.dtype, at)
+            if found is not None:
+                e.prefetch(found[0])
+
+    def _values(self, e: Emitter, place: Place) -> tuple[Values, Position]:
+        pointers = [
+            "null" if slot < 0 else e.load(e.offset(place.buffers, 8 * slot), "ptr", 8)
+            for slot in self.ending.slots
+        ]
+        values, at = Values(e, self.plan, pointers), Position(place.column, place.mask)
+        for row in self.ending.kernel.rows:
+            values.rows[row] = e.add(e.mul(place.batch, self.ending.rows), place.row)
+        values.enter((at,))
+        return values, at
+
+
+class AskingWriter(Writer):
+    """A packed product that asks for its epilogue's operands while the microkernel counts."""
+
+    def __init__(
+        self, module: Module, name: str, spec: MatmulSpec, machine: Machine, code: EpilogueCode
+    ) -> None:
+        super().__init__(module, name, spec, machine, code.finish)
+        self.code = code
+
+    def prefetch(self, part: Region, row: str, column: str) -> None:
+        """Ask for all lines of a tile that the epilogue will write or read."""
+        super().prefetch(part, row, column)
+        e, tile = self.e, self.plan.tile
+        first = e.mul(row, tile.rows), e.mul(column, tile.columns)
+
+        def one(index: str) -> None:
+            for start in range(0, tile.columns, LANES):
+                at = e.add(first[0], index), e.add(first[1], start)
+                self.code.ask(e, Place("%buffers", part.batch, *at, None))
+
+        if self.code.streams:
+            e.loop(0, tile.rows, 1, one)

@@ -172,3 +172,15 @@ def test_decisions_are_told_with_their_reason():
 
     assert "1 candidate, 1 done" in told
     assert "with add" in told
+
+
+def test_operands_are_asked_for_before_they_are_read():
+    text = {}
+    for name in ("bias", "residual and scale of rows"):
+        roots, leaves, arrays = case(name)
+        program, _ = compiled(roots, leaves, arrays)
+        text[name] = program.kernels[0].code.text
+
+    asked = {name: text[name].count("call void @llvm.prefetch") for name in text}
+
+    assert asked["residual and scale of rows"] > asked["bias"]
