@@ -589,6 +589,8 @@ from gnomon.tensor.autograd import no_grad as no_grad
 from gnomon.tensor.standard import nonzero as nonzero
 def norm(x: Tensor, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The p-norm of x over axes; p="fro" is 2."""
+def norm_of_scalars(xs: Sequence[Tensor], ord: _float = ...) -> Tensor:
+    """vector_norm of scalars side by side, to the bit, without putting them side by side."""
 from gnomon.tensor.random import normal as normal
 def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
     """x divided by its p-norm along an axis, which counts as at least eps."""

@@ -6,10 +6,12 @@ the float wins. Python scalars are weak: they take part by kind, never by width.
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 
 from gnomon.errors import DtypeError
+from gnomon.late import Late
+
+ml_dtypes = Late("ml_dtypes")
 
 KINDS = ("bool", "uint", "int", "float")
 """From weak to strong; mixing kinds gives the stronger one."""
@@ -24,8 +26,17 @@ class DType:
 
     __slots__ = ("bits", "kind", "name", "numpy")
 
-    def __init__(self, name: str, kind: str, bits: int, numpy: np.dtype) -> None:
-        self.name, self.kind, self.bits, self.numpy = name, kind, bits, numpy
+    numpy: np.dtype
+
+    def __init__(self, name: str, kind: str, bits: int) -> None:
+        self.name, self.kind, self.bits = name, kind, bits
+
+    def __getattr__(self, name: str) -> np.dtype:
+        # numpy's own dtypes are there from the start; the others bring a package with them
+        if name != "numpy":
+            raise AttributeError(f"DType has no attribute {name!r}")
+        self.numpy = np.dtype(getattr(ml_dtypes, self.name))
+        return self.numpy
 
     def __repr__(self) -> str:
         return f"gnomon.{self.name}"
@@ -36,7 +47,7 @@ class DType:
     @property
     def itemsize(self) -> int:
         """Bytes of one element."""
-        return self.numpy.itemsize
+        return self.bits // 8
 
     @property
     def is_floating_point(self) -> bool:
@@ -54,18 +65,21 @@ class DType:
         return self.name.startswith("float8")
 
 
-def _dtype(name: str, kind: str, bits: int, numpy: object | None = None) -> DType:
-    return DType(name, kind, bits, np.dtype(numpy or name))
+def _dtype(name: str, kind: str, bits: int) -> DType:
+    made = DType(name, kind, bits)
+    made.numpy = np.dtype(name)
+    return made
 
 
 bool_ = _dtype("bool", "bool", 8)
 int8, int16, int32, int64 = (_dtype(f"int{n}", "int", n) for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (_dtype(f"uint{n}", "uint", n) for n in (8, 16, 32, 64))
 float16, float32, float64 = (_dtype(f"float{n}", "float", n) for n in (16, 32, 64))
-bfloat16 = _dtype("bfloat16", "float", 16, ml_dtypes.bfloat16)
-float8_e4m3fn = _dtype("float8_e4m3fn", "float", 8, ml_dtypes.float8_e4m3fn)
-float8_e5m2 = _dtype("float8_e5m2", "float", 8, ml_dtypes.float8_e5m2)
+bfloat16 = DType("bfloat16", "float", 16)
+float8_e4m3fn, float8_e5m2 = (DType(f"float8_{kind}", "float", 8) for kind in ("e4m3fn", "e5m2"))
 
+_FOREIGN = (bfloat16, float8_e4m3fn, float8_e5m2)
+"""The dtypes that numpy does not have."""
 ALL = (
     *(bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64),
     *(float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2),
@@ -76,7 +90,7 @@ _BY_NAME = {d.name: d for d in ALL} | {
     "double": float64,
     "long": int64,
 }
-_BY_NUMPY = {d.numpy: d for d in ALL}
+_BY_NUMPY = {d.numpy: d for d in ALL if d not in _FOREIGN}
 _BY_PYTHON = {bool: bool_, int: int64, float: float32}
 
 
@@ -93,7 +107,10 @@ def dtype_of(spelling: object) -> DType:
     if isinstance(spelling, type) and spelling in _BY_PYTHON:
         return _BY_PYTHON[spelling]
     try:
-        return _BY_NUMPY[np.dtype(spelling)]
+        wanted = np.dtype(spelling)
+        if wanted not in _BY_NUMPY:
+            _BY_NUMPY.update((d.numpy, d) for d in _FOREIGN)
+        return _BY_NUMPY[wanted]
     except (KeyError, TypeError):
         raise DtypeError(
             f"dtype: no such dtype: {spelling!r}. Use one of {', '.join(_BY_NAME)}."

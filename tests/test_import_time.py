@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.unit
 
-OUTSIDE = {"__future__", "copy", "gnomon", "ml_dtypes", "mmap", "threading"}
+OUTSIDE = {"__future__", "copy", "gnomon", "mmap", "threading"}
 """What comes with it beside numpy and what numpy loads itself."""
 LAYERS = {"dtypes", "errors", "ir", "jit", "late", "ops", "passes", "runtime", "settings", "tensor"}
 """The parts of the package that are loaded; no compiler, no nn, no command line."""

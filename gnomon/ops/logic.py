@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import ml_dtypes
 import numpy as np
 
 from gnomon.dtypes import bool_, dtype_of
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.late import Late
 from gnomon.ops import scalars
 from gnomon.ops.arguments import promoted, sum_like
 from gnomon.ops.elementwise import Operand, as_floats, binary, whole
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op, op
+
+ml_dtypes = Late("ml_dtypes")
 
 
 def as_truth(name: str, *xs: Operand) -> list[Operand]:
