@@ -54,7 +54,10 @@ from gnomon.tensor.control import (
     cuda,
     evaluate,
     explain,
+    get_float32_matmul_precision,
     get_num_threads,
+    set_default_device,
+    set_float32_matmul_precision,
     set_num_threads,
     synchronize,
     use_deterministic_algorithms,
@@ -89,6 +92,7 @@ from gnomon.tensor.nans import debug_nans
 from gnomon.tensor.random import (
     Generator,
     bernoulli,
+    default_generator,
     get_rng_state,
     initial_seed,
     manual_seed,
@@ -108,9 +112,12 @@ from gnomon.tensor.selection import (
     allclose,
     argwhere,
     bincount,
+    combinations,
+    histc,
     masked_select,
     unique,
     unique_all,
+    unique_consecutive,
     unique_counts,
     unique_inverse,
     unique_values,
@@ -149,6 +156,9 @@ _LATE_NAMES = {
     "gnomon.tensor.legacy": (
         *("BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor"),
         *("IntTensor", "LongTensor", "ShortTensor"),
+    ),
+    "gnomon.tensor.windows": (
+        *("bartlett_window", "blackman_window", "hamming_window", "hann_window", "logspace"),
     ),
     "gnomon.tensor.limits": (
         *("__array_namespace_info__", "can_cast", "finfo", "iinfo", "is_floating_point"),

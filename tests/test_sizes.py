@@ -50,6 +50,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/activations.py": EVERY_OP,
     "gnomon/ops/arguments.py": EVERY_OP,
     "gnomon/ops/attention.py": EVERY_OP,
+    "gnomon/ops/combining.py": EVERY_OP,
     "gnomon/ops/convolution.py": EVERY_OP,
     "gnomon/ops/cross_entropy.py": EVERY_OP,
     "gnomon/ops/diagonals.py": EVERY_OP,

@@ -98,3 +98,32 @@ def trace(x: Node) -> Node:
     Shapes: x (n, m) -> ()
     """
     return total(diagonal(x), -1)
+
+
+@op(reference=lambda x, offset=0, dim1=-2, dim2=-1: np_diag_embed(x, offset, dim1, dim2))
+def diag_embed(x: Node, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Node:
+    """Matrices with the rows of x on a diagonal, along two axes of the result.
+
+    Shapes: x (...) -> (?)
+    """
+    rank, size = x.rank + 1, x.shape[-1] + abs(offset)
+    first, second = (one_axis("diag_embed", k, rank) for k in (dim1, dim2))
+    down = primitives.reshape(x.arena.node("iota", (), size=size, dtype=int64), (size, 1))
+    across = primitives.reshape(x.arena.node("iota", (), size=size, dtype=int64), (1, size))
+    none = (0,) * (x.rank - 1)
+    wide = view_primitives.pad(x, (*none, max(-offset, 0)), (*none, max(offset, 0)), 0)
+    rows = primitives.unsqueeze(wide, x.rank)
+    made = where(elementwise("eq", across, down + offset), rows, 0)
+    rest = iter(range(x.rank - 1))
+    order = [
+        x.rank - 1 if k == first else x.rank if k == second else next(rest) for k in range(rank)
+    ]
+    return view_primitives.permute(made, tuple(order))
+
+
+def np_diag_embed(x, offset, dim1, dim2):
+    """diag_embed by numpy."""
+    rows = x.reshape(-1, x.shape[-1])
+    made = np.stack([np.diag(row, offset) for row in rows])
+    size = made.shape[-1]
+    return np.moveaxis(made.reshape(*x.shape[:-1], size, size), (-2, -1), (dim1, dim2))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gnomon.ops import (
     activations,
     attention,
+    combining,
     convolution,
     creation,
     cross_entropy,
@@ -37,7 +38,7 @@ from gnomon.ops import (
 
 FILES = (
     *(creation, elementwise, logic, activations, reductions, scans, statistics, sorting, special),
-    *(views, joining, diagonals, indexing, embedding, linalg, einsum, random),
+    *(views, joining, combining, diagonals, indexing, embedding, linalg, einsum, random),
     *(normalization, attention, losses, cross_entropy, logits, linear_cross_entropy),
     *(convolution, pooling, images, grids),
 )

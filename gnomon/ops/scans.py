@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnomon.dtypes import bool_, dtype_of, int64
+from gnomon.dtypes import accumulator, bool_, dtype_of, int64
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
@@ -15,6 +15,7 @@ from gnomon.ops.activations import logaddexp
 from gnomon.ops.arguments import floating, one_axis, result_of_sum, wide
 from gnomon.ops.joining import cat
 from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.registry import op
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, slice_
@@ -206,3 +207,25 @@ def diff(
         later[axis], earlier[axis] = (min(1, last), x.shape[axis], 1), (0, last, 1)
         x = elementwise("sub", slice_(x, tuple(later)), slice_(x, tuple(earlier)))
     return x
+
+
+@op(
+    reference=lambda y, x=None, dx=1.0, axis=-1: np.trapezoid(y, x, dx, axis),
+    aliases=("trapz",),
+)
+def trapezoid(y: Node, x: Node | None = None, *, dx: float = 1.0, axis: int = -1) -> Node:
+    """The area under y along an axis, by straight lines between places x, or dx apart.
+
+    Shapes: y (...) -> (?)
+    """
+    axis = one_axis("trapezoid", axis, y.rank)
+    size = y.shape[axis]
+    whole = [(0, n, 1) for n in y.shape]
+    ends = [
+        slice_(y, (*whole[:axis], b, *whole[axis + 1 :])) for b in ((1, size, 1), (0, size - 1, 1))
+    ]
+    middle = (ends[0] + ends[1]) * 0.5
+    if x is not None and x.rank == 1:
+        x = reshape(x, tuple(size if k == axis else 1 for k in range(y.rank)))
+    widths = dx if x is None else diff(x, 1, axis)
+    return cast(reduce("add", middle * widths, (axis,), accumulator(middle.dtype)), middle.dtype)

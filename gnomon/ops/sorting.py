@@ -15,7 +15,7 @@ from gnomon.ops.arguments import floats_only, one_axis
 from gnomon.ops.elementwise import Operand
 from gnomon.ops.lookup_primitives import gather, sort_positions
 from gnomon.ops.primitives import reshape, unsqueeze
-from gnomon.ops.reductions import fold, pick, zero_of
+from gnomon.ops.reductions import fold, pick, position, zero_of
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
@@ -153,6 +153,28 @@ def median(x: Node) -> Node:
     Shapes: x (...) -> ()
     """
     return median_with_positions(reshape(x, (x.size,)), 0)[0]
+
+
+@op
+def mode(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
+    """The most frequent element of every row along an axis, the smallest of several, and its place.
+
+    Shapes: x (...) -> (?), (?)
+
+    The place is that of its last occurrence.
+    """
+    axis = one_axis("mode", axis, x.rank)
+    if not x.rank:
+        return x, zero_of(x)
+    order = sort_positions(x, axis)
+    values = fetched(x, order, axis)
+    alike = elementwise("eq", unsqueeze(values, axis), unsqueeze(values, axis + 1))
+    count = fold("add", cast(alike, int64), (axis,), False)
+    place = position("max", count, axis, False)
+    most = pick(count, place, axis)
+    found = pick(order, place + most - 1, axis)
+    won = pick(x, found, axis)
+    return (unsqueeze(won, axis), unsqueeze(found, axis)) if keepdims else (won, found)
 
 
 @op(

@@ -1,4 +1,4 @@
-"""Special functions without a row in the scalar table: erfc, erfinv, lgamma, digamma.
+"""Special functions without a row in the scalar table: erfc, erfinv, lgamma, digamma; angles.
 
 Each is made of what has one, by a textbook's series, fraction or iteration, good to a few units in
 the last place of float64 where the value is not near a zero of the function.
@@ -129,3 +129,51 @@ def digamma(x: Node) -> Node:
     value = value - where(near, lowered, 0.0)
     angle = where(below, elementwise("remainder", x, 1.0) * pi, 1.0)
     return where(below, value - pi / elementwise("tan", angle), value)
+
+
+@op(inline=True, reference=np.deg2rad)
+def deg2rad(x: Node) -> Node:
+    """Degrees as radians.
+
+    Shapes: x (...) -> (...)
+    """
+    return floating(x) * (pi / 180)
+
+
+@op(inline=True, reference=np.rad2deg)
+def rad2deg(x: Node) -> Node:
+    """Radians as degrees.
+
+    Shapes: x (...) -> (...)
+    """
+    return floating(x) * (180 / pi)
+
+
+@op(reference=np.sinc)
+def sinc(x: Node) -> Node:
+    """sin(πx) / (πx), and 1 at 0.
+
+    Shapes: x (...) -> (...)
+    """
+    angle = floating(x) * pi
+    still = elementwise("eq", angle, 0.0)
+    safe = where(still, 1.0, angle)
+    return where(still, 1.0, elementwise("sin", safe) / safe)
+
+
+@op(inline=True, reference=lambda x: x == np.inf)
+def isposinf(x: Node) -> Node:
+    """Whether x is +∞.
+
+    Shapes: x (...) -> (...)
+    """
+    return elementwise("eq", floating(x), float("inf"))
+
+
+@op(inline=True, reference=lambda x: x == -np.inf)
+def isneginf(x: Node) -> Node:
+    """Whether x is −∞.
+
+    Shapes: x (...) -> (...)
+    """
+    return elementwise("eq", floating(x), float("-inf"))

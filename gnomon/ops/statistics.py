@@ -15,7 +15,8 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import Axes, floating, floats_only, kept_sizes, many_axes, wide
 from gnomon.ops.canonical import ROWS, leaves
-from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.diagonals import diagonal_of
+from gnomon.ops.primitives import contract, expand, reshape, unsqueeze
 from gnomon.ops.reductions import fold, mean_of, np_axis
 from gnomon.ops.registry import Op, op
 from gnomon.ops.scalars import where
@@ -276,3 +277,34 @@ def logsumexp(x: Node, axis: Axes, keepdims: bool = False) -> Node:
     highest = top(x, axes)
     total = fold("add", elementwise("exp", x - highest), axes, keepdims)
     return cast(elementwise("log", total) + reshape(highest, total.shape), kind)
+
+
+# several variables together
+
+
+@op(reference=lambda x, correction=1: np.asarray(np.cov(x, ddof=correction)))
+def cov(x: Node, *, correction: Correction = 1) -> Node:
+    """How variables, the rows of x, vary together.
+
+    Shapes: x (...) -> (?)
+    """
+    floats_only("cov", x)
+    if x.rank < 2:
+        return cast(moments(x, tuple(range(x.rank)), correction, False)[1], x.dtype)
+    count = x.shape[1] - correction
+    away = wide(x) - mean_of(x, (1,), True)
+    return cast(contract("an,bn->ab", away, away) / float(max(count, 0)), x.dtype)
+
+
+@op(reference=lambda x: np.asarray(np.corrcoef(x)))
+def corrcoef(x: Node) -> Node:
+    """Correlations of variables, the rows of x.
+
+    Shapes: x (...) -> (?)
+    """
+    both = cov(x)
+    if both.rank < 2:
+        return both / both
+    size = elementwise("sqrt", diagonal_of(both))
+    ratio = both / unsqueeze(size, 1) / unsqueeze(size, 0)
+    return elementwise("minimum", elementwise("maximum", ratio, -1.0), 1.0)

@@ -98,3 +98,21 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 def are_deterministic_algorithms_enabled() -> bool:
     """Always."""
     return True
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Nothing to switch: products of float32 are always computed in float32."""
+    if precision not in ("highest", "high", "medium"):
+        raise ArgumentError(
+            f"set_float32_matmul_precision: must be highest, high or medium: got {precision!r}."
+        )
+
+
+def get_float32_matmul_precision() -> str:
+    """Always "highest"."""
+    return "highest"
+
+
+def set_default_device(device: object) -> None:
+    """Refuse a device that is not there."""
+    check_device(device)

@@ -105,7 +105,7 @@ class Values(NamedTuple):
     indices: Tensor
 
 
-PAIRS = ("cummax", "cummin", "kthvalue", "topk")
+PAIRS = ("cummax", "cummin", "kthvalue", "mode", "topk")
 """Operations that always give values and positions."""
 
 

@@ -5,6 +5,7 @@ Inside gn.compile they raise TraceError, as every look at a value does.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,6 +110,56 @@ def unique_inverse(x: Tensor) -> tuple[Tensor, Tensor]:
     """The distinct values, and where each element went."""
     found = unique_all(x)
     return found.values, found.inverse_indices
+
+
+@method
+def unique_consecutive(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements, or slices along an axis, that differ from the one before."""
+    array = array_of(self)
+    rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
+    flat = rows.reshape(rows.shape[0], -1)
+    first = np.r_[True, (flat[1:] != flat[:-1]).any(1)] if rows.shape[0] else np.zeros(0, bool)
+    kept, starts = rows[first], np.flatnonzero(first)
+    inverse = np.cumsum(first) - 1
+    made = [from_array(kept if dim is None else np.moveaxis(kept, 0, dim))]
+    shape = array.shape if dim is None else inverse.shape
+    made += [from_array(inverse.reshape(shape))] if return_inverse else []
+    made += [from_array(np.diff(np.r_[starts, rows.shape[0]]))] if return_counts else []
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+@method
+def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements lie in each of so many equal intervals of [min, max], or of their range."""
+    array = array_of(self).reshape(-1)
+    low, high = (array.min(), array.max()) if min == max == 0 and array.size else (min, max)
+    if low == high:
+        low, high = low - 1, high + 1
+    inside = array[(array >= low) & (array <= high)]
+    place = ((inside - low) / (high - low) * bins).astype(np.int64).clip(0, bins - 1)
+    return from_array(np.bincount(place, minlength=bins).astype(array.dtype))
+
+
+@method
+def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of r elements of a vector, a row each."""
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = np.array(list(choose(range(self.shape[0]), r)), np.int64).reshape(-1, r)
+    return FUNCTIONS["take"](self, from_array(places), axis=0)
+
+
+def quantile(input: Tensor, q: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """The values below which shares q of every row lie; several shares come along a first axis."""
+    shares = q.tolist() if isinstance(q, Tensor) else q
+    if not isinstance(shares, (list, tuple)):
+        return at_share(input, shares, *args, **kwargs)
+    return FUNCTIONS["stack"]([at_share(input, float(s), *args, **kwargs) for s in shares])
+
+
+at_share = FUNCTIONS["quantile"]
+FUNCTIONS["quantile"] = Tensor.quantile = quantile
 
 
 def allclose(

@@ -41,3 +41,12 @@ def test_the_number_of_threads_is_one_or_more():
     with pytest.raises(ArgumentError, match="positive integer: got 0"):
         gn.set_num_threads(0)
     gn.set_num_threads(before)
+
+
+def test_products_of_float32_have_one_precision():
+    gn.set_float32_matmul_precision("high")
+
+    assert gn.get_float32_matmul_precision() == "highest"
+    with pytest.raises(ArgumentError, match="must be highest, high or medium"):
+        gn.set_float32_matmul_precision("low")
+    gn.set_default_device("cpu")

@@ -53,3 +53,35 @@ def test_closeness_and_equality_are_python_truths():
 def test_a_traced_value_has_no_positions():
     with pytest.raises(TraceError):
         gn.compile(lambda x: gn.nonzero(x))(gn.ones(2))
+
+
+def test_neighbours_that_are_equal_become_one():
+    values, inverse, counts = gn.unique_consecutive(
+        gn.tensor([1, 1, 2, 1]), return_inverse=True, return_counts=True
+    )
+
+    assert (values.tolist(), inverse.tolist()) == ([1, 2, 1], [0, 0, 1, 2])
+    assert counts.tolist() == [2, 1, 1]
+    rows = gn.tensor([[1, 2], [1, 2], [3, 4]])
+    assert gn.unique_consecutive(rows, dim=0).tolist() == [[1, 2], [3, 4]]
+
+
+def test_intervals_are_counted():
+    x = gn.tensor([0.0, 1.0, 1.5, 2.0, 9.0])
+
+    assert gn.histc(x, bins=2, min=0, max=2).tolist() == [1, 3]
+    assert gn.histc(x, bins=3).tolist() == [4, 0, 1]
+
+
+def test_choices_of_several_elements():
+    x = gn.tensor([5, 6, 7])
+
+    assert gn.combinations(x).tolist() == [[5, 6], [5, 7], [6, 7]]
+    assert gn.combinations(x, 1, with_replacement=True).tolist() == [[5], [6], [7]]
+
+
+def test_several_shares_come_along_a_first_axis():
+    x = gn.tensor([[0.0, 1.0, 2.0], [0.0, 10.0, 20.0]])
+
+    assert gn.quantile(x, gn.tensor([0.5, 1.0]), dim=1).tolist() == [[1, 10], [2, 20]]
+    assert x.quantile(0.25, dim=1).tolist() == [0.5, 5]
