@@ -66,7 +66,8 @@ class Batch:
 class TableBatchedEmbeddingBags(Module):
     """Bags of several tables at once; a backward pass steps the rows that they hold.
 
-    forward takes positions (tables, bags, size), −1 for none, and gives (bags, sum of widths).
+    forward takes positions (tables, bags, size), −1 for none, or flat ones with offsets, and gives
+    (bags, sum of widths).
     """
 
     def __init__(
@@ -121,8 +122,20 @@ class TableBatchedEmbeddingBags(Module):
 
     # a step
 
-    def forward(self, indices: Tensor, per_sample_weights: Tensor | None = None) -> Tensor:
-        """The bags' rows, summed or averaged; tables side by side."""
+    def forward(
+        self,
+        indices: Tensor,
+        offsets: Tensor | None = None,
+        per_sample_weights: Tensor | None = None,
+    ) -> Tensor:
+        """The bags' rows, summed or averaged; tables side by side.
+
+        With offsets, tables · bags + 1 of them, indices are flat and a bag ends where the next
+        begins.
+        """
+        if offsets is not None:
+            whole = (indices, offsets, per_sample_weights)
+            indices, per_sample_weights = in_equal_bags(*whole, len(self.specs))
         batch = self._batch(indices, per_sample_weights)
         shape = (batch.index.shape[1], sum(self.widths))
         made = Buffer(4 * prod(shape))
@@ -189,6 +202,32 @@ class TableBatchedEmbeddingBags(Module):
         program.run([*given, addressof(numbers)], [values.ctypes.data, addressof(report), *places])
         if report.value:
             raise IndexOutOfBounds("TableBatchedEmbeddingBags: a position is outside its table.")
+
+
+def in_equal_bags(
+    indices: Tensor, offsets: Tensor, weights: Tensor | None, tables: int
+) -> tuple[Tensor, Tensor | None]:
+    """Flat bags as bags of one size, a power of two so that few sizes differ; −1 fills them up."""
+    ends, count = values_of(offsets), indices.numel()
+    good = ends.ndim == 1 and ends.size % tables == 1 % tables and ends[0] == 0
+    if not good or ends[-1] != count or (np.diff(ends) < 0).any():
+        raise ShapeError(
+            f"TableBatchedEmbeddingBags: offsets must be {tables} · bags + 1 that rise from 0 to "
+            f"{count}: got {tuple(offsets.shape)}."
+        )
+    sizes = np.diff(ends)
+    longest = int(sizes.max(initial=1))
+    size = 1 << max(longest - 1, 0).bit_length()
+    inside = np.arange(size) < sizes[:, None]
+    shape = (tables, sizes.size // tables, size)
+
+    def spread(values: np.ndarray, nothing: int) -> Tensor:
+        made = np.full(inside.shape, nothing, values.dtype)
+        made[inside] = values
+        return from_array(made.reshape(shape))
+
+    shares = None if weights is None else spread(values_of(weights.detach().float()), 0)
+    return spread(values_of(indices), -1), shares
 
 
 def values_of(tensor: Tensor) -> np.ndarray:

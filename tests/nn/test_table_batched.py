@@ -52,6 +52,22 @@ def test_a_backward_pass_is_a_step(pooling):
     np.testing.assert_allclose(module.weight(0).numpy(), wanted, rtol=1e-6)
 
 
+def test_bags_of_many_sizes_are_bags_of_one_filled_up():
+    module = filled()
+    weights = gn.rand(9)
+    flat, offsets = gn.tensor([0, 6, 6, 6, 2, 4, 0, 0, 1]), gn.tensor([0, 2, 5, 5, 9])
+    padded = gn.tensor([[[0, 6, -1, -1], [6, 6, 2, -1]], [[-1] * 4, [4, 0, 0, 1]]])
+    shares = gn.zeros(2, 2, 4)
+    shares[0, 0, :2], shares[0, 1, :3], shares[1, 1] = weights[:2], weights[2:5], weights[5:]
+
+    made = module(flat, offsets, per_sample_weights=weights)
+
+    wanted = module(padded, per_sample_weights=shares)
+    np.testing.assert_array_equal(made.detach().numpy(), wanted.detach().numpy())
+    with pytest.raises(ShapeError, match="that rise from 0 to 9"):
+        module(flat, offsets[:-1])
+
+
 def test_what_was_read_before_a_step_stays():
     module = filled(optimizer=RowOptimizer("adagrad"))
     kept = module.weight(0)
@@ -112,7 +128,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ShapeError, match="indices must be"):
         filled()(gn.tensor(INDEX[:1]))
     with pytest.raises(ShapeError, match="per_sample_weights"):
-        filled()(gn.tensor(INDEX), gn.ones(2, 2))
+        filled()(gn.tensor(INDEX), per_sample_weights=gn.ones(2, 2))
     with pytest.raises(ArgumentError, match="rule"):
         RowOptimizer("adam")
 
