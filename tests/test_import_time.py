@@ -17,8 +17,8 @@ OUTSIDE = {"__future__", "copy", "gnomon", "mmap", "threading"}
 """What comes with it beside numpy and what numpy loads itself."""
 LAYERS = {"dtypes", "errors", "ir", "jit", "late", "ops", "passes", "runtime", "settings", "tensor"}
 """The parts of the package that are loaded; no compiler, no nn, no command line."""
-MOST = 94
-"""Modules of ours; each costs a third of a millisecond."""
+MOST = 52
+"""Modules of ours that hold no operations; each costs a third of a millisecond."""
 
 
 @cache
@@ -46,7 +46,7 @@ def test_importing_gnomon_loads_no_compiler():
 
 
 def test_the_modules_of_ours_behind_an_import_stay_few():
-    assert len(ours()) <= MOST
+    assert len([name for name in ours() if not name.startswith("gnomon.ops.")]) <= MOST
 
 
 def test_numpy_is_imported_first_and_from_the_top():
