@@ -371,6 +371,12 @@ def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..
     """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
 def group_norm(x: Tensor, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
+def grouped_mm(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None = ...) -> Tensor:
+    """Products of matrices, one per group; groups are runs of an axis that end at offs."""
+def grouped_rows(x: Tensor, mats: Tensor, ends: Tensor) -> Tensor:
+    """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows."""
+def grouped_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
 def gt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x > y."""
 half: DType

@@ -18,6 +18,7 @@ from gnomon.codegen.kernels.convolution import (
     is_convolution,
 )
 from gnomon.codegen.kernels.frame import FrameSpec, emit_frame
+from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
 from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
@@ -31,7 +32,7 @@ from gnomon.codegen.plan_loops import overwritable
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16, float16, float32, float64, int8, uint8
 from gnomon.ir.node import Node, digest
-from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
+from gnomon.ops.canonical import OTHERS, ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.schedule.access import Strided, strided
 from gnomon.schedule.epilogue import epilogue_of, table_of
@@ -326,12 +327,33 @@ def frame(node: Node, machine: Machine) -> OpaqueCall:
     return OpaqueCall(written("frame", emit_frame, spec), (node, x), 0)
 
 
+def grouped(node: Node, machine: Machine) -> OpaqueCall:
+    """A product of groups of rows or of steps."""
+    x, y = (operand(v) for v in node.inputs[:2])
+    (groups, runs), shape = node.inputs[2].shape, node.shape
+    name = FACTORS.get(node.inputs[0].dtype) or register(node.inputs[0].dtype)
+    starts, columns = (x.offset, y.offset, 0), Axis(shape[-1], b=y.strides[-1], c=1)
+    rows = Axis(shape[-2], a=x.strides[0], c=shape[-1])
+    steps = Axis(node.inputs[0].shape[1], a=x.strides[1], b=y.strides[-2])
+    if node.params["name"] == "grouped_rows":
+        batch, axis = Axis(groups, b=y.strides[0]), "rows"
+        steps = replace(steps, leaves=leaves(steps.size, OTHERS))
+    else:
+        batch, axis = Axis(groups, c=shape[1] * shape[2]), "steps"
+    product = MatmulSpec(name, (batch,), (rows,), (columns,), (steps,), starts)
+    code = written("grouped", emit_grouped, GroupedSpec(product, axis, runs, 3), machine)
+    flops = 2 * rows.size * columns.size * steps.size
+    return OpaqueCall(code, (node, x.node, y.node, node.inputs[2]), flops)
+
+
 CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
     "attention_forward": attention,
     "attention_backward": attention_grad,
     "slide_back": slide_back,
     "weave": weave,
     "frame": frame,
+    "grouped_rows": grouped,
+    "grouped_steps": grouped,
 }
 """Region -> the kernel that takes it whole."""
 
@@ -345,6 +367,8 @@ def is_claimed(node: Node) -> bool:
         return in_turns(node)
     if node.params["name"] == "slide_back" and node.inputs[1].shape[1] < FEWEST:
         return False
+    if node.params["name"].startswith("grouped_"):
+        return all(x.size for x in node.inputs)
     return all(x.size and x.dtype.is_floating_point and x.dtype.bits >= 32 for x in node.inputs)
 
 

@@ -174,6 +174,10 @@ class Emitter:
         """min(a, b) on i64."""
         return self.call("i64", "llvm.smin.i64", ("i64", str(a)), ("i64", str(b)))
 
+    def most(self, a: str | int, b: str | int) -> str:
+        """max(a, b) on i64."""
+        return self.call("i64", "llvm.smax.i64", ("i64", str(a)), ("i64", str(b)))
+
     def offset(self, pointer: str, bytes_: str | int) -> str:
         """The address `bytes_` after pointer."""
         if bytes_ in (0, "0"):

@@ -17,6 +17,7 @@ from gnomon.ops import (
     elementwise,
     embedding,
     grids,
+    grouped,
     images,
     indexing,
     joining,
@@ -38,7 +39,7 @@ from gnomon.ops import (
 
 FILES = (
     *(creation, elementwise, logic, activations, reductions, scans, statistics, sorting, special),
-    *(views, joining, combining, diagonals, indexing, embedding, linalg, einsum, random),
+    *(views, joining, combining, diagonals, indexing, embedding, linalg, einsum, grouped, random),
     *(normalization, attention, losses, cross_entropy, logits, linear_cross_entropy),
     *(convolution, pooling, images, grids),
 )

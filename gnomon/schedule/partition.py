@@ -22,8 +22,11 @@ from gnomon.schedule.nested import factors, plain
 from gnomon.schedule.spare import spare
 
 LEAVES = frozenset({"input", "const", "iota"})
-BY_STRIDES = frozenset({"attention_forward", "attention_backward", "slide_back"})
-"""Regions whose kernels read operands of four axes through their views."""
+BY_STRIDES = {
+    **dict.fromkeys(("attention_forward", "attention_backward", "slide_back"), (4,)),
+    **dict.fromkeys(("grouped_rows", "grouped_steps"), (2, 3)),
+}
+"""Region -> how many axes floats have that its kernel reads through their views."""
 FREE_OPS = 12
 """A node is computed again, not stored, when it costs no more scalar functions than this ..."""
 FREE_READS = 1
@@ -278,7 +281,11 @@ def operand_bases(node: Node) -> tuple[Node, ...]:
     if node.op == "contract":
         return tuple(found.node for found in factors(node))
     if node.op == "region" and node.params["name"] in BY_STRIDES:
-        return tuple(plain(x).node if x.rank == 4 else x for x in node.inputs)
+        ranks = BY_STRIDES[node.params["name"]]
+        seen = (x.rank in ranks and x.dtype.is_floating_point for x in node.inputs)
+        return tuple(
+            plain(x).node if views else x for x, views in zip(node.inputs, seen, strict=True)
+        )
     return tuple(map(whole_below, node.inputs)) if node.op in CONTROL else node.inputs
 
 

@@ -835,6 +835,14 @@ class Tensor:
         """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
     def group_norm_(self, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
         """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
+    def grouped_rows(self, mats: Tensor, ends: Tensor) -> Tensor:
+        """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows."""
+    def grouped_rows_(self, mats: Tensor, ends: Tensor) -> Tensor:
+        """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows."""
+    def grouped_steps(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
+    def grouped_steps_(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
     def gt(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x > y."""
     def gt_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:

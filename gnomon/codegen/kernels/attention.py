@@ -16,7 +16,6 @@ from gnomon.codegen.kernels.attention_parts import (
     BLOCK_QUERIES,
     AttentionSpec,
     Parts,
-    most,
     panels,
 )
 from gnomon.codegen.kernels.sharing import part
@@ -169,7 +168,7 @@ class Forward:
         def pair(number: str) -> None:
             done = e.mul(number, per_pair)
             self.pack_pair(number)
-            first, last = most(e, e.sub(low, done), 0), e.least(e.sub(high, done), per_pair)
+            first, last = e.most(e.sub(low, done), 0), e.least(e.sub(high, done), per_pair)
             e.loop(first, last, 1, lambda unit: self.one_block(number, unit))
 
         if per_pair and spec.pairs:

@@ -21,7 +21,6 @@ from gnomon.codegen.kernels.attention_parts import (
     AttentionSpec,
     Operand,
     Parts,
-    most,
     panels,
 )
 from gnomon.codegen.kernels.attention_slopes import (
@@ -285,7 +284,7 @@ class Backward:
         """The first query that meets a panel of keys, of which the block's first sees `limit`."""
         if not self.spec.causal:
             return "0"
-        return most(self.e, self.parts.together(self.e, self.e.sub("0", limit)), 0)
+        return self.e.most(self.parts.together(self.e, self.e.sub("0", limit)), 0)
 
     def scores(self, key: str, first: str, count: str, into: tuple[str, str]) -> None:
         """Scores and dP of a panel of keys, for the queries from `first` on and a few before."""

@@ -315,7 +315,7 @@ class Parts:
         if not self.spec.causal:
             return str(self.spec.keys)
         seen = e.least(e.add(end, self.spec.keys - self.spec.queries), self.spec.keys)
-        return most(e, seen, 0)
+        return e.most(seen, 0)
 
     def together(self, e: Emitter, query: str) -> str:
         """The first query that meets the same keys as this one, in a square."""
@@ -326,7 +326,7 @@ class Parts:
         if not self.spec.causal:
             return keys
         last = e.add(self.together(e, query), SEEN_TOGETHER)
-        return most(e, e.least(e.add(limit, last), keys), 0)
+        return e.most(e.least(e.add(limit, last), keys), 0)
 
     def algebra(self, e: Emitter) -> LlvmAlgebra:
         """Vector math on 16 lanes."""
@@ -351,11 +351,6 @@ class Parts:
     def put(self, e: Emitter, value: Value, base: str, *steps: tuple[str | int, int]) -> None:
         """Store a vector likewise."""
         e.store(value, self.skip(e, base, *steps), vector(self.spec.scalar), self.item)
-
-
-def most(e: Emitter, a: str | int, b: str | int) -> str:
-    """max(a, b) on i64."""
-    return e.call("i64", "llvm.smax.i64", ("i64", str(a)), ("i64", str(b)))
 
 
 def names(kind: str, labels: Sequence[str]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from math import prod
 
 from gnomon.codegen.emitter import KERNEL, Emitter, Module, vector
 from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
-from gnomon.codegen.kernels.packed import Block, Bounds, Region, Writer
+from gnomon.codegen.kernels.packed import FINISH, Block, Bounds, Region, Writer
 from gnomon.codegen.kernels.packing import BLOCK, emit_pack, transpose
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to, walk
 from gnomon.codegen.kernels.strides import Dims, offset
@@ -173,14 +173,12 @@ class WindowWriter(Writer):
         e.loop(0, tile.columns, 1, one)
 
     def write_finish(self) -> None:
-        """name.finish(sums, buffers, batch, row, column): one tile to its place."""
+        """name.finish(sums, buffers, batch, row, column, rows): one tile to its place."""
         if not self.upright:
             super().write_finish()
             return
-        parameters = [("ptr", "sums"), ("ptr", "buffers")]
-        parameters += [("i64", label) for label in ("batch", "row", "column")]
         e = self.module.function(
-            f"{self.name}.finish", parameters, linkage="internal", attributes="noinline nounwind"
+            f"{self.name}.finish", FINISH, linkage="internal", attributes="noinline nounwind"
         )
         Upright(e, self.spec, self.plan.tile).write()
         e.ret()
@@ -197,59 +195,59 @@ class Upright:
         self.base = e.offset(base, e.mul(start, spec.item))
 
     def write(self) -> None:
-        """Whole squares of a whole panel of rows, then what is left one by one."""
+        """Whole squares where rows lie together, column by column where not, else one by one."""
         e, tile = self.e, self.tile
         high = e.least(e.sub(str(count(self.spec.rows)), "%row"), tile.rows)
         wide = e.least(e.sub(str(count(self.spec.columns)), "%column"), tile.columns)
-        inner, stride = walk(self.spec.rows, "c")[-1]
-        inside = e.value(f"urem i64 %row, {inner}")
-        together = e.least(high, e.sub(str(inner), inside))
-        full = e.value(f"icmp eq i64 {high}, {tile.rows}")
-        squares = e.value(
-            f"select i1 {full}, i64 {e.value(f'and i64 {wide}, {-self.side}')}, i64 0"
-        )
-        near = e.value(f"icmp eq i64 {together}, {tile.rows if stride == 1 else -1}")
-        close = e.value(f"select i1 {near}, i64 {squares}, i64 0")
         lines = [self.place(self.base, e.add("%row", k), self.spec.rows) for k in range(tile.rows)]
-        e.loop(0, close, self.side, lambda column: self.squares(column, lines[:1]))
-        e.loop(close, squares, self.side, lambda column: self.squares(column, lines))
-        e.loop(squares, wide, 1, lambda column: self.single(column, high))
+        done = "0"
+        inner, stride = walk(self.spec.rows, "c")[-1]
+        if stride == 1:
+            left = e.sub(str(inner), e.value(f"urem i64 %row, {inner}"))
+            near = e.value(f"icmp eq i64 {e.least(high, left)}, {tile.rows}")
+            whole = e.value(f"and i64 {wide}, {-self.side}")
+            done = e.value(f"select i1 {near}, i64 {whole}, i64 0")
+            e.loop(0, done, self.side, lambda column: self.squares(column, lines[0]))
+        full = e.value(f"icmp eq i64 {high}, {tile.rows}")
+        columns = e.value(f"select i1 {full}, i64 {wide}, i64 {done}")
+        e.loop(done, columns, 1, lambda column: self.column(column, lines))
+        e.loop(columns, wide, 1, lambda column: self.single(column, high))
 
     def place(self, base: str, index: str, axes: tuple[Axis, ...]) -> str:
         """An address so many rows or columns on."""
         far = offset(self.e, index, walk(axes, "c"))
         return self.e.offset(base, self.e.mul(far, self.spec.item))
 
-    def squares(self, column: str, lines: Sequence[str]) -> None:
-        """Every row of some columns; of rows that lie together, only the first one's line."""
+    def squares(self, column: str, line: str) -> None:
+        """Every row of some columns; rows lie together from `line` on."""
         e, tile, side = self.e, self.tile, self.side
         kind, left = vector(tile.scalar, side), e.offset("%sums", e.mul(column, tile.item))
+        columns = [e.add("%column", e.add(column, k)) for k in range(side)]
+        goals = [self.place(line, c, self.spec.columns) for c in columns]
         for first in range(0, tile.rows, side):
             some = range(first, min(first + side, tile.rows))
-            rows = [
-                e.load(e.offset(left, k * tile.columns * tile.item), kind, tile.item) for k in some
-            ]
+            places = (e.offset(left, k * tile.columns * tile.item) for k in some)
+            rows = [e.load(place, kind, tile.item) for place in places]
             rows += ["zeroinitializer"] * (side - len(some))
-            for k, value in enumerate(transpose(e, tile.scalar, rows)):
-                self.store_column(value, e.add("%column", e.add(column, k)), some, lines)
+            for goal, value in zip(goals, transpose(e, tile.scalar, rows), strict=True):
+                self.store_together(value, e.offset(goal, first * tile.item), len(some))
 
-    def store_column(self, value: str, column: str, rows: range, lines: Sequence[str]) -> None:
-        """One column's lanes: one after the other, or as few vectors where they lie together."""
+    def store_together(self, value: str, goal: str, some: int) -> None:
+        """The first lanes of a vector, in as few pieces as there are."""
         e, tile = self.e, self.tile
-        if len(lines) > 1:
-            for lane, row in enumerate(rows):
-                one = e.value(
-                    f"extractelement {vector(tile.scalar, self.side)} {value}, i64 {lane}"
-                )
-                e.store(
-                    one, self.place(lines[row], column, self.spec.columns), tile.scalar, tile.item
-                )
-            return
-        goal = self.place(lines[0], column, self.spec.columns)
-        for first, lanes in powers(len(rows)):
+        for first, lanes in powers(some):
             piece = e.shuffle(value, "poison", range(first, first + lanes), tile.scalar, self.side)
-            there = e.offset(goal, (rows[0] + first) * tile.item)
+            there = e.offset(goal, first * tile.item)
             e.store(piece, there, vector(tile.scalar, lanes), tile.item)
+
+    def column(self, column: str, lines: Sequence[str]) -> None:
+        """One column of a full panel of rows."""
+        e, tile = self.e, self.tile
+        far = offset(e, e.add("%column", column), walk(self.spec.columns, "c"))
+        far, left = e.mul(far, tile.item), e.offset("%sums", e.mul(column, tile.item))
+        for k, line in enumerate(lines):
+            value = e.load(e.offset(left, k * tile.columns * tile.item), tile.scalar, tile.item)
+            e.store(value, e.offset(line, far), tile.scalar, tile.item)
 
     def single(self, column: str, high: str) -> None:
         """One column, row by row."""

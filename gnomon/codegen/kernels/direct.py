@@ -28,6 +28,7 @@ from gnomon.codegen.kernels.packing import BLOCK, emit_pack
 from gnomon.codegen.kernels.product import MatmulSpec, count, walk
 from gnomon.codegen.kernels.readers import STREAMS, Across, Along
 from gnomon.codegen.kernels.steps import choose_step, sums_of, switches
+from gnomon.codegen.kernels.tables import read_table
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.machine import Machine
 
@@ -237,7 +238,7 @@ class AcrossWriter(DirectWriter):
             block = self.block(number)
             self.pack("a", part.a, part.rows, block)
             self.sweep(part, block, e.offset(self.scratch.sums, e.mul(depth, self.level)))
-            pops = self.read_table("pops", number)
+            pops = read_table(e, f"{self.name}.pops", number)
             return [e.add(e.loop(0, pops, 1, self.pop, [("i64", depth)])[0], 1)]
 
         e.loop(0, blocks.count, 1, chunk, [("i64", "0")])

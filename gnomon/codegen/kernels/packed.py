@@ -19,12 +19,17 @@ from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, Place, count, walk
 from gnomon.codegen.kernels.sharing import Work, evenly, share_work
 from gnomon.codegen.kernels.strides import offset
+from gnomon.codegen.kernels.tables import define_table, read_table
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.machine import Machine
 
 LINE = 64
 """Bytes of a line of memory."""
-
+FINISH = (
+    *(("ptr", label) for label in ("sums", "buffers")),
+    *(("i64", label) for label in ("batch", "row", "column", "rows")),
+)
+"""What stores a tile: its sums, where it belongs, and the row after the last."""
 Bounds = tuple[str, str]
 """SSA names of the first panel and of the one after the last."""
 
@@ -82,21 +87,20 @@ class Writer:
         """How the panels of an operand are made."""
         tile, spec = self.plan.tile, self.spec
         width = tile.rows if operand == "a" else tile.columns
-        rows, steps = walk(across, operand), walk(spec.steps, operand)
+        walks = walk(across, operand), walk(spec.steps, operand)
         # half a pair at the end is filled up with factors whose product, -0.0, changes no sum
         padding = -(1 << 15) if operand == "a" and spec.sums == "float" else 0
-        return Packing(
-            tile.scalar, width, rows, steps, Source(spec.scalar, tile.step.together, padding)
-        )
+        source = Source(spec.scalar, tile.step.together, padding)
+        return Packing(tile.scalar, width, *walks, source)
 
     def write(self) -> int:
         """Everything; gives the bytes of scratch."""
         blocks = self.plan.blocks
         if blocks.count:
             self.write_parts()
-            self.define_table("pops", blocks.pops)
+            define_table(self.module, f"{self.name}.pops", blocks.pops)
             # the last block leaves nothing for a next one
-            self.define_table("before", (*blocks.before[:-1], 0))
+            define_table(self.module, f"{self.name}.before", (*blocks.before[:-1], 0))
         self.write_finish()
         self.e = self.module.function(self.name, KERNEL)
         if min(*self.sizes, count(self.spec.batch)) > 0:
@@ -128,35 +132,20 @@ class Writer:
             where += part
         return Scratch(*places)
 
-    def define_table(self, label: str, values: tuple[int, ...]) -> None:
-        """A constant table of bytes."""
-        text = "".join(f"\\{value:02X}" for value in values)
-        kind = f"[{len(values)} x i8]"
-        self.module.define(f'@{self.name}.{label} = private constant {kind} c"{text}"')
-
-    def read_table(self, label: str, index: str) -> str:
-        """An entry of a table, as i64."""
-        entry = self.e.load(self.e.offset(f"@{self.name}.{label}", index), "i8", 1)
-        return self.e.value(f"zext i8 {entry} to i64")
-
     # storing
 
     def write_finish(self) -> None:
-        """name.finish(sums, buffers, batch, row, column): the epilogue over one tile."""
+        """name.finish(sums, buffers, batch, row, column, rows): the epilogue over one tile."""
         tile = self.plan.tile
-        parameters = [("ptr", "sums"), ("ptr", "buffers")]
-        parameters += [("i64", label) for label in ("batch", "row", "column")]
         e = self.module.function(
-            f"{self.name}.finish", parameters, linkage="internal", attributes="noinline nounwind"
+            f"{self.name}.finish", FINISH, linkage="internal", attributes="noinline nounwind"
         )
-        high = e.least(e.sub(str(self.sizes[0]), "%row"), tile.rows)
+        high = e.least(e.sub("%rows", "%row"), tile.rows)
         wide = e.least(e.sub(str(self.sizes[1]), "%column"), tile.columns)
 
-        def row(index: str) -> None:
-            sums = e.offset("%sums", e.mul(index, tile.columns * tile.item))
-            self.finish_row(e, sums, e.add("%row", index), wide)
-
-        e.loop(0, high, 1, row)
+        size = tile.columns * tile.item
+        e.loop(0, high, 1, lambda k: self.finish_row(
+            e, e.offset("%sums", e.mul(k, size)), e.add("%row", k), wide))  # fmt: skip
         e.ret()
 
     def finish_row(self, e: Emitter, sums: str, row: str, wide: str) -> None:
@@ -189,7 +178,7 @@ class Writer:
         def one(batch: str) -> None:
             done = e.mul(batch, panels)
             rows = (
-                most(e, e.sub(share.rows[0], done), "0"),
+                e.most(e.sub(share.rows[0], done), "0"),
                 e.least(e.sub(share.rows[1], done), panels),
             )
             a, b = (
@@ -201,6 +190,15 @@ class Writer:
         first = e.value(f"udiv i64 {share.rows[0]}, {panels}")
         last = e.value(f"udiv i64 {e.add(share.rows[1], panels - 1)}, {panels}")
         e.loop(first, last, 1, one)
+
+    @property
+    def rows(self) -> str:
+        """The row after the last."""
+        return str(self.sizes[0])
+
+    def first_row(self, panel: str) -> str:
+        """Where a panel of rows begins."""
+        return self.e.mul(panel, self.plan.tile.rows)
 
     def base(self, slot: int, start: int) -> str:
         """Where an operand begins."""
@@ -240,23 +238,23 @@ class Writer:
         """All blocks of K for one cache block of results."""
         e, blocks = self.e, self.plan.blocks
         if not blocks.count:
-            # a sum of nothing is 0.0, which is what the tile in scratch then holds
-            for place in self.plan.tile.places:
-                e.store(
-                    "zeroinitializer",
-                    e.offset(self.scratch.stack, place),
-                    self.plan.tile.kind,
-                    self.spec.item,
-                )
-            self.tiles(part, lambda row, column: self.finish(part, row, column, self.scratch.stack))
+            self.store_zeros(part)
         elif blocks.count == 1:
-            self.one_block(part, "0", fresh)
+            self.one_block(part, self.block("0"), fresh)
         else:
-            e.loop(0, blocks.count, 1, lambda number: self.one_block(part, number, ("true",) * 2))
+            always = ("true", "true")
+            e.loop(0, blocks.count, 1, lambda k: self.one_block(part, self.block(k), always))
 
-    def one_block(self, part: Region, number: str, fresh: tuple[str, ...]) -> None:
+    def store_zeros(self, part: Region) -> None:
+        """Sums of nothing: 0.0, which is what the tile in scratch then holds."""
+        e, tile = self.e, self.plan.tile
+        for place in tile.places:
+            e.store("zeroinitializer", e.offset(self.scratch.stack, place), tile.kind, tile.item)
+        self.tiles(part, lambda row, column: self.finish(part, row, column, self.scratch.stack))
+
+    def one_block(self, part: Region, block: Block, fresh: tuple[str, ...]) -> None:
         """Pack one block of K and run its tiles, some rows after others."""
-        e, block = self.e, self.block(number)
+        e = self.e
         e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
         step = evenly(e, part.rows, self.plan.row_panels)
 
@@ -281,8 +279,8 @@ class Writer:
     def block(self, number: str) -> Block:
         """Find a block of K, by its number."""
         e, blocks = self.e, self.plan.blocks
-        before = self.read_table("before", number)
-        after = self.read_table("before", e.add(number, "1"))
+        before = read_table(e, f"{self.name}.before", number)
+        after = read_table(e, f"{self.name}.before", e.add(number, "1"))
         if blocks.pieces > 1:
             chunk = e.value(f"udiv i64 {number}, {blocks.pieces}")
             piece = e.value(f"urem i64 {number}, {blocks.pieces}")
@@ -297,7 +295,7 @@ class Writer:
             chunks = e.least(e.sub(str(len(blocks.pops)), done), blocks.chunks)
             start, length, carried = e.mul(done, blocks.chunk), str(blocks.chunk), "0"
             units = e.mul(chunks, length)
-        numbers = (chunks, length, carried, before, most(e, before, after))
+        numbers = (chunks, length, carried, before, e.most(before, after))
         pops = e.offset(f"@{self.name}.pops", done)
         last = e.value(f"icmp eq i64 {number}, {blocks.count - 1}")
         return Block(start, units, last, (("ptr", pops), *(("i64", n) for n in numbers)))
@@ -305,17 +303,23 @@ class Writer:
     def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
         """Copy the panels of one operand's block of K."""
         e, packing = self.e, self.packings[operand]
-        together = packing.source.together
+        first = self.first_row(panels[0]) if operand == "a" else e.mul(panels[0], packing.width)
+        start, length = self.steps_of(block, packing.source.together)
+        e.call(
+            "void", f"{self.name}.pack_{operand}", ("ptr", base),
+            ("i64", first), ("i64", e.sub(panels[1], panels[0])),
+            ("i64", start), ("i64", length),
+            ("ptr", getattr(self.scratch, operand)), ("ptr", self.scratch.offsets),
+        )  # fmt: skip
+
+    def steps_of(self, block: Block, together: int) -> tuple[str, str]:
+        """The first step of a block, and how many."""
+        e = self.e
         start, length = e.mul(block.start, together), e.mul(block.units, together)
         if together > 1:
             # the last unit may be half full
             length = e.least(length, e.sub(str(count(self.spec.steps)), start))
-        e.call(
-            "void", f"{self.name}.pack_{operand}", ("ptr", base),
-            ("i64", e.mul(panels[0], packing.width)), ("i64", e.sub(panels[1], panels[0])),
-            ("i64", start), ("i64", length),
-            ("ptr", getattr(self.scratch, operand)), ("ptr", self.scratch.offsets),
-        )  # fmt: skip
+        return start, length
 
     def tiles(self, part: Region, body: Callable[[str, str], None]) -> None:
         """Every tile of a cache block; rows innermost, so that a panel of B stays in L1."""
@@ -328,7 +332,7 @@ class Writer:
     def prefetch(self, part: Region, row: str, column: str) -> None:
         """Ask for the lines that the epilogue will write, while the microkernel counts."""
         e, tile = self.e, self.plan.tile
-        where = self.results(part.batch, e.mul(row, tile.rows), e.mul(column, tile.columns))
+        where = self.results(part.batch, self.first_row(row), e.mul(column, tile.columns))
         step = walk(self.spec.rows, "c")[-1][1] * tile.item
 
         def one(index: str) -> None:
@@ -385,16 +389,11 @@ class Writer:
         e, tile = self.e, self.plan.tile
         e.call(
             "void", f"{self.name}.finish", ("ptr", sums), ("ptr", "%buffers"),
-            ("i64", part.batch), ("i64", e.mul(row, tile.rows)),
-            ("i64", e.mul(column, tile.columns)),
+            ("i64", part.batch), ("i64", self.first_row(row)),
+            ("i64", e.mul(column, tile.columns)), ("i64", self.rows),
         )  # fmt: skip
 
 
 def ask_for(e: Emitter, place: str) -> None:
     """Ask for a line of memory that will be written."""
     e.call("void", "llvm.prefetch.p0", ("ptr", place), ("i32", "1"), ("i32", "3"), ("i32", "1"))
-
-
-def most(e: Emitter, a: str, b: str) -> str:
-    """max(a, b) on i64."""
-    return e.call("i64", "llvm.smax.i64", ("i64", a), ("i64", b))

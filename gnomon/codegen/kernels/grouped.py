@@ -1,0 +1,191 @@
+"""Products of groups whose sizes are known only at run time: emit_grouped.
+
+Groups are runs of one axis; `ends` says where each ends. Either rows are grouped, each group with a
+matrix of its own, or steps are, each group with a result of its own. Only what groups hold is
+multiplied. Threads share columns, or rectangles of every group, so that the sizes of groups do not
+matter to them. The order of sums is that of gnomon/ops/grouped.py, whose regions this computes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gnomon.codegen.emitter import Emitter, Module, splat, vector
+from gnomon.codegen.kernels.blocking import DEEPEST, Plan, plan
+from gnomon.codegen.kernels.order import combine_counts, depths
+from gnomon.codegen.kernels.packed import Block, Bounds, Region, Writer
+from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, Place, count, store_to
+from gnomon.codegen.kernels.sharing import Work, part, share_work
+from gnomon.codegen.kernels.tables import define_table, read_table
+from gnomon.codegen.machine import Machine
+
+
+@dataclass(frozen=True)
+class GroupedSpec:
+    """A product whose batch is groups of its rows or of its steps ("rows", "steps").
+
+    `ends`: the slot of the ends of all runs, i64; each group has `runs` of them.
+    """
+
+    product: MatmulSpec
+    axis: str
+    runs: int
+    ends: int
+
+
+def emit_grouped(module: Module, name: str, spec: GroupedSpec, machine: Machine) -> int:
+    """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
+    writer = {"rows": RowsWriter, "steps": StepsWriter}[spec.axis]
+    return writer(module, name, spec, machine).write()
+
+
+class GroupedWriter(Writer):
+    """What both ways share."""
+
+    def __init__(self, module: Module, name: str, spec: GroupedSpec, machine: Machine) -> None:
+        self.grouped = spec
+        super().__init__(module, name, spec.product, machine, self.storing(spec.product))
+
+    def storing(self, spec: MatmulSpec) -> Epilogue:
+        """How sums are stored."""
+        return store_to(spec)
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return count(self.spec.batch)
+
+    def end_of(self, run: str, least: str, axis: int) -> str:
+        """Where a run ends, no earlier than it begins and no later than the axis."""
+        e = self.e
+        ends = e.load(e.offset("%buffers", 8 * self.grouped.ends), "ptr", 8)
+        end = e.load(e.offset(ends, e.mul(run, 8)), "i64", 8)
+        return e.most(e.least(end, axis), least)
+
+    def operands(self, group: str) -> tuple[str, str]:
+        """Where both operands begin for a group."""
+        slots, starts = self.spec.slots, self.spec.starts
+        bases = self.base(slots.a, starts[0]), self.base(slots.b, starts[1])
+        a, b = (self.advance(base, group, x) for base, x in zip(bases, "ab", strict=True))
+        return a, b
+
+
+class RowsWriter(GroupedWriter):
+    """Rows are grouped. Every thread takes some columns of all groups."""
+
+    def make_plan(self, machine: Machine) -> Plan:
+        """As for groups of average size."""
+        spec, rows = self.spec, -(-self.sizes[0] // max(1, self.groups))
+        return plan(machine, spec.scalar, (rows, self.sizes[1]), spec.letters, spec.run)
+
+    def share(self) -> None:
+        """One group after another, then the rows of none."""
+        e, tile = self.e, self.plan.tile
+        columns = part(e, -(-self.sizes[1] // tile.columns), "%thread", "%threads")
+
+        def group(number: str, begin: str) -> list[str]:
+            last = e.add(e.mul(number, self.grouped.runs), self.grouped.runs - 1)
+            self.begin, self.end = begin, self.end_of(last, begin, self.sizes[0])
+            a, b = self.operands(number)
+            self.cover(Region(number, a, b, self.panels(), columns))
+            return [self.end]
+
+        self.begin = e.loop(0, self.groups, 1, group, [("i64", "0")])[0]
+        self.end = str(self.sizes[0])
+        self.store_zeros(Region("0", "null", "null", self.panels(), columns))
+
+    def panels(self) -> Bounds:
+        """All panels of the group at hand."""
+        e, high = self.e, self.plan.tile.rows
+        return "0", e.value(f"udiv i64 {e.add(e.sub(self.end, self.begin), high - 1)}, {high}")
+
+    @property
+    def rows(self) -> str:
+        """The row after the group's last."""
+        return self.end
+
+    def first_row(self, panel: str) -> str:
+        """Where a panel of the group begins."""
+        return self.e.add(self.begin, super().first_row(panel))
+
+
+class StepsWriter(GroupedWriter):
+    """Steps are grouped. Every thread takes a rectangle of every group's result."""
+
+    def storing(self, spec: MatmulSpec) -> Epilogue:
+        """Sums of nothing are -0.0, and shown as 0."""
+        store = store_to(spec)
+
+        def shown(e: Emitter, place: Place, value: str) -> None:
+            zero = splat(0.0, spec.sums)
+            store(e, place, e.value(f"fadd {vector(spec.sums)} {value}, {zero}"))
+
+        return shown
+
+    def make_plan(self, machine: Machine) -> Plan:
+        """As if each run were two of the largest blocks."""
+        spec, runs = self.spec, self.grouped.runs
+        longest = 4 * DEEPEST * 4 // spec.item
+        return plan(machine, spec.scalar, self.sizes, [(runs, runs), (longest, 1)])
+
+    def write_parts(self) -> None:
+        """What the kernel calls, and the additions after each run; after a piece there are none."""
+        super().write_parts()
+        runs = self.grouped.runs
+        counts = combine_counts([(runs, runs)])
+        define_table(self.module, f"{self.name}.after", [*counts, 0])
+        define_table(self.module, f"{self.name}.depths", depths(counts))
+
+    def share(self) -> None:
+        """One group after another."""
+        e, tile = self.e, self.plan.tile
+        work = Work(1, self.row_panels, -(-self.sizes[1] // tile.columns), tile)
+        mine = share_work(e, work)
+
+        def group(number: str) -> None:
+            a, b = self.operands(number)
+            self.cover(Region(number, a, b, mine.rows, mine.columns))
+
+        e.loop(0, self.groups, 1, group)
+
+    def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
+        """Run by run."""
+        self.e.loop(0, self.grouped.runs, 1, lambda run: self.one_run(part, run))
+
+    def one_run(self, part: Region, run: str) -> None:
+        """The steps of one run, in blocks; a run of nothing is one block of nothing."""
+        e, steps = self.e, count(self.spec.steps)
+        number = e.add(e.mul(part.batch, self.grouped.runs), run)
+        before = self.end_of(e.most(e.sub(number, 1), "0"), "0", steps)
+        begin = e.value(f"select i1 {e.value(f'icmp eq i64 {number}, 0')}, i64 0, i64 {before}")
+        end = self.end_of(number, begin, steps)
+        together = self.plan.tile.step.together
+        size = self.plan.blocks.piece * together
+        pieces = e.value(f"udiv i64 {e.add(e.sub(end, begin), size - 1)}, {size}")
+        pieces = e.most(pieces, "1")
+
+        def piece(index: str) -> None:
+            start = e.add(begin, e.mul(index, size))
+            self.piece = start, e.least(e.sub(end, start), size)
+            last = e.value(f"icmp eq i64 {index}, {e.sub(pieces, 1)}")
+            self.one_block(part, self.run_block(run, index, last), ("true", "true"))
+
+        e.loop(0, pieces, 1, piece)
+
+    def run_block(self, run: str, piece: str, last: str) -> Block:
+        """A piece of a run, as blocks are told to the microkernel; all sums wait for others."""
+        e, (start, length) = self.e, self.piece
+        together, runs = self.plan.tile.step.together, self.grouped.runs
+        units = e.value(f"udiv i64 {e.add(length, together - 1)}, {together}")
+        carried = e.value(f"zext i1 {e.value(f'icmp ne i64 {piece}, 0')} to i64")
+        depth = e.add(read_table(e, f"{self.name}.depths", run), carried)
+        after = e.value(f"select i1 {last}, i64 {run}, i64 {runs}")
+        pops = e.offset(f"@{self.name}.after", after)
+        finished = e.value(f"icmp eq i64 {run}, {runs - 1}")
+        numbers = ("1", units, carried, depth, str(self.plan.blocks.between))
+        parameters = (("ptr", pops), *(("i64", x) for x in numbers))
+        return Block(start, units, e.value(f"and i1 {finished}, {last}"), parameters)
+
+    def steps_of(self, block: Block, together: int) -> tuple[str, str]:
+        """The first step of the piece at hand, and how many."""
+        return self.piece

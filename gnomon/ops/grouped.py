@@ -1,0 +1,200 @@
+"""Products of groups of rows with matrices of their own: what experts and other routed layers need.
+
+Groups are runs of one axis, given by the positions at which they end: numbers that are known only
+when a program runs. The regions `grouped_rows` and `grouped_steps` are what a hand-written kernel
+claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply everything with everything,
+are the definition. Who belongs to which group is not decided here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gnomon.dtypes import accumulator, int64
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.ir.node import Arena, Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import floats_only
+from gnomon.ops.canonical import OTHERS, leaves
+from gnomon.ops.joining import cat
+from gnomon.ops.linalg import alike, bmm
+from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.primitives import before_widening, reduce, reshape, scalar_of, unsqueeze
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.view_primitives import permute
+from gnomon.ops.views import part
+
+
+def np_grouped_rows(x, mats, ends):
+    """grouped_rows by numpy."""
+    y = np.zeros((len(x), mats.shape[2]), np.result_type(x, mats))
+    for group, (low, high) in enumerate(runs_of(ends[:, -1:])):
+        y[low:high] = x[low:high] @ mats[group]
+    return y
+
+
+def np_grouped_steps(x, y, ends):
+    """grouped_steps by numpy."""
+    parts = [x[:, low:high] @ y[low:high] for low, high in runs_of(ends)]
+    shape = (*ends.shape, x.shape[0], y.shape[1])
+    return np.reshape(parts, shape).sum(1) if parts else np.zeros((0, *shape[2:]), x.dtype)
+
+
+def np_grouped_mm(mat_a, mat_b, offs=None):
+    """grouped_mm by numpy."""
+    if offs is None:
+        return mat_a @ mat_b
+    ends = np.reshape(offs, (len(offs), -1))
+    if mat_a.ndim == mat_b.ndim:
+        return np_grouped_steps(mat_a, mat_b, ends)
+    if mat_a.ndim == 2:
+        return np_grouped_rows(mat_a, mat_b, ends)
+    return np_grouped_rows(mat_b.T, mat_a.swapaxes(1, 2), ends).T
+
+
+def runs_of(ends: np.ndarray) -> list[tuple[int, int]]:
+    """The bounds of runs, from where each ends."""
+    flat = [int(end) for end in ends.reshape(-1)]
+    return list(zip([0, *flat[:-1]], flat, strict=True))
+
+
+@op(reference=np_grouped_mm)
+def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
+    """Products of matrices, one per group; groups are runs of an axis that end at offs.
+
+    Shapes: mat_a (?), mat_b (?), offs (g, ...) -> (?)
+
+    A matrix and a stack (g, k, n): rows of the matrix are grouped. A stack and a matrix (k, n): its
+    columns are. Two matrices: the summed axis is, and the result is a stack. Two stacks have no
+    offs. What no group holds gives 0.
+
+    offs (g, l) says where l runs of each group end, l a power of two: sums over a group are taken
+    run by run and then by a tree, so that they do not depend on who else is in the group when runs
+    are blocks of tokens.
+    """
+    mat_a, mat_b = alike("grouped_mm", mat_a, mat_b)
+    ranks = mat_a.rank, mat_b.rank
+    check(mat_a, mat_b, offs)
+    if offs is None:
+        return bmm(mat_a, mat_b)
+    ends = reshape(cast(offs, int64), (offs.shape[0], offs.size // max(offs.shape[0], 1) or 1))
+    if ranks == (2, 3):
+        y = grouped_rows(mat_a, mat_b, ends)
+    elif ranks == (3, 2):
+        y = turned(grouped_rows(turned(mat_b), turned(mat_a), ends))
+    else:
+        y = grouped_steps(mat_a, mat_b, ends)
+    return cast(y, mat_a.dtype)
+
+
+def check(mat_a: Node, mat_b: Node, offs: Node | None) -> None:
+    """Refuse what has no groups."""
+    floats_only("grouped_mm", mat_a, mat_b)
+    ranks, shapes = (mat_a.rank, mat_b.rank), f"got {mat_a.shape} and {mat_b.shape}"
+    if not {*ranks} <= {2, 3}:
+        raise ShapeError(f"grouped_mm: needs matrices or stacks of them: {shapes}.")
+    if mat_a.shape[-1] != mat_b.shape[-2]:
+        raise ShapeError(f"grouped_mm: inner sizes differ: {shapes}.")
+    if (offs is None) != (ranks == (3, 3)):
+        raise ArgumentError(f"grouped_mm: offs go with a matrix, not with two stacks: {shapes}.")
+    if offs is None:
+        return
+    if not offs.dtype.is_integer:
+        raise DtypeError(f"grouped_mm: offs are positions, integers: got {offs.dtype.name}.")
+    stack = next((x for x in (mat_a, mat_b) if x.rank == 3), None)
+    runs = offs.shape[1] if offs.rank == 2 else 1
+    if offs.rank not in (1, 2) or runs < 1 or runs & (runs - 1):
+        raise ShapeError(
+            f"grouped_mm: offs must be (groups) or (groups, a power of two): got {offs.shape}."
+        )
+    if stack is not None and stack.shape[0] != offs.shape[0]:
+        raise ShapeError(f"grouped_mm: {offs.shape[0]} groups, but a stack {stack.shape}.")
+
+
+def turned(x: Node) -> Node:
+    """The last two axes exchanged."""
+    return permute(x, (*range(x.rank - 2), x.rank - 1, x.rank - 2))
+
+
+# what kernels claim
+
+
+def rows_rule(g: Node, _result: Node, x: Node, mats: Node, ends: Node):
+    """Gradients of grouped_rows: of its rows again by rows, of its matrices by steps."""
+    g = narrow_gradient(g, x)
+    rows = grouped_rows(g, cast(turned(mats), g.dtype), ends)
+    mats_too = grouped_steps(cast(turned(x), g.dtype), g, ends)
+    return cast(rows, x.dtype), cast(mats_too, mats.dtype), None
+
+
+def steps_rule(g: Node, _result: Node, x: Node, y: Node, ends: Node):
+    """Gradients of grouped_steps, both by rows."""
+    g = narrow_gradient(g, x)
+    left = turned(grouped_rows(cast(y, g.dtype), turned(g), ends))
+    right = grouped_rows(cast(turned(x), g.dtype), g, ends)
+    return cast(left, x.dtype), cast(right, y.dtype), None
+
+
+def narrow_gradient(g: Node, x: Node) -> Node:
+    """A gradient that was only widened, as narrow as the factor it meets."""
+    return before_widening(g, x.dtype)
+
+
+@op(reference=np_grouped_rows, gradient=rows_rule)
+def grouped_rows(x: Node, mats: Node, ends: Node) -> Node:
+    """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows.
+
+    Shapes: x (t, k), mats (g, k, n), ends (g, l) -> (t, n)
+    """
+    runs = ends.shape[1]
+    first, last = bounds_of(ends)
+    wide, counts = accumulator(x.dtype), (leaves(x.shape[1], OTHERS),)
+    every = x.arena.node("contract", (x, mats), spec="tk,gkn->tgn", leaves=counts, dtype=wide)
+    places = reshape(count_up(x.arena, x.shape[0]), (x.shape[0], 1))
+    in_run = inside(places, reshape(first, (1, first.size)), reshape(last, (1, last.size)))
+    mine = reduce("or", reshape(in_run, (x.shape[0], ends.shape[0], runs)), (2,))
+    # -0.0 changes no sum
+    chosen = where(unsqueeze(mine, 2), every, scalar_of(x.arena, -0.0, wide))
+    return where(unsqueeze(reduce("or", mine, (1,)), 1), reduce("add", chosen, (1,)), 0.0)
+
+
+@op(reference=np_grouped_steps, gradient=steps_rule)
+def grouped_steps(x: Node, y: Node, ends: Node) -> Node:
+    """The product over each group of steps, in the dtype of sums; the sum of nothing is 0.
+
+    Shapes: x (m, t), y (t, n), ends (g, l) -> (g, m, n)
+
+    Each of a group's l runs is one chain; their sums are added by a tree.
+    """
+    groups, runs = ends.shape
+    steps, wide = x.shape[1], accumulator(x.dtype)
+    first, last = (reshape(v, (ends.size, 1)) for v in bounds_of(ends))
+    # every run from its own beginning, since products may go in pairs from there
+    places = first + reshape(count_up(x.arena, steps), (1, steps))
+    mine, shown = inside(places, first, last), elementwise("minimum", places, steps - 1)
+    left = where(unsqueeze(mine, 0), gather("ms,rt->mrt", x, shown), -0.0)
+    right = where(unsqueeze(mine, 2), gather("sn,rt->rtn", y, shown), 0.0)
+    sums = x.arena.node("contract", (left, right), spec="mrt,rtn->rmn", leaves=(1,), dtype=wide)
+    sums = reshape(sums, (groups, runs, x.shape[0], y.shape[1]))
+    # the tree alone; +0 makes a sum of nothing what it shows as
+    whole = x.arena.node(
+        "reduce", (sums,), monoid="add", axis=1, leaves=runs, lanes=False, dtype=wide
+    )
+    return whole + 0.0
+
+
+def bounds_of(ends: Node) -> tuple[Node, Node]:
+    """Where each run begins and ends, whatever the groups."""
+    last = reshape(ends, (ends.size,))
+    return cat([count_up(ends.arena, 1), part(last, 0, 0, max(ends.size - 1, 0))], 0), last
+
+
+def count_up(arena: Arena, size: int) -> Node:
+    """0, 1, 2, ..."""
+    return arena.node("iota", (), size=size, dtype=int64)
+
+
+def inside(places: Node, first: Node, last: Node) -> Node:
+    """Whether places lie in runs."""
+    return elementwise("and", elementwise("ge", places, first), elementwise("lt", places, last))
