@@ -14,7 +14,7 @@ from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.operators import constant
 from gnomon.ops.control_primitives import CONTROL, call, call_of
 from gnomon.ops.primitives import expand
-from gnomon.ops.registry import rule_of
+from gnomon.ops.registry import OPS, rule_of
 
 PullBack = Callable[[Mapping[Node, Node], Sequence[Node]], list[Node | None]]
 """pull_back of grad.py, which calls this file."""
@@ -23,14 +23,25 @@ Parts = list[Node | None]
 
 def is_whole(node: Node) -> bool:
     """Whether the gradient of a call is that of all its results at once."""
-    return node.op in CONTROL or rule_of(node) is not None
+    if node.op != "region":
+        return node.op in CONTROL
+    p = node.params
+    derived = "of" not in p and (p["name"] not in OPS or OPS[p["name"]].gradient is None)
+    return rule_of(node) is not None or (derived and len(p["body"].outputs) > 1)
 
 
-def results_by_call(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
-    """The first result of every call that is pulled back whole -> all its results, in order."""
+def is_control(node: Node) -> bool:
+    """Whether a node is a result of a choice or a loop."""
+    return node.op in CONTROL
+
+
+def results_by_call(
+    nodes: Iterable[Node], asked: Callable[[Node], bool] = is_control
+) -> dict[Node, list[Node]]:
+    """The first result of every call that is asked for -> all its results, in order."""
     calls: dict[tuple, list[Node]] = {}
     for node in nodes:
-        if is_whole(node):
+        if asked(node):
             calls.setdefault(call_of(node), []).append(node)
     return {results[0]: results for results in calls.values()}
 

@@ -18,7 +18,7 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import OPS, Call, Traced, fill, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
-from gnomon.passes.calls import gradients_of_call, is_whole, results_by_call
+from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
 
 
 def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
@@ -35,7 +35,7 @@ def pull_back(
     gives the gradient to go on with.
     """
     nodes = topological(seeds)
-    on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes)
+    on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes, is_whole)
     total: dict[Node, Node] = dict(seeds)
     for node in reversed(nodes):
         if seen is not None and node in total and node in on_the_way:
@@ -79,43 +79,47 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[N
         return rule.gradients(gs, needed)
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
-    traced, wanted = backward_of(node, needed)
-    parts = iter(traced.emit((*node.inputs, g))) if wanted else iter(())
+    traced, wanted = backward_of(tuple(gs), needed)
+    parts = iter(traced.emit((*node.inputs, *gs.values()))) if wanted else iter(())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
 
-_backward: dict[tuple[int, tuple[bool, ...]], Backward] = {}
+_backward: dict[tuple, Backward] = {}
 _lock = threading.RLock()
 
 
-def backward_of(node: Node, needed: tuple[bool, ...]) -> Backward:
-    """The gradient of a region, derived once per call."""
-    key = (node.kind, needed)  # the kind holds body, call and index
+def backward_of(results: tuple[Node, ...], needed: tuple[bool, ...]) -> Backward:
+    """The gradient of a region by some of its results, derived once per call."""
+    key = (*(x.kind for x in results), needed)  # the kind holds body, call and index
     found = _backward.get(key)
     if found is None:
+        places = tuple(x.params["index"] for x in results)
         with _lock, inherit(()):
-            found = _backward[key] = derive(node.params, needed)
+            found = _backward[key] = derive(results[0].params, needed, places)
     return found
 
 
-def derive(params: dict, needed: tuple[bool, ...]) -> Backward:
-    """Differentiate a body, by its operation's own rule where it has one."""
+def derive(params: dict, needed: tuple[bool, ...], places: Sequence[int] = ()) -> Backward:
+    """Differentiate a body by some results, by its operation's own rule where it has one."""
     if "of" in params:
         return backward_with_axis(params, needed, derive)
-    arena, body, index = Arena(), params["body"], params["index"]
+    arena, body, places = Arena(), params["body"], places or (params["index"],)
     leaves = [arena.input(x.shape, x.dtype) for x in body.inputs]
-    out = body.outputs[index]
-    g = arena.input(out.shape, out.dtype)
+    outputs = [body.outputs[k] for k in places]
+    incoming = [arena.input(x.shape, x.dtype) for x in outputs]
     own = OPS[params["name"]].gradient if params["name"] in OPS else None
     if own is not None:
-        parts = list(own_gradients(own, params, leaves, g))
+        parts = list(own_gradients(own, params, leaves, incoming[0]))
     else:
-        (image,) = copy_into(arena, [out], dict(zip(body.inputs, leaves, strict=True)))
+        images = copy_into(arena, outputs, dict(zip(body.inputs, leaves, strict=True)))
+        seeds: dict[Node, Node] = {}
+        for image, g in zip(images, incoming, strict=True):
+            added(seeds, image, g)
         asked = [leaf for leaf, need in zip(leaves, needed, strict=True) if need]
-        found = iter(gradients(image, g, asked))
+        found = iter(pull_back(seeds, asked))
         parts = [next(found) if need else None for need in needed]
     wanted = tuple(k for k, part in enumerate(parts) if part is not None and needed[k])
-    made = Graph([*leaves, g], [parts[k] for k in wanted])
+    made = Graph([*leaves, *incoming], [parts[k] for k in wanted])
     return Traced(f"{params['name']}.grad", made, params["call"], True), wanted
 
 

@@ -159,3 +159,18 @@ def test_only_a_scalar_starts_a_backward_pass_by_itself():
     assert seed_of(arena.input((1, 1), float32)).shape == (1, 1)
     with pytest.raises(GradientError, match=r"one element: it has shape \(2, 3\)"):
         seed_of(arena.input((2, 3), float32))
+
+
+def test_results_of_one_region_are_pulled_back_together(declare, rng):
+    @declare
+    def both(x):
+        """A product and a square."""
+        return x * exp(x), x * x
+
+    x = Arena().input((3,), float64)
+    first, second = both(x)
+
+    (g,) = gradients(first * second, x * 1.0, [x])
+
+    assert [n.params["name"] for n in topological([g]) if n.op == "region"].count("both.grad") == 1
+    check_gradient(lambda x: both(x)[0] * both(x)[1], rng.standard_normal(3))

@@ -532,9 +532,9 @@ def test_a_loop_inside_a_choice_inside_a_loop():
         found.append([last, rows, *(t.grad for t in own)])
 
     assert values(*found[0][:2]) == values(*found[1][:2]) == values(*found[2][:2])
-    for one, two, three in zip(*found, strict=True):
+    assert values(*found[1]) == values(*found[2])
+    for one, two in zip(*found[:2], strict=True):
         assert gn.allclose(one, two, rtol=1e-5, atol=1e-6)
-        assert gn.allclose(one, three, rtol=1e-5, atol=1e-6)
 
 
 def test_one_program_serves_every_number_of_threads():
