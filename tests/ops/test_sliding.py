@@ -93,6 +93,30 @@ def test_kernels_threads_and_the_definition_agree_to_the_bit(geometry, rng):
         assert same_bits(found, wanted)
 
 
+def any_geometry(seed: int):
+    """A geometry of one to three axes in which at least one window fits."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 4))
+    limits = ((1, 5), (1, 4), (1, 4), (0, 3), (0, 6))
+    drawn = (tuple(map(int, rng.integers(*limit, count))) for limit in limits)
+    kernel, stride, dilation, padding, more = drawn
+    rows = zip(kernel, dilation, padding, more, strict=True)
+    size = tuple(max((k - 1) * d + 1 - 2 * p, 1) + m for k, d, p, m in rows)
+    return size, kernel, stride, dilation, padding, int(rng.integers(1, 3))
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_any_geometry_has_the_definitions_bits(seed, rng):
+    geometry = any_geometry(seed)
+    graph, arrays = products(geometry, rng, outputs=int(rng.integers(1, 20)))
+
+    found, expected = run(graph, arrays), exact(graph, arrays)
+
+    assert all(same_bits(ours, wanted) for ours, wanted in zip(found, expected, strict=True))
+    for ours, wanted in zip(found, by_definition(geometry, *arrays), strict=True):
+        np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_windows_need_no_memory(rng):
     graph, _ = products(GEOMETRIES[0], rng)
 
