@@ -20,8 +20,8 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 30_000
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0015)."""
+MOST_CODE = 40_000
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0022)."""
 
 LATER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 EMPTY_WORDS = frozenset(
@@ -36,6 +36,7 @@ THEIR_PARAMETERS = (
     "gnomon/optim/",
     "gnomon/ops/convolution.py",
     "gnomon/ops/linear_cross_entropy.py",
+    "gnomon/ops/pooling.py",
     "gnomon/utils/data.py",
 )
 
