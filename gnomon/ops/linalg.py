@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gnomon.dtypes import accumulator, bool_, promote
+from gnomon.dtypes import accumulator, bool_, int8, int32, promote, uint8
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast
@@ -94,6 +94,23 @@ def mm(x: Node, y: Node) -> Node:
     """
     exactly("mm", x, 2, y, 2)
     return matmul(x, y)
+
+
+@op(reference=lambda x, y: np.matmul(x.astype(np.int32), y.astype(np.int32)))
+def int_mm(x: Node, y: Node) -> Node:
+    """The product of two matrices of bytes, summed in int32.
+
+    Shapes: x (n, k), y (k, m) -> (n, m)
+
+    It is exact while there are fewer than 2^15 steps, and wraps beyond int32.
+    """
+    exactly("int_mm", x, 2, y, 2)
+    if x.dtype is not y.dtype or x.dtype not in (int8, uint8):
+        names = f"{x.dtype.name} and {y.dtype.name}"
+        raise DtypeError(f"int_mm: needs two of int8 or of uint8: got {names}. Use mm.")
+    if x.shape[1] != y.shape[0]:
+        raise ShapeError(f"int_mm: inner sizes differ: got {x.shape} and {y.shape}.")
+    return contract("xz,zy->xy", x, y, int32)
 
 
 @op(inline=True, reference=np.matmul)

@@ -34,6 +34,8 @@ CASES = (
     ("matmul", (X, X), ShapeError, r"matmul: inner sizes differ: left \(2, 3\) ends in 3, right"),
     ("matmul", (X, np.ones(())), ShapeError, "matmul: needs at least one axis each"),
     ("mm", (np.ones((2, 2, 3)), X.T), ShapeError, "mm: needs 2 and 2 axes: .*Use matmul"),
+    ("int_mm", (X, X.T), DtypeError, "int_mm: needs two of int8 or of uint8: got float64 and"),
+    ("int_mm", (ROWS, ROWS), ShapeError, "int_mm: needs 2 and 2 axes"),
     ("grouped_mm", (X, X.T), ArgumentError, "grouped_mm: offs go with a matrix, not with two"),
     ("grouped_mm", (X, X, ROWS), ShapeError, "grouped_mm: inner sizes differ"),
     ("grouped_mm", (X[0], X, ROWS), ShapeError, "grouped_mm: needs matrices or stacks"),

@@ -8,6 +8,7 @@ import pytest
 from gnomon.dtypes import bfloat16, float32
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import PRIMITIVES, Arena, Primitive
+from gnomon.ir.operators import cast
 from gnomon.ops.primitives import contract, expand, flip, reduce, reshape
 from tests.graphs import check_gradient, value
 
@@ -155,3 +156,15 @@ def test_every_primitive_answers_every_question():
     }
 
     assert silent <= {("input", "value"), ("region", "value")}
+
+
+def test_the_gradient_of_a_narrow_product_is_one_too():
+    arena = Arena()
+    a, b = arena.input((3, 4), bfloat16), arena.input((4, 5), bfloat16)
+    y = contract("xz,zy->xy", a, b, float32)
+    narrow, wide = arena.input((3, 5), bfloat16), arena.input((3, 5), float32)
+
+    for g, dtype in ((cast(narrow, float32), bfloat16), (wide, float32)):
+        products = [x.inputs[0] for x in PRIMITIVES["contract"].gradient(y, g, (True, True))]
+        assert [factor.dtype for x in products for factor in x.inputs] == [dtype] * 4
+        assert {x.dtype for x in products} == {float32}

@@ -7,7 +7,7 @@ never waits; scratch memory is private to each, and full of NaN so that nothing 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -58,11 +58,16 @@ class Kernel:
         self.call = ctypes.CFUNCTYPE(None, *kinds)(self.engine.get_function_address(name))
         self.scratch = scratch
 
-    def __call__(self, buffers: Sequence[np.ndarray | int], threads: int = 1) -> None:
+    def __call__(
+        self,
+        buffers: Sequence[np.ndarray | int],
+        threads: int = 1,
+        memory: Callable[[int], np.ndarray] | None = None,
+    ) -> None:
         slots = [b if isinstance(b, int) else b.ctypes.data for b in buffers]
         table = (ctypes.c_int64 * len(slots))(*slots)
         for thread in range(threads):
-            scratch = aligned(self.scratch)
+            scratch = (memory or aligned)(self.scratch)
             self.call(ctypes.addressof(table), thread, threads, scratch.ctypes.data)
 
 

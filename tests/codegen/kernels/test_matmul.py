@@ -223,6 +223,23 @@ def test_nothing_outside_the_operands_is_touched(rng, kind, size):
     assert np.isfinite(c).all()
 
 
+SCALARS = {"float": "f4", "bfloat": "u2", "half": "f2", "i8": "i1", "double": "f8"}
+
+
+@pytest.mark.parametrize("scalar", SCALARS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_scratch_memory_is_never_left(kind, scalar):
+    # it ends where a page without access begins
+    def fenced(size: int) -> np.ndarray:
+        return guarded(np.full(-(-size // 64) * 64, 0xFF, np.uint8))
+
+    for m, n, k in ((1, 70, 61), (13, 37, 130), (70, 33, 50), (19, 53, 1300)):
+        a, b = (np.ones(size, SCALARS[scalar]) for size in (m * k, k * n))
+        c = np.zeros(m * n, "f8")
+
+        compile_product(plain(kind, m, n, k, 1, scalar))([c, a, b], 2, fenced)
+
+
 def test_random_sizes_keep_the_canonical_order(rng):
     for _ in range(12):
         m, n, k = (int(size) for size in rng.integers(1, 71, 3))
