@@ -90,18 +90,10 @@ def first_of_largest(windows: Node, y: Node) -> Node:
     return reduce("min", where(won, along(windows, 2, int32), windows.shape[2]), (2,))
 
 
-def max_pool_gradient(
-    gs,
-    results,
-    x: Node,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Pairs,
-    dilation: Sequence[int],
-    return_indices: bool = False,
-) -> tuple[Node, ...]:
-    """The gradient of each window stands where its largest stands first."""
-    g, y = (gs[0], results[0]) if return_indices else (gs, results)
+def max_pool_gradient(gs, results, x: Node, *given, return_indices: bool = False):
+    """The gradient of each window stands where its largest stands first; `given` as max_pool's."""
+    kernel, stride, padding, dilation, *more = given
+    g, y = (gs[0], results[0]) if return_indices or any(more) else (gs, results)
     windows = taken("max_pool", x, kernel, padding, stride, dilation, identity_of("max", x.dtype))
     place = first_of_largest(windows, y)
     if tuple(kernel) == tuple(stride) and max(dilation) == 1:
@@ -187,17 +179,10 @@ max_pool1d, max_pool2d, max_pool3d = map(max_pool_over, (1, 2, 3))
 # mean
 
 
-def avg_pool_gradient(
-    g: Node,
-    y: Node,
-    x: Node,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Pairs,
-    counted: Pairs,
-    divisor: int | None = None,
-) -> Node:
-    """Every element collects its share of the gradients of its windows."""
+def avg_pool_gradient(g: Node, y: Node, x: Node, *given, divisor: int | None = None) -> Node:
+    """Every element collects its share of the gradients of its windows; `given` as avg_pool's."""
+    kernel, stride, padding, counted, *more = given
+    divisor = more[0] if more else divisor
     g, ones = cast(g, accumulator(x.dtype)), (1,) * len(kernel)
     parts = elements(g, x, kernel, stride, padding, counted) if divisor is None else float(divisor)
     shares = g / parts
