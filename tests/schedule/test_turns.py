@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gnomon.codegen.python import exact
 from gnomon.dtypes import dtype_of, int64
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.logits import Cut, logit_rows, sums_of
@@ -88,6 +89,17 @@ def test_the_number_of_threads_changes_no_bit():
             found.append([x.tobytes() for x in execute(made, loss.graph(), loss.arrays)])
 
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("settings", [{}, {"fuse": False}, {"claim": False}], ids=str)
+def test_the_bits_are_the_oracles(settings):
+    loss = Loss((32,), 512, (2, 4), bias=True, spread=True, softcap=2.0)
+    graph = loss.graph()
+
+    found = execute(program(graph, **settings), graph, loss.arrays)
+
+    for a, b in zip(found, exact(graph, loss.arrays), strict=True):
+        assert a.tobytes() == b.tobytes()
 
 
 def products(graph: Graph) -> int:

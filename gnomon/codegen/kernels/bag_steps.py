@@ -128,12 +128,18 @@ class StepWriter(ScatterWriter):
         """Step a row after its last lookup."""
         e = self.e
         row, following = (self.row_at(k) for k in (i, e.add(i, 1)))
-        width = self.bag_spec.width
-        coming = e.offset(self.out, e.mul(self.row_at(e.add(i, AHEAD)), 4 * width))
-        prefetch_row(e, coming, width, 1)
+        self.ask_for(e.add(i, AHEAD))
         last = e.value(f"icmp ne i64 {row}, {following}")
         e.when(last, lambda: self.step_row(row, start, e.add(i, 1)))
         return [e.value(f"select i1 {last}, i64 {e.add(i, 1)}, i64 {start}")]
+
+    def ask_for(self, i: str) -> None:
+        """Have the row and the gradient of a sorted lookup brought near."""
+        e, spec = self.e, self.bag_spec
+        row = e.offset(self.out, e.mul(self.row_at(i), 4 * spec.width))
+        prefetch_row(e, row, spec.width, 1)
+        bag = e.value(f"udiv i64 {self.occurrence(i)}, {spec.size}")
+        prefetch_row(e, e.offset(self.values, e.mul(bag, 4 * spec.stride)), spec.width, 0)
 
     def row_at(self, i: str) -> str:
         """The row of a sorted lookup."""
