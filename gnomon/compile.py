@@ -74,6 +74,7 @@ class Executable:
     ) -> None:
         self.source, self.memory, self.lines = source, plan.memory, lines_of(source)
         self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
+        self._over = frozenset(plan.over)
         self._kernels = None if kernels is None else tuple(kernels)
         self.program = Program(plan.steps, addresses, plan.needs)
 
@@ -85,10 +86,20 @@ class Executable:
         """What products compute in their own calls, what they do not, and why: a line for each."""
         return fusions(list(kernels_of(self.source, self._settings).decisions()))
 
-    def run(self, inputs: Sequence[Buffer]) -> list[Buffer]:
-        """Run on row-major inputs; gives new buffers, or an input's own where it is a result."""
+    def may_overwrite(self, output: int, given: int) -> bool:
+        """Whether an output may lie over an input that its caller gives up."""
+        fresh, result = self._returns[output]
+        return fresh and (result, given) in self._over
+
+    def run(self, inputs: Sequence[Buffer], over: Iterable[tuple[int, int]] = ()) -> list[Buffer]:
+        """Run on row-major inputs; gives new buffers, or an input's own where it is a result.
+
+        `over` are outputs, each with the input whose buffer it takes. A position that is found to
+        be wrong before the first of them is made leaves inputs as they are.
+        """
         start = perf_counter()
-        made = [Buffer(n) for n in self._sizes]
+        taken = {self._returns[output][1]: inputs[given] for output, given in over}
+        made = [taken.get(k) or Buffer(n) for k, n in enumerate(self._sizes)]
         report = c_int64(0)
         outputs = [*(x.address for x in made), addressof(report)]
         self.program.run([x.address for x in inputs], outputs)

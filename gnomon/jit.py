@@ -20,6 +20,7 @@ from gnomon.tensor import nans
 from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
 from gnomon.tensor.evaluate import CAPTURED, forced
 from gnomon.tensor.guards import Guard, flatten, guard_of, signature_of, unflatten
+from gnomon.tensor.memory import is_free
 from gnomon.tensor.state import Storage, leaf, note, state
 from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap
 from gnomon.tensor.writing import write
@@ -61,6 +62,13 @@ class Program:
             *(s.node for s in self.escaped),
         ]
         self.graph, used = capture.close(outputs) if outputs else (None, [])
+        numbers = {node: k for k, node in enumerate(used)}
+        self.rewritten = [
+            (len(nodes) + k, numbers[capture.first[storage]])
+            for k, (storage, _) in enumerate(self.written)
+            if capture.first[storage] in numbers
+        ]
+        """Outputs that replace an input's value, and which input."""
         self.reads: list[Read] = [capture.reader(node) for node in used]
         self.differentiable = any(
             wanted and not released
@@ -72,6 +80,12 @@ class Program:
     def executable(self) -> Executable:
         """The machine code."""
         return compiler.build(self.graph)
+
+    @functools.cached_property
+    def over(self) -> list[tuple[int, int]]:
+        """Outputs that may take the buffer of the value that they replace."""
+        may = self.executable.may_overwrite
+        return [pair for pair in self.rewritten if may(*pair)]
 
     @functools.cached_property
     def region(self) -> Traced:
@@ -94,9 +108,10 @@ class Program:
 
     def _leaves(self, inputs: Sequence[Tensor]) -> list[Node]:
         """The outputs, computed now by one native call."""
-        given = values_of(inputs)
-        buffers = self.executable.run(given)
-        if nans.looked_for():
+        given, looked_for = values_of(inputs), nans.looked_for()
+        over = [] if looked_for else [p for p in self.over if is_free(inputs[p[1]])]
+        buffers = self.executable.run(given, over)
+        if looked_for:
             nans.check(self.graph, given, buffers)
         pairs = zip(self.graph.outputs, buffers, strict=True)
         return [leaf(x.shape, x.dtype, buffer) for x, buffer in pairs]

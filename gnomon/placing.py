@@ -30,9 +30,14 @@ from gnomon.runtime.program import (
 from gnomon.schedule.memory import ALIGN, Life, plan_memory, rounded
 from gnomon.schedule.order import Span, Touch, barriers
 
-__all__ = ["Layout", "Table"]
+__all__ = ["Layout", "Overlays", "Table", "given_up"]
 
 Slots = dict[Node, Slot]
+Overlays = Mapping[Node, Sequence[Node]]
+"""Result -> the inputs that it may lie over."""
+
+WORTH_GIVING_UP = 1 << 16
+"""Bytes from which on looking whether an input is free costs less than another buffer."""
 
 
 def nbytes(x: Node) -> int:
@@ -69,17 +74,36 @@ def inherited(
     """Values with the operand that each may lie over: it dies where the value is made."""
     heirs: set[Node] = set()
     left: set[Node] = set()
+    for step, x, y in overlays(parts):
+        if last.get(y) == step == first.get(x) and x not in heirs and y not in left:
+            heirs.add(x)
+            left.add(y)
+            yield x, y
+
+
+def overlays(parts: Sequence[Kernel | Control]) -> Iterator[tuple[int, Node, Node]]:
+    """Per step the values that may lie over an operand of the call, if nobody reads it later."""
     for step, part in enumerate(parts):
         if not isinstance(part, Kernel) or part.homes:
             continue
         for kernel in part.members or (part,):
             for output, operand in kernel.over:
                 x, y = kernel.buffers[output], kernel.buffers[operand]
-                dies = last.get(y) == step == first.get(x) and part.buffers.count(y) == 1
-                if dies and nbytes(x) == nbytes(y) and x not in heirs and y not in left:
-                    heirs.add(x)
-                    left.add(y)
-                    yield x, y
+                if nbytes(x) == nbytes(y) and part.buffers.count(y) == 1:
+                    yield step, x, y
+
+
+def given_up(frame: Frame) -> Overlays:
+    """The results that may lie over inputs, where their caller has no more use for these."""
+    graph, last = frame.graph, {}
+    for step, part in enumerate(frame.parts):
+        last.update((x, step) for x, _ in places_of(part))
+    results, free = {*graph.outputs}, {*graph.inputs} - {*graph.outputs}
+    found: dict[Node, list[Node]] = {}
+    for step, x, y in overlays(frame.parts):
+        if x in results and y in free and last[y] == step and nbytes(y) >= WORTH_GIVING_UP:
+            found.setdefault(x, []).append(y)
+    return found
 
 
 def places_of(part: Kernel | Control) -> Sequence[tuple[Node, int]]:
@@ -105,10 +129,11 @@ class Room:
 class Table:
     """The steps of a program, frame by frame."""
 
-    def __init__(self, report: Slot) -> None:
-        self.report = report
+    def __init__(self, report: Slot, over: Overlays) -> None:
+        self.report, self.over = report, over
         self.steps: list[Step] = []
-        self.registers = self.checks = 0
+        self.registers = self.checks = self.looked = 0
+        self.ends: list[int] = []
         self.apart = False
         """Whether threads may be at different places, so that the next call has to wait."""
 
@@ -134,12 +159,26 @@ class Table:
 
     def _calls(self, kernels: Sequence[Kernel], slots: Slots) -> None:
         """Kernels that follow one another."""
-        waits = barriers([touch(k, slots) for k in kernels])
+        waits = barriers([touch(k, slots, self.over) for k in kernels])
         for kernel, wait in zip(kernels, waits, strict=True):
+            if self.looked < self.checks and any(x in self.over for x in kernel.buffers):
+                self._stop_if_wrong()
             own = self._slots_of(kernel, slots)
             self.steps.append(Call(kernel.code.symbol, own, wait or self.apart))
             self.checks += kernel.checks
             self.apart = False
+
+    def _stop_if_wrong(self) -> None:
+        """End here if a position was wrong: from now on inputs may be overwritten."""
+        self.steps.append(Branch(self.report, len(self.steps) + 2))
+        self.ends.append(self._later())
+        self.looked, self.apart = self.checks, True
+
+    def finish(self) -> tuple[Step, ...]:
+        """All steps."""
+        for place in self.ends:
+            self.steps[place] = Skip(len(self.steps))
+        return tuple(self.steps)
 
     def _slots_of(self, kernel: Kernel, slots: Slots) -> tuple[Slot, ...]:
         """What a kernel is given."""
@@ -304,11 +343,13 @@ def moved(slot: Slot, start: int) -> Slot:
     return replace(slot, offset=slot.offset + start) if start else slot
 
 
-def touch(kernel: Kernel, slots: Slots) -> Touch:
-    """What a kernel writes and reads."""
+def touch(kernel: Kernel, slots: Slots, over: Overlays) -> Touch:
+    """What a kernel writes, or may write, and reads."""
     rows = zip(kernel.buffers, kernel.places, strict=True)
     spans = [span(x, slots[home], start) for x, (home, start) in rows]
-    return Touch(tuple(spans[: kernel.outputs]), tuple(spans[kernel.outputs :]))
+    made = kernel.buffers[: kernel.outputs]
+    under = [span(y, slots[y], 0) for x in made for y in over.get(x, ())]
+    return Touch((*spans[: kernel.outputs], *under), tuple(spans[kernel.outputs :]))
 
 
 def span(x: Node, slot: Slot, within: int) -> Span:

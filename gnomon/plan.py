@@ -16,7 +16,7 @@ import msgspec
 from gnomon.frames import Frame
 from gnomon.ir.node import Graph, Node
 from gnomon.listing import Kernel
-from gnomon.placing import Layout, Table
+from gnomon.placing import Layout, Overlays, Table, given_up
 from gnomon.runtime import cpu, device, program
 from gnomon.runtime.cache import Cache, digest, fingerprint
 from gnomon.runtime.program import Input, Needs, Output, Slot, Step
@@ -34,7 +34,7 @@ class Plan:
     """A program without its machine code.
 
     sizes: the bytes of each result. returns: for each output whether it is a result or an input,
-    and which.
+    and which. over: results with an input that each may lie over, if the caller gives it up.
     """
 
     steps: tuple[Step, ...]
@@ -42,26 +42,36 @@ class Plan:
     memory: MemoryPlan
     sizes: tuple[int, ...]
     returns: tuple[tuple[bool, int], ...]
+    over: tuple[tuple[int, int], ...] = ()
 
 
 def plan_of(frame: Frame) -> Plan:
     """The plan of a frame: where everything lies, and the table of steps."""
     graph, layout = frame.graph, Layout(frame)
     results = dict.fromkeys(x for x in graph.outputs if x.op != "input")
-    steps = Table(Output(len(results)))
-    steps.add(layout, slots_of(graph, results))
+    over = given_up(frame)
+    table = Table(Output(len(results)), over)
+    table.add(layout, slots_of(graph, results))
     size, flops = work(frame)
     needs = Needs(
         inputs=len(graph.inputs),
         outputs=len(results) + 1,
-        registers=steps.registers,
+        registers=table.registers,
         arena=layout.memory.total,
         scratch=max([64 << 10, *(code.scratch for k in frame.kernels() for code in k.codes)]),
         alone=size < ALONE and flops < 16 * ALONE,
     )
     sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in results)
     returns = returns_of(graph, tuple(results))
-    return Plan(tuple(steps.steps), needs, layout.memory, sizes, returns)
+    pairs = pairs_of(graph, tuple(results), over)
+    return Plan(table.finish(), needs, layout.memory, sizes, returns, pairs)
+
+
+def pairs_of(graph: Graph, results: Sequence[Node], over: Overlays) -> tuple[tuple[int, int], ...]:
+    """Numbers of results and of the inputs that they may lie over."""
+    numbers = {x: k for k, x in enumerate(results)}
+    places = {x: k for k, x in enumerate(graph.inputs)}
+    return tuple((numbers[x], places[y]) for x, under in over.items() for y in under)
 
 
 def slots_of(graph: Graph, results: Iterable[Node]) -> dict[Node, Slot]:

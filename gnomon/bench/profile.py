@@ -13,6 +13,7 @@ import numpy as np
 
 from gnomon.listing import Kernel, shapes, traffic
 from gnomon.runtime import events
+from gnomon.runtime.program import Call
 
 __all__ = ["profile"]
 
@@ -30,21 +31,26 @@ def profile(step: Callable[[], object], kernels: Callable[[], list[Kernel]], ste
     finally:
         stop()
     runs = [fields for fields in heard if "records" in fields]
-    longest = max((len(fields["program"].steps) for fields in runs), default=0)
-    listed = kernels()[-longest:]
-    runs = [fields for fields in runs if len(fields["program"].steps) == longest]
+    longest = max((len(calls_of(fields)) for fields in runs), default=0)
+    runs = [fields for fields in runs if len(calls_of(fields)) == longest]
     if not runs:
         return []
-    spent = [spans(fields["records"], longest) for fields in runs]
-    return summed(listed, [min(column) for column in zip(*spent, strict=True)])
+    spent = [spans(fields["records"], calls_of(fields)) for fields in runs]
+    seconds = [min(column) for column in zip(*spent, strict=True)]
+    return summed(kernels()[-longest:], seconds)
 
 
-def spans(records: list[np.ndarray], count: int) -> list[float]:
+def calls_of(fields: Mapping[str, Any]) -> list[int]:
+    """The steps of a program that are calls of kernels."""
+    return [k for k, step in enumerate(fields["program"].steps) if isinstance(step, Call)]
+
+
+def spans(records: list[np.ndarray], calls: list[int]) -> list[float]:
     """Seconds of each call of one run: the longest of its threads."""
-    seconds = np.zeros((len(records), count))
+    seconds = np.zeros((len(records), max(calls) + 1))
     for thread, rows in enumerate(records):
         np.add.at(seconds[thread], rows[:, 0], 1e-9 * (rows[:, 2] - rows[:, 1]))
-    return seconds.max(0).tolist()
+    return seconds.max(0)[calls].tolist()
 
 
 def summed(kernels: list[Kernel], seconds: list[float]) -> list[dict]:

@@ -7,6 +7,7 @@ and is needed in a later one is kept in a row of scratch memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -116,7 +117,8 @@ class LoopPlan:
 def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
     """Pairs (output, operand) of one kernel's buffers where the output may lie over the operand.
 
-    Each element of the operand is read where it is then overwritten, and by nothing afterwards.
+    Each element of the operand is read where it is then overwritten, and by nothing afterwards: a
+    later result that needs it too finds it in a register.
     """
     plan = LoopPlan(kernel)
     last = plan.passes[-1].stores if plan.passes else []
@@ -129,7 +131,23 @@ def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
         for buffer, nodes in loads.items():
             same = all(x.inputs == (store.place,) for x in nodes)
             fits = kernel.dtypes[buffer].itemsize == store.dtype.itemsize
-            later = topological([s.value for s in last[k + 1 :]])
-            if same and fits and buffer >= kernel.outputs and not set(nodes) & set(later):
+            later = {*topological([s.value for s in last[k + 1 :]])}
+            again = {*nodes} & later - at_hand(plan, [s.value for s in last[: k + 1]])
+            if same and fits and buffer >= kernel.outputs and not again:
                 found.append((store.buffer, buffer))
     return tuple(found)
+
+
+def at_hand(plan: LoopPlan, values: Sequence[Node]) -> set[Node]:
+    """What the last pass computes for a block of elements when it computes these values.
+
+    Not what earlier passes did for it: what folds read, and what was kept.
+    """
+    kept = {node for run in plan.passes for node in run.kept}
+    found, stack = set(), list(values)
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(() if node.op == "fold" or node in kept else node.inputs)
+    return found

@@ -52,6 +52,13 @@ def holds_alone(tensor: Tensor) -> bool:
     )
 
 
+def is_free(tensor: Tensor) -> bool:
+    """Whether a new value of a tensor may be written over the old one: nobody else holds it."""
+    return (
+        tensor._view is None and holds_alone(tensor) and source(tensor._storage).value not in _lent
+    )
+
+
 def reads(node: Node, value: object) -> bool:
     """Whether a pending node depends on a buffer."""
     seen, stack = set(), [node]

@@ -1,0 +1,134 @@
+"""New values of what a program replaces lie over the old ones, where nobody else holds these."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn, optim
+from gnomon.errors import IndexOutOfBounds
+from gnomon.settings import override
+from gnomon.tensor.memory import is_free
+from tests.compiled import threads
+
+compiler = importlib.import_module("gnomon.compile")
+ROWS, WIDTH, WORDS = 7, 157, 131
+X = np.random.default_rng(0).integers(0, WORDS, (ROWS, 5))
+Y = np.random.default_rng(1).integers(0, WORDS, (ROWS, 5))
+
+
+class Trained:
+    """A small model, its optimizer, and its compiled step."""
+
+    def __init__(self) -> None:
+        gn.manual_seed(0)
+        self.model = nn.Sequential(nn.Embedding(WORDS, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WORDS))
+        self.optimizer = optim.AdamW(self.model.parameters(), lr=1e-2)
+        self.compiled = gn.compile(self.step)
+
+    def step(self, x, y):
+        """One step; gives the loss of before."""
+        scores = self.model(x).reshape(-1, WORDS)
+        loss = nn.functional.cross_entropy(scores, y.reshape(-1))
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return loss.detach()
+
+    def take(self, steps, x=X):
+        """Some compiled steps."""
+        return [self.compiled(*map(gn.from_numpy, (x, Y))).item() for _ in range(steps)]
+
+    def states(self):
+        """The running means of the table."""
+        return list(self.optimizer.state[self.model[0].weight].values())[1:]
+
+    def values(self):
+        """Copies of all parameters."""
+        return [p.detach().numpy().copy() for p in self.model.parameters()]
+
+
+def address(tensor):
+    """Where a tensor's bytes are."""
+    return tensor._storage.node.value.address
+
+
+def equal(some, others):
+    """Whether all arrays have the same bits."""
+    return all(np.array_equal(a, b) for a, b in zip(some, others, strict=True))
+
+
+def test_states_stay_where_they_are():
+    trained = Trained()
+    trained.take(2)
+    before = [address(x) for x in trained.states()]
+
+    trained.take(2)
+
+    assert [address(x) for x in trained.states()] == before
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_bits_are_those_of_plain_steps(count):
+    plain, trained = Trained(), Trained()
+    losses = [plain.step(*map(gn.from_numpy, (X, Y))).item() for _ in range(4)]
+
+    with threads(count):
+        assert trained.take(4) == losses
+
+    assert equal(trained.values(), plain.values())
+
+
+def test_what_somebody_holds_is_kept():
+    trained = Trained()
+    trained.take(2)
+    state = trained.states()[0]
+    waiting, lent = state * 1, trained.states()[1].numpy()
+    expected, seen = state.numpy().copy(), lent.copy()
+
+    trained.take(1)
+
+    assert np.array_equal(waiting.numpy(), expected)
+    assert np.array_equal(lent, seen)
+    assert not np.array_equal(trained.states()[0].numpy(), expected)
+
+
+def test_a_wrong_position_leaves_everything_as_it_was():
+    trained = Trained()
+    trained.take(2)
+    values, states = trained.values(), [x.numpy().copy() for x in trained.states()]
+    wrong = X.copy()
+    wrong[0, 0] = WORDS
+
+    with pytest.raises(IndexOutOfBounds):
+        trained.take(1, wrong)
+
+    assert equal(trained.values(), values)
+    assert equal([x.numpy() for x in trained.states()], states)
+
+
+def test_a_program_from_the_disk_overwrites_too(tmp_path, monkeypatch):
+    with override(cache_dir=str(tmp_path)):
+        for _ in range(2):
+            monkeypatch.setattr(compiler, "_built", {})
+            trained = Trained()
+            trained.take(1)
+            (entries,) = trained.compiled.programs.values()
+            assert entries[0][1].over
+
+
+def test_a_tensor_is_free_when_its_storage_alone_holds_its_value():
+    made = gn.ones(4) * 2
+    gn.evaluate(made)
+    given = [made._storage.node.value]
+    assert is_free(made)
+
+    other = made + 1
+    assert not is_free(made)
+
+    assert other.sum().item() == 12.0
+    assert not is_free(made[:2])
+    assert given
