@@ -15,7 +15,7 @@ from math import prod
 from gnomon.dtypes import accumulator
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant
-from gnomon.ops.primitives import contract, expand, reshape
+from gnomon.ops.primitives import contract, expand, reduce, reshape
 from gnomon.ops.registry import internal
 from gnomon.ops.view_primitives import permute
 from gnomon.ops.views import flip, part
@@ -90,6 +90,8 @@ def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
     windows = windows_of(x, weight.shape[2:], stride, dilation)
     for k, n in enumerate(g.shape[2:]):
         windows = part(windows, windows.rank - g.rank + 2 + k, 0, n)
+    if groups == g.shape[1] > 1 == weight.shape[1]:
+        return depthwise_gradient(g, windows, weight)
     samples, places, inner = g.shape[0], prod(g.shape[2:]), prod(weight.shape[1:])
     made = contract(
         f"n{letter}op,n{letter}kp->{letter}ok",
@@ -98,6 +100,19 @@ def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
         accumulator(x.dtype),
     )
     return cast(reshape(made, weight.shape), weight.dtype)
+
+
+def depthwise_gradient(g: Node, windows: Node, weight: Node) -> Node:
+    """The same where a channel meets only itself: products summed plane by plane, as no matrices.
+
+    Rows of a plane are added first, then along a row, then samples.
+    """
+    count, kind = g.rank - 2, accumulator(g.dtype)
+    flat = reshape(windows, (*g.shape[:2], prod(weight.shape[1:]), *g.shape[2:]))
+    total = cast(flat, kind) * cast(reshape(g, (*g.shape[:2], 1, *g.shape[2:])), kind)
+    for _ in range(count):
+        total = reduce("add", total, (3,), kind)
+    return cast(reshape(reduce("add", total, (0,), kind), weight.shape), weight.dtype)
 
 
 # the transpose

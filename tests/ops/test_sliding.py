@@ -93,6 +93,19 @@ def test_kernels_threads_and_the_definition_agree_to_the_bit(geometry, rng):
         assert same_bits(found, wanted)
 
 
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=str)
+def test_a_kernel_per_channel_has_the_definitions_bits(geometry, rng):
+    graph, arrays = products((*geometry[:5], 5), rng, channels=1, outputs=1)
+
+    expected = exact(graph, arrays)
+
+    with threads(3):
+        found = run(graph, arrays)
+    assert all(same_bits(ours, wanted) for ours, wanted in zip(found, expected, strict=True))
+    rows = zip(found, by_definition((*geometry[:5], 5), *arrays), strict=True)
+    assert all(np.allclose(ours, wanted, rtol=1e-4, atol=1e-4) for ours, wanted in rows)
+
+
 def any_geometry(seed: int):
     """A geometry of one to three axes in which at least one window fits."""
     rng = np.random.default_rng(seed)
