@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from ctypes import addressof, c_int64
+from dataclasses import replace
 from functools import cache
 from math import prod
 from time import perf_counter
@@ -55,7 +56,7 @@ from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.program import Program
 from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.kernel import LoopKernel
-from gnomon.schedule.nest import name_of, parts_of
+from gnomon.schedule.nest import Part, name_of, parts_of
 from gnomon.schedule.partition import Partition, has_epilogue
 from gnomon.schedule.turns import in_turns
 from gnomon.settings import Settings, current
@@ -264,12 +265,28 @@ def code_of(kernel: LoopKernel) -> Code:
     return _codes[kernel]
 
 
+FAR = 2
+"""Results of so many times the last cache are written past it."""
+
+
+def goes_far(part: Part, partition: Partition) -> bool:
+    """Whether a kernel's results leave the caches before they are read, whatever is done."""
+    made = part.buffers[: part.kernel.outputs]
+    results = dict.fromkeys(partition.graph.outputs)
+    if not part.kernel.flat or any(x not in results or partition.users[x] > 1 for x in made):
+        return False
+    aligned = all(store.place is part.kernel.inner for store in part.kernel.stores)
+    return aligned and sum(x.size * x.dtype.itemsize for x in results) > FAR * system.caches().l3
+
+
 def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
     """A cluster as loop kernels; equal ones share their code."""
     members = tuple(cluster.members)
     flops = sum(x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
     for part in parts_of(cluster, partition):
         kernel = part.kernel
+        if goes_far(part, partition):
+            kernel = replace(kernel, streams=True)
         size = kernel.inner.params["size"] if kernel.flat else None
         name = name_of(part.buffers[: kernel.outputs])
         code, checks = code_of(kernel), len(kernel.checks())

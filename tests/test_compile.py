@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -228,6 +229,33 @@ def test_a_value_may_lie_where_an_operand_dies():
     memory = build(Graph(leaves, roots)).memory
 
     assert memory.total == memory.bound == 2 * 64 * 64 * 4
+
+
+@pytest.mark.parametrize("size", [16, 1003, 4096])
+def test_results_far_larger_than_caches_are_written_past_them(size: int, monkeypatch):
+    x = normal(size)
+    roots, leaves = outputs(lambda x: (exp(x), x * 2.0), [x])
+    with override(cache=False):
+        near = run(roots, leaves, [x])
+        for name, value in (("FAR", 0), ("_built", {})):
+            monkeypatch.setattr(sys.modules[build.__module__], name, value)
+        far = build(Graph(leaves, roots))
+        made = far.run([Buffer.of(x)])
+
+    assert "nontemporal" in far.kernels[0].code.text
+    for a, b in zip(near, made, strict=True):
+        assert a.tobytes() == b.numpy(a.dtype, a.shape).tobytes()
+
+
+def test_results_that_the_program_reads_again_are_not_written_past_caches(monkeypatch):
+    x = normal(50, 60)
+    roots, leaves = outputs(lambda x: (exp(x), scan("add", exp(x), 0)), [x])
+    for name, value in (("FAR", 0), ("_built", {})):
+        monkeypatch.setattr(sys.modules[build.__module__], name, value)
+    with override(cache=False):
+        kernels = build(Graph(leaves, roots)).kernels
+
+    assert not any("nontemporal" in k.code.text for k in kernels)
 
 
 def test_a_result_that_is_an_input_is_that_buffer():

@@ -309,7 +309,9 @@ class Values:
         assert reach is not None, "stores have a fixed step"
         assert reach[1] == 1, "stores are contiguous along the row"
         stored, kind = scalar.narrow(self.e, value, dtype), scalar.memory(dtype)
-        if at.mask is None:
+        if at.mask is None and self.plan.kernel.streams:
+            self.e.store_far(stored, reach[0], vector(kind), LANES * width_of(dtype))
+        elif at.mask is None:
             self.e.store(stored, reach[0], vector(kind), width_of(dtype))
         else:
             self.e.store_masked(stored, reach[0], at.mask, kind)

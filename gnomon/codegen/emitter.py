@@ -260,6 +260,15 @@ class Emitter:
         """Write a value of LLVM type `kind`."""
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 
+    def store_far(self, value: str, pointer: str, kind: str, align: int) -> None:
+        """Write a value that nobody reads soon, past the caches; `settle` must follow."""
+        self.module.define("!0 = !{i32 1}")
+        self.do(f"store {kind} {value}, ptr {pointer}, align {align}, !nontemporal !0")
+
+    def settle(self) -> None:
+        """Let everything written so far be there before what is written next."""
+        self.do("fence seq_cst")
+
     def prefetch(self, pointer: str) -> None:
         """Ask for a line of memory that will be read; any address will do."""
         numbers = (("i32", "0"), ("i32", "3"), ("i32", "1"))

@@ -77,6 +77,8 @@ class LoopWriter:
             self._rows(self._row)
         else:
             self._chunks()
+        if self.kernel.streams:
+            self.e.settle()
         self.e.ret()
 
     # rows

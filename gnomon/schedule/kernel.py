@@ -67,6 +67,8 @@ class LoopKernel:
     stores: tuple[Store, ...]
     dtypes: tuple[DType, ...]
     flat: bool
+    streams: bool = False
+    """Results go past the caches: they are far larger, and nothing reads them soon."""
 
     @property
     def outputs(self) -> int:
@@ -97,4 +99,6 @@ class LoopKernel:
         )
         ranges = tuple((place.get(r, -1), r.params["size"]) for r in self.rows)
         inner = (place.get(self.inner, -1), None if self.flat else self.inner.params["size"])
-        return digest((tuple(rows), stores, ranges, inner, tuple(d.name for d in self.dtypes)))
+        dtypes = tuple(d.name for d in self.dtypes)
+        ways = ("streams",) if self.streams else ()
+        return digest((tuple(rows), stores, ranges, inner, dtypes, *ways))

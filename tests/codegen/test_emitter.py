@@ -89,3 +89,12 @@ def test_the_least_of_two():
         e.store(e.least("%n", 4), "%out", "i64", 8)
 
     assert (call(least, 3), call(least, 9)) == (3, 4)
+
+
+@pytest.mark.unit
+def test_what_is_written_past_the_caches_is_there_afterwards():
+    def write(e: Emitter) -> None:
+        e.store_far("%n", "%out", "i64", 8)
+        e.settle()
+
+    assert call(write, 41) == 41
