@@ -13,10 +13,15 @@ from dataclasses import dataclass
 
 from gnomon.codegen.emitter import BITS, LANES, Emitter, Module, vector
 from gnomon.codegen.kernels.strides import Dims, offset, total
+from gnomon.codegen.kernels.transposing import BLOCK, transpose
 from gnomon.codegen.kernels.units import Source, units_across, units_along
 
-BLOCK = {"float": 8, "i32": 8, "double": 4}
-"""Side of the squares that are transposed in registers."""
+SHORT = 8
+"""Lanes that are copied as quickly as fewer."""
+STRIP = 64
+"""Neighbouring rows of an operand that are copied together, into several panels ..."""
+MOST_PANELS = 5
+"""... but no more than these, whose lines may share a set of the first cache."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ def emit_pack(module: Module, name: str, packing: Packing) -> None:
         target = e.offset("%target", e.mul(index, stride))
         for_each_run(e, packing, row, target)
 
-    e.loop(0, "%panels", 1, panel)
+    e.loop(copy_strips(e, packing, stride), "%panels", 1, panel)
     e.ret()
 
 
@@ -99,6 +104,57 @@ def units_of(e: Emitter, packing: Packing, steps: str) -> str:
     """How many units hold these steps."""
     together = packing.source.together
     return e.value(f"udiv i64 {e.add(steps, 1)}, 2") if together == 2 else steps
+
+
+def copy_strips(e: Emitter, packing: Packing, stride: str) -> str:
+    """Copy several panels at a time, line by line, where one stride serves; gives how many."""
+    group, source = min(STRIP // packing.width, MOST_PANELS), packing.source
+    if group < 2 or not packing.across or len(packing.rows) + len(packing.steps) > 2:
+        return "0"
+    wide = -(-packing.width // SHORT) * SHORT
+    # a vector may stick out into the next line of its panel, not farther
+    if source.together > 1 or wide > 2 * packing.width:
+        return "0"
+    # the last vector of a panel reads on into rows that must exist
+    exist = e.sub(str(total(packing.rows) - (wide - packing.width)), "%first")
+    whole = e.value(f"sdiv i64 {exist}, {group * packing.width}")
+    count = e.most(e.least(whole, e.value(f"udiv i64 %panels, {group}")), 0)
+    last = e.most(e.sub("%length", 1), 0)
+
+    def strip(index: str) -> None:
+        row = e.add("%first", e.mul(index, group * packing.width))
+        read = e.offset(
+            "%base", e.mul(e.add(row, e.mul("%start", packing.steps[0][1])), source.item)
+        )
+        write = e.offset("%target", e.mul(e.mul(index, group), stride))
+        places = read, [e.offset(write, e.mul(panel, stride)) for panel in range(group)]
+        e.loop(0, last, 1, lambda step: copy_line(e, packing, places, step, wide))
+        # what sticks out of a panel's last line would be another panel's first
+        e.loop(last, "%length", 1, lambda step: copy_line(e, packing, places, step, packing.width))
+
+    e.loop(0, count, 1, strip)
+    return e.mul(count, group)
+
+
+def copy_line(
+    e: Emitter, packing: Packing, places: tuple[str, list[str]], step: str, wide: int
+) -> None:
+    """One step of several panels, `wide` values each."""
+    source, (read, targets) = packing.source, places
+    line = e.offset(read, e.mul(step, packing.stride))
+    for panel, target in enumerate(targets):
+        goal = e.offset(target, e.mul(step, packing.width * packing.item))
+        for first in range(0, wide, LANES):
+            lanes = min(LANES, wide - first)
+            start = e.offset(line, (panel * packing.width + first) * source.item)
+            value = e.load(start, vector(source.memory, lanes), source.item)
+            value = units_across(e, source, [value], lanes)
+            e.store(
+                value,
+                e.offset(goal, first * packing.item),
+                vector(packing.scalar, lanes),
+                packing.item,
+            )
 
 
 def find_rows(e: Emitter, packing: Packing, first: str) -> None:
@@ -323,48 +379,3 @@ def store_unit(e: Emitter, packing: Packing, run: Run, row: str, places: Sequenc
     unit = units_across(e, packing.source, values, 1)
     write = e.mul(e.add(e.mul(number, packing.width), row), packing.item)
     e.store(unit, e.offset(target, write), vector(packing.scalar, 1), packing.item)
-
-
-def transpose(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
-    """A square of 8 floats or 4 doubles a side, by interleavings that every machine has.
-
-    First inside 128-bit halves, by ever larger units, then halves change places.
-    """
-    side, half = len(rows), len(rows) // 2
-    values, unit = list(rows), 1
-    while unit < half:
-        values = exchange(e, scalar, values, unit, [mixed(half, unit, high) for high in (0, 1)])
-        unit *= 2
-    halves = [[*range(low, low + half), *range(side + low, side + low + half)] for low in (0, half)]
-    values = exchange(e, scalar, values, half, halves)
-    first = (0, 2, 1, 3) if half == 4 else (0, 1)
-    return [values[at + low] for low in (0, half) for at in first]
-
-
-def exchange(
-    e: Emitter, scalar: str, values: Sequence[str], unit: int, orders: Sequence[Sequence[int]]
-) -> list[str]:
-    """Replace each pair of vectors whose numbers differ by `unit` by two shuffles of it."""
-    result = list(values)
-    for low in range(len(values)):
-        if low & unit == 0:
-            pair = values[low], values[low + unit]
-            for number, order in zip((low, low + unit), orders, strict=True):
-                result[number] = e.shuffle(*pair, order, scalar, len(values))
-    return result
-
-
-def mixed(half: int, unit: int, high: int) -> list[int]:
-    """Lanes that take turns, by units, from the lower or higher part of each half of two vectors.
-
-    >>> mixed(4, 1, 0), mixed(4, 2, 1)
-    ([0, 8, 1, 9, 4, 12, 5, 13], [2, 3, 10, 11, 6, 7, 14, 15])
-    """
-    turns = half // (2 * unit)
-    return [
-        vector_start + start + high * half // 2 + turn * unit + lane
-        for start in (0, half)
-        for turn in range(turns)
-        for vector_start in (0, 2 * half)
-        for lane in range(unit)
-    ]

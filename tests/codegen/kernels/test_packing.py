@@ -12,6 +12,7 @@ from gnomon.codegen.emitter import Module
 from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.strides import merge
 from tests.codegen.kernels.jit import aligned, machine_for, parse
+from tests.codegen.kernels.operands import guarded
 
 
 def pack(packing: Packing, x: np.ndarray, first: int, panels: int, steps: range) -> np.ndarray:
@@ -72,3 +73,19 @@ def places(dims: tuple[tuple[int, int], ...]) -> np.ndarray:
     """Where each flat index lies."""
     grids = np.indices([size for size, _ in dims]).reshape(len(dims), -1)
     return grids.T @ [stride for _, stride in dims]
+
+
+@pytest.mark.parametrize("width", [3, 4, 5, 6, 12, 16])
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("steps", [1, 7])
+def test_many_neighbouring_panels_are_copied_together(rng, width, first, steps):
+    rows, all_steps = 157, 9
+    x = guarded(rng.standard_normal((all_steps, rows)).astype("f4"))
+    panels = -(-(rows - first * width) // width)
+    some = range(all_steps - steps, all_steps)
+    packing = Packing("float", width, merge([(rows, 1)]), merge([(all_steps, rows)]))
+
+    packed = pack(packing, x, first * width, panels, some)
+
+    flat = packed.transpose(1, 0, 2).reshape(steps, -1)[:, : rows - first * width]
+    assert np.array_equal(flat, x[list(some), first * width :])

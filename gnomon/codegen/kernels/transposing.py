@@ -1,0 +1,55 @@
+"""Squares of values transposed in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gnomon.codegen.emitter import Emitter
+
+BLOCK = {"float": 8, "i32": 8, "double": 4}
+"""Side of the squares that are transposed in registers."""
+
+
+def transpose(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
+    """A square of 8 floats or 4 doubles a side, by interleavings that every machine has.
+
+    First inside 128-bit halves, by ever larger units, then halves change places.
+    """
+    side, half = len(rows), len(rows) // 2
+    values, unit = list(rows), 1
+    while unit < half:
+        values = exchange(e, scalar, values, unit, [mixed(half, unit, high) for high in (0, 1)])
+        unit *= 2
+    halves = [[*range(low, low + half), *range(side + low, side + low + half)] for low in (0, half)]
+    values = exchange(e, scalar, values, half, halves)
+    first = (0, 2, 1, 3) if half == 4 else (0, 1)
+    return [values[at + low] for low in (0, half) for at in first]
+
+
+def exchange(
+    e: Emitter, scalar: str, values: Sequence[str], unit: int, orders: Sequence[Sequence[int]]
+) -> list[str]:
+    """Replace each pair of vectors whose numbers differ by `unit` by two shuffles of it."""
+    result = list(values)
+    for low in range(len(values)):
+        if low & unit == 0:
+            pair = values[low], values[low + unit]
+            for number, order in zip((low, low + unit), orders, strict=True):
+                result[number] = e.shuffle(*pair, order, scalar, len(values))
+    return result
+
+
+def mixed(half: int, unit: int, high: int) -> list[int]:
+    """Lanes that take turns, by units, from the lower or higher part of each half of two vectors.
+
+    >>> mixed(4, 1, 0), mixed(4, 2, 1)
+    ([0, 8, 1, 9, 4, 12, 5, 13], [2, 3, 10, 11, 6, 7, 14, 15])
+    """
+    turns = half // (2 * unit)
+    return [
+        vector_start + start + high * half // 2 + turn * unit + lane
+        for start in (0, half)
+        for turn in range(turns)
+        for vector_start in (0, 2 * half)
+        for lane in range(unit)
+    ]
