@@ -136,12 +136,21 @@ def store_to(spec: MatmulSpec) -> Epilogue:
         return e.offset(base, e.mul(where, spec.item))
 
     def store(e: Emitter, place: Place, value: str) -> None:
-        if not whole:
-            scatter(e, place, value)
-        elif place.mask is None:
-            e.store(value, address(e, place, place.column), vector(spec.sums), spec.item)
-        else:
+        if whole and place.mask is not None:
             e.store_masked(value, address(e, place, place.column), place.mask, spec.sums)
+        elif whole:
+            together(e, place, value)
+        elif stride == 1 and size >= LANES and place.mask is None:
+            # only the last vector of an inner axis may go on elsewhere
+            inside = e.value(f"urem i64 {place.column}, {size}")
+            fits = e.value(f"icmp sle i64 {inside}, {size - LANES}")
+            e.when(fits, lambda: together(e, place, value))
+            e.when(e.value(f"xor i1 {fits}, true"), lambda: scatter(e, place, value))
+        else:
+            scatter(e, place, value)
+
+    def together(e: Emitter, place: Place, value: str) -> None:
+        e.store(value, address(e, place, place.column), vector(spec.sums), spec.item)
 
     def scatter(e: Emitter, place: Place, value: str) -> None:
         def one(lane: str) -> None:
