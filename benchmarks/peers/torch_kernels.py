@@ -36,7 +36,7 @@ def lce(problem: Any) -> dict:
     targets = torch.from_numpy(problem.array("targets"))
 
     def loss_of(x: torch.Tensor, w: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        if problem.variant == "chunked":
+        if problem["pieces"]:
             options = torch.nn.LinearCrossEntropyOptions()
             return F.linear_cross_entropy(x, w, targets, options=options)
         return F.cross_entropy(F.linear(x, w), targets)

@@ -48,11 +48,24 @@ def verdicts(result: Result, limits: Limits) -> Iterator[Verdict]:
         reached = case.share.work / ours / limits.of(case.share.limit)
         text = f"{reached:.0%} of {case.share.limit}"
         yield Verdict(text, reached, case.share.least, case.share.aim)
+    yield from memory_verdict(result)
     for name, most in case.aims.items():
         if name in result.ours.about:
             value = float(result.ours.about[name])
             text = f"{name} {time_text(value) if value < 1 else f'{value:g}'}"
             yield Verdict(text, value, most, most, most=True)
+
+
+def memory_verdict(result: Result) -> Iterator[Verdict]:
+    """What we add to memory beside results, over what others add."""
+    target = result.case.memory
+    figures = {f.name: f for f in result.figures if f.peak_first}
+    added = {n: f.peak_first - f.before - result.case.results for n, f in figures.items()}
+    theirs = [added[name] for name in target.against if name in added] if target else []
+    if target and theirs and "gnomon" in added:
+        ratio = added["gnomon"] / max(min(theirs), 1)
+        text = f"{ratio:.2f} × the memory"
+        yield Verdict(text, ratio, target.least, target.aim, most=True)
 
 
 def fastest(result: Result, target: Target) -> tuple[str, float] | None:

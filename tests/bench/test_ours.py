@@ -53,7 +53,9 @@ def test_a_cross_entropy_is_what_numpy_says(tmp_path):
     right = scores[np.arange(6), problem.array("targets")]
     expected = (np.log(np.exp(scores).sum(1)) - right).mean()
 
-    assert contender("lce", tmp_path)["step"]() == pytest.approx(expected, rel=1e-5)
+    for pieces in (False, True):
+        step = contender("lce", tmp_path, pieces=pieces)["step"]
+        assert step() == pytest.approx(expected, rel=1e-5)
 
 
 def test_figures_of_replay_and_shapes(tmp_path):

@@ -48,12 +48,12 @@ def test_without_a_checkout_there_are_no_peers(monkeypatch):
 
 def test_a_case_is_met_by_us_and_by_the_variants_that_are_asked_for(tmp_path):
     case = next(case for case in CASES if case.workload == "lce")
-    torch = Peer("torch", sys.executable, ("eager", "chunked"))
+    torch = Peer("torch", sys.executable, ("eager", "tuned"))
 
     found = contenders_of(case, [torch], tmp_path)
 
-    assert [c.name for c in found] == ["gnomon", "torch.eager", "torch.chunked"]
-    assert found[2].variant == "chunked"
+    assert [c.name for c in found] == ["gnomon", "torch.eager", "torch.tuned"]
+    assert found[2].variant == "tuned"
     assert found[1].module == "benchmarks.peers.torch_kernels"
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
 from gnomon.bench.cases import Case, Share, Target
 from gnomon.bench.harness import Figures, Result
 from gnomon.bench.limits import Limits
-from gnomon.bench.report import as_values, kernel_table, table, unequal, verdicts
+from gnomon.bench.report import (
+    as_values,
+    kernel_table,
+    memory_verdict,
+    table,
+    unequal,
+    verdicts,
+)
 
 pytestmark = pytest.mark.unit
 LIMITS = Limits(100.0, 40.0, 50.0, 30.0)
@@ -45,6 +54,18 @@ def test_verdicts_say_what_holds_and_what_is_reached():
     assert [v.text for v in found] == ["2.00 × one", "50% of copy", "overhead 20 µs"]
     assert [v.holds for v in found] == [True, True, False]
     assert [v.style for v in found] == ["yellow", "yellow", "red"]
+
+
+def test_memory_is_compared_without_results():
+    made = result()
+    for figures, peak in zip(made.figures, (130, 210, 0), strict=True):
+        figures.before, figures.peak_first = 100, peak
+    case = replace(made.case, results=10.0, memory=Target(("one", "other"), 0.5, 0.1))
+
+    (found,) = memory_verdict(Result(case, made.figures))
+
+    assert found.value == 0.2
+    assert (found.holds, found.reached) == (True, False)
 
 
 def test_losses_that_differ_are_told():

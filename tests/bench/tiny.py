@@ -18,7 +18,7 @@ TINY = {
         **{"width": 8, "size": 8, "batch": 2, "classes": 5, "lr": 0.05, "momentum": 0.9},
         "blocks": [[8, 1], [16, 2]],
     },
-    "lce": {"rows": 6, "width": 5, "words": 17},
+    "lce": {"rows": 6, "width": 5, "words": 17, "pieces": False},
     "gemm": {"sizes": [4, 3, 5], "dtype": "float32", "transposed": True},
     "attention": {"shape": [1, 2, 6, 4]},
     "chains": {"chain": "softmax", "shape": [5, 7]},

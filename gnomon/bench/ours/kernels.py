@@ -25,14 +25,19 @@ def contender(step: Callable[[], float], program: Callable) -> dict:
 
 
 def lce(problem: Problem) -> dict:
-    """Linear layer and cross entropy, with the gradients of rows and matrix."""
+    """Linear layer and cross entropy, with the gradients of rows and matrix; perhaps in pieces."""
     x, w = (gn.from_numpy(problem.array(name)).requires_grad_() for name in ("x", "w"))
     targets = gn.from_numpy(problem.array("targets"))
+
+    def loss_of() -> gn.Tensor:
+        if problem["pieces"]:
+            return F.linear_cross_entropy(x, w, targets)
+        return F.cross_entropy(F.linear(x, w), targets)
 
     @gn.compile
     def program() -> gn.Tensor:
         x.grad = w.grad = None
-        loss = F.cross_entropy(F.linear(x, w), targets)
+        loss = loss_of()
         loss.backward()
         return loss.detach()
 

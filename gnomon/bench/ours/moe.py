@@ -51,9 +51,16 @@ class Layer(Weights):
         share_ne = F.softmax(F.linear(x_nd, self.gate), -1)
         share_nc, expert_nc = share_ne.topk(self.chosen, -1)
         share_nc = share_nc / share_nc.sum(-1, keepdim=True)
-        weight_ne = gn.zeros_like(share_ne).scatter(1, expert_nc, share_nc)
-        inner_enf = F.silu(x_nd @ self.w1) * (x_nd @ self.w3)
-        return ((inner_enf @ self.w2) * weight_ne.t().unsqueeze(-1)).sum(0)
+        expert_r = expert_nc.reshape(-1)
+        order_r = expert_r.argsort(stable=True)
+        experts = gn.arange(self.gate.shape[0])
+        ends = (expert_r.unsqueeze(0) <= experts.unsqueeze(1)).sum(1).to(gn.int32)
+        x_rd = x_nd[order_r // self.chosen]
+        up_rf = gn.grouped_mm(x_rd, self.w3, offs=ends)
+        inner_rf = F.silu(gn.grouped_mm(x_rd, self.w1, offs=ends)) * up_rf
+        y_rd = gn.grouped_mm(inner_rf, self.w2, offs=ends)
+        y_ncd = y_rd[order_r.argsort()].view(*expert_nc.shape, -1)
+        return (y_ncd * share_nc.unsqueeze(-1)).sum(1)
 
     def forward(self, x_btd: gn.Tensor, turns: Turns) -> gn.Tensor:
         """One layer."""
