@@ -36,6 +36,8 @@ __all__ = ["cond", "scan", "while_loop"]
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[Any] = ()) -> Any:
     """true_fn(*operands) where pred holds, else false_fn(*operands); only one of them runs.
 
+    Inside gn.compile Python runs through both once, to see what they compute.
+
     >>> from gnomon.tensor.creation import tensor
     >>> cond(tensor(True), lambda x: x + 1, lambda x: x - 1, [tensor(5)])
     Tensor(6)
