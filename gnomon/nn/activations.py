@@ -37,6 +37,7 @@ Threshold = module_of("Threshold", F.threshold, threshold=REQUIRED, value=REQUIR
 GLU = module_of("GLU", F.glu, dim=-1)
 Softmax = module_of("Softmax", F.softmax, dim=None)
 LogSoftmax = module_of("LogSoftmax", F.log_softmax, dim=None)
+Softmax2d = module_of("Softmax2d", lambda input: F.softmax(input, dim=-3))
 Softmin = module_of("Softmin", F.softmin, dim=None)
 
 
@@ -110,6 +111,18 @@ CrossEntropyLoss = weighted(
     reduction="mean",
     label_smoothing=0.0,
 )
+MultiLabelSoftMarginLoss = weighted(
+    *("MultiLabelSoftMarginLoss", F.multilabel_soft_margin_loss, ("weight",)),
+    weight=None,
+    reduction="mean",
+)
+MultiMarginLoss = weighted(
+    *("MultiMarginLoss", F.multi_margin_loss, ("weight",)),
+    p=1,
+    margin=1.0,
+    weight=None,
+    reduction="mean",
+)
 NLLLoss = weighted(
     "NLLLoss", F.nll_loss, ("weight",), weight=None, ignore_index=-100, reduction="mean"
 )
@@ -135,6 +148,17 @@ PixelUnshuffle = module_of("PixelUnshuffle", F.pixel_unshuffle, downscale_factor
 Upsample = module_of(
     "Upsample", F.interpolate, size=None, scale_factor=None, mode="nearest", align_corners=None
 )
+UpsamplingNearest2d = module_of(
+    "UpsamplingNearest2d", F.interpolate, size=None, scale_factor=None, mode="nearest"
+)
+UpsamplingBilinear2d = module_of(
+    *("UpsamplingBilinear2d", F.interpolate),
+    size=None,
+    scale_factor=None,
+    mode="bilinear",
+    align_corners=True,
+)
+ChannelShuffle = module_of("ChannelShuffle", F.channel_shuffle, groups=REQUIRED)
 Unfold = module_of("Unfold", F.unfold, kernel_size=REQUIRED, dilation=1, padding=0, stride=1)
 Fold = module_of(
     *("Fold", F.fold), output_size=REQUIRED, kernel_size=REQUIRED, dilation=1, padding=0, stride=1
@@ -176,6 +200,14 @@ def bordered(mode: str, count: int) -> Any:
     return pad
 
 
+ZeroPad1d = module_of("ZeroPad1d", bordered("constant", 1), padding=REQUIRED)
+ZeroPad3d = module_of("ZeroPad3d", bordered("constant", 3), padding=REQUIRED)
+ConstantPad3d = module_of("ConstantPad3d", bordered("constant", 3), padding=REQUIRED, value=0.0)
+ReflectionPad3d = module_of("ReflectionPad3d", bordered("reflect", 3), padding=REQUIRED)
+ReplicationPad3d = module_of("ReplicationPad3d", bordered("replicate", 3), padding=REQUIRED)
+CircularPad1d = module_of("CircularPad1d", bordered("circular", 1), padding=REQUIRED)
+CircularPad2d = module_of("CircularPad2d", bordered("circular", 2), padding=REQUIRED)
+CircularPad3d = module_of("CircularPad3d", bordered("circular", 3), padding=REQUIRED)
 ZeroPad2d = module_of("ZeroPad2d", bordered("constant", 2), padding=REQUIRED)
 ConstantPad1d = module_of("ConstantPad1d", bordered("constant", 1), padding=REQUIRED, value=0.0)
 ConstantPad2d = module_of("ConstantPad2d", bordered("constant", 2), padding=REQUIRED, value=0.0)

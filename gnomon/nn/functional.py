@@ -26,6 +26,7 @@ AS_THEY_ARE = (
     *("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss"),
     *("binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"),
     *("cosine_embedding_loss", "margin_ranking_loss", "hinge_embedding_loss"),
+    *("multilabel_soft_margin_loss", "multi_margin_loss", "channel_shuffle"),
     *("triplet_margin_loss", "soft_margin_loss", "gaussian_nll_loss", "poisson_nll_loss"),
     *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     *("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d"),

@@ -265,6 +265,12 @@ class InstanceNorm2d(InstanceNorm):
     RANKS = (4,)
 
 
+class InstanceNorm3d(InstanceNorm):
+    """Instance norm of volumes (n, c, d, h, w)."""
+
+    RANKS = (5,)
+
+
 class LocalResponseNorm(Module):
     """Every element divided by its neighbours across channels."""
 

@@ -131,11 +131,12 @@ def ones_like(x: Node, *, dtype: object = None) -> Node:
 
 
 @op(inline=True, reference=lambda *xs, indexing="xy": tuple(np.meshgrid(*xs, indexing=indexing)))
-def meshgrid(*xs: Node, indexing: str = "xy") -> tuple[Node, ...]:
+def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ...]:
     """Coordinates of a grid: each vector repeated along the axes of the others.
 
     Shapes: x (n) -> (?)
     """
+    xs = xs[0] if len(xs) == 1 and not isinstance(xs[0], Node) else xs
     choice("meshgrid", "indexing", indexing, ("xy", "ij"))
     vectors = [reshape(x, (x.size,)) for x in xs]
     order = list(range(len(xs)))

@@ -177,6 +177,17 @@ def pixel_unshuffle(x: Node, downscale_factor: int) -> Node:
     return reshape(permute(split, order), (*lead, c * r * r, h, w))
 
 
+@op(inline=True)
+def channel_shuffle(x: Node, groups: int) -> Node:
+    """Channels dealt out in turn: the first of every group, then the second, ...
+
+    Shapes: x (n, c, ...) -> (n, c, ...)
+    """
+    each = whole_parts("channel_shuffle", x.shape[1], groups)
+    split = reshape(x, (x.shape[0], groups, each, *x.shape[2:]))
+    return reshape(permute(split, (0, 2, 1, *range(3, split.rank))), x.shape)
+
+
 # patches
 
 

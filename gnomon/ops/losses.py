@@ -14,8 +14,10 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logsigmoid, relu, xlogy
 from gnomon.ops.arguments import broadcast, choice, floating, floats_only
+from gnomon.ops.indexing import rows
 from gnomon.ops.normalization import pairwise_distance
-from gnomon.ops.reductions import fold, mean_of
+from gnomon.ops.primitives import unsqueeze
+from gnomon.ops.reductions import along, fold, mean_of, pick
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 
@@ -297,6 +299,32 @@ def multilabel_soft_margin_loss(
     terms = -(target * logsigmoid(x) + (1.0 - target) * logsigmoid(-x))
     terms = terms if weight is None else terms * weight
     return reduced(name, cast(mean_of(terms, (x.rank - 1,), False), x.dtype), reduction)
+
+
+@op
+def multi_margin_loss(
+    x: Node,
+    target: Node,
+    *,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Node | None = None,
+    reduction: str = "mean",
+) -> Node:
+    """max(0, margin − x of the target + x of each other class)^p, averaged over the classes.
+
+    Shapes: x (..., c), target (...) -> (?)
+    """
+    floats_only("multi_margin_loss", x)
+    count = x.shape[-1]
+    here = elementwise("eq", along(x, x.rank - 1), unsqueeze(target, target.rank))
+    own = unsqueeze(pick(x, target, x.rank - 1), target.rank)
+    terms = relu(x - own + margin)
+    terms = terms * terms if p == 2 else terms
+    if weight is not None:
+        terms = terms * unsqueeze(rows(weight, 0, target), target.rank)
+    total = fold("add", where(here, 0.0, terms), (x.rank - 1,), False)
+    return reduced("multi_margin_loss", total / float(count), reduction)
 
 
 @op

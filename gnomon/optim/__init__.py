@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gnomon.optim import lr_scheduler
+from gnomon.optim import lr_scheduler, swa_utils
 from gnomon.optim.adagrad import Adagrad
 from gnomon.optim.adam import Adam, AdamW
 from gnomon.optim.optimizer import Optimizer
@@ -22,4 +22,5 @@ __all__ = [
     "RMSprop",
     "SGD",
     "lr_scheduler",
+    "swa_utils",
 ]

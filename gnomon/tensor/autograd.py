@@ -288,6 +288,7 @@ def grad(
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The gradients of outputs with respect to inputs, gathered nowhere."""

@@ -163,6 +163,11 @@ for count in (1, 3, 38):
 add("norm_of_scalars", [np.array(x) for x in (0.5, -2.0, 1.0)], float("inf"))
 add("norm_of_scalars", [np.array(x) for x in (0.5, -2.0, 1.0)], 3.0)
 add("norm_of_scalars", [np.array(x) for x in (0.5, -2.0, 1.0)], 1)
+add("channel_shuffle", normal(2, 6, 3), 2, _reference=False)
+add("multi_margin_loss", normal(4, 3), integers(0, 3, 4), p=2)
+add(
+    "multi_margin_loss", distinct(4, 3), integers(0, 3, 4), weight=between(1, 2, 3), reduction="sum"
+)
 add("diag_embed", normal(2, 3))
 add("diag_embed", normal(2, 3), 1, 0, 2)
 add("tensor_split", normal(7, 2), 3)

@@ -41,6 +41,16 @@ for reduction in ("mean", "sum", "none"):
         normal(3, 4),
         between(0.0, 1.0, 3, 4),
     )
+for power in (1, 2):
+    add(f"F.multi_margin_loss {power}", loss("multi_margin_loss", p=power), distinct(7, 5), LABELS)
+add(
+    "F.multi_margin_loss weighted",
+    lambda lib, x, i, w: lib.nn.functional.multi_margin_loss(x, i, weight=w, reduction="none"),
+    distinct(7, 5),
+    LABELS,
+    between(0.5, 2.0, 5),
+    gradient=False,
+)
 add(
     "F.soft_margin_loss",
     lambda lib, x: lib.nn.functional.soft_margin_loss(x, lib.ones_like(x)),

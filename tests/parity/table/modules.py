@@ -41,6 +41,8 @@ PLAIN = (
     "Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))",
 )
 PICTURED = (
+    *("Softmax2d()", "CircularPad2d(2)", "ChannelShuffle(2)", "ZeroPad2d((1, 0, 2, 1))"),
+    *("UpsamplingNearest2d(scale_factor=2)", "UpsamplingBilinear2d(size=(7, 8))"),
     *("Conv2d(4, 3, 3)", "Conv2d(4, 6, 3, stride=2, padding=1, groups=2, bias=False)"),
     *("Conv2d(4, 3, 3, padding=1, padding_mode='reflect')", "Conv2d(4, 3, (3, 1), padding='same')"),
     *("ConvTranspose2d(4, 3, 2, stride=2)", "ConvTranspose2d(4, 3, 3, 2, 1, output_padding=1)"),
