@@ -114,6 +114,12 @@ def atan2(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float =
     """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
 def atanh(x: Tensor) -> Tensor:
     """The inverse of tanh."""
+def atleast_1d(x: Tensor) -> Tensor:
+    """x with at least one axis."""
+def atleast_2d(x: Tensor) -> Tensor:
+    """x with at least two axes."""
+def atleast_3d(x: Tensor) -> Tensor:
+    """x with at least three axes."""
 def attention(q: Tensor, k: Tensor, v: Tensor, *, causal: _bool = ..., scale: _float | None = ..., mask: Tensor | None = ...) -> Tensor:
     """Mix the rows of v by how well each query matches each key."""
 def attention_forward(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = ..., *, causal: _bool, scale: _float) -> tuple[Tensor, Tensor]:
@@ -130,6 +136,7 @@ def avg_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Seq
 backends: SimpleNamespace
 def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
     """beta · x + alpha · (batch1 @ batch2)."""
+from gnomon.tensor.windows import bartlett_window as bartlett_window
 def batch_norm(x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved."""
 def batch_norm_training(x: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> tuple[Tensor, Tensor, Tensor]:
@@ -157,6 +164,9 @@ def bitwise_right_shift(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _
     """x / 2^y rounded down."""
 def bitwise_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The bits set in exactly one."""
+from gnomon.tensor.windows import blackman_window as blackman_window
+def block_diag(*xs: Tensor) -> Tensor:
+    """A matrix with these on its diagonal, one after another, and 0 elsewhere."""
 def bmm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The products of two batches of matrices."""
 bool: DType
@@ -170,6 +180,8 @@ def broadcast_to(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, siz
 def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
     """The number of the interval between boundaries in which each element lies."""
 from gnomon.tensor.limits import can_cast as can_cast
+def cartesian_prod(*xs: Tensor) -> Tensor:
+    """All choices of one element from each vector, a row each."""
 def cat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Tensors one after the other along an axis; None lays them flat first."""
 def cdist(x: Tensor, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
@@ -178,6 +190,8 @@ def ceil(x: Tensor) -> Tensor:
     """The nearest whole number above."""
 def celu(x: Tensor, alpha: _float = ...) -> Tensor:
     """elu whose slope is continuous for every alpha."""
+def channel_shuffle(x: Tensor, groups: _int) -> Tensor:
+    """Channels dealt out in turn: the first of every group, then the second, ..."""
 def chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """At most so many parts, all equal but perhaps the last."""
 def clamp(x: Tensor, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
@@ -193,6 +207,7 @@ def col2im(x: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Se
     """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
 def column_stack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors side by side along axis 1, vectors as columns."""
+from gnomon.tensor.selection import combinations as combinations
 from gnomon.jit import compile as compile
 def concat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Tensors one after the other along an axis; None lays them flat first."""
@@ -216,6 +231,8 @@ def convolution(x: Tensor, weight: Tensor, bias: Tensor | None, padding: tuple[t
     """A kernel slid over x: sums of products over channels and kernel at every place."""
 def copysign(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """|x| with y's sign."""
+def corrcoef(x: Tensor) -> Tensor:
+    """Correlations of variables, the rows of x."""
 def cos(x: Tensor) -> Tensor:
     """The cosine of an angle in radians."""
 def cosh(x: Tensor) -> Tensor:
@@ -228,6 +245,8 @@ def count_nonzero(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims:
     """How many elements over axes differ from 0."""
 def counts(index: Tensor, size: _int, weights: Tensor | None = ...) -> Tensor:
     """How often each of 0 … size − 1 occurs, or the sum of its weights."""
+def cov(x: Tensor, *, correction: _int | _float = ...) -> Tensor:
+    """How variables, the rows of x, vary together."""
 def cross(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
     """The vector at right angles to two vectors of three elements."""
 def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
@@ -246,10 +265,15 @@ def cumulative_prod(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., 
 def cumulative_sum(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
     """The sum of everything up to each element; include_initial puts the empty sum first."""
 from gnomon.tensor.nans import debug_nans as debug_nans
+default_generator: Generator
+def deg2rad(x: Tensor) -> Tensor:
+    """Degrees as radians."""
 from gnomon.tensor.autograd import detach as detach
 from gnomon.tensor.device import Device as device
 def diag(x: Tensor, diagonal: _int = ...) -> Tensor:
     """The matrix with this diagonal, or the diagonal of this matrix."""
+def diag_embed(x: Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
+    """Matrices with the rows of x on a diagonal, along two axes of the result."""
 def diagonal(x: Tensor, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor:
     """The elements whose places on two axes differ by an offset, along a new last axis."""
 def diff(x: Tensor, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
@@ -359,6 +383,7 @@ def gelu(x: Tensor, approximate: str = ...) -> Tensor:
 def ger(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
 from gnomon.tensor.creation import get_default_dtype as get_default_dtype
+from gnomon.tensor.control import get_float32_matmul_precision as get_float32_matmul_precision
 from gnomon.tensor.control import get_num_threads as get_num_threads
 from gnomon.tensor.random import get_rng_state as get_rng_state
 def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
@@ -380,6 +405,8 @@ def grouped_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, other: Tens
 def gt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x > y."""
 half: DType
+from gnomon.tensor.windows import hamming_window as hamming_window
+from gnomon.tensor.windows import hann_window as hann_window
 def hardshrink(x: Tensor, lambd: _float = ...) -> Tensor:
     """x, and 0 where it is nearer to 0 than lambd."""
 def hardsigmoid(x: Tensor) -> Tensor:
@@ -392,6 +419,9 @@ def heaviside(x: Tensor, values: Tensor | _bool | _int | _float = ..., *, src: T
     """0 below 0, 1 above, a value at 0."""
 def hinge_embedding_loss(x: Tensor, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
     """x where the target is 1, max(0, margin − x) where it is −1."""
+from gnomon.tensor.selection import histc as histc
+def hsplit(x: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """Parts along axis 1, of vectors along axis 0."""
 def hstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors side by side along axis 1, vectors along axis 0."""
 def huber_loss(x: Tensor, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
@@ -422,6 +452,8 @@ int16: DType
 int32: DType
 int64: DType
 int8: DType
+def int_mm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The product of two matrices of bytes, summed in int32."""
 def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
 from gnomon.tensor.limits import is_floating_point as is_floating_point
@@ -439,6 +471,10 @@ def isinf(x: Tensor) -> Tensor:
     """Whether x is infinite."""
 def isnan(x: Tensor) -> Tensor:
     """Whether x is not a number."""
+def isneginf(x: Tensor) -> Tensor:
+    """Whether x is −∞."""
+def isposinf(x: Tensor) -> Tensor:
+    """Whether x is +∞."""
 from gnomon import jit as jit
 def kl_div(x: Tensor, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
     """target · (log(target) − x), where x is a logarithm already."""
@@ -503,6 +539,7 @@ def logit_rows(given: Sequence[Tensor | None], *, softcap: _float | None, spread
     """Of each row of logits: log of the sum of exponentials, and what a loss asks for besides."""
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x))."""
+from gnomon.tensor.windows import logspace as logspace
 def logsumexp(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """log of the sum of exp(x) over axes, without overflow."""
 long: DType
@@ -540,7 +577,7 @@ def median(x: Tensor) -> Any:
     """The middle element of all, the lower of two."""
 def median_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The middle element of every row along an axis, the lower of two, and where it stood."""
-def meshgrid(*xs: Tensor, indexing: str = ...) -> tuple[Tensor, ...]:
+def meshgrid(*xs: Tensor | Sequence[Tensor], indexing: str = ...) -> tuple[Tensor, ...]:
     """Coordinates of a grid: each vector repeated along the axes of the others."""
 def min(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
     """The smallest over axes; NaN wins. Equals share the gradient."""
@@ -554,6 +591,8 @@ def mm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of two matrices."""
 def mod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """What floor division leaves: it has y's sign."""
+def mode(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
+    """The most frequent element of every row along an axis, the smallest of several, and its place."""
 from gnomon import models as models
 def moveaxis(x: Tensor, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
     """Axes put elsewhere, the others in their order."""
@@ -563,6 +602,8 @@ def mse_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
     """The squared difference."""
 def mul(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · y."""
+def multi_margin_loss(x: Tensor, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
+    """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
 def multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """binary_cross_entropy_with_logits, averaged over the classes of every row."""
 from gnomon.tensor.random import multinomial as multinomial
@@ -642,8 +683,9 @@ preserve_format: str
 def prod(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The product over axes; integers and truth values are multiplied in 64 bits."""
 from gnomon.tensor.limits import promote_types as promote_types
-def quantile(x: Tensor, q: _float, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-    """The value below which a share q of every row lies."""
+from gnomon.tensor.selection import quantile as quantile
+def rad2deg(x: Tensor) -> Tensor:
+    """Radians as degrees."""
 from gnomon.tensor.random import rand as rand
 from gnomon.tensor.random import rand_like as rand_like
 from gnomon.tensor.random import randint as randint
@@ -706,7 +748,9 @@ def select(x: Tensor, axis: _int = ..., index: _int = ..., *, dim: _int = ..., i
     """One position of an axis, which goes."""
 def selu(x: Tensor) -> Tensor:
     """elu scaled so that layers keep mean 0 and variance 1."""
+from gnomon.tensor.control import set_default_device as set_default_device
 from gnomon.tensor.creation import set_default_dtype as set_default_dtype
+from gnomon.tensor.control import set_float32_matmul_precision as set_float32_matmul_precision
 from gnomon.tensor.autograd import set_grad_enabled as set_grad_enabled
 from gnomon.tensor.control import set_num_threads as set_num_threads
 from gnomon.tensor.random import set_rng_state as set_rng_state
@@ -721,6 +765,8 @@ def silu(x: Tensor) -> Tensor:
     """x · sigmoid(x)."""
 def sin(x: Tensor) -> Tensor:
     """The sine of an angle in radians."""
+def sinc(x: Tensor) -> Tensor:
+    """sin(πx) / (πx), and 1 at 0."""
 def sinh(x: Tensor) -> Tensor:
     """The hyperbolic sine."""
 def smooth_l1_loss(x: Tensor, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
@@ -784,6 +830,8 @@ def tanh(x: Tensor) -> Tensor:
 def tanhshrink(x: Tensor) -> Tensor:
     """x − tanh(x)."""
 from gnomon.tensor.creation import tensor as tensor
+def tensor_split(x: Tensor, sections: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+    """So many parts of nearly one size, or parts that begin at the places given."""
 def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
 def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor:
@@ -798,6 +846,10 @@ def transpose(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..
     """Two axes exchanged."""
 def transposed_convolution(x: Tensor, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], size: tuple[_int, ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
     """The transpose of a convolution: what its input would get as a gradient."""
+def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int = ..., input: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ..., dim: _int = ...) -> Tensor:
+    """The area under y along an axis, by straight lines between places x, or dx apart."""
+def trapz(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int = ..., input: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ..., dim: _int = ...) -> Tensor:
+    """The area under y along an axis, by straight lines between places x, or dx apart."""
 def tril(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
     """x on and below the k-th diagonal, 0 above."""
 from gnomon.tensor.creation import tril_indices as tril_indices
@@ -822,6 +874,7 @@ def unfold(x: Tensor, axis: _int = ..., size: _int = ..., step: _int = ..., *, d
     """Overlapping stretches of an axis, along a new last one."""
 from gnomon.tensor.selection import unique as unique
 from gnomon.tensor.selection import unique_all as unique_all
+from gnomon.tensor.selection import unique_consecutive as unique_consecutive
 from gnomon.tensor.selection import unique_counts as unique_counts
 from gnomon.tensor.selection import unique_inverse as unique_inverse
 from gnomon.tensor.selection import unique_values as unique_values
@@ -831,6 +884,8 @@ def unstack(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ..
     """Every position of an axis, which goes."""
 from gnomon.tensor.control import use_deterministic_algorithms as use_deterministic_algorithms
 from gnomon import utils as utils
+def vander(x: Tensor, n: _int | None = ..., increasing: _bool = ...) -> Tensor:
+    """The powers of a vector's elements as columns, the highest first."""
 def var(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The mean square distance from the mean; the count is lowered by the correction, 1 by default."""
 def var_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
@@ -846,6 +901,8 @@ def view(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int 
 def view_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
 from gnomon.tensor.vmap import vmap as vmap
+def vsplit(x: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """Parts along axis 0."""
 def vstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors below each other, vectors as rows."""
 from gnomon.tensor.selection import where as where

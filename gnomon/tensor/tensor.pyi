@@ -420,6 +420,18 @@ class Tensor:
         """The inverse of tanh."""
     def atanh_(self) -> Tensor:
         """The inverse of tanh."""
+    def atleast_1d(self) -> Tensor:
+        """x with at least one axis."""
+    def atleast_1d_(self) -> Tensor:
+        """x with at least one axis."""
+    def atleast_2d(self) -> Tensor:
+        """x with at least two axes."""
+    def atleast_2d_(self) -> Tensor:
+        """x with at least two axes."""
+    def atleast_3d(self) -> Tensor:
+        """x with at least three axes."""
+    def atleast_3d_(self) -> Tensor:
+        """x with at least three axes."""
     def avg_pool(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], counted: tuple[tuple[_int, _int], ...], divisor: _int | None = ...) -> Tensor:
         """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements."""
     def avg_pool1d(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
@@ -524,6 +536,10 @@ class Tensor:
         """elu whose slope is continuous for every alpha."""
     def celu_(self, alpha: _float = ...) -> Tensor:
         """elu whose slope is continuous for every alpha."""
+    def channel_shuffle(self, groups: _int) -> Tensor:
+        """Channels dealt out in turn: the first of every group, then the second, ..."""
+    def channel_shuffle_(self, groups: _int) -> Tensor:
+        """Channels dealt out in turn: the first of every group, then the second, ..."""
     def char(self, memory_format: object = ...) -> Tensor:
         """The tensor as int8."""
     def chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
@@ -550,6 +566,8 @@ class Tensor:
         """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
     def col2im_(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
+    def combinations(self, r: _int = ..., with_replacement: _bool = ...) -> Tensor:
+        """All choices of r elements of a vector, a row each."""
     def contiguous(self, memory_format: object = ...) -> Tensor:
         """Itself: every value is computed in the order of its axes."""
     def conv1d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
@@ -586,6 +604,10 @@ class Tensor:
         """|x| with y's sign."""
     def copysign_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """|x| with y's sign."""
+    def corrcoef(self) -> Tensor:
+        """Correlations of variables, the rows of x."""
+    def corrcoef_(self) -> Tensor:
+        """Correlations of variables, the rows of x."""
     def cos(self) -> Tensor:
         """The cosine of an angle in radians."""
     def cos_(self) -> Tensor:
@@ -606,6 +628,10 @@ class Tensor:
         """How many elements over axes differ from 0."""
     def count_nonzero_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """How many elements over axes differ from 0."""
+    def cov(self, *, correction: _int | _float = ...) -> Tensor:
+        """How variables, the rows of x, vary together."""
+    def cov_(self, *, correction: _int | _float = ...) -> Tensor:
+        """How variables, the rows of x, vary together."""
     def cpu(self) -> Tensor:
         """The tensor in main memory: itself."""
     def cross(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
@@ -644,6 +670,10 @@ class Tensor:
         """The sum of everything up to each element; include_initial puts the empty sum first."""
     def data_ptr(self) -> _int:
         """The address of the first element."""
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians."""
+    def deg2rad_(self) -> Tensor:
+        """Degrees as radians."""
     def detach(self) -> Tensor:
         """The same storage, behind which no backward pass looks."""
     def detach_(self) -> Tensor:
@@ -652,6 +682,10 @@ class Tensor:
         """The matrix with this diagonal, or the diagonal of this matrix."""
     def diag_(self, diagonal: _int = ...) -> Tensor:
         """The matrix with this diagonal, or the diagonal of this matrix."""
+    def diag_embed(self, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
+        """Matrices with the rows of x on a diagonal, along two axes of the result."""
+    def diag_embed_(self, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
+        """Matrices with the rows of x on a diagonal, along two axes of the result."""
     def diagonal(self, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor:
         """The elements whose places on two axes differ by an offset, along a new last axis."""
     def diff(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
@@ -873,6 +907,12 @@ class Tensor:
         """x where the target is 1, max(0, margin − x) where it is −1."""
     def hinge_embedding_loss_(self, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
         """x where the target is 1, max(0, margin − x) where it is −1."""
+    def histc(self, bins: _int = ..., min: _float = ..., max: _float = ...) -> Tensor:
+        """How many elements lie in each of so many equal intervals of [min, max], or of their range."""
+    def hsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Parts along axis 1, of vectors along axis 0."""
+    def hsplit_(self, sections: _int | Sequence[_int]) -> Tensor:
+        """Parts along axis 1, of vectors along axis 0."""
     def huber_loss(self, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
         """Half the squared difference, growing only linearly beyond delta."""
     def huber_loss_(self, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
@@ -915,6 +955,10 @@ class Tensor:
         """x standard within each sample's channel, then scaled and moved per channel."""
     def int(self, memory_format: object = ...) -> Tensor:
         """The tensor as int32."""
+    def int_mm(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product of two matrices of bytes, summed in int32."""
+    def int_mm_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product of two matrices of bytes, summed in int32."""
     def interpolate(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
         """x (n, c, ...) resized over its last axes, to sizes or by factors."""
     def interpolate_(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
@@ -948,6 +992,14 @@ class Tensor:
         """Whether x is not a number."""
     def isnan_(self) -> Tensor:
         """Whether x is not a number."""
+    def isneginf(self) -> Tensor:
+        """Whether x is −∞."""
+    def isneginf_(self) -> Tensor:
+        """Whether x is −∞."""
+    def isposinf(self) -> Tensor:
+        """Whether x is +∞."""
+    def isposinf_(self) -> Tensor:
+        """Whether x is +∞."""
     def item(self) -> _bool | _int | _float:
         """The one element, as a Python number."""
     @property
@@ -1166,6 +1218,10 @@ class Tensor:
         """What floor division leaves: it has y's sign."""
     def mod_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """What floor division leaves: it has y's sign."""
+    def mode(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
+        """The most frequent element of every row along an axis, the smallest of several, and its place."""
+    def mode_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
+        """The most frequent element of every row along an axis, the smallest of several, and its place."""
     def moveaxis(self, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
         """Axes put elsewhere, the others in their order."""
     def movedim(self, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
@@ -1178,6 +1234,10 @@ class Tensor:
         """x · y."""
     def mul_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · y."""
+    def multi_margin_loss(self, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
+        """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
+    def multi_margin_loss_(self, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
+        """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
     def multilabel_soft_margin_loss(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
         """binary_cross_entropy_with_logits, averaged over the classes of every row."""
     def multilabel_soft_margin_loss_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
@@ -1326,10 +1386,14 @@ class Tensor:
         """The product over axes; integers and truth values are multiplied in 64 bits."""
     def prod_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The product over axes; integers and truth values are multiplied in 64 bits."""
-    def quantile(self, q: _float, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The value below which a share q of every row lies."""
-    def quantile_(self, q: _float, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The value below which a share q of every row lies."""
+    def quantile(self, q: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """The values below which shares q of every row lie; several shares come along a first axis."""
+    def quantile_(self, q: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """The values below which shares q of every row lie; several shares come along a first axis."""
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees."""
+    def rad2deg_(self) -> Tensor:
+        """Radians as degrees."""
     def random_(self, from_: _int = ..., to: _int | None = ..., *, generator: Generator | None = ...) -> Tensor:
         """Take integers from `from_` up to, not including, `to`."""
     def ravel(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
@@ -1434,6 +1498,10 @@ class Tensor:
         """The sine of an angle in radians."""
     def sin_(self) -> Tensor:
         """The sine of an angle in radians."""
+    def sinc(self) -> Tensor:
+        """sin(πx) / (πx), and 1 at 0."""
+    def sinc_(self) -> Tensor:
+        """sin(πx) / (πx), and 1 at 0."""
     def sinh(self) -> Tensor:
         """The hyperbolic sine."""
     def sinh_(self) -> Tensor:
@@ -1551,6 +1619,10 @@ class Tensor:
         """x − tanh(x)."""
     def tanhshrink_(self) -> Tensor:
         """x − tanh(x)."""
+    def tensor_split(self, sections: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+        """So many parts of nearly one size, or parts that begin at the places given."""
+    def tensor_split_(self, sections: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> Tensor:
+        """So many parts of nearly one size, or parts that begin at the places given."""
     def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
         """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
     def tensordot_(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ...) -> Tensor:
@@ -1617,12 +1689,18 @@ class Tensor:
         """Take numbers spread evenly over [from, to)."""
     def unique(self, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
         """The distinct elements, in order; and where each one went, and how often it occurs."""
+    def unique_consecutive(self, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
+        """The elements, or slices along an axis, that differ from the one before."""
     def unsqueeze(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """An axis of size 1 more, at this place in the result."""
     def unsqueeze_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """An axis of size 1 more, at this place in the result."""
     def unstack(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """Every position of an axis, which goes."""
+    def vander(self, n: _int | None = ..., increasing: _bool = ...) -> Tensor:
+        """The powers of a vector's elements as columns, the highest first."""
+    def vander_(self, n: _int | None = ..., increasing: _bool = ...) -> Tensor:
+        """The powers of a vector's elements as columns, the highest first."""
     def var(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The mean square distance from the mean; the count is lowered by the correction, 1 by default."""
     def var_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
@@ -1647,6 +1725,10 @@ class Tensor:
         """The same elements over other axes; one size may be -1."""
     def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
+    def vsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Parts along axis 0."""
+    def vsplit_(self, sections: _int | Sequence[_int]) -> Tensor:
+        """Parts along axis 0."""
     def where(self, condition: Any, other: Any) -> Any:
         ...
     def xlogy(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
