@@ -259,10 +259,13 @@ def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
         return tensor
     # a view is passed by value: which part of its storage it shows is not part of the program
     made = tensor.__class__.__new__(tensor.__class__)
-    storage = Storage(raw(tensor), tensor.requires_grad)
-    made._storage, made._rare, made._requires = storage, None, False
+    storage = Storage(raw(tensor), tensor.requires_grad and not tensor._requires)
+    made._storage, made._requires = storage, tensor._requires
+    made._rare = tensor._rare if tensor._requires else None
     made._view = None if tensor.requires_grad else View((), None, True)
     capture.reads[storage] = read
+    # what gathers there belongs to the argument
+    capture.arguments[number] = made
     return made
 
 

@@ -284,3 +284,17 @@ def test_values_made_inside_are_part_of_the_program():
     f = gn.compile(lambda x: x * gn.tensor([1.0, 2.0, 3.0]) + gn.arange(3))
 
     assert [f(gn.full((3,), k)).tolist() for k in (1.0, 2.0)] == [[1, 3, 5], [2, 5, 8]]
+
+
+def test_gradients_gather_at_arguments_that_are_views():
+    numbers = gn.arange(6.0)
+    f = gn.compile(lambda a: (a * a).sum().backward())
+
+    for start in (0, 2, 4):
+        a = numbers[start : start + 2].detach().requires_grad_()
+        f(a)
+        once = a.grad.tolist()
+        f(a)
+        assert once == [2.0 * start, 2.0 * start + 2]
+        assert a.grad.tolist() == [2 * x for x in once]
+    assert f.captures == 2

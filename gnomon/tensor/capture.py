@@ -29,7 +29,7 @@ class Capture:
 
     def __init__(self, arguments: Sequence[Tensor]) -> None:
         self.arena = Arena()
-        self.arguments = arguments
+        self.arguments = list(arguments)
         self.inputs: dict[Node, Read] = {}
         self.nodes: dict[Storage, Node] = {}
         self.first: dict[Storage, Node] = {}
