@@ -86,24 +86,32 @@ class Candidate:
         while waiting:
             node = min(waiting, key=lambda x: x.serial)
             waiting.remove(node)
-            if node not in self.nodes and self._fits(node):
-                self.nodes[node] = None
+            added = None if node in self.nodes else self._with_operands(node)
+            if added:
+                self.nodes.update(dict.fromkeys(added))
                 waiting += self.placed.readers.get(node, ())
 
-    def _fits(self, node: Node) -> bool:
-        """Whether a node is a function of the product's element and of what is there before."""
+    def _with_operands(self, node: Node) -> list[Node] | None:
+        """A node of the product's element, after those of its own cluster that it needs.
+
+        None if one of them cannot be computed with the product.
+        """
         own = self.placed.home[node]
         if node.op != "map" or own.opaque or own.members[node] or node.size != self.product.size:
-            return False
+            return None
+        found: list[Node] = []
         for r in self.placed.reads[node]:
-            if r.node is self.product or r.node in self.nodes:
-                if not r.same:
-                    return False
-                continue
+            known = r.node is self.product or r.node in self.nodes
             maker = self.placed.home.get(r.node)
-            if maker is own or not self._is_before(maker):
-                return False
-        return True
+            if (known or maker is own) and not r.same:
+                return None
+            if known:
+                continue
+            more = self._with_operands(r.node) if maker is own else []
+            if more is None or (maker is not own and not self._is_before(maker)):
+                return None
+            found += more
+        return [*dict.fromkeys(found), node]
 
     def _is_before(self, maker: Cluster | None) -> bool:
         """Whether a cluster runs before the product; so all orders that were possible still are."""

@@ -83,6 +83,20 @@ def test_what_waits_for_a_later_product_stays_apart_from_the_earlier():
     assert all(c not in closure(other) for c in made.clusters for other in c.needs)
 
 
+def test_a_gate_is_opened_with_the_later_of_two_products():
+    x = leaf(40, 30)
+    v, w = (x.arena.input((50, 30), x.dtype) for _ in range(2))
+    gate, up = contract("ab,cb->ac", x, v), contract("ab,cb->ac", x, w)
+    opened = exp(gate)
+    y = opened * gate * up
+
+    made = fused(y)
+
+    assert made.cluster[y] is made.cluster[up]
+    assert made.cluster[opened] is made.cluster[up]
+    assert len(made.clusters) == 2
+
+
 def test_a_result_in_another_layout_stays_apart():
     c = product()
     y = permute(c, (1, 0)) + beside(c, 50, 40)
