@@ -39,11 +39,26 @@ from gnomon.nn.parameter import Buffer as Buffer
 class CELU(Module):
     """elu whose slope is continuous for every alpha. As a module."""
     def __init__(self, alpha: Any = ..., inplace: Any = ...) -> None: ...
+class ChannelShuffle(Module):
+    """Channels dealt out in turn: the first of every group, then the second, ... As a module."""
+    def __init__(self, groups: Any) -> None: ...
+class CircularPad1d(Module):
+    """Borders around the last 1 axes. As a module."""
+    def __init__(self, padding: Any) -> None: ...
+class CircularPad2d(Module):
+    """Borders around the last 2 axes. As a module."""
+    def __init__(self, padding: Any) -> None: ...
+class CircularPad3d(Module):
+    """Borders around the last 3 axes. As a module."""
+    def __init__(self, padding: Any) -> None: ...
 class ConstantPad1d(Module):
     """Borders around the last 1 axes. As a module."""
     def __init__(self, padding: Any, value: Any = ...) -> None: ...
 class ConstantPad2d(Module):
     """Borders around the last 2 axes. As a module."""
+    def __init__(self, padding: Any, value: Any = ...) -> None: ...
+class ConstantPad3d(Module):
+    """Borders around the last 3 axes. As a module."""
     def __init__(self, padding: Any, value: Any = ...) -> None: ...
 from gnomon.nn.convolution import Conv1d as Conv1d
 from gnomon.nn.convolution import Conv2d as Conv2d
@@ -109,6 +124,7 @@ class HuberLoss(Module):
 from gnomon.nn.linear import Identity as Identity
 from gnomon.nn.normalization import InstanceNorm1d as InstanceNorm1d
 from gnomon.nn.normalization import InstanceNorm2d as InstanceNorm2d
+from gnomon.nn.normalization import InstanceNorm3d as InstanceNorm3d
 class KLDivLoss(Module):
     """target · (log(target) − x), where x is a logarithm already. As a module."""
     def __init__(self, reduction: Any = ..., log_target: Any = ...) -> None: ...
@@ -149,6 +165,12 @@ class Mish(Module):
 from gnomon.nn.module import Module as Module
 from gnomon.nn.containers import ModuleDict as ModuleDict
 from gnomon.nn.containers import ModuleList as ModuleList
+class MultiLabelSoftMarginLoss(Module):
+    """binary_cross_entropy_with_logits, averaged over the classes of every row. As a module."""
+    def __init__(self, weight: Any = ..., reduction: Any = ...) -> None: ...
+class MultiMarginLoss(Module):
+    """max(0, margin − x of the target + x of each other class)^p, averaged over the classes. As a module."""
+    def __init__(self, p: Any = ..., margin: Any = ..., weight: Any = ..., reduction: Any = ...) -> None: ...
 from gnomon.nn.attention import MultiheadAttention as MultiheadAttention
 class NLLLoss(Module):
     """−x at the right class, where x holds logarithms of chances. As a module."""
@@ -184,11 +206,17 @@ class ReflectionPad1d(Module):
 class ReflectionPad2d(Module):
     """Borders around the last 2 axes. As a module."""
     def __init__(self, padding: Any) -> None: ...
+class ReflectionPad3d(Module):
+    """Borders around the last 3 axes. As a module."""
+    def __init__(self, padding: Any) -> None: ...
 class ReplicationPad1d(Module):
     """Borders around the last 1 axes. As a module."""
     def __init__(self, padding: Any) -> None: ...
 class ReplicationPad2d(Module):
     """Borders around the last 2 axes. As a module."""
+    def __init__(self, padding: Any) -> None: ...
+class ReplicationPad3d(Module):
+    """Borders around the last 3 axes. As a module."""
     def __init__(self, padding: Any) -> None: ...
 from gnomon.nn.table_batched import RowOptimizer as RowOptimizer
 class SELU(Module):
@@ -210,6 +238,9 @@ class SoftMarginLoss(Module):
 class Softmax(Module):
     """exp(x) as shares of their sum along an axis. As a module."""
     def __init__(self, dim: Any = ...) -> None: ...
+class Softmax2d(Module):
+    """Softmax2d As a module."""
+    def __init__(self) -> None: ...
 class Softmin(Module):
     """softmax of -x. As a module."""
     def __init__(self, dim: Any = ...) -> None: ...
@@ -250,9 +281,21 @@ class Unfold(Module):
 class Upsample(Module):
     """x (n, c, ...) resized over its last axes, to sizes or by factors. As a module."""
     def __init__(self, size: Any = ..., scale_factor: Any = ..., mode: Any = ..., align_corners: Any = ...) -> None: ...
+class UpsamplingBilinear2d(Module):
+    """x (n, c, ...) resized over its last axes, to sizes or by factors. As a module."""
+    def __init__(self, size: Any = ..., scale_factor: Any = ..., mode: Any = ..., align_corners: Any = ...) -> None: ...
+class UpsamplingNearest2d(Module):
+    """x (n, c, ...) resized over its last axes, to sizes or by factors. As a module."""
+    def __init__(self, size: Any = ..., scale_factor: Any = ..., mode: Any = ...) -> None: ...
 from gnomon.nn.activations import Weighted as Weighted
+class ZeroPad1d(Module):
+    """Borders around the last 1 axes. As a module."""
+    def __init__(self, padding: Any) -> None: ...
 class ZeroPad2d(Module):
     """Borders around the last 2 axes. As a module."""
+    def __init__(self, padding: Any) -> None: ...
+class ZeroPad3d(Module):
+    """Borders around the last 3 axes. As a module."""
     def __init__(self, padding: Any) -> None: ...
 from gnomon.nn import functional as functional
 from gnomon.nn import init as init

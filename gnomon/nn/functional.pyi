@@ -36,6 +36,8 @@ def celu(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tenso
     """elu whose slope is continuous for every alpha."""
 def celu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """elu whose slope is continuous for every alpha. Stored in this tensor."""
+def channel_shuffle(x: Tensor, groups: _int) -> Tensor:
+    """Channels dealt out in turn: the first of every group, then the second, ..."""
 def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
     """A kernel slid over 1 axes of x: sums over channels and kernel."""
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
@@ -143,6 +145,10 @@ def mish_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """x · tanh(softplus(x)). Stored in this tensor."""
 def mse_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
     """The squared difference."""
+def multi_margin_loss(x: Tensor, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
+    """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
+def multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
+    """binary_cross_entropy_with_logits, averaged over the classes of every row."""
 def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−x at the right class, where x holds logarithms of chances."""
 def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
