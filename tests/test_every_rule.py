@@ -100,6 +100,16 @@ def test_views_that_follow_each_other_become_one():
     assert graph.outputs[1].inputs == graph.inputs
 
 
+def test_stopping_gradients_costs_nothing_once_they_are_taken():
+    arena = Arena()
+    x = arena.input((2, 3), dtype_of(np.float32))
+    made = arena.node("contract", (x, x), spec="ab,cb->ac", dtype=x.dtype, leaves=(1,))
+
+    graph = simplify(Graph([x], [arena.node("detach", (made,)), made]))
+
+    assert graph.outputs[0] is graph.outputs[1]
+
+
 def test_rewriting_keeps_sites():
     arena = Arena()
     x = arena.input((2,), dtype_of(np.float32))

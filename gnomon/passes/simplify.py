@@ -147,4 +147,14 @@ def merge_expands(node: Node) -> Node | None:
     return node.arena.node("expand", x.inputs, shape=node.shape) if x.op == "expand" else None
 
 
-MERGES = {"permute": merge_permutes, "reshape": merge_reshapes, "expand": merge_expands}
+def open_detach(node: Node) -> Node:
+    """What stops gradients is nothing once they have been taken."""
+    return node.inputs[0]
+
+
+MERGES = {
+    "permute": merge_permutes,
+    "reshape": merge_reshapes,
+    "expand": merge_expands,
+    "detach": open_detach,
+}
