@@ -124,7 +124,7 @@ class Partition:
         if (
             (scalar.costly and big and not alone)
             or ops > FREE_OPS
-            or (big > FREE_READS and not alone)
+            or (big > FREE_READS and not alone and not self._is_padded(node))
         ):
             return False
         self.free[node] = (ops, big)
@@ -135,6 +135,15 @@ class Partition:
         return self.fuse and any(
             user.op == "reduce" and not user.params["lanes"] for user in self.readers.get(node, ())
         )
+
+    def _is_padded(self, node: Node) -> bool:
+        """Whether its only reader puts it into a larger tensor, which has each element once."""
+        readers = self.readers.get(node, ())
+        while self.fuse and len(readers) == 1 and readers[0].op in VIEWS:
+            if readers[0].op == "pad":
+                return True
+            readers = self.readers.get(readers[0], ())
+        return False
 
     def _open(self, node: Node, cluster: Cluster) -> None:
         self.clusters.append(cluster)

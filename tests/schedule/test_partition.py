@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from gnomon.dtypes import int64
 from gnomon.ir.node import Node
+from gnomon.ir.operators import elementwise
 from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
-from gnomon.ops.scalars import exp
+from gnomon.ops.scalars import exp, where
 from gnomon.ops.scan_primitives import scan
-from gnomon.ops.view_primitives import permute
+from gnomon.ops.view_primitives import pad, permute, slice_
 from gnomon.schedule.partition import closure
 from tests.schedule.kernels_of import kernels, leaf, partition, softmax
 
@@ -119,3 +121,19 @@ def test_a_row_value_is_fused_into_the_rows_that_it_scales():
     mean = reduce("add", x, (1,)) * (1 / 7)
 
     assert len(kernels(x - unsqueeze(mean, 1))) == 1
+
+
+def test_the_parts_of_a_join_are_written_into_it():
+    x = leaf(40, 64)
+    turn = x.arena.input((40, 32), x.dtype)
+    low, high = (slice_(x, ((0, 40, 1), (k, k + 32, 1))) for k in (0, 32))
+    first, second = low * turn - high, high * turn + low
+    left = pad(first, (0, 0), (0, 32), 0.0, (0, 0))
+    right = pad(second, (0, 32), (0, 0), 0.0, (0, 0))
+    column = x.arena.node("iota", (), size=64, dtype=int64)
+    here = elementwise("lt", reshape(column, (1, 64)), 32)
+
+    made = partition(where(here, left, right))
+
+    assert first not in made.stored
+    assert second not in made.stored
