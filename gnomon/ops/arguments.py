@@ -131,14 +131,14 @@ def promoted(name: str, *xs: Node | float) -> list[Node]:
 def broadcast(name: str, *xs: Node | float) -> list[Node]:
     """The operands in one dtype and one shape."""
     nodes = together(name, xs)
-    shape = broadcast_shapes(name, [x.shape for x in nodes])
+    shape = joint_shape(name, [x.shape for x in nodes])
     return [expand(x, shape) for x in nodes]
 
 
-def broadcast_shapes(name: str, shapes: Sequence[Shape]) -> Shape:
+def joint_shape(name: str, shapes: Sequence[Shape]) -> Shape:
     """The shape that all of these grow to.
 
-    >>> broadcast_shapes("add", [(2, 1), (3,)])
+    >>> joint_shape("add", [(2, 1), (3,)])
     (2, 3)
     """
     rank = max(map(len, shapes), default=0)

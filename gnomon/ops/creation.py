@@ -15,7 +15,7 @@ from gnomon.dtypes import DType, dtype_of, float32, float64, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Arena, Node, Shape
 from gnomon.ir.operators import Scalar, cast, constant, elementwise
-from gnomon.ops.arguments import broadcast_shapes, choice
+from gnomon.ops.arguments import choice, joint_shape
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
@@ -161,5 +161,5 @@ def broadcast_tensors(*xs: Node) -> tuple[Node, ...]:
 
     Shapes: x (...) -> (...)
     """
-    shape = broadcast_shapes("broadcast_tensors", [x.shape for x in xs])
+    shape = joint_shape("broadcast_tensors", [x.shape for x in xs])
     return tuple(expand(x, shape) for x in xs)

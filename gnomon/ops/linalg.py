@@ -14,7 +14,7 @@ from gnomon.dtypes import accumulator, bool_, int8, int32, promote, uint8
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast
-from gnomon.ops.arguments import broadcast_shapes, one_axis
+from gnomon.ops.arguments import joint_shape, one_axis
 from gnomon.ops.joining import cat
 from gnomon.ops.primitives import contract, reshape
 from gnomon.ops.registry import op
@@ -35,7 +35,7 @@ def alike(name: str, *xs: Node) -> list[Node]:
 def batch_letters(name: str, x: Node, y: Node, inner: int) -> tuple[Node, str, Node, str, str]:
     """Letters for the axes before the last `inner`; sizes 1 that the other grows are dropped."""
     batches = [v.shape[: v.rank - inner] for v in (x, y)]
-    out = broadcast_shapes(name, batches)
+    out = joint_shape(name, batches)
     letters = LETTERS[: len(out)]
     kept = []
     for batch in batches:

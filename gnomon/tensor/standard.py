@@ -168,7 +168,7 @@ Tensor.repeat_interleave = FUNCTIONS["repeat_interleave"] = repeats_by_tensor("r
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """The shape that tensors of these shapes have when broadcast together."""
     listed = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    return Size(arguments.broadcast_shapes("broadcast_shapes", listed))
+    return Size(arguments.joint_shape("broadcast_shapes", listed))
 
 
 class Count(int):
