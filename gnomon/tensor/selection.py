@@ -100,16 +100,30 @@ def unique_values(x: Tensor) -> Tensor:
     return unique_all(x).values
 
 
-def unique_counts(x: Tensor) -> tuple[Tensor, Tensor]:
+class UniqueCounts(NamedTuple):
+    """The distinct values, and how many there are of each."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """The distinct values, and where each element went."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_counts(x: Tensor) -> UniqueCounts:
     """The distinct values, and how many there are of each."""
     found = unique_all(x)
-    return found.values, found.counts
+    return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(x: Tensor) -> tuple[Tensor, Tensor]:
+def unique_inverse(x: Tensor) -> UniqueInverse:
     """The distinct values, and where each element went."""
     found = unique_all(x)
-    return found.values, found.inverse_indices
+    return UniqueInverse(found.values, found.inverse_indices)
 
 
 @method

@@ -114,6 +114,38 @@ def test_a_function_is_called_as_the_standard_says(name: str):
     assert {p.name for p in theirs if p.kind is p.KEYWORD_ONLY} <= by_word
 
 
+METHODS = [
+    name
+    for name, value in vars(type(strict.asarray(1.0))).items()
+    if inspect.isfunction(value) and (name.startswith("__") or not name.startswith("_"))
+]
+BESIDE = {"__array__", "__buffer__", "__format__", "__hash__", "__init__", "__iter__", "__len__"}
+BESIDE |= {"__new__", "__repr__", "__str__", "__sizeof__"}
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - BESIDE))
+def test_an_array_has_the_standards_methods(name: str):
+    ours = inspect.signature(getattr(gn.Tensor, name)).parameters
+    theirs = inspect.signature(getattr(type(strict.asarray(1.0)), name)).parameters.values()
+
+    assert {p.name for p in theirs if p.kind is p.KEYWORD_ONLY} <= ours.keys()
+    assert len(ours) >= len([p for p in theirs if p.kind is not p.KEYWORD_ONLY])
+
+
+def test_an_array_has_the_standards_attributes():
+    x = gn.ones(2, 3)
+
+    assert (x.ndim, x.shape, x.size, x.dtype, str(x.device)) == (2, (2, 3), 6, gn.float32, "cpu")
+    assert (x.T.shape, x.mT.shape) == ((3, 2), (3, 2))
+
+
+@pytest.mark.parametrize("name", ["unique_all", "unique_counts", "unique_inverse"])
+def test_results_with_names_have_the_standards(name: str):
+    ours, theirs = (getattr(lib, name)(lib.asarray([1, 2, 1])) for lib in (gn, strict))
+
+    assert ours._fields == theirs._fields
+
+
 def promoted(library: Any, left: str, right: str) -> str | None:
     """The name of the dtype of a result of two; None if there is none."""
     try:
