@@ -51,7 +51,7 @@ class Program:
         self.tracked = [t.requires_grad for t in results]
         self.released = [capture.went_back or t._storage.released for t in results]
         self.written = [(s, capture.reads.get(s)) for s in capture.written()]
-        self.grads = [(capture.standing_for(t), g) for t, g in capture.grads.values()]
+        self.grads = [(capture.standing_for(t), g) for t, g in capture.settle()]
         made = [g for _, g in self.grads if g is not None]
         known = [t._storage for t in (*results, *made)]
         self.escaped = capture.escaped(known)

@@ -298,3 +298,30 @@ def test_gradients_gather_at_arguments_that_are_views():
         assert once == [2.0 * start, 2.0 * start + 2]
         assert a.grad.tolist() == [2 * x for x in once]
     assert f.captures == 2
+
+
+def test_a_leaf_of_the_functions_own_is_captured_once():
+    @gn.compile
+    def slope(v):
+        x = v.detach().requires_grad_()
+        (x * x).sum().backward()
+        return x.grad
+
+    slopes = [slope(gn.full((2,), float(k))).tolist() for k in range(4)]
+
+    assert slopes == [[2.0 * k] * 2 for k in range(4)]
+    assert slope.captures == 1
+
+
+def test_the_gradient_of_a_leaf_that_is_returned_is_set_by_every_replay():
+    @gn.compile
+    def leaf(v):
+        x = v.detach().requires_grad_()
+        (x * x).sum().backward()
+        return x
+
+    assert [leaf(gn.full((2,), float(k))).tolist() for k in range(3)] == [
+        [0.0] * 2,
+        [1.0] * 2,
+        [2.0] * 2,
+    ]

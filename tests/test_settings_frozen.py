@@ -31,7 +31,7 @@ KNOBS = {
 
 # files that read the environment, and why
 READERS = {
-    "gnomon/bench/peers.py": "a peer's process gets its parent's environment, less what misleads it",
+    "gnomon/bench/peers.py": "a peer's process gets its parent's, less what misleads it",
     "gnomon/runtime/workers.py": "a process that compiles gets its parent's environment",
     "gnomon/settings.py": "the knobs",
     "gnomon/train/doctor.py": "shows what a machine presets that would mislead a measurement",

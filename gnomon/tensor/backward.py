@@ -7,11 +7,11 @@ Rules and derivation are gnomon/passes/grad.py's; who gathers gradients is autog
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gnomon.errors import GradientError
-from gnomon.ir.node import Arena, Graph, Node, copy_into
+from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.operators import constant
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Call, Traced
@@ -113,25 +113,41 @@ def derived(seeds: dict[Node, Node | None], wanted: Sequence[Node]) -> list[Node
 def plan_of(
     seeds: dict[Node, Node | None], order: dict[Node, int], wanted: Sequence[Node]
 ) -> Plan | None:
-    """Derive a backward pass and close it as a region; None when there is nothing to close."""
-    parts = derived(seeds, wanted)
+    """Derive a backward pass and close it as a region; None when there is nothing to close.
+
+    It is derived on a copy, whose leaves are inputs: a number of the history that varies must not
+    be taken for an equal one that a rule writes.
+    """
+    arena = Arena()
+    known = copied(order, arena)
+    given = {x: arena.input(x.shape, x.dtype) for x, g in seeds.items() if g is not None}
+    parts = derived({known[x]: given.get(x) for x in seeds}, [known[x] for x in wanted])
     outputs = [g for g in parts if g is not None]
-    given = [g for g in seeds.values() if g is not None]
-    places = {g: len(order) + k for k, g in enumerate(given)}
-    leaves = values_behind(outputs, order, set(given))
+    places = {known[x]: k for x, k in order.items() if x.value is not None or x.op == "input"}
+    places.update((g, len(order) + k) for k, g in enumerate(given.values()))
+    leaves = nearest(outputs, places)
     if not outputs or not leaves:
         return None
-    arena = Arena()
-    known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in leaves}
-    images = list(known.values())
-    body = Graph(images, copy_into(arena, outputs, known))
-    inputs = tuple(places[x] if x in places else order[x] for x in leaves)
+    inner = Arena()
+    images: dict[Node, Node] = {x: inner.input(x.shape, x.dtype) for x in leaves}
+    body = Graph(list(images.values()), copy_into(inner, outputs, images))
     traced = Traced("backward", body, Call((), ()), True)
-    return Plan(inputs, traced, tuple(g is not None for g in parts))
+    return Plan(tuple(places[x] for x in leaves), traced, tuple(g is not None for g in parts))
 
 
-def values_behind(outputs: Iterable[Node], order: dict[Node, int], stops: set[Node]) -> list[Node]:
-    """The nearest nodes behind the outputs that have values in the history, or are stops."""
+def copied(order: dict[Node, int], arena: Arena) -> dict[Node, Node]:
+    """A history in another arena, where what has a value and no history of its own is an input."""
+    known: dict[Node, Node] = {
+        x: arena.input(x.shape, x.dtype)
+        for x in topological(order)
+        if x not in order or (x.value is not None and not x.inputs) or is_plain_part(x)
+    }
+    copy_into(arena, list(order), known)
+    return known
+
+
+def nearest(outputs: Iterable[Node], stops: Mapping[Node, int]) -> list[Node]:
+    """The nearest of some nodes behind the outputs."""
     found: dict[Node, None] = {}
     seen: set[Node] = set()
     stack = list(outputs)
@@ -140,7 +156,7 @@ def values_behind(outputs: Iterable[Node], order: dict[Node, int], stops: set[No
         if node in seen:
             continue
         seen.add(node)
-        if node in stops or (node in order and (node.value is not None or node.op == "input")):
+        if node in stops:
             found[node] = None
         else:
             stack.extend(node.inputs)

@@ -35,6 +35,8 @@ class Capture:
         self.first: dict[Storage, Node] = {}
         self.reads: dict[Storage, Read] = {}
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.asked: dict[int, tuple[Tensor, bool]] = {}
+        """Tensors whose gradient was looked at, and whether there was none."""
         self.guards: list[tuple[Callable[[], Hashable], Hashable]] = []
         self.draws: dict[Any, int] = {}
         self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
@@ -127,10 +129,21 @@ class Capture:
         read = self.standing_for(tensor)
         is_given = any(tensor is x for x in self.arguments)  # their signatures tell
         if not is_given and (found is None or found._storage.node.arena is not self.arena):
-            self.guard(lambda: tensor._rare is None or tensor._rare.grad is None)
+            self.asked[id(tensor)] = (tensor, found is None)
         if found is not None and found._view is None:
             self.reads.setdefault(found._storage, lambda arguments: rare(read(arguments)).grad)
         return found
+
+    def settle(self) -> list[tuple[Tensor, Tensor | None]]:
+        """The gradients to set, and guards for those that were asked for, once all has run.
+
+        What only the function held is gone when it is let go of here: nobody will see its gradient.
+        """
+        asked = [(ref(tensor), empty) for tensor, empty in self.asked.values()]
+        made = [(ref(tensor), grad) for tensor, grad in self.grads.values()]
+        self.asked, self.grads = {}, {}
+        self.guards += [(has_no_grad(x), empty) for at, empty in asked if (x := at()) is not None]
+        return [(x, grad) for at, grad in made if (x := at()) is not None]
 
     def standing_for(self, tensor: Tensor) -> Read:
         """How to find a tensor again: among the arguments of a replay, or itself."""
@@ -172,6 +185,11 @@ class Capture:
         known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in used}
         images = list(known.values())
         return Graph(images, copy_into(arena, outputs, known)), used
+
+
+def has_no_grad(tensor: Tensor) -> Callable[[], bool]:
+    """Looks whether a tensor has no gradient."""
+    return lambda: tensor._rare is None or tensor._rare.grad is None
 
 
 def constant_input(node: Node) -> Read:

@@ -164,3 +164,29 @@ def test_threads_gather_in_shared_leaves():
         thread.join()
 
     assert sorted(results) == [[float(k)] * 3 for k in range(6)]
+
+
+def varied() -> None:
+    """Have small whole numbers vary, so that they are inputs of programs."""
+    for k in range(4):
+        gn.full((5,), float(k)).tolist()
+
+
+def test_a_factor_that_varies_is_not_taken_for_the_seed():
+    varied()
+    slopes = []
+    for factor in (1.0, 2.0, 3.0):
+        x = gn.ones(5, requires_grad=True)
+        (x * factor).sum().backward()
+        slopes.append(x.grad.tolist())
+
+    assert slopes == [[factor] * 5 for factor in (1.0, 2.0, 3.0)]
+
+
+def test_a_number_of_a_rule_is_not_taken_for_one_that_varies():
+    varied()
+    for scale in (1.0, 2.0, 3.0):
+        x = gn.full((5,), 0.5, requires_grad=True)
+        (x.tanh() * scale).sum().backward()
+
+        assert x.grad.tolist() == pytest.approx([scale * (1 - 0.46211716**2)] * 5, rel=1e-6)
