@@ -75,15 +75,17 @@ class Arrangement:
 
     def __init__(self, works: Sequence[Work], sizes: Sizes, slack: int) -> None:
         self.works, self.sizes, self.slack = works, sizes, slack
-        makers = {value: k for k, work in enumerate(works) for value in work.writes}
+        makers: dict[Hashable, set[int]] = {}
+        for k, work in enumerate(works):
+            for value in work.writes:  # a value may be made in parts, by a kernel each
+                makers.setdefault(value, set()).add(k)
         self.readers: dict[Hashable, set[int]] = {}
         self.needs: list[set[int]] = [set() for _ in works]
         self.feeds: list[list[int]] = [[] for _ in works]
         for k, work in enumerate(works):
             for value in work.reads:
                 self.readers.setdefault(value, set()).add(k)
-                if makers.get(value, k) != k:
-                    self.needs[k].add(makers[value])
+                self.needs[k] |= makers.get(value, set()) - {k}
         for k, needs in enumerate(self.needs):
             for maker in needs:
                 self.feeds[maker].append(k)

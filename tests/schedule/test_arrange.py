@@ -71,3 +71,12 @@ def test_where_memory_does_not_matter_independent_kernels_stand_together():
     works = [Work(("a",), ()), Work(("b",), ("a",)), Work(("c",), ()), Work(("d",), ("c",))]
 
     assert arranged(works, {}) == [0, 2, 1, 3]
+
+
+def test_a_reader_waits_for_every_part_of_what_it_reads():
+    works = [Work(("a",), ("x",)), Work(("a",), ("y",)), Work(("x",), ()), Work((), ("a",))]
+    works += [Work(("y",), ())]
+
+    order = arranged(works, {"a": 640, "x": 64, "y": 6400})
+
+    assert order.index(3) > max(order.index(0), order.index(1))
