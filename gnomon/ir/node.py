@@ -6,7 +6,7 @@ operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 from weakref import KeyedRef
@@ -278,6 +278,23 @@ def structure(inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[N
 def digest(value: object) -> str:
     """A short content hash of nested tuples; graphs inside count by their own keys."""
     return hashlib.sha256(repr(value).encode()).hexdigest()[:32]
+
+
+def nearest(outputs: Iterable[Node], stops: Container[Node]) -> list[Node]:
+    """The stops that are met first on all ways down from the outputs."""
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in stops:
+            found[node] = None
+        else:
+            stack.extend(node.inputs)
+    return list(found)
 
 
 def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> list[Node]:

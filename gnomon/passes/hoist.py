@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest, topological
 from gnomon.ir.provenance import inherit
 from gnomon.ops.control_primitives import CONTROL, graphs_of, with_graphs
 from gnomon.passes.calls import leaves_like, results_by_call
-from gnomon.passes.keep import VIEWS, met
+from gnomon.passes.keep import VIEWS
 
 CHECKED = frozenset({"gather", "scatter", "region"})
 """What looks at positions, or may."""
@@ -72,7 +72,7 @@ def same_in_all_turns(graph: Graph, constants: Sequence[Node]) -> list[Node]:
             # numbers that rest on no input are folded where they are used
             if any(x in resting for x in node.inputs):
                 resting.add(node)
-    return met(graph.outputs, {x for x in resting if x.op not in VIEWS and x.op != "input"})
+    return nearest(graph.outputs, {x for x in resting if x.op not in VIEWS and x.op != "input"})
 
 
 def reading(graph: Graph, places: dict[Node, Node], before: Sequence[Node]) -> Graph:

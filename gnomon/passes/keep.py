@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
-from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest, topological
 from gnomon.ir.provenance import inherit
 from gnomon.ops.control_primitives import CONTROL, graphs_of
 from gnomon.ops.scalars import SCALARS
@@ -213,7 +213,7 @@ def twice(giver: Draft, reader: Draft, name: str, same: Pairs) -> Pairs:
         if costs[node] > AGAIN:
             worth.add(node)
             costs[node] = 0
-    return {x: same[x] for x in met(reader.graphs[name], worth)}
+    return {x: same[x] for x in nearest(reader.graphs[name], worth)}
 
 
 def cost(node: Node, costs: Mapping[Node, int]) -> int:
@@ -223,23 +223,6 @@ def cost(node: Node, costs: Mapping[Node, int]) -> int:
     if node.op != "map" or SCALARS[node.params["f"]].costly:
         return AGAIN + 1
     return 1 + sum(costs[x] for x in node.inputs)
-
-
-def met(outputs: Sequence[Node], stops: set[Node]) -> list[Node]:
-    """The stops that are met first on all ways down from the outputs."""
-    found: dict[Node, None] = {}
-    seen: set[Node] = set()
-    stack = list(outputs)
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node in stops:
-            found[node] = None
-        else:
-            stack.extend(node.inputs)
-    return list(found)
 
 
 # the graph again

@@ -7,11 +7,11 @@ Rules and derivation are gnomon/passes/grad.py's; who gathers gradients is autog
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gnomon.errors import GradientError
-from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest, topological
 from gnomon.ir.operators import constant
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Call, Traced
@@ -144,23 +144,6 @@ def copied(order: dict[Node, int], arena: Arena) -> dict[Node, Node]:
     }
     copy_into(arena, list(order), known)
     return known
-
-
-def nearest(outputs: Iterable[Node], stops: Mapping[Node, int]) -> list[Node]:
-    """The nearest of some nodes behind the outputs."""
-    found: dict[Node, None] = {}
-    seen: set[Node] = set()
-    stack = list(outputs)
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node in stops:
-            found[node] = None
-        else:
-            stack.extend(node.inputs)
-    return list(found)
 
 
 # what gradients will read of a forward pass that is evaluated now
