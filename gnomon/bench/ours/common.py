@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
 import gnomon as gn
-from gnomon import nn
+from gnomon import nn, optim
+from gnomon.bench.profile import profile
 from gnomon.bench.serve import Problem
 from gnomon.runtime import device
 
-__all__ = ["about", "decaying", "load"]
+__all__ = ["about", "load", "trained"]
 
 
 def load(model: nn.Module, weights: dict[str, np.ndarray]) -> nn.Module:
@@ -27,6 +29,29 @@ def decaying(model: nn.Module, problem: Problem) -> list[dict]:
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": problem["decay"]},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
+
+
+def trained(model: nn.Module, problem: Problem) -> dict:
+    """One compiled training step of a language model, window after window."""
+    optimizer = optim.AdamW(decaying(model, problem), lr=problem["lr"], betas=problem["betas"])
+
+    @gn.compile
+    def train(tokens: gn.Tensor, targets: gn.Tensor) -> gn.Tensor:
+        loss = model(tokens, targets)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    windows, turn = problem.array("tokens"), iter(range(1 << 60))
+
+    def step() -> float:
+        window = windows[next(turn) % len(windows)]
+        given = (np.ascontiguousarray(window[:, s]) for s in (slice(-1), slice(1, None)))
+        return train(*map(gn.from_numpy, given)).item()
+
+    kernels = functools.partial(profile, step, train.kernels)
+    return {"step": step, "about": about(), "profile": kernels}
 
 
 def about(*_: Callable) -> dict[str, str]:

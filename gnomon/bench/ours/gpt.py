@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-
-import numpy as np
-
 import gnomon as gn
-from gnomon import nn, optim
-from gnomon.bench.ours.common import about, decaying, load
-from gnomon.bench.profile import profile
+from gnomon import nn
+from gnomon.bench.ours.common import load, trained
 from gnomon.bench.serve import Problem
 from gnomon.nn import functional as F
 
@@ -60,23 +55,4 @@ class GPT(nn.Module):
 
 def gpt(problem: Problem) -> dict:
     """One training step of a GPT."""
-    model = load(GPT(problem), problem.weights())
-    optimizer = optim.AdamW(decaying(model, problem), lr=problem["lr"], betas=problem["betas"])
-
-    @gn.compile
-    def train(tokens: gn.Tensor, targets: gn.Tensor) -> gn.Tensor:
-        loss = model(tokens, targets)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss.detach()
-
-    windows, turn = problem.array("tokens"), iter(range(1 << 60))
-
-    def step() -> float:
-        window = windows[next(turn) % len(windows)]
-        given = (np.ascontiguousarray(window[:, s]) for s in (slice(-1), slice(1, None)))
-        return train(*map(gn.from_numpy, given)).item()
-
-    kernels = functools.partial(profile, step, train.kernels)
-    return {"step": step, "about": about(train), "profile": kernels}
+    return trained(load(GPT(problem), problem.weights()), problem)

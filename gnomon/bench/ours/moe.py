@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 import gnomon as gn
-from gnomon import nn, optim
-from gnomon.bench.ours.common import about, decaying
-from gnomon.bench.profile import profile
+from gnomon import nn
+from gnomon.bench.ours.common import trained
 from gnomon.bench.serve import Problem
 from gnomon.nn import functional as F
 
@@ -106,26 +103,4 @@ def rotate(x_bhtk: gn.Tensor, turns: Turns) -> gn.Tensor:
 
 def moe(problem: Problem) -> dict:
     """One training step of a decoder with experts."""
-    model = Decoder(problem)
-    optimizer = optim.AdamW(decaying(model, problem), lr=problem["lr"], betas=problem["betas"])
-
-    @gn.compile
-    def train(tokens: gn.Tensor, targets: gn.Tensor) -> gn.Tensor:
-        loss = model(tokens, targets)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss.detach()
-
-    windows, turn = problem.array("tokens"), iter(range(1 << 60))
-
-    def step() -> float:
-        window = windows[next(turn) % len(windows)]
-        given = (np.ascontiguousarray(window[:, s]) for s in (slice(-1), slice(1, None)))
-        return train(*map(gn.from_numpy, given)).item()
-
-    return {
-        "step": step,
-        "about": about(),
-        "profile": functools.partial(profile, step, train.kernels),
-    }
+    return trained(Decoder(problem), problem)
