@@ -1,0 +1,124 @@
+"""What a profile is made of: plain data that reports, exports and the page read alike.
+
+Everything is joined by number. A record tells of one call in one program; an event tells when it
+ran, and names it by the record's id.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+__all__ = ["Buffer", "Decision", "Event", "Line", "Machine", "Op", "Profile", "Record"]
+
+VERSION = 1
+"""Of the format on disk; a reader refuses others."""
+
+Role = Literal["input", "output", "in-place"]
+Kind = Literal["kernel", "span", "step", "comm", "copy", "alloc", "free", "compile", "forced"]
+
+
+class Line(Struct, frozen=True):
+    """A line of user code: in which part of the model and of the step it served."""
+
+    file: str
+    line: int
+    function: str = ""
+    module: str = ""
+    phase: str = "forward"
+
+
+class Op(Struct, frozen=True):
+    """One operation that a kernel really runs, in order."""
+
+    name: str
+    lines: tuple[Line, ...] = ()
+    recomputed: bool = False
+
+
+class Buffer(Struct, frozen=True):
+    """A value that a kernel reads or writes."""
+
+    name: str
+    role: Role
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+
+
+class Decision(Struct, frozen=True):
+    """A fusion that was weighed: with what, bytes moved apart and together, why it was refused."""
+
+    what: str
+    apart: int
+    together: int
+    refused: str = ""
+
+
+class Record(Struct, frozen=True):
+    """One call site of a program.
+
+    nbytes: of all its buffers, each once. symbol: which machine code it runs, shared by equal
+    kernels. times: how often one run of the program calls it.
+    """
+
+    id: int
+    name: str
+    symbol: str
+    program: str
+    lines: tuple[Line, ...]
+    ops: tuple[Op, ...]
+    buffers: tuple[Buffer, ...]
+    flops: int
+    nbytes: int
+    backend: str = "llvm"
+    times: int = 1
+    decisions: tuple[Decision, ...] = ()
+
+
+class Event(Struct):
+    """Something that took time on a thread, in nanoseconds since the profile began.
+
+    record: the call that ran, if it was one. nbytes: of an allocation or a copy. lines: where the
+    user asked for it, if no record says.
+    """
+
+    kind: Kind
+    name: str
+    start: int
+    end: int
+    thread: int = 0
+    record: int | None = None
+    nbytes: int = 0
+    lines: tuple[Line, ...] = ()
+    args: dict[str, str | int | float] = field(default_factory=dict)
+
+
+class Machine(Struct, frozen=True):
+    """What the processor can do at most: flop per second and bytes per second, on all threads."""
+
+    name: str
+    threads: int
+    flops: float
+    bandwidth: float
+
+
+class Profile(Struct):
+    """A whole profile; events in order of their start.
+
+    clock_offset: nanoseconds to add for rank 0's clock. code: symbol -> generated text. graphs:
+    program -> its graph as text. sources: file -> text. lost: events that no longer fitted.
+    """
+
+    machine: Machine
+    records: dict[int, Record] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+    graphs: dict[str, str] = field(default_factory=dict)
+    code: dict[str, str] = field(default_factory=dict)
+    rank: int = 0
+    world: int = 1
+    clock_offset: int = 0
+    lost: int = 0
+    version: int = VERSION
