@@ -27,7 +27,7 @@ from safetensors import numpy as safetensors
 from gnomon import __version__
 from gnomon.errors import CheckpointError
 from gnomon.models.config import Qwen3Config, from_hugging_face, to_hugging_face
-from gnomon.train.files import flush_folder, write
+from gnomon.runtime.files import flush_folder, write
 from gnomon.train.tokenizer import END, END_ID
 
 __all__ = [

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gnomon.runtime.files import publish
 from gnomon.train.compression import gzip_bits_per_byte, xz_bits_per_byte
-from gnomon.train.files import publish
 from gnomon.train.generate import Sampling, Writer, stream
 from gnomon.train.loop import Trainer
 from gnomon.train.metrics import read_metrics, write_summary

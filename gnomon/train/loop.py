@@ -18,11 +18,11 @@ from gnomon.errors import CheckpointError, GnomonError
 from gnomon.models.config import flops_per_token
 from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.runtime.files import publish
 from gnomon.train import checkpoint as checkpoints
 from gnomon.train.checkpoint import Checkpoint, Saved, to_json
 from gnomon.train.config import Config
 from gnomon.train.evaluate import HeldOut, Measure
-from gnomon.train.files import publish
 from gnomon.train.learning_rate import factor_at
 from gnomon.train.metrics import Metrics
 from gnomon.train.order import batch_at

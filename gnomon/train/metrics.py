@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from gnomon.train.files import publish
+from gnomon.runtime.files import publish
 
 __all__ = ["Metrics", "read_metrics", "write_summary"]
 

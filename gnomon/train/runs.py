@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnomon.errors import CheckpointError, ConfigError
+from gnomon.runtime.files import publish
 from gnomon.train.checkpoint import Checkpoint, newest, read, read_json, to_json
 from gnomon.train.config import Config, build, overridden, to_dict
-from gnomon.train.files import publish
 from gnomon.train.recipes import configure
 
 __all__ = [

@@ -16,7 +16,7 @@ from tokenizers import __version__ as library_version
 
 from gnomon import settings
 from gnomon.errors import ConfigError
-from gnomon.train.files import publish
+from gnomon.runtime.files import publish
 
 __all__ = ["END", "END_ID", "bytes_per_token", "encode_files", "load_tokenizer", "tokenizer_for"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.train import files
+from gnomon.runtime import files
 
 pytestmark = pytest.mark.unit
 
