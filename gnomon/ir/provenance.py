@@ -1,7 +1,8 @@
 """Which user line asked for a node.
 
-A site is the innermost frame outside this package. Nodes inherit the sites of what they replace:
-rewriting runs inside `inherit(sites)`, so no rule ever mentions them (docs/decisions/0003).
+A site is the innermost frame outside this package, or in a folder of it that only uses the rest, as
+our models do. Nodes inherit the sites of what they replace: rewriting runs inside `inherit(sites)`,
+so no rule ever mentions them (docs/decisions/0003).
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from types import CodeType, FrameType
 from typing import NamedTuple
 
 KEPT_LINES = 1 << 14
-PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
+USERS = tuple(PACKAGE + folder + os.sep for folder in ("models", "train"))
+"""Folders that are written as a user would write them: their lines are what a user may change."""
 
 
 class Site(NamedTuple):
@@ -42,7 +45,7 @@ class _Scope(threading.local):
 
 
 _scope = _Scope()
-_ours: dict[CodeType, bool] = {}
+_ours: dict[str, bool] = {}
 
 
 def current_sites() -> tuple[Site, ...]:
@@ -58,13 +61,15 @@ def sites_here() -> tuple[Site, ...]:
     """The innermost frame outside this package, as the sites of one node; made once per line."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        ours = _ours.get(frame.f_code)
+        ours = _ours.get(frame.f_code.co_filename)
         if ours is False or (ours is None and not is_ours(frame.f_code)):
             break
         frame = frame.f_back
     if frame is None:
         return (user_site(),)
-    key = (frame.f_code, frame.f_lineno, _scope.modules, _scope.phase)
+    # equal functions of two files are equal code, so code alone would name either file
+    code = frame.f_code
+    key = (code.co_filename, code.co_name, frame.f_lineno, _scope.modules, _scope.phase)
     found = _known.get(key)
     if found is None:
         if len(_known) > KEPT_LINES:
@@ -91,10 +96,11 @@ def site_of(frame: FrameType | None) -> Site:
 
 
 def is_ours(code: CodeType) -> bool:
-    """Whether a function belongs to this package."""
-    known = _ours.get(code)
+    """Whether a function belongs to this package, and to none of its users."""
+    file = code.co_filename
+    known = _ours.get(file)
     if known is None:
-        known = _ours[code] = code.co_filename.startswith(PACKAGE)
+        known = _ours[file] = file.startswith(PACKAGE) and not file.startswith(USERS)
     return known
 
 

@@ -9,7 +9,16 @@ import pytest
 
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
-from gnomon.ir.provenance import Site, current_sites, inherit, module_path, phase, union
+from gnomon.ir.provenance import (
+    PACKAGE,
+    Site,
+    current_sites,
+    inherit,
+    is_ours,
+    module_path,
+    phase,
+    union,
+)
 from gnomon.ops.scalars import exp
 
 pytestmark = pytest.mark.unit
@@ -77,3 +86,27 @@ def test_joining_keeps_the_first_line_first():
     assert union((a, b), (b,)) == (a, b)
     assert union((a,), ()) == (a,)
     assert union((), (b,)) == (b,)
+
+
+@pytest.mark.parametrize(
+    ("file", "ours"),
+    [("models/llama.py", False), ("train/step.py", False), ("nn/layers.py", True)],
+)
+def test_our_models_are_written_as_users_would_and_the_rest_is_the_package(file, ours):
+    code = compile("x", PACKAGE + file, "eval")
+
+    assert is_ours(code) is ours
+    assert not is_ours(compile("x", PACKAGE.rstrip("/") + "_other/layers.py", "eval"))
+
+
+def test_equal_functions_of_two_files_name_their_own():
+    x = Arena().input((2,), float32)
+    text = "def build(x):\n    return exp(x)\n"
+    sites = []
+
+    for file in ("one.py", "two.py"):
+        names = {"exp": exp}
+        exec(compile(text, file, "exec"), names)
+        sites.append(names["build"](x).sites)
+
+    assert [[site.file for site in each] for each in sites] == [["one.py"], ["two.py"]]
