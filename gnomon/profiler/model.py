@@ -30,11 +30,15 @@ class Line(Struct, frozen=True):
 
 
 class Op(Struct, frozen=True):
-    """One operation that a kernel really runs, in order."""
+    """One operation that a kernel really runs, in order.
+
+    flops: of it alone; a kernel's time is divided among its operations by them.
+    """
 
     name: str
     lines: tuple[Line, ...] = ()
     recomputed: bool = False
+    flops: int = 0
 
 
 class Buffer(Struct, frozen=True):
@@ -81,7 +85,7 @@ class Event(Struct):
     """Something that took time on a thread, in nanoseconds since the profile began.
 
     record: the call that ran, if it was one. nbytes: of an allocation or a copy. lines: where the
-    user asked for it, if no record says.
+    user asked for it, if no record says. args: of an alloc and its free, `buffer` is one number.
     """
 
     kind: Kind
