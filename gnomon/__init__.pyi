@@ -682,6 +682,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
 preserve_format: str
 def prod(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The product over axes; integers and truth values are multiplied in 64 bits."""
+from gnomon import profiler as profiler
 from gnomon.tensor.limits import promote_types as promote_types
 from gnomon.tensor.selection import quantile as quantile
 def rad2deg(x: Tensor) -> Tensor:

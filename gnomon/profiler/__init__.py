@@ -1,5 +1,42 @@
 """Where a step's time and memory go, and which line of yours each kernel came from."""
 
+from gnomon.profiler.compare import Change, changes
+from gnomon.profiler.memory import Live, Memory, memory_timeline
 from gnomon.profiler.model import Event, Line, Machine, Op, Profile, Record
+from gnomon.profiler.reports import (
+    Cost,
+    KernelRow,
+    LineRow,
+    ModuleRow,
+    Totals,
+    by_kernel,
+    by_module,
+    by_source_line,
+    totals,
+)
+from gnomon.profiler.store import read_profile, write_profile
 
-__all__ = ["Event", "Line", "Machine", "Op", "Profile", "Record"]
+__all__ = [
+    "Change",
+    "Cost",
+    "Event",
+    "KernelRow",
+    "Line",
+    "LineRow",
+    "Live",
+    "Machine",
+    "Memory",
+    "ModuleRow",
+    "Op",
+    "Profile",
+    "Record",
+    "Totals",
+    "by_kernel",
+    "by_module",
+    "by_source_line",
+    "changes",
+    "memory_timeline",
+    "read_profile",
+    "totals",
+    "write_profile",
+]

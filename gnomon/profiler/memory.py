@@ -1,0 +1,87 @@
+"""Memory over time, and at its peak the buffers that were alive, with the lines that made them.
+
+Read from the allocations of a profile; what lived before it began is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from gnomon.profiler.model import Event, Line, Profile
+from gnomon.profiler.reports import lines_of
+from gnomon.profiler.shares import NOWHERE
+
+__all__ = ["Live", "Memory", "memory_timeline"]
+
+
+class Live(Struct):
+    """A buffer that was alive at the peak, and since when, in nanoseconds."""
+
+    name: str
+    nbytes: int
+    since: int
+    line: Line
+
+
+class Memory(Struct):
+    """Bytes alive after each change, in order of time, and the peak, whose largest come first."""
+
+    times: list[int]
+    live: list[int]
+    peak: int = 0
+    at: int = 0
+    buffers: list[Live] = []
+
+    @property
+    def lines(self) -> dict[tuple[str, int], int]:
+        """Bytes at the peak by (file, line), the most first."""
+        found: dict[tuple[str, int], int] = {}
+        for each in self.buffers:
+            key = (each.line.file, each.line.line)
+            found[key] = found.get(key, 0) + each.nbytes
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def memory_timeline(profile: Profile) -> Memory:
+    """Bytes alive over time, and by line what was alive when they were most."""
+    made = Memory([], [])
+    changes = list(changes_of(profile.events))
+    total, last = 0, -1
+    for number, (time, nbytes, _) in enumerate(changes):
+        total += nbytes
+        made.times.append(time)
+        made.live.append(total)
+        if total > made.peak:
+            made.peak, made.at, last = total, time, number
+    made.buffers = alive(profile, changes[: last + 1])
+    return made
+
+
+def changes_of(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
+    """When how many bytes came or went; the event is the allocation of either."""
+    known: dict[object, Event] = {}
+    for event in events:
+        key = event.args.get("buffer", event.name)
+        if event.kind == "alloc":
+            known[key] = event
+            yield event.start, event.nbytes, event
+        elif event.kind == "free" and key in known:
+            given = known.pop(key)
+            yield event.start, -given.nbytes, given
+
+
+def alive(profile: Profile, changes: Sequence[tuple[int, int, Event]]) -> list[Live]:
+    """The buffers that came and did not go, the largest first."""
+    here: dict[int, Event] = {}
+    for _, nbytes, event in changes:
+        if nbytes >= 0:
+            here[id(event)] = event
+        else:
+            here.pop(id(event), None)
+    found = [
+        Live(e.name, e.nbytes, e.start, (lines_of(profile, e) or (NOWHERE,))[0])
+        for e in here.values()
+    ]
+    return sorted(found, key=lambda each: -each.nbytes)

@@ -1,0 +1,264 @@
+"""Reports of a profile as plain data: by line, by part of the model, by kernel, and its sums.
+
+Functions of a Profile. How they look in a terminal is tables.py, in a browser page.py; how time is
+divided shares.py.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+
+from gnomon.profiler.model import Event, Line, Machine, Profile, Record
+from gnomon.profiler.shares import NOWHERE, calls_of, line_shares, time_shares, work_of
+
+__all__ = [
+    "Cost",
+    "KernelRow",
+    "LineRow",
+    "ModuleRow",
+    "Totals",
+    "by_kernel",
+    "by_module",
+    "by_source_line",
+    "totals",
+]
+
+
+class Cost(Struct):
+    """What something cost; time in nanoseconds of the wall clock.
+
+    least: the time that the machine would need at its peak, each kernel by flops or by bytes,
+    whichever takes it longer. kernels: call sites.
+    """
+
+    time: float = 0.0
+    calls: int = 0
+    kernels: int = 0
+    nbytes: float = 0.0
+    flops: float = 0.0
+    least: float = 0.0
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Bytes read and written in a second of its time."""
+        return 1e9 * self.nbytes / self.time if self.time else 0.0
+
+    @property
+    def flops_per_second(self) -> float:
+        """Operations on floats in a second of its time."""
+        return 1e9 * self.flops / self.time if self.time else 0.0
+
+    @property
+    def roofline(self) -> float:
+        """Which part of what the machine can do it reached; above 1 where caches helped."""
+        return self.least / self.time if self.time else 0.0
+
+    def add(self, other: Cost, part: float) -> None:
+        """Take a part of what something else cost; calls and kernels as a whole."""
+        self.time += part * other.time
+        self.calls += other.calls
+        self.kernels += other.kernels
+        self.nbytes += part * other.nbytes
+        self.flops += part * other.flops
+        self.least += part * other.least
+
+
+class LineRow(Struct):
+    """A line of user code and what it cost.
+
+    phases: time by phase of the step. allocations: how many, and of how many bytes.
+    """
+
+    file: str
+    line: int
+    function: str
+    cost: Cost = field(default_factory=Cost)
+    phases: dict[str, float] = field(default_factory=dict)
+    modules: list[str] = field(default_factory=list)
+    allocations: int = 0
+    allocated: int = 0
+
+
+class ModuleRow(Struct):
+    """A part of the model: what it cost by itself, and with all its parts."""
+
+    module: str
+    own: Cost = field(default_factory=Cost)
+    whole: Cost = field(default_factory=Cost)
+
+
+class KernelRow(Struct):
+    """A call site and what it cost; a copy or a collective that no record tells of has its name."""
+
+    name: str
+    record: int | None
+    lines: tuple[Line, ...] = ()
+    cost: Cost = field(default_factory=Cost)
+
+
+class Totals(Struct):
+    """A profile in a few numbers; times in nanoseconds.
+
+    named: how many events of kernels a user's line answers for. wall: from the first event's start
+    to the last one's end. busy: when anything was computed, moved or sent.
+    """
+
+    wall: int = 0
+    busy: float = 0.0
+    steps: int = 0
+    kernels: int = 0
+    events: int = 0
+    named: int = 0
+    lost: int = 0
+
+    @property
+    def coverage(self) -> float:
+        """The part of kernel events that name a user's line."""
+        return self.named / self.events if self.events else 1.0
+
+
+def by_kernel(profile: Profile) -> list[KernelRow]:
+    """What each call site cost, the costliest first.
+
+    Time is wall time: a moment in which several events run is divided equally between them.
+    """
+    events = work_of(profile)
+    calls = calls_of(events)
+    rows: dict[int | str, KernelRow] = {}
+    for event, share in zip(events, time_shares(events).tolist(), strict=True):
+        key = event.name if event.record is None else event.record
+        row = rows.get(key) or rows.setdefault(key, begun(profile, event, calls))
+        row.cost.time += share
+        if event.record is None:
+            row.cost.calls += 1
+            row.cost.nbytes += event.nbytes
+    return sorted(rows.values(), key=lambda row: -row.cost.time)
+
+
+def begun(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
+    """The row of an event's call site: everything but its time."""
+    record = profile.records.get(event.record) if event.record is not None else None
+    if record is None:
+        return KernelRow(event.name, event.record, event.lines)
+    count = calls[record.id]
+    cost = Cost(0.0, count, 1, count * record.nbytes, count * record.flops)
+    cost.least = count * least_time(record, profile.machine)
+    return KernelRow(record.name, record.id, record.lines, cost)
+
+
+def least_time(record: Record, machine: Machine) -> float:
+    """Nanoseconds of a call on a machine that reaches its peak."""
+    computing = record.flops / machine.flops if machine.flops else 0.0
+    moving = record.nbytes / machine.bandwidth if machine.bandwidth else 0.0
+    return 1e9 * max(computing, moving)
+
+
+def shared(profile: Profile) -> Iterator[tuple[KernelRow, Line, float]]:
+    """Every line of every kernel, and the part of the kernel that is its."""
+    for row in by_kernel(profile):
+        record = profile.records.get(row.record) if row.record is not None else None
+        if record is not None:
+            parts = line_shares(record)
+        else:
+            parts = dict.fromkeys(row.lines or (NOWHERE,), 1 / max(1, len(row.lines)))
+        for line, part in parts.items():
+            yield row, line, part
+
+
+def by_source_line(profile: Profile) -> list[LineRow]:
+    """What each line of user code cost, the costliest first.
+
+    A kernel that serves several lines is divided between them by the flops of its operations (see
+    shares.line_shares), its bytes and flops likewise; each of them counts its calls. The times of
+    all lines add up to the time in which anything ran.
+    """
+    rows: dict[tuple[str, int], LineRow] = {}
+    counted: set[tuple[int, str, int]] = set()
+    for kernel, line, part in shared(profile):
+        row = row_of(rows, line)
+        again = (id(kernel), line.file, line.line) in counted
+        counted.add((id(kernel), line.file, line.line))
+        row.cost.add(once(kernel.cost, again), part)
+        row.phases[line.phase] = row.phases.get(line.phase, 0.0) + part * kernel.cost.time
+        if line.module and line.module not in row.modules:
+            row.modules.append(line.module)
+    count_allocations(profile, rows)
+    return sorted(rows.values(), key=lambda row: -row.cost.time)
+
+
+def row_of(rows: dict[tuple[str, int], LineRow], line: Line) -> LineRow:
+    """A line's row, made when it is first seen."""
+    key = (line.file, line.line)
+    return rows.get(key) or rows.setdefault(key, LineRow(*key, line.function))
+
+
+def once(cost: Cost, again: bool) -> Cost:
+    """A cost without calls and kernels, if they are counted already."""
+    return Cost(cost.time, 0, 0, cost.nbytes, cost.flops, cost.least) if again else cost
+
+
+def count_allocations(profile: Profile, rows: dict[tuple[str, int], LineRow]) -> None:
+    """Add to rows what was allocated for them: each allocation to its first line."""
+    for event in profile.events:
+        if event.kind == "alloc":
+            row = row_of(rows, (lines_of(profile, event) or (NOWHERE,))[0])
+            row.allocations += 1
+            row.allocated += event.nbytes
+
+
+def lines_of(profile: Profile, event: Event) -> tuple[Line, ...]:
+    """The lines behind an event: its own, or those of its record."""
+    record = profile.records.get(event.record) if event.record is not None else None
+    return event.lines or (record.lines if record else ())
+
+
+def by_module(profile: Profile) -> list[ModuleRow]:
+    """What each part of the model cost, by itself and with its parts, in order of their names.
+
+    The row without a name is the whole: what belongs to no part, the optimizer for one, is its own.
+    """
+    rows: dict[str, ModuleRow] = {"": ModuleRow("")}
+    counted: defaultdict[str, set[int]] = defaultdict(set)
+    for kernel, line, part in shared(profile):
+        for path in paths_to(line.module):
+            row = rows.setdefault(path, ModuleRow(path))
+            cost = once(kernel.cost, id(kernel) in counted[path])
+            counted[path].add(id(kernel))
+            row.whole.add(cost, part)
+            if path == line.module:
+                row.own.add(cost, part)
+    return sorted(rows.values(), key=lambda row: ordered(row.module))
+
+
+def paths_to(module: str) -> list[str]:
+    """A module's path and those above it.
+
+    >>> paths_to("layers.0.mlp")
+    ['', 'layers', 'layers.0', 'layers.0.mlp']
+    """
+    names = module.split(".") if module else []
+    return ["", *(".".join(names[: n + 1]) for n in range(len(names)))]
+
+
+def ordered(module: str) -> list[tuple[int, str]]:
+    """A key by which layer 2 comes before layer 10."""
+    return [(int(x), "") if x.isdecimal() else (-1, x) for x in module.split(".")]
+
+
+def totals(profile: Profile) -> Totals:
+    """A profile in a few numbers."""
+    events = work_of(profile)
+    kernels = [event for event in events if event.kind == "kernel"]
+    return Totals(
+        wall=max((e.end for e in profile.events), default=0)
+        - min((e.start for e in profile.events), default=0),
+        busy=float(time_shares(events).sum()),
+        steps=sum(event.kind == "step" for event in profile.events),
+        kernels=len({event.record for event in kernels}),
+        events=len(kernels),
+        named=sum(any(x.file for x in lines_of(profile, event)) for event in kernels),
+        lost=profile.lost,
+    )

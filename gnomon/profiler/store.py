@@ -1,0 +1,48 @@
+"""A profile as a file: JSON with a version, so that it can be compared with a later one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from gnomon.errors import ConfigError
+from gnomon.profiler.model import VERSION, Profile
+
+__all__ = ["PROFILE", "read_profile", "write_profile"]
+
+PROFILE = "profile.json"
+"""A profile's name in its folder."""
+
+
+class Head(msgspec.Struct):
+    """What is looked at before the rest."""
+
+    version: int = 0
+
+
+def write_profile(profile: Profile, path: Path) -> None:
+    """Write a profile to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.encode(profile))
+
+
+def read_profile(path: Path) -> Profile:
+    """Read a profile from its file or its folder."""
+    file = path / PROFILE if path.is_dir() else path
+    try:
+        content = file.read_bytes()
+    except OSError as missing:
+        raise ConfigError(
+            f"profile: {file}: {missing.strerror}. `gnomon profile --out {path}` writes one."
+        ) from missing
+    try:
+        version = msgspec.json.decode(content, type=Head).version
+        if version == VERSION:
+            return msgspec.json.decode(content, type=Profile)
+    except msgspec.DecodeError as wrong:
+        raise ConfigError(f"profile: {file} is not a profile: {wrong}.") from wrong
+    raise ConfigError(
+        f"profile: {file} has version {version}, this gnomon reads version {VERSION}. "
+        "Write it again with this gnomon."
+    )

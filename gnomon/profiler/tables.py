@@ -1,0 +1,197 @@
+"""Reports as tables for a terminal. What they hold is reports.py, memory.py and compare.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from gnomon.profiler.memory import Memory
+from gnomon.profiler.model import Line, Profile
+from gnomon.profiler.reports import (
+    Cost,
+    KernelRow,
+    LineRow,
+    ModuleRow,
+    by_kernel,
+    by_module,
+    by_source_line,
+    totals,
+)
+
+__all__ = [
+    "kernel_table",
+    "line_table",
+    "memory_table",
+    "module_table",
+    "size_text",
+    "summary",
+    "time_text",
+]
+
+COSTS = ("time", "of all", "calls", "GB/s", "GFLOP/s", "roofline")
+
+
+def line_table(profile: Profile, most: int = 10) -> Table:
+    """The costliest lines: time of a step, work, and the line itself."""
+    rows, all_ = by_source_line(profile), totals(profile)
+    made = table("kernels", *COSTS, "new memory", "line of yours")
+    for row in rows[:most]:
+        made.add_row(
+            str(row.cost.kernels),
+            *costs(row.cost, all_.busy, all_.steps),
+            size_text(row.allocated / max(1, all_.steps)) if row.allocated else "",
+            line_text(profile, row),
+        )
+    return made
+
+
+def line_text(profile: Profile, row: LineRow) -> Text:
+    """Where a line is, and what it says."""
+    if not row.file:
+        return Text("(no line)", style="dim")
+    text = source_line(profile, row.file, row.line)
+    place = Text(f"{short_path(row.file)}:{row.line}", style="bold")
+    return place.append(f"  {text}", style="not bold dim") if text else place
+
+
+def module_table(profile: Profile, most: int = 40) -> Table:
+    """Parts of the model in order, each with its parts; the costliest if there are more."""
+    rows, all_ = by_module(profile), totals(profile)
+    kept = {row.module for row in sorted(rows, key=lambda row: -row.whole.time)[:most]}
+    made = table("own time", *COSTS, "part of the model")
+    for row in rows:
+        if row.module in kept:
+            own = time_text(row.own.time / max(1, all_.steps)) if row.own.time else ""
+            made.add_row(own, *costs(row.whole, all_.busy, all_.steps), module_text(row))
+    return made
+
+
+def module_text(row: ModuleRow) -> Text:
+    """The last name of a part, under the parts around it."""
+    if not row.module:
+        return Text("all", style="bold")
+    return Text("  " * (row.module.count(".") + 1) + row.module.rpartition(".")[2])
+
+
+def kernel_table(profile: Profile, most: int = 10) -> Table:
+    """The costliest call sites, each with its first line."""
+    all_ = totals(profile)
+    made = table("kernel", *COSTS, "line of yours")
+    made.columns[0].justify = "left"
+    for row in by_kernel(profile)[:most]:
+        made.add_row(Text(row.name), *costs(row.cost, all_.busy, all_.steps), first_line(row))
+    return made
+
+
+def first_line(row: KernelRow) -> Text:
+    """The line that a call site names first, and how many more there are."""
+    lines = [line for line in row.lines if line.file]
+    return place_text(lines[0], len(lines) - 1) if lines else Text("(no line)", style="dim")
+
+
+def place_text(line: Line, more: int = 0) -> Text:
+    """A line of user code with the part of the model."""
+    text = Text(f"{short_path(line.file)}:{line.line}", style="bold")
+    text.append(f" in {line.module}" if line.module else "", style="not bold")
+    return text.append(f" and {more} more" if more else "", style="not bold dim")
+
+
+def memory_table(memory: Memory, most: int = 10) -> Table:
+    """The largest buffers that were alive when memory was at its peak."""
+    made = table("bytes", "of peak", "buffer", "line of yours")
+    made.columns[2].justify = "left"
+    for each in memory.buffers[:most]:
+        part = f"{each.nbytes / memory.peak:.0%}"
+        made.add_row(size_text(each.nbytes), part, Text(each.name), place_text(each.line))
+    return made
+
+
+def summary(profile: Profile) -> str:
+    """A profile in a line."""
+    all_ = totals(profile)
+    steps = f"{all_.steps} step{'s' if all_.steps != 1 else ''}, " if all_.steps else ""
+    lost = f"; {all_.lost} events lost" if all_.lost else ""
+    return (
+        f"{steps}{time_text(all_.busy / max(1, all_.steps))} of kernels"
+        f"{' each' if all_.steps > 1 else ''}, {all_.kernels} kernels, "
+        f"{all_.coverage:.1%} of {all_.events:,} events name a line{lost}"
+    )
+
+
+def table(*columns: str) -> Table:
+    """Columns of numbers; the last one is words."""
+    made = Table(box=None, pad_edge=False)
+    for column in columns[:-1]:
+        made.add_column(column, justify="right", no_wrap=True, min_width=max(7, len(column)))
+    made.add_column(columns[-1], overflow="ellipsis", no_wrap=True)
+    return made
+
+
+def costs(cost: Cost, busy: float, steps: int) -> Iterable[str]:
+    """A cost as the columns COSTS, those of one step."""
+    steps = max(1, steps)
+    calls = cost.calls / steps
+    return (
+        time_text(cost.time / steps),
+        f"{cost.time / busy:.1%}" if busy else "",
+        f"{calls:.0f}" if calls == round(calls) else f"{calls:.1f}",
+        f"{cost.bytes_per_second / 1e9:.1f}",
+        f"{cost.flops_per_second / 1e9:.1f}",
+        f"{cost.roofline:.0%}",
+    )
+
+
+def source_line(profile: Profile, file: str, line: int) -> str:
+    """What a line says, if the profile holds its file."""
+    lines: Sequence[str] = profile.sources.get(file, "").splitlines()
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def short_path(file: str) -> str:
+    """A file from the present folder, or by its last folder and name.
+
+    >>> short_path("/home/somebody/project/models/llama.py")
+    'models/llama.py'
+    """
+    path = Path(file)
+    if path.is_relative_to(Path.cwd()):
+        return path.relative_to(Path.cwd()).as_posix()
+    return "/".join(path.parts[-2:])
+
+
+def time_text(nanoseconds: float) -> str:
+    """A length of time in the unit that fits.
+
+    >>> time_text(950), time_text(4_200_000), time_text(2.5e9)
+    ('0.95 µs', '4.20 ms', '2.50 s')
+    """
+    for size, unit in ((1e9, "s"), (1e6, "ms")):
+        if nanoseconds >= 0.9995 * size:
+            return f"{digits(nanoseconds / size)} {unit}"
+    return f"{digits(nanoseconds / 1e3)} µs"
+
+
+def size_text(nbytes: float) -> str:
+    """A number of bytes in the unit that fits.
+
+    >>> size_text(640), size_text(24_600), size_text(3_210_000_000)
+    ('640 B', '24.6 kB', '3.21 GB')
+    """
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(nbytes) >= 0.9995 * size:
+            return f"{digits(nbytes / size)} {unit}"
+    return f"{nbytes:.0f} B"
+
+
+def digits(number: float) -> str:
+    """Three digits.
+
+    >>> digits(4.2), digits(42), digits(421.5)
+    ('4.20', '42.0', '422')
+    """
+    return (
+        f"{number:.2f}" if abs(number) < 9.995 else f"{number:.{1 if abs(number) < 99.95 else 0}f}"
+    )
