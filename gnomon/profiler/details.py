@@ -1,0 +1,112 @@
+"""What a trace says of an event: its line, shapes and bytes, in words that both exports use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+
+from gnomon.profiler.lanes import Layout
+from gnomon.profiler.model import Buffer, Event, Line, Profile, Record
+
+__all__ = ["Detail", "details", "lines_of", "origin", "rates", "text"]
+
+Detail = str | int | float | list[str]
+MOST = 8
+"""Lines and buffers that are listed; a viewer's table is no place for hundreds."""
+
+
+def details(event: Event, record: Record | None) -> dict[str, Detail]:
+    """What is the same for every run of a call; what the user noted stands first."""
+    said: dict[str, Detail] = {text(name): plain(value) for name, value in event.args.items()}
+    said |= of_lines(lines_of(event, record))
+    if event.nbytes:
+        said["bytes"] = event.nbytes
+    if record is not None:
+        said |= of_record(record)
+    elif event.record is not None:
+        said["record"] = event.record
+    return said
+
+
+def plain(value: str | int | float) -> str | int | float:
+    """A value that JSON and protobuf both hold; others as their words."""
+    if isinstance(value, str):
+        return text(value, "")
+    fits = isfinite(value) if isinstance(value, float) else -(1 << 63) <= value < 1 << 63
+    return value if fits else str(value)
+
+
+def lines_of(event: Event, record: Record | None) -> tuple[Line, ...]:
+    """The user's lines of an event, its record's if it tells none itself."""
+    return event.lines or (record.lines if record is not None else ())
+
+
+def of_lines(lines: Sequence[Line]) -> dict[str, Detail]:
+    """The first line in full, the others by place."""
+    if not lines:
+        return {}
+    first = lines[0]
+    said: dict[str, Detail] = {"line": place(first)}
+    parts = {"function": first.function, "module": first.module, "phase": first.phase}
+    said |= {name: text(value) for name, value in parts.items() if value}
+    if len(lines) > 1:
+        said["also"] = shortened([place(line) for line in lines[1:]])
+    return said
+
+
+def of_record(record: Record) -> dict[str, Detail]:
+    """The sizes of a call; ops and decisions stand in the records, which its number names."""
+    return {
+        "shapes": shortened([shape(buffer) for buffer in record.buffers]),
+        "bytes": record.nbytes,
+        "flops": record.flops,
+        "program": text(record.program),
+        "record": record.id,
+    }
+
+
+def place(line: Line) -> str:
+    """A line as editors open it."""
+    return text(f"{line.file}:{line.line}")
+
+
+def shape(buffer: Buffer) -> str:
+    """A buffer's role and type, as a graph prints it."""
+    return text(f"{buffer.role} {buffer.name}: {buffer.dtype}{list(buffer.shape)}")
+
+
+def shortened(words: list[str]) -> list[str]:
+    """The first few, and how many more there are."""
+    more = len(words) - MOST
+    return [*words[:MOST], f"and {more} more"] if more > 0 else words
+
+
+def origin(profile: Profile) -> dict[str, str | int]:
+    """What a reader needs to know of where a profile was taken."""
+    return {
+        "rank": profile.rank,
+        "world": profile.world,
+        "clock_offset": profile.clock_offset,
+        "machine": profile.machine.name,
+        "threads": profile.machine.threads,
+        "lost": profile.lost,
+    }
+
+
+def rates(profile: Profile, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes and flops per nanosecond of each event, which are GB/s and GFLOP/s; 0 where unknown."""
+    nothing = (0, 0)
+    sizes = {number: (record.nbytes, record.flops) for number, record in profile.records.items()}
+    moved = np.array(
+        [sizes.get(event.record, nothing) for event in profile.events], dtype=np.float64
+    ).reshape(-1, 2)
+    took = layout.ends - layout.starts
+    speed = np.where(took[:, None] > 0, moved / np.maximum(took, 1)[:, None], 0.0)
+    return speed[:, 0], speed[:, 1]
+
+
+def text(words: str, otherwise: str = "unnamed") -> str:
+    """A name that every reader takes: not empty, and of characters that UTF-8 has."""
+    return words.encode("utf-8", "backslashreplace").decode() or otherwise

@@ -1,0 +1,41 @@
+"""Profiles of several ranks on one clock, so that one trace shows them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from gnomon.errors import ArgumentError
+from gnomon.profiler.model import Profile
+
+__all__ = ["merge"]
+
+
+def merge(profiles: Sequence[Profile]) -> list[Profile]:
+    """The profiles of several ranks, by rank, their events on the clock of rank 0.
+
+    >>> from gnomon.profiler.model import Event, Machine, Profile
+    >>> cpu = Machine("cpu", 1, 1.0, 1.0)
+    >>> late = Profile(cpu, events=[Event("step", "step", 10, 20)], rank=1, world=2, clock_offset=5)
+    >>> [event.start for event in merge([late, Profile(cpu, world=2)])[1].events]
+    [15]
+    """
+    ranks = sorted(profiles, key=lambda profile: profile.rank)
+    numbers = [profile.rank for profile in ranks]
+    if len(set(numbers)) < len(numbers):
+        raise ArgumentError(f"merge: ranks repeat: {numbers}. Give one profile of each rank.")
+    early = min(
+        (event.start + profile.clock_offset for profile in ranks for event in profile.events),
+        default=0,
+    )
+    return [on_clock(profile, -min(0, early)) for profile in ranks]
+
+
+def on_clock(profile: Profile, later: int) -> Profile:
+    """A profile whose events tell rank 0's time, all of them `later` by as much."""
+    shift = profile.clock_offset + later
+    events = profile.events
+    if shift:
+        events = [replace(x, start=x.start + shift, end=x.end + shift) for x in events]
+    return replace(profile, events=events, clock_offset=-later)
