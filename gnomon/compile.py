@@ -37,8 +37,8 @@ from gnomon.codegen.machine import Machine
 from gnomon.codegen.plan_loops import overwritable
 from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.frames import Build, Control, Frame, control, separated
-from gnomon.ir.node import Graph
-from gnomon.ir.provenance import Site, inherit
+from gnomon.ir.node import Graph, asked_by
+from gnomon.ir.provenance import inherit
 from gnomon.ir.show import log, waited_for
 from gnomon.ir.verify import verify
 from gnomon.listing import Kernel, fusions, listing
@@ -51,15 +51,17 @@ from gnomon.passes.legalize import legalize
 from gnomon.passes.simplify import simplify
 from gnomon.passes.trim import trim
 from gnomon.plan import Plan, key_of, plan_of, save, saved
+from gnomon.records import Record, records_of
 from gnomon.runtime import cpu, device, system
 from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.cache import digest
 from gnomon.runtime.program import Program
 from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import Part, name_of, parts_of
 from gnomon.schedule.partition import Partition, has_epilogue
 from gnomon.schedule.turns import in_turns
-from gnomon.settings import Settings, current
+from gnomon.settings import Settings, current, override
 
 
 class Executable:
@@ -71,12 +73,14 @@ class Executable:
         plan: Plan,
         addresses: Mapping[str, int],
         settings: Settings,
-        kernels: Iterable[Kernel] | None = None,
+        frame: Frame | None = None,
     ) -> None:
+        self.name, self._frame = "", frame
+        self._records: tuple[Record, ...] | None = None
+        self._digest: str | None = None
         self.source, self.memory, self.lines = source, plan.memory, lines_of(source)
         self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
         self._over = frozenset(plan.over)
-        self._kernels = None if kernels is None else tuple(kernels)
         self.program = Program(plan.steps, addresses, plan.needs)
 
     def explain(self) -> str:
@@ -85,7 +89,7 @@ class Executable:
 
     def explain_fusions(self) -> str:
         """What products compute in their own calls, what they do not, and why: a line for each."""
-        return fusions(list(kernels_of(self.source, self._settings).decisions()))
+        return fusions(list(self.frame.decisions()))
 
     def may_overwrite(self, output: int, given: int) -> bool:
         """Whether an output may lie over an input that its caller gives up."""
@@ -103,7 +107,7 @@ class Executable:
         made = [taken.get(k) or Buffer(n) for k, n in enumerate(self._sizes)]
         report = c_int64(0)
         outputs = [*(x.address for x in made), addressof(report)]
-        self.program.run([x.address for x in inputs], outputs)
+        self.program.run([x.address for x in inputs], outputs, caller=self)
         if report.value:
             self._refuse(report.value - 1)
         log(
@@ -114,18 +118,41 @@ class Executable:
         )
         return [made[k] if fresh else inputs[k] for fresh, k in self._returns]
 
-    def under(self, graph: Graph, lines: Lines) -> Executable:
-        """The same program for an equal graph that other lines asked for."""
+    def under(self, graph: Graph, lines: Lines, name: str = "") -> Executable:
+        """The same program for an equal graph that other lines asked for, or under a name."""
         twin = copy(self)
-        twin.lines, twin.source, twin._kernels = lines, graph, None
+        twin.source, twin.lines, twin.name = graph, lines, name
+        twin._records = twin._digest = None
+        twin._frame = self._frame if lines == self.lines else None
         return twin
+
+    @property
+    def frame(self) -> Frame:
+        """The program after all passes; made again where it came from the disk or a twin."""
+        if self._frame is None:
+            with override(**self._settings._asdict()):
+                self._frame = kernels_of(self.source, self._settings)
+        return self._frame
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The calls of the program, each with the lines that asked for it."""
-        if self._kernels is None:
-            self._kernels = tuple(kernels_of(self.source, self._settings).kernels())
-        return self._kernels
+        return tuple(self.frame.kernels())
+
+    @property
+    def title(self) -> str:
+        """The program's name among all: what it was made of, and by which lines."""
+        if self._digest is None:
+            asked = f"{self._settings.of_programs()} {self.lines}"
+            self._digest = digest(self.source.key, asked)[:12]
+        return f"{self.name or 'eager'} {self._digest}"
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The calls of the program as plain data."""
+        if self._records is None:
+            self._records = records_of(self.frame, self.program.steps, self.title)
+        return self._records
 
     def _refuse(self, number: int) -> None:
         """Raise for a position that a kernel found outside its axis."""
@@ -136,7 +163,7 @@ class Executable:
         )
 
 
-def build(graph: Graph) -> Executable:
+def build(graph: Graph, name: str = "") -> Executable:
     """The executable of a graph; made once per structure and settings."""
     settings = current()
     key = (graph.key, settings.of_programs())
@@ -146,16 +173,17 @@ def build(graph: Graph) -> Executable:
         if key not in _built:
             _built[key] = compile_graph(graph, settings)
     made, lines = _built[key], lines_of(graph)
-    return made if made.lines == lines else made.under(graph, lines)
+    known = made.lines == lines and made.name == name
+    return made if known else made.under(graph, lines, name)
 
 
-Lines = tuple[tuple[Site, ...], ...]
-"""The user lines of a graph's nodes: not part of what is compiled."""
+Lines = tuple[tuple, ...]
+"""The user lines of a graph's nodes and of graphs inside: not part of what is compiled."""
 
 
 def lines_of(graph: Graph) -> Lines:
     """The lines of every node, in order."""
-    return tuple(node.sites for node in graph.nodes)
+    return tuple(map(asked_by, graph.nodes))
 
 
 _built: dict[tuple, Executable] = {}
@@ -174,7 +202,7 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
         frame = kernels_of(graph, settings, batch.ask)
         kernels, plan = tuple(frame.kernels()), plan_of(frame)
         texts = {code.symbol: code.text for k in kernels for code in k.codes}
-        made = Executable(graph, plan, batch.load(texts), settings, kernels)
+        made = Executable(graph, plan, batch.load(texts), settings, frame)
     save(key, settings, plan, texts)
     for kernel in {k.code.symbol: k for k in kernels}.values():
         log(4, lambda kernel=kernel: kernel.code.text, kernel.name)

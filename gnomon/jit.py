@@ -26,10 +26,14 @@ from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap
 from gnomon.tensor.writing import write
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from gnomon.compile import Executable
+    from gnomon.records import Record
 
 compiler = Late("gnomon.compile")
 listing = Late("gnomon.listing")
+records = Late("gnomon.records")
 
 OPTIONS = {
     "fullgraph": (True, False),
@@ -79,7 +83,7 @@ class Program:
     @functools.cached_property
     def executable(self) -> Executable:
         """The machine code."""
-        return compiler.build(self.graph)
+        return compiler.build(self.graph, self.name.removesuffix(CAPTURED))
 
     @functools.cached_property
     def over(self) -> list[tuple[int, int]]:
@@ -225,9 +229,20 @@ class Compiled:
             raise AttributeError(name)
         return getattr(self.function, name)
 
-    def kernels(self) -> list[Any]:
-        """The kernels of every program so far: name, lines, buffers, flops."""
-        return [k for p in self._all() for k in p.executable.kernels]
+    def kernels(self) -> list[Record]:
+        """The records of every program so far, a kernel's call each: lines, operations, buffers.
+
+        >>> double = compile(lambda x: x * 2)
+        >>> double(Tensor([1.0, 2.0])).tolist()
+        [2.0, 4.0]
+        >>> [op.name for op in double.kernels()[0].ops]
+        ['mul']
+        """
+        return [record for p in self._all() for record in p.executable.records]
+
+    def save_records(self, path: str | PathLike) -> None:
+        """Write what kernels() gives as JSON; docs/records.schema.json describes it."""
+        records.save(path, self.kernels())
 
     def explain(self) -> str:
         """What was captured: per signature the kernels, their lines, work, shapes, and memory."""

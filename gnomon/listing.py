@@ -120,8 +120,9 @@ def lines(sites: Sequence[Site]) -> str:
     """The first of some user lines, from the present folder if it is below."""
     if not sites:
         return ""
-    more = f" and {len(sites) - 1} more" if len(sites) > 1 else ""
-    return str(sites[0]).removeprefix(f"{Path.cwd()}/") + more
+    first, *others = dict.fromkeys(map(str, sites))
+    more = f" and {len(others)} more" if others else ""
+    return first.removeprefix(f"{Path.cwd()}/") + more
 
 
 def shapes(nodes: tuple[Node, ...]) -> str:

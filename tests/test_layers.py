@@ -25,7 +25,10 @@ OUTSIDE = {
     "einops": {"tensor"},
     "llvmlite": {"runtime"},
     "ml_dtypes": {"dtypes", "ops", "tensor", "export", "quant"},
-    "msgspec": {"bench", "distributed", "export", "models", "profiler", "runtime", "train", "plan"},
+    "msgspec": {
+        *("bench", "distributed", "export", "models", "plan", "profiler", "records", "runtime"),
+        "train",
+    },
     "numpy": set(ORDER),
     "rich": {"__main__", "bench", "profiler", "train"},
     "safetensors": {"distributed", "export", "nn", "models", "train"},

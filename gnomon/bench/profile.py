@@ -6,7 +6,7 @@ For reports of the benchmark; it listens to gnomon/runtime/events.py while a few
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,10 @@ from gnomon.runtime.program import Call
 __all__ = ["profile"]
 
 
-def profile(step: Callable[[], object], kernels: Callable[[], list[Kernel]], steps: int) -> list:
+def profile(step: Callable[[], object], steps: int) -> list:
     """Per kernel code, the costliest first: name, calls, least seconds, flops, bytes, operands.
 
-    `kernels` lists the kernels of every program so far; the last one is what a step runs.
+    Only the program of most calls counts: the one that a step is.
     """
     heard: list[Mapping[str, Any]] = []
     stop = events.subscribe(lambda kind, fields: heard.append(dict(fields)))
@@ -30,14 +30,14 @@ def profile(step: Callable[[], object], kernels: Callable[[], list[Kernel]], ste
             step()
     finally:
         stop()
-    runs = [fields for fields in heard if "records" in fields]
+    runs = [fields for fields in heard if fields.get("caller") is not None]
     longest = max((len(calls_of(fields)) for fields in runs), default=0)
     runs = [fields for fields in runs if len(calls_of(fields)) == longest]
     if not runs:
         return []
     spent = [spans(fields["records"], calls_of(fields)) for fields in runs]
     seconds = [min(column) for column in zip(*spent, strict=True)]
-    return summed(kernels()[-longest:], seconds)
+    return summed(runs[-1]["caller"].kernels, seconds)
 
 
 def calls_of(fields: Mapping[str, Any]) -> list[int]:
@@ -53,7 +53,7 @@ def spans(records: list[np.ndarray], calls: list[int]) -> list[float]:
     return seconds.max(0)[calls].tolist()
 
 
-def summed(kernels: list[Kernel], seconds: list[float]) -> list[dict]:
+def summed(kernels: Sequence[Kernel], seconds: list[float]) -> list[dict]:
     """Calls of one code with operands of the same sizes as one row."""
     groups: dict[tuple, list[tuple[Kernel, float]]] = defaultdict(list)
     for kernel, taken in zip(kernels, seconds, strict=True):

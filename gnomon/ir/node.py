@@ -167,7 +167,7 @@ class Arena:
         if found is None:
             found = self._build(kind, op, inputs, params)
             self._interned[key] = KeyedRef(found, self._forget, key)
-        else:
+        elif op != "const":
             found.sites = union(found.sites, current_sites())
         return found
 
@@ -192,7 +192,8 @@ class Arena:
         for x in inputs:
             assert x.arena is self, f"{op}: an input belongs to another arena"
         node.serial = next(self._serial)
-        node.sites = current_sites()
+        # a constant serves whoever needs the number: it stays in its arena, and belongs to no line
+        node.sites = () if op == "const" else current_sites()
         node.shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
         node.value = node.watch = None
         return node
@@ -239,12 +240,24 @@ class Graph:
     Equal structure means equal key, whatever the sites; `intern` makes it the same object.
     """
 
-    __slots__ = ("inputs", "key", "nodes", "outputs")
+    __slots__ = ("_asked", "inputs", "key", "nodes", "outputs")
 
     def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node]) -> None:
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.nodes = topological(self.outputs)
         self.key = digest(structure(self.inputs, self.outputs, self.nodes))
+        self._asked: str | None = None
+
+    @property
+    def asked(self) -> str:
+        """A digest of the user lines of all nodes, those of graphs inside too; empty without any.
+
+        It is taken when it is first wanted, and is no part of the structure.
+        """
+        if self._asked is None:
+            lines = [asked_by(node) for node in self.nodes]
+            self._asked = digest(lines) if any(lines) else ""
+        return self._asked
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -273,6 +286,12 @@ def structure(inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[N
         )
     leaves = tuple((leaf.shape, leaf.dtype.name) for leaf in inputs)
     return (leaves, tuple(rows), tuple(place[x] for x in outputs))
+
+
+def asked_by(node: Node) -> tuple:
+    """The user lines of a node, and what stands for those of graphs inside it."""
+    inner = [x.asked for x in node.params.values() if isinstance(x, Graph) and x.asked]
+    return (*node.sites, *inner) if inner else node.sites
 
 
 def digest(value: object) -> str:

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ KEPT_LINES = 1 << 14
 PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
 USERS = tuple(PACKAGE + folder + os.sep for folder in ("models", "train"))
 """Folders that are written as a user would write them: their lines are what a user may change."""
+STANDARD = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
+INSTALLED = ("site-packages", "dist-packages")
 
 
 class Site(NamedTuple):
@@ -100,8 +103,21 @@ def is_ours(code: CodeType) -> bool:
     file = code.co_filename
     known = _ours.get(file)
     if known is None:
-        known = _ours[file] = file.startswith(PACKAGE) and not file.startswith(USERS)
+        known = _ours[file] = is_machinery(file)
     return known
+
+
+def is_machinery(file: str) -> bool:
+    """Whether a file runs a user's program and is none: of this package, Python's own, einops.
+
+    >>> is_machinery(os.__file__), is_machinery("model.py")
+    (True, False)
+    """
+    if file.startswith(PACKAGE):
+        return not file.startswith(USERS)
+    if any(folder in file for folder in INSTALLED):
+        return f"{os.sep}einops{os.sep}" in file
+    return file.startswith(("<frozen ", STANDARD))
 
 
 @contextmanager
@@ -112,6 +128,16 @@ def inherit(sites: tuple[Site, ...] | None) -> Iterator[None]:
         yield
     finally:
         _scope.sites = before
+
+
+@lru_cache(KEPT_LINES)
+def in_backward(sites: tuple[Site, ...]) -> tuple[Site, ...]:
+    """The same lines in the backward pass.
+
+    >>> in_backward((Site("model.py", 3, "forward"),))[0].phase
+    'backward'
+    """
+    return tuple(site._replace(phase="backward") for site in sites)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gnomon.nn.module import Module
+from gnomon.nn.module import Module, name_part
 from gnomon.nn.parameter import Parameter
 from gnomon.tensor.tensor import Tensor
 
@@ -155,7 +155,7 @@ class ModuleDict(Named, Module):
 
     def __setitem__(self, key: str, module: Module) -> None:
         self._modules[key] = module
-        object.__setattr__(module, "_label", key)
+        name_part(self, module, key)
 
 
 class ParameterDict(Named, Module):

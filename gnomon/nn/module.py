@@ -158,7 +158,7 @@ class Module(Stateful, Walked):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         self._modules[name] = module
         if module is not None:
-            object.__setattr__(module, "_label", name)
+            name_part(self, module, name)
 
     register_module = add_module
 
@@ -286,6 +286,21 @@ class Module(Stateful, Walked):
             return f"{self._get_name()}({extra})"
         lines = "".join(f"  {line}\n" for line in ([extra] if extra else []) + inside)
         return f"{self._get_name()}(\n{lines})"
+
+
+def name_part(owner: Module, module: Module, name: str) -> None:
+    """Give a module its part of a path; what is inside a container that is not called has both."""
+    before = "" if is_called(owner) or not owner._label else f"{owner._label}."
+    object.__setattr__(module, "_label", before + name)
+    if not is_called(module):
+        for inner, part in module._modules.items():
+            if part is not None:
+                name_part(module, part, inner)
+
+
+def is_called(module: Module) -> bool:
+    """Whether a module computes something, or is only a container of others."""
+    return type(module).forward is not Module.forward
 
 
 def renewed(value: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:

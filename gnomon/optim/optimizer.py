@@ -16,6 +16,7 @@ import numpy as np
 from gnomon.dtypes import DType, float32, float64
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
+from gnomon.ir.provenance import phase
 from gnomon.ops.registry import Op
 from gnomon.optim.numbers import Numbers
 from gnomon.tensor.autograd import enable_grad, no_grad
@@ -121,7 +122,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        with no_grad(), phase("optimizer"):
             for number in range(len(self.param_groups)):
                 self._step_group(number)
         if state.capture is None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from gnomon.errors import GradientError
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.operators import constant
-from gnomon.ir.provenance import _scope, inherit
+from gnomon.ir.provenance import _scope, in_backward, inherit
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import OPS, Call, Traced, fill, rule_of
@@ -46,7 +46,7 @@ def pull_back(
         needed = tuple(x in on_the_way for x in node.inputs)
         if not gs or not any(needed):
             continue
-        before, _scope.sites = _scope.sites, node.sites
+        before, _scope.sites = _scope.sites, in_backward(node.sites)
         try:
             for x, part in zip(node.inputs, gradient_of(gs, needed), strict=True):
                 if part is not None and x in on_the_way:
@@ -90,7 +90,8 @@ _lock = threading.RLock()
 
 def backward_of(results: tuple[Node, ...], needed: tuple[bool, ...]) -> Backward:
     """The gradient of a region by some of its results, derived once per call."""
-    key = (*(x.kind for x in results), needed)  # the kind holds body, call and index
+    # the kind holds body, call and index, but not the lines of the body
+    key = (*(x.kind for x in results), needed, results[0].params["body"].asked)
     found = _backward.get(key)
     if found is None:
         places = tuple(x.params["index"] for x in results)

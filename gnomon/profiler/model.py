@@ -10,75 +10,11 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from gnomon.records import VERSION, Buffer, Decision, Line, Op, Record
+
 __all__ = ["Buffer", "Decision", "Event", "Line", "Machine", "Op", "Profile", "Record"]
 
-VERSION = 1
-"""Of the format on disk; a reader refuses others."""
-
-Role = Literal["input", "output", "in-place"]
 Kind = Literal["kernel", "span", "step", "comm", "copy", "alloc", "free", "compile", "forced"]
-
-
-class Line(Struct, frozen=True):
-    """A line of user code: in which part of the model and of the step it served."""
-
-    file: str
-    line: int
-    function: str = ""
-    module: str = ""
-    phase: str = "forward"
-
-
-class Op(Struct, frozen=True):
-    """One operation that a kernel really runs, in order.
-
-    flops: of it alone; a kernel's time is divided among its operations by them.
-    """
-
-    name: str
-    lines: tuple[Line, ...] = ()
-    recomputed: bool = False
-    flops: int = 0
-
-
-class Buffer(Struct, frozen=True):
-    """A value that a kernel reads or writes."""
-
-    name: str
-    role: Role
-    dtype: str
-    shape: tuple[int, ...]
-    nbytes: int
-
-
-class Decision(Struct, frozen=True):
-    """A fusion that was weighed: with what, bytes moved apart and together, why it was refused."""
-
-    what: str
-    apart: int
-    together: int
-    refused: str = ""
-
-
-class Record(Struct, frozen=True):
-    """One call site of a program.
-
-    nbytes: of all its buffers, each once. symbol: which machine code it runs, shared by equal
-    kernels. times: how often one run of the program calls it.
-    """
-
-    id: int
-    name: str
-    symbol: str
-    program: str
-    lines: tuple[Line, ...]
-    ops: tuple[Op, ...]
-    buffers: tuple[Buffer, ...]
-    flops: int
-    nbytes: int
-    backend: str = "llvm"
-    times: int = 1
-    decisions: tuple[Decision, ...] = ()
 
 
 class Event(Struct):

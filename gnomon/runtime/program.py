@@ -13,6 +13,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from time import monotonic_ns
 
 import numpy as np
 
@@ -174,11 +175,19 @@ class Program:
         self._team = struct.Struct("=6q")
         self._bases = struct.Struct(f"={self._given - ARENA_BASE}q")
         self._idle: list[State] = []
+        self._capacity = max(64, 4 * len(self.steps))
 
     def run(
-        self, inputs: Sequence[int], outputs: Sequence[int] = (), scalars: Sequence[int] = ()
+        self,
+        inputs: Sequence[int],
+        outputs: Sequence[int] = (),
+        scalars: Sequence[int] = (),
+        caller: object = None,
     ) -> None:
-        """Run on buffers given by address. The caller keeps them alive until this returns."""
+        """Run on buffers given by address. The caller keeps them alive until this returns.
+
+        Whoever listens is told the `caller`, since others may run the same program.
+        """
         needs = self.needs
         counts = (len(inputs), len(outputs), len(scalars))
         assert counts == (needs.inputs, needs.outputs, needs.scalars), (
@@ -188,18 +197,18 @@ class Program:
         state = self._state()
         try:
             self._bases.pack_into(state.block, BASES_AT, arena, *inputs, *outputs, *scalars)
-            self._run_with_threads(state)
+            self._run_with_threads(state, caller)
         finally:
             self._idle.append(state)
             if arena:
                 memory.give(arena, self._arena)
 
-    def _run_with_threads(self, state: State) -> None:
+    def _run_with_threads(self, state: State, caller: object) -> None:
         """Have threads, and run on them."""
         team = threads.acquire(self._room + self.needs.scratch, self.needs.alone)
         try:
             if events.heard():
-                self._run_recorded(state, team)
+                self._run_recorded(state, team, caller)
             else:
                 self._run(state, team)
         finally:
@@ -213,14 +222,26 @@ class Program:
         self._team.pack_into(state.block, 0, *places)
         threads.entries().run(state.address)
 
-    def _run_recorded(self, state: State, team: threads.Pool | threads.Alone) -> None:
-        """The native call, and the times of all kernels to whoever listens."""
-        capacity = max(1024, 4 * len(self.steps))
-        records = np.zeros((team.threads, 1 + 3 * capacity), np.int64)
+    def _run_recorded(
+        self, state: State, team: threads.Pool | threads.Alone, caller: object
+    ) -> None:
+        """The native call, and the times of all kernels to whoever listens.
+
+        Loops may make more records than there is room for; then the next run has more.
+        """
+        capacity = self._capacity
+        records = np.empty((team.threads, 1 + 3 * capacity), np.int64)
+        records[:, 0] = 0
+        began = monotonic_ns()
         self._run(state, team, records.ctypes.data, capacity)
-        kept = [row[1:].reshape(-1, 3)[: row[0]] for row in records]
-        lost = int(sum(max(0, row[0] - capacity) for row in records))
-        events.announce("run", program=self, records=kept, lost=lost)
+        ended = monotonic_ns()
+        kept = [row[1 : 1 + 3 * min(row[0], capacity)].reshape(-1, 3).copy() for row in records]
+        most = int(records[:, 0].max())
+        lost = int((records[:, 0] - capacity).clip(0).sum())
+        self._capacity = max(capacity, 2 * most if lost else 0)
+        events.announce(
+            "run", program=self, caller=caller, records=kept, lost=lost, start=began, end=ended
+        )
 
     def _state(self) -> State:
         """A run's own block, of an earlier run if one is free."""

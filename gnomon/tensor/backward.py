@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gnomon.errors import GradientError
-from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest, topological
+from gnomon.ir.node import Arena, Graph, Node, asked_by, copy_into, nearest, topological
 from gnomon.ir.operators import constant
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Call, Traced
@@ -22,6 +22,7 @@ from gnomon.tensor.state import leaf_kind, state
 
 VALUE, WATCHED, END = -2, -3, -1
 MOST_PLANS = 1024
+MOST_LINES = 16
 CHEAP = frozenset({"const", "iota"})
 VIEWS = frozenset({"permute", "reshape", "expand", "slice", "detach", "barrier"})
 
@@ -35,7 +36,8 @@ class Plan(NamedTuple):
     """Per watched node, in order, whether it gets a gradient."""
 
 
-_plans: dict[tuple, Plan | None] = {}
+_plans: dict[tuple, list[tuple[tuple, Plan | None]]] = {}
+"""Structure -> plans, each with the lines that it was derived under."""
 _reads: dict[tuple, tuple[int, ...]] = {}
 
 
@@ -93,16 +95,31 @@ def gradients_by_plan(
     key = (structure(order, seeds), ones)
     if key not in _plans and generalize(order):
         key = (structure(order, seeds), ones)
-    if key not in _plans:
-        if len(_plans) >= MOST_PLANS:
-            _plans.clear()
-        _plans[key] = plan_of(seeds, order, wanted)
-    plan = _plans[key]
+    if key not in _plans and len(_plans) >= MOST_PLANS:
+        _plans.clear()
+    plan = under_lines(_plans.setdefault(key, []), seeds, order, wanted)
     if plan is None:
         return derived(seeds, wanted)
     nodes = [*order, *given]
     results = iter(plan.traced.emit([nodes[k] for k in plan.inputs]))
     return [next(results) if there else None for there in plan.given]
+
+
+def under_lines(
+    plans: list[tuple[tuple, Plan | None]],
+    seeds: dict[Node, Node | None],
+    order: dict[Node, int],
+    wanted: Sequence[Node],
+) -> Plan | None:
+    """The plan of a structure under the lines of this history; the latest ones are kept."""
+    lines = tuple([node.sites if node.op != "region" else asked_by(node) for node in order])
+    for known, plan in plans:
+        if known == lines:
+            return plan
+    plan = plan_of(seeds, order, wanted)
+    plans[MOST_LINES - 1 :] = []
+    plans.insert(0, (lines, plan))
+    return plan
 
 
 def derived(seeds: dict[Node, Node | None], wanted: Sequence[Node]) -> list[Node | None]:

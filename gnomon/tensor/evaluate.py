@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import TraceError
-from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.ir.node import Arena, Graph, Node, asked_by, copy_into, topological
 from gnomon.ir.provenance import inherit, user_site
 from gnomon.late import Late
 from gnomon.ops.control_primitives import CONTROL
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 compiler = Late("gnomon.compile")
 
+CALLS = frozenset({"region", *CONTROL})
+"""Nodes with graphs inside, which may have lines of their own."""
 MOST_CALLERS = 256
 """So many lists of lines are kept for one program."""
 
@@ -45,7 +47,13 @@ class Found:
         self, order: Iterable[Node], leaves: Sequence[Node], roots: Sequence[Node]
     ) -> Executable:
         """The program under the lines of these nodes."""
-        lines = tuple([node.sites for node in order if node.value is None])
+        lines = tuple(
+            [
+                node.sites if node.op not in CALLS else asked_by(node)
+                for node in order
+                if node.value is None
+            ]
+        )
         known, made = self.last
         if lines == known:
             return made

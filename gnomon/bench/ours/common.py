@@ -50,7 +50,7 @@ def trained(model: nn.Module, problem: Problem) -> dict:
         given = (np.ascontiguousarray(window[:, s]) for s in (slice(-1), slice(1, None)))
         return train(*map(gn.from_numpy, given)).item()
 
-    kernels = functools.partial(profile, step, train.kernels)
+    kernels = functools.partial(profile, step)
     return {"step": step, "about": about(), "profile": kernels}
 
 

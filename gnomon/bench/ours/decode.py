@@ -89,5 +89,5 @@ def decode(problem: Problem) -> dict:
     return {
         "step": step,
         "about": about(),
-        "profile": functools.partial(profile, step, extend.kernels),
+        "profile": functools.partial(profile, step),
     }

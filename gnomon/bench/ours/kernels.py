@@ -20,7 +20,7 @@ DTYPES = {"float32": gn.float32, "bfloat16": gn.bfloat16}
 
 def contender(step: Callable[[], float], program: Callable) -> dict:
     """What gnomon/bench/serve.py asks for."""
-    kernels = functools.partial(profile, step, program.kernels)
+    kernels = functools.partial(profile, step)
     return {"step": step, "about": about(), "profile": kernels}
 
 

@@ -84,5 +84,5 @@ def resnet(problem: Problem) -> dict:
     return {
         "step": step,
         "about": about(),
-        "profile": functools.partial(profile, step, train.kernels),
+        "profile": functools.partial(profile, step),
     }

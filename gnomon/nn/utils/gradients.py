@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gnomon.errors import GradientError
+from gnomon.ir.provenance import phase
 from gnomon.tensor.autograd import no_grad
 from gnomon.tensor.creation import tensor
 from gnomon.tensor.functions import FUNCTIONS
@@ -23,7 +24,7 @@ def get_total_norm(
     tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
     """The norm of all tensors together: of each along its own axes, then of the norms in order."""
-    with no_grad():
+    with no_grad(), phase("optimizer"):
         norms = [FUNCTIONS["vector_norm"](t, norm_type) for t in tensors]
         if not norms:
             return tensor(0.0)
@@ -40,7 +41,7 @@ def clip_grads_with_norm_(
     parameters: Parameters, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scale all gradients so that their total norm is at most max_norm."""
-    with no_grad():
+    with no_grad(), phase("optimizer"):
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
         for gradient in gradients_of(parameters):
             gradient.mul_(factor.to(gradient.dtype))
@@ -64,7 +65,7 @@ def clip_grad_value_(
     parameters: Parameters, clip_value: float, foreach: bool | None = None
 ) -> None:
     """Cut every gradient's elements at ±clip_value."""
-    with no_grad():
+    with no_grad(), phase("optimizer"):
         for gradient in gradients_of(parameters):
             gradient.clamp_(-float(clip_value), float(clip_value))
 

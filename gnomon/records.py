@@ -1,0 +1,322 @@
+"""The kernels of a program as plain data: a record per call, with lines, operations and buffers.
+
+Machine code is shared by equal programs; records are not: they follow from structure and lines, so
+a program found again gives the ones that were given when it was compiled. Times are not here:
+events name a record by its id (gnomon/profiler).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from gnomon.codegen.batch import ENTRY, HEAD
+from gnomon.frames import Control, Frame
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import Site
+from gnomon.listing import Kernel
+from gnomon.runtime.files import publish
+from gnomon.runtime.program import Call, Slot, Step
+from gnomon.schedule.epilogue import Fusion
+
+__all__ = ["Buffer", "Decision", "Line", "Op", "Record", "Saved", "records_of", "save"]
+
+VERSION = 1
+"""Of the format on disk; a reader refuses others."""
+
+Role = Literal["input", "output", "in-place"]
+NUMBER_BITS = 53
+"""Of ids: as many as JavaScript's numbers hold."""
+PLAIN = frozenset({"map", "reduce"})
+"""Nodes that take one operation for each element, of the result or of the input."""
+WEIGHTLESS = frozenset(
+    {"permute", "reshape", "expand", "slice", "window", "detach", "barrier", "place"}
+    | {"const", "iota", "input"}
+)
+"""Nodes that are no work of a kernel: index arithmetic, constants, identities."""
+
+
+class Line(Struct, frozen=True):
+    """A line of user code: in which part of the model and of the step it served."""
+
+    file: str
+    line: int
+    function: str = ""
+    module: str = ""
+    phase: str = "forward"
+
+
+class Op(Struct, frozen=True):
+    """One operation that a kernel really runs, in order; recomputed if another runs it as well.
+
+    flops: of it alone; a kernel's time is divided among its operations by them.
+    """
+
+    name: str
+    lines: tuple[Line, ...] = ()
+    recomputed: bool = False
+    flops: int = 0
+
+
+class Buffer(Struct, frozen=True):
+    """A value that a kernel reads or writes."""
+
+    name: str
+    role: Role
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+
+
+class Decision(Struct, frozen=True):
+    """A fusion that was weighed: with what, bytes moved apart and together, why it was refused."""
+
+    what: str
+    apart: int
+    together: int
+    refused: str = ""
+
+
+class Record(Struct, frozen=True):
+    """One call site of a program.
+
+    nbytes: of all its buffers, each once. symbol: which machine code it runs, shared by equal
+    kernels. times: how often one run of the program calls it. members: the kernels that it runs as
+    one, if it is a batch; events name the batch.
+    """
+
+    id: int
+    name: str
+    symbol: str
+    program: str
+    lines: tuple[Line, ...]
+    ops: tuple[Op, ...]
+    buffers: tuple[Buffer, ...]
+    flops: int
+    nbytes: int
+    backend: str = "llvm"
+    times: int = 1
+    decisions: tuple[Decision, ...] = ()
+    members: tuple[Record, ...] = ()
+
+
+class Saved(Struct, frozen=True):
+    """Records on disk."""
+
+    records: tuple[Record, ...]
+    version: int = VERSION
+
+
+def save(path: str | os.PathLike, records: Iterable[Record]) -> None:
+    """Write records as JSON; a reader sees the whole file or the one that was there before."""
+    content = msgspec.json.format(msgspec.json.encode(Saved(tuple(records))), indent=1)
+    publish(Path(path), content)
+
+
+def records_of(frame: Frame, steps: Sequence[Step], program: str) -> tuple[Record, ...]:
+    """The records of a program's kernels, in the order of its table."""
+    kernels = tuple(frame.kernels())
+    calls = [step for step in steps if isinstance(step, Call)]
+    return Writer(frame, kernels, program).records(calls)
+
+
+class Writer:
+    """Writes the records of one program."""
+
+    def __init__(self, frame: Frame, kernels: Sequence[Kernel], program: str) -> None:
+        self.kernels, self.program = kernels, program
+        self.names = names_of(frame)
+        self.fusions: dict[Node, list[Fusion]] = {}
+        for fusion in frame.decisions():
+            self.fusions.setdefault(fusion.product, []).append(fusion)
+        self.stored = {x for k in kernels for x in k.buffers[: k.outputs]}
+        self.origins = self._origins()
+        self._lines: dict[tuple[Site, ...], tuple[Line, ...]] = {}
+
+    def records(self, calls: Sequence[Call]) -> tuple[Record, ...]:
+        """A record for each kernel, given the steps that call them."""
+        return tuple(
+            self.record(kernel, f"{number}", call.slots)
+            for number, (kernel, call) in enumerate(zip(self.kernels, calls, strict=True))
+        )
+
+    def record(self, kernel: Kernel, place: str, slots: Sequence[Slot]) -> Record:
+        """The record of a kernel at a place of the program."""
+        lines = self.lines_of(kernel)
+        parts = slots_of_members(kernel, slots)
+        return Record(
+            id=number_of(self.program, place),
+            name=kernel.name,
+            symbol=kernel.code.symbol,
+            program=self.program,
+            lines=lines,
+            ops=tuple(self.ops(kernel, lines)),
+            buffers=tuple(self.buffers(kernel, () if kernel.members else slots)),
+            flops=kernel.flops,
+            nbytes=sum(nbytes(x) for x in dict.fromkeys(kernel.buffers)),
+            times=kernel.times,
+            decisions=tuple(self.decisions(kernel)),
+            members=tuple(
+                self.record(member, f"{place}.{k}", own)
+                for k, (member, own) in enumerate(zip(kernel.members, parts, strict=True))
+            ),
+        )
+
+    def lines_of(self, kernel: Kernel) -> tuple[Line, ...]:
+        """The lines that a kernel serves: those of most of its work first."""
+        work = (x for k in kernel.members or (kernel,) for x in work_of(k, self.stored))
+        counts = Counter(line for x in work for line in self.lines(x.sites)[:1])
+        served = dict.fromkeys((*counts, *self.lines(kernel.sites)))
+        return tuple(sorted(served, key=lambda line: -counts[line]))
+
+    def lines(self, sites: tuple[Site, ...]) -> tuple[Line, ...]:
+        """The lines of sites, each once."""
+        found = self._lines.get(sites)
+        if found is None:
+            made = (Line(s.file, s.line, s.function, s.module, s.phase) for s in sites)
+            found = self._lines[sites] = tuple(dict.fromkeys(made))
+        return found
+
+    def ops(self, kernel: Kernel, lines: tuple[Line, ...]) -> Iterator[Op]:
+        """What a kernel computes, in order."""
+        for member in kernel.members or (kernel,):
+            work = work_of(member, self.stored)
+            flops = flops_of(work, member.flops)
+            for node in work:
+                again = self.origins.get(node, member.nodes) is not member.nodes
+                yield Op(label(node), self.lines(node.sites) or lines, again, flops[node])
+
+    def _origins(self) -> dict[Node, tuple[Node, ...]]:
+        """Node -> the nodes of the kernel that it belongs to; others that compute it do so again.
+
+        Turns of one graph compute the same nodes of different parts, and count as none.
+        """
+        origins: dict[Node, tuple[Node, ...]] = {}
+        every = (member for k in self.kernels for member in k.members or (k,))
+        for kernel in (k for k in every if not k.homes):
+            own = frozenset(kernel.nodes)
+            for node in work_of(kernel, self.stored):
+                if node not in origins or node in own:
+                    origins[node] = kernel.nodes
+        return origins
+
+    def buffers(self, kernel: Kernel, slots: Sequence[Slot]) -> Iterator[Buffer]:
+        """What a kernel writes and reads; a result that lies over an operand is in place."""
+        places = slots[: len(kernel.buffers)]
+        for k, x in enumerate(kernel.buffers):
+            role: Role = "output" if k < kernel.outputs else "input"
+            if role == "output" and places and places[k] in places[kernel.outputs :]:
+                role = "in-place"
+            yield Buffer(self.name(x), role, x.dtype.name, x.shape, nbytes(x))
+
+    def name(self, node: Node) -> str:
+        """A value's name in the program's text; what only one turn holds gets one of its own."""
+        return self.names.setdefault(node, f"part{len(self.names)}")
+
+    def decisions(self, kernel: Kernel) -> Iterator[Decision]:
+        """What was decided about the kernel's product and what is pointwise on it."""
+        for node in kernel.nodes:
+            for each in self.fusions.get(node, ()):
+                what = ", ".join(dict.fromkeys(map(label, each.nodes)))
+                yield Decision(what, each.apart, each.together, each.refused)
+
+
+def number_of(program: str, place: str) -> int:
+    """The id of a call: the same wherever the same program is compiled."""
+    wide = int.from_bytes(sha256(f"{program} {place}".encode()).digest()[:8], "big")
+    return wide >> (64 - NUMBER_BITS)
+
+
+def slots_of_members(kernel: Kernel, slots: Sequence[Slot]) -> list[Sequence[Slot]]:
+    """The slots of each kernel of a batch, which follow its table."""
+    places = [HEAD + ENTRY * k + ENTRY - 1 for k in range(len(kernel.members))]
+    return [slots[slots[place].value // 8 :] for place in places]
+
+
+def work_of(kernel: Kernel, stored: Collection[Node]) -> list[Node]:
+    """The nodes that a kernel computes: between its results and what it or others stored."""
+    made, read = kernel.buffers[: kernel.outputs], {*kernel.buffers[kernel.outputs :]}
+    order: dict[Node, None] = {}
+    stack: list[tuple[Node, bool]] = [(x, False) for x in reversed(made)]
+    seen: set[Node] = set()
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order[node] = None
+        elif node not in seen and (node in made or not (node in read or node in stored)):
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((x, False) for x in reversed(node.inputs))
+    heavy = [x for x in order if x.op not in WEIGHTLESS]
+    return heavy or [x for x in order if x.op != "input"] or list(made[:1])
+
+
+def flops_of(work: Sequence[Node], total: int) -> dict[Node, int]:
+    """The flops of each operation of a kernel; those that are not told apart share what is left."""
+    known = {x: x.size if x.op == "map" else x.inputs[0].size for x in work if x.op in PLAIN}
+    others = [x for x in work if x not in known]
+    left = max(total - sum(known.values()), 0)
+    return known | {x: left // len(others) for x in others}
+
+
+def label(node: Node) -> str:
+    """An operation's name."""
+    p = node.params
+    if node.op == "contract":
+        return f"contract {p['spec']}"
+    name = p.get("name") or p.get("f") or p.get("monoid")
+    return name if node.op in ("map", "region") else f"{node.op} {name}" if name else node.op
+
+
+def nbytes(node: Node) -> int:
+    """The bytes of a value."""
+    return node.size * node.dtype.itemsize
+
+
+def names_of(frame: Frame, before: str = "") -> dict[Node, str]:
+    """Every value of a program and its name: inputs by theirs, if they have one, and numbers."""
+    found: dict[Node, str] = {}
+    for k, x in enumerate(frame.graph.inputs):
+        found[x] = before + (x.params["name"] or f"in{k}")
+    for k, x in enumerate(frame.graph.nodes):
+        found.setdefault(x, f"{before}v{k}")
+    for number, part in enumerate(x for x in frame.parts if isinstance(x, Control)):
+        for name, inner in part.frames.items():
+            found |= names_of(inner, f"{before}{part.name}{number}.{name}.")
+    return found
+
+
+def text_of(frame: Frame, names: Mapping[Node, str] | None = None, depth: int = 0) -> str:
+    """A program after all passes: a line for each value with the user's line at its end."""
+    names, margin = names or names_of(frame), "  " * depth
+    rows = [
+        f"{margin}{names[x]} = {written(x, names)}: {x.dtype.name}{list(x.shape)}{ending(x)}"
+        for x in frame.graph.nodes
+        if x.op != "input"
+    ]
+    given = ", ".join(f"{names[x]}: {x.dtype.name}{list(x.shape)}" for x in frame.graph.inputs)
+    rows = [f"{margin}given {given}", *rows]
+    for part in (x for x in frame.parts if isinstance(x, Control)):
+        for name, inner in part.frames.items():
+            rows += [f"{margin}{part.name} {name}:", text_of(inner, names, depth + 1)]
+    made = ", ".join(names[x] for x in frame.graph.outputs)
+    return "\n".join([*rows, f"{margin}return {made}"])
+
+
+def written(node: Node, names: Mapping[Node, str]) -> str:
+    """An operation on its operands."""
+    if node.op == "const":
+        return f"{node.params['value']}"
+    return f"{label(node)}({', '.join(names[x] for x in node.inputs)})"
+
+
+def ending(node: Node) -> str:
+    """The first user line of a node, as a comment."""
+    return f"  # {node.sites[0]}" if node.sites else ""
