@@ -32,12 +32,12 @@ from gnomon.codegen.calls import (
     is_claimed,
     results_of,
 )
-from gnomon.codegen.loops import Code, emit_loops
+from gnomon.codegen.families import code_of, sizes_vary
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.plan_loops import overwritable
 from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.frames import Build, Control, Frame, control, separated
-from gnomon.ir.node import Graph, asked_by
+from gnomon.ir.node import Graph, asked_by, outline
 from gnomon.ir.provenance import inherit
 from gnomon.ir.show import log, waited_for
 from gnomon.ir.verify import verify
@@ -57,7 +57,6 @@ from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.cache import digest
 from gnomon.runtime.program import Program
 from gnomon.schedule.cluster import Cluster
-from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import Part, name_of, parts_of
 from gnomon.schedule.partition import Partition, has_epilogue
 from gnomon.schedule.turns import in_turns
@@ -171,7 +170,10 @@ def build(graph: Graph, name: str = "") -> Executable:
         turn = _turns.setdefault(key, threading.Lock())
     with turn:
         if key not in _built:
-            _built[key] = compile_graph(graph, settings)
+            shape = outline(graph)
+            with sizes_vary(shape in _outlines):
+                _built[key] = compile_graph(graph, settings)
+            _outlines.add(shape)
     made, lines = _built[key], lines_of(graph)
     known = made.lines == lines and made.name == name
     return made if known else made.under(graph, lines, name)
@@ -187,6 +189,8 @@ def lines_of(graph: Graph) -> Lines:
 
 
 _built: dict[tuple, Executable] = {}
+_outlines: set[str] = set()
+"""Graphs that were built, without their sizes: one that comes again has sizes that vary."""
 _turns: dict[tuple, threading.Lock] = {}
 _lock = threading.Lock()
 
@@ -279,20 +283,6 @@ def pieces_of(graph: Graph) -> tuple[Graph, tuple[Kernel, ...]]:
     return frame.graph, tuple(frame.kernels())
 
 
-_loops: dict[str, Code] = {}
-_codes: dict[LoopKernel, Code] = {}
-
-
-def code_of(kernel: LoopKernel) -> Code:
-    """A loop kernel's code; equal kernels share it."""
-    if kernel not in _codes:
-        key = kernel.key()
-        if key not in _loops:
-            _loops[key] = emit_loops(kernel)
-        _codes[kernel] = _loops[key]
-    return _codes[kernel]
-
-
 FAR = 2
 """Results of so many times the last cache are written past it."""
 
@@ -317,11 +307,18 @@ def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
             kernel = replace(kernel, streams=True)
         size = kernel.inner.params["size"] if kernel.flat else None
         name = name_of(part.buffers[: kernel.outputs])
-        code, checks = code_of(kernel), len(kernel.checks())
-        work = round(part.share * flops)
-        over = overwritable(kernel)
+        given, checks = code_of(kernel), len(kernel.checks())
         yield Kernel(
-            name, code, part.buffers, kernel.outputs, size, members, work, checks, over=over
+            name,
+            given.code,
+            part.buffers,
+            kernel.outputs,
+            size,
+            members,
+            round(part.share * flops),
+            checks,
+            over=overwritable(kernel),
+            numbers=given.numbers,
         )
 
 
@@ -350,6 +347,7 @@ def opaque(cluster: Cluster, partition: Partition) -> Kernel:
         call.flops,
         call.checks,
         over=call.over,
+        numbers=call.numbers,
     )
 
 

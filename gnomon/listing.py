@@ -47,6 +47,8 @@ class Kernel:
     """Which output may lie over which operand, by their numbers among the buffers."""
     times: int = 1
     """How many turns of a loop run it."""
+    numbers: tuple[int, ...] = ()
+    """What its code is given after everything else, if it serves several sizes."""
     members: tuple[Kernel, ...] = ()
     """The kernels that a batch runs as one; their outputs stand first among its buffers."""
 

@@ -194,7 +194,9 @@ class Table:
             return (*told, *(slot for found in own for slot in found))
         size = () if kernel.size is None else (Constant(kernel.size),)
         report = (self.report, Constant(self.checks)) if kernel.checks else ()
-        return (*(moved(slots[x], start) for x, start in kernel.places), *size, *report)
+        numbers = map(Constant, kernel.numbers)
+        places = (moved(slots[x], start) for x, start in kernel.places)
+        return (*places, *size, *report, *numbers)
 
     # choices
 

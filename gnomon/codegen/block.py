@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import LANE_NUMBERS, LANES, Emitter, splat, vector
+from gnomon.codegen.emitter import BITS, LANE_NUMBERS, LANES, Emitter, splat, vector
+from gnomon.codegen.lifted import Lifted, is_lifted
+from gnomon.codegen.numbers import Numbers, computed, is_index, is_narrow
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.dtypes import DType, accumulator, bfloat16, float16
 from gnomon.ir.node import Node
-from gnomon.ir.symbolic import bounds, is_division, split
 from gnomon.ops.primitives import identity_of
 
 I64 = vector("i64")
@@ -35,6 +36,7 @@ class Values:
 
     def __init__(self, e: Emitter, plan: LoopPlan, pointers: Sequence[str]) -> None:
         self.e, self.plan, self.pointers = e, plan, pointers
+        self.numbers = Numbers(plan.kernel)
         self.inner = plan.kernel.inner
         self.rows: dict[Node, str] = {}
         """Ranges of rows and chains -> i64."""
@@ -87,7 +89,7 @@ class Values:
         if node in self.scratch:
             return [self._reload(node, p) for p in self.positions]
         if node.op == "const":
-            return [scalar.constant(node.params["value"], node.dtype)]
+            return [self._constant(node)]
         if node.op in ("range", "affine") or is_index(node):
             return self._index_vectors(node)
         if node.op == "load":
@@ -103,9 +105,23 @@ class Values:
             columns = [next(iter(columns))]
         return [self._map(node, list(column)) for column in columns]
 
+    def _constant(self, node: Node) -> str:
+        """A number in every lane; one that is read at run time comes as its bits."""
+        value, kind = self.numbers.value(node), scalar.register(node.dtype)
+        if not is_lifted(value):
+            return scalar.constant(value, node.dtype)
+        e, bits = self.e, f"i{BITS[kind]}"
+        word = str(value) if bits == "i64" else e.value(f"trunc i64 {value} to {bits}")
+        word = word if kind == bits else e.value(f"bitcast {bits} {word} to {kind}")
+        return e.broadcast(word, kind)
+
+    def everywhere(self, number: int | Lifted) -> str:
+        """An index in every lane."""
+        return self.e.broadcast(str(number), "i64") if is_lifted(number) else splat(number, "i64")
+
     def _checked(self, node: Node) -> list[str]:
         """Positions brought into their axis; the check's number is stored if one was outside."""
-        e, last = self.e, splat(node.params["last"], "i64")
+        e, last = self.e, self.everywhere(self.numbers.last(node))
         varies = self.plan.varies(node)
         positions = self.positions if varies else (Position("0", None),)
         guards = self.vectors(node.inputs[1]) if len(node.inputs) > 1 else [None] * len(positions)
@@ -169,8 +185,9 @@ class Values:
         if node.op == "range":
             return self.rows[node]
         if node.op == "affine":
-            total = str(node.params["offset"])
-            for atom, coef in zip(node.inputs, node.params["coefs"], strict=True):
+            terms, offset = self.numbers.terms(node)
+            total = str(offset)
+            for atom, coef in terms.items():
                 total = e.add(total, e.mul(self.scalar_index(atom), coef))
             return total
         if is_index(node):
@@ -179,10 +196,9 @@ class Values:
 
     def _scalar_division(self, node: Node) -> str:
         e, (x, divisor) = self.e, node.inputs
-        k, f = divisor.params["offset"], node.params["f"]
-        value, shift = self.scalar_index(x), floor_shift(x, k)
-        value = e.add(value, shift * k)
-        if f == "remainder":
+        k, shift = self.numbers.offset(divisor), self.numbers.shift(node)
+        value = e.add(self.scalar_index(x), shift * k)
+        if node.params["f"] == "remainder":
             return e.value(f"urem i64 {value}, {k}")
         quotient = e.value(f"udiv i64 {value}, {k}")
         return e.add(quotient, -shift)
@@ -199,10 +215,12 @@ class Values:
         if not self.plan.varies(node):
             return e.broadcast(self.scalar_index(node), "i64")
         if node.op == "affine":
-            total = splat(node.params["offset"], "i64")
-            for atom, coef in zip(node.inputs, node.params["coefs"], strict=True):
+            terms, offset = self.numbers.terms(node)
+            total = self.everywhere(offset)
+            for atom, coef in terms.items():
                 part = self._index_vector(atom, at)
-                part = part if coef == 1 else e.value(f"mul {I64} {part}, {splat(coef, 'i64')}")
+                if is_lifted(coef) or coef != 1:
+                    part = e.value(f"mul {I64} {part}, {self.everywhere(coef)}")
                 total = e.value(f"add {I64} {total}, {part}")
             return total
         if is_index(node):
@@ -210,18 +228,21 @@ class Values:
         return self.vectors(node)[self.positions.index(at)]
 
     def _vector_division(self, node: Node, at: Position) -> str:
-        e, (x, divisor) = self.e, node.inputs
-        k, f = divisor.params["offset"], node.params["f"]
-        shift = floor_shift(x, k)
-        value = e.value(f"add {I64} {self._index_vector(x, at)}, {splat(shift * k, 'i64')}")
-        kind, wide = ("i32", vector("i32")) if bounds(x)[1] + shift * k < 1 << 31 else ("i64", I64)
+        e, (x, divisor), f = self.e, node.inputs, node.params["f"]
+        k, shift = self.numbers.offset(divisor), self.numbers.shift(node)
+        value = e.value(f"add {I64} {self._index_vector(x, at)}, {self.everywhere(shift * k)}")
+        kind, by = "i32" if is_narrow(node) else "i64", self.everywhere(k)
+        wide = vector(kind)
         if kind == "i32":
             value = e.value(f"trunc {I64} {value} to {wide}")
+            by = e.value(f"trunc {I64} {by} to {wide}") if is_lifted(k) else splat(k, kind)
         name = "urem" if f == "remainder" else "udiv"
-        value = e.value(f"{name} {wide} {value}, {splat(k, kind)}")
+        value = e.value(f"{name} {wide} {value}, {by}")
         if kind == "i32":
             value = e.value(f"zext {wide} {value} to {I64}")
-        return value if f == "remainder" else e.value(f"sub {I64} {value}, {splat(shift, 'i64')}")
+        if f == "remainder":
+            return value
+        return e.value(f"sub {I64} {value}, {self.everywhere(shift)}")
 
     # memory
 
@@ -229,7 +250,7 @@ class Values:
         self, buffer: int, place: Node, dtype: DType, at: Position
     ) -> tuple[str, int] | None:
         """A place's address at a position, and its step along the row; None if none is fixed."""
-        terms, _ = split(place)
+        terms, _ = self.numbers.terms(place)
         step = terms.pop(self.inner, 0)
         if any(self.plan.varies(atom) for atom in terms):
             return None
@@ -241,7 +262,7 @@ class Values:
         key = (buffer, place, dtype)
         found = self._known(key, self.bases)
         if found is None:
-            terms, offset = split(place)
+            terms, offset = self.numbers.terms(place)
             terms.pop(self.inner, 0)
             total = str(offset)
             for atom, coef in terms.items():
@@ -331,17 +352,6 @@ def unopened(node: Node) -> None:
     raise AssertionError("no chains here")
 
 
-def is_index(node: Node) -> bool:
-    """Whether a node is index arithmetic: a quotient or remainder by a constant of indices."""
-    return is_division(node, "floor_divide") or is_division(node, "remainder")
-
-
-def floor_shift(x: Node, k: int) -> int:
-    """How many times k must be added so that x is never negative."""
-    low = bounds(x)[0]
-    return 0 if low >= 0 else -(low // k)
-
-
 def width_of(dtype: DType) -> int:
     """Bytes of an element."""
     return dtype.itemsize
@@ -350,11 +360,6 @@ def width_of(dtype: DType) -> int:
 def kept_width(dtype: DType) -> int:
     """Bytes of a kept scalar: as in a register, so that narrow floats stay unpacked."""
     return computed(dtype).itemsize
-
-
-def computed(dtype: DType) -> DType:
-    """The dtype that a register holds: narrow floats are computed in float32."""
-    return accumulator(dtype) if dtype.is_floating_point else dtype
 
 
 def short(kind: str) -> str:

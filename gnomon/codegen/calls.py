@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
-from gnomon.codegen.emitter import Module
 from gnomon.codegen.epilogue import Ending, emit_product_with
 from gnomon.codegen.kernels.attention import emit_attention
 from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
@@ -25,13 +24,13 @@ from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
 from gnomon.codegen.kernels.scatter import ScatterSpec, emit_scatter
 from gnomon.codegen.kernels.sort import SortSpec, emit_sort
 from gnomon.codegen.kernels.weave import WeaveSpec, emit_weave
-from gnomon.codegen.loops import Code
 from gnomon.codegen.machine import Machine
+from gnomon.codegen.opaque import OpaqueCall, call
 from gnomon.codegen.phases import phase_specs
 from gnomon.codegen.plan_loops import overwritable
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16, float16, float32, float64, int8, uint8
-from gnomon.ir.node import Node, digest
+from gnomon.ir.node import Node
 from gnomon.ops.canonical import OTHERS, ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.schedule.access import Strided, strided
@@ -40,36 +39,9 @@ from gnomon.schedule.nested import Nest, Nested, common, cut, factors, row_major
 from gnomon.schedule.turns import in_turns
 
 
-@dataclass(frozen=True)
-class OpaqueCall:
-    """A kernel and the nodes behind its buffers, outputs first."""
-
-    code: Code
-    buffers: tuple[Node, ...]
-    flops: int
-    outputs: int = 1
-    checks: int = 0
-    """How many kinds of position it checks; if any, it is also told where to report."""
-    over: tuple[tuple[int, int], ...] = ()
-    """Which output may lie over which operand, by their numbers among the buffers."""
-
-
 def operand(x: Node) -> Strided:
     """How a call reads an operand: through its views, or the operand itself."""
     return strided(x) or Strided(x, 0, row_major(x.shape))
-
-
-_written: dict[tuple, Code] = {}
-
-
-def written(name: str, emit: Callable, *spec: object) -> Code:
-    """The code of a hand-written kernel, made once per spec; its symbol follows from the spec."""
-    key = (name, *spec)
-    if key not in _written:
-        module, symbol = Module(), f"{name}_{digest(repr(spec))}"
-        scratch = emit(module, symbol, *spec)
-        _written[key] = Code(symbol, module.text(), scratch)
-    return _written[key]
 
 
 def contract(node: Node, machine: Machine) -> OpaqueCall:
@@ -78,9 +50,9 @@ def contract(node: Node, machine: Machine) -> OpaqueCall:
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
     for one, other, seen in ((a, b, spec), (b, a, mirrored(spec))):
         if is_convolution(seen):
-            code = written("convolution", emit_convolution, seen, machine)
-            return OpaqueCall(code, (node, one.node, other.node), flops)
-    return OpaqueCall(written("matmul", emit_matmul, spec, machine), (node, a.node, b.node), flops)
+            buffers = (node, one.node, other.node)
+            return call("convolution", emit_convolution, (seen, machine), buffers, flops)
+    return call("matmul", emit_matmul, (spec, machine), (node, a.node, b.node), flops)
 
 
 def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
@@ -122,10 +94,13 @@ def contract_with(
     ending = Ending(body.kernel, places, node in stored, count(spec.rows))
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
     spec = replace(spec, slots=slots)
-    code = written("matmul_with", emit_product_with, spec, machine, ending)
     pairs = ((made, places[k]) for made, k in overwritable(body.kernel))
     over = tuple(pair for pair in pairs if pair[1] >= len(outputs) + 2)
-    return OpaqueCall(code, buffers, flops + node.size * len(nodes), len(outputs), over=over)
+    flops += node.size * len(nodes)
+    described = (spec, machine, ending)
+    return call(
+        "matmul_with", emit_product_with, described, buffers, flops, outputs=len(outputs), over=over
+    )
 
 
 def along(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
@@ -137,16 +112,14 @@ def scan(node: Node, machine: Machine) -> OpaqueCall:
     """A running fold."""
     (x,), p = node.inputs, node.params
     spec = ScanSpec(p["monoid"], x.dtype, node.dtype, *along(x.shape, p["axis"]))
-    return OpaqueCall(written("scan", emit_scan, spec), (node, x), node.size)
+    return call("scan", emit_scan, (spec,), (node, x), node.size)
 
 
 def sort(node: Node, machine: Machine) -> OpaqueCall:
     """Positions in order."""
     (x,), p = node.inputs, node.params
     spec = SortSpec(x.dtype, p["descending"], *along(x.shape, p["axis"]))
-    return OpaqueCall(
-        written("sort", emit_sort, spec), (node, x), node.size * max(spec.n.bit_length(), 1)
-    )
+    return call("sort", emit_sort, (spec,), (node, x), node.size * max(spec.n.bit_length(), 1))
 
 
 def scatter(node: Node, machine: Machine) -> OpaqueCall:
@@ -164,8 +137,7 @@ def scatter(node: Node, machine: Machine) -> OpaqueCall:
         free=prod(sizes[c] for c in own if c in out and c not in names),
         size=p["size"],
     )
-    code = written("scatter", emit_scatter, spec)
-    return OpaqueCall(code, (node, values, index), values.size, checks=1)
+    return call("scatter", emit_scatter, (spec,), (node, values, index), values.size, checks=1)
 
 
 FACTORS = {bfloat16: "bfloat", float16: "half", int8: "i8", uint8: "u8"}
@@ -280,8 +252,8 @@ def attention(node: Node, machine: Machine) -> OpaqueCall:
     read = tuple(operand(x).node for x in node.inputs)
     pairs = spec.batch * spec.heads * spec.queries * spec.keys
     flops = 2 * pairs * (spec.width + spec.value_width) // (2 if spec.causal else 1)
-    code = written("attention", emit_attention, spec, machine)
-    return OpaqueCall(code, (*results_of(node), *read), flops, 2)
+    buffers = (*results_of(node), *read)
+    return call("attention", emit_attention, (spec, machine), buffers, flops, outputs=2)
 
 
 def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
@@ -295,8 +267,8 @@ def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
     flops = (
         2 * pairs * (3 * forward.width + 2 * forward.value_width) // (2 if forward.causal else 1)
     )
-    code = written("attention_grad", emit_attention_grad, spec, machine)
-    return OpaqueCall(code, (*results, *read), flops, 3)
+    buffers = (*results, *read)
+    return call("attention_grad", emit_attention_grad, (spec, machine), buffers, flops, outputs=3)
 
 
 def slide_back(node: Node, machine: Machine) -> OpaqueCall:
@@ -307,8 +279,7 @@ def slide_back(node: Node, machine: Machine) -> OpaqueCall:
         for spec in specs
     )
     read = tuple(operand(x).node if x.rank == 4 else x for x in node.inputs)
-    code = written("slide_back", emit_convolutions, specs, machine)
-    return OpaqueCall(code, (node, *read), flops)
+    return call("slide_back", emit_convolutions, (specs, machine), (node, *read), flops)
 
 
 def weave(node: Node, machine: Machine) -> OpaqueCall:
@@ -316,7 +287,7 @@ def weave(node: Node, machine: Machine) -> OpaqueCall:
     steps, sizes = node.params["call"].args[-2:]
     lead = prod(node.shape[: node.rank - len(sizes)])
     spec = WeaveSpec(register(node.dtype), lead, sizes, steps)
-    return OpaqueCall(written("weave", emit_weave, spec), (node, *node.inputs), 0)
+    return call("weave", emit_weave, (spec,), (node, *node.inputs), 0)
 
 
 def frame(node: Node, machine: Machine) -> OpaqueCall:
@@ -324,7 +295,7 @@ def frame(node: Node, machine: Machine) -> OpaqueCall:
     (x,), (low, high) = node.inputs, node.params["call"].args[-2:]
     first = x.rank - len(low)
     spec = FrameSpec(register(x.dtype), prod(x.shape[:first]), x.shape[first:], low, high)
-    return OpaqueCall(written("frame", emit_frame, spec), (node, x), 0)
+    return call("frame", emit_frame, (spec,), (node, x), 0)
 
 
 def grouped(node: Node, machine: Machine) -> OpaqueCall:
@@ -341,9 +312,9 @@ def grouped(node: Node, machine: Machine) -> OpaqueCall:
     else:
         batch, axis = Axis(groups, c=shape[1] * shape[2]), "steps"
     product = MatmulSpec(name, (batch,), (rows,), (columns,), (steps,), starts)
-    code = written("grouped", emit_grouped, GroupedSpec(product, axis, runs, 3), machine)
+    spec, buffers = GroupedSpec(product, axis, runs, 3), (node, x.node, y.node, node.inputs[2])
     flops = 2 * rows.size * columns.size * steps.size
-    return OpaqueCall(code, (node, x.node, y.node, node.inputs[2]), flops)
+    return call("grouped", emit_grouped, (spec, machine), buffers, flops)
 
 
 CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from gnomon.codegen.block import Values
 from gnomon.codegen.folds import SLOT, Folds
+from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.ir.node import Node
 
@@ -24,17 +25,17 @@ class Chains:
     def __call__(self, fold: Node) -> None:
         """Emit a chain and all that run over the same range beside it."""
         folds = self._siblings(fold)
-        leaves, size = fold.params["leaves"], fold.inputs[0].params["size"]
+        numbers = self.values.numbers
+        leaves, size = numbers.leaves(fold), numbers.size(fold.inputs[0])
         self._before(folds)
         owners = [each for each in folds for _ in range(self._width(each))]
-        if leaves == 1:
-            parts = [[total] for total in self._chain(owners, "0", str(size))]
+        if not is_lifted(leaves) and leaves == 1:
+            parts = self._chain(owners, "0", str(size))
         else:
             parts = self._by_leaves(owners, leaves, size // leaves)
         totals: dict[Node, list[str]] = {}
-        for each, leaf_totals in zip(owners, parts, strict=True):
-            total = self.folds.result(each, self.folds.tree(each, leaf_totals))
-            totals.setdefault(each, []).append(total)
+        for each, total in zip(owners, parts, strict=True):
+            totals.setdefault(each, []).append(self.folds.result(each, total))
         for each, found in totals.items():
             self.values.remember(each, found)
 
@@ -116,8 +117,10 @@ class Chains:
         state = [self.folds.start(fold) for fold in owners]
         return self.values.e.loop(low, high, 1, step, state)
 
-    def _by_leaves(self, owners: Sequence[Node], leaves: int, size: int) -> list[list[str]]:
-        """The leaves' totals of each chain and position."""
+    def _by_leaves(
+        self, owners: Sequence[Node], leaves: int | Lifted, size: int | Lifted
+    ) -> list[str]:
+        """The total of each chain and position over its leaves."""
         e, tables = self.values.e, [self.reserve(leaves * SLOT) for _ in owners]
 
         def leaf(k: str) -> None:

@@ -105,6 +105,8 @@ class Emitter:
         self.header = f"define {linkage}{returns} @{name}({listed}) {attributes} {{"
         self.returns = returns
         self.lines: list[str] = ["entry:"]
+        self.prologue: list[str] = []
+        """What is computed at the entry, once, before everything else."""
         self.block = "entry"
         self.numbers = count()
 
@@ -133,7 +135,8 @@ class Emitter:
 
     def text(self) -> str:
         """The function as LLVM IR."""
-        return "\n".join([self.header, *self.lines, "}"])
+        first, *rest = self.lines
+        return "\n".join([self.header, first, *self.prologue, *rest, "}"])
 
     def call(self, returns: str, name: str, *arguments: tuple[str, str]) -> str:
         """Call a function, declaring it when it is not ours; arguments are (type, value) pairs."""
@@ -154,21 +157,21 @@ class Emitter:
         """a + b on i64; folds when both are known."""
         if isinstance(a, int) and isinstance(b, int):
             return str(a + b)
-        if b in (0, "0"):
+        if spells(b, 0):
             return str(a)
-        return str(b) if a in (0, "0") else self.value(f"add nsw i64 {a}, {b}")
+        return str(b) if spells(a, 0) else self.value(f"add nsw i64 {a}, {b}")
 
     def sub(self, a: str | int, b: str | int) -> str:
         """a - b on i64."""
-        return str(a) if b in (0, "0") else self.value(f"sub nsw i64 {a}, {b}")
+        return str(a) if spells(b, 0) else self.value(f"sub nsw i64 {a}, {b}")
 
     def mul(self, a: str | int, b: str | int) -> str:
         """a * b on i64; folds when a factor is 0 or 1."""
-        if a in (0, "0") or b in (0, "0"):
+        if spells(a, 0) or spells(b, 0):
             return "0"
-        if b in (1, "1"):
+        if spells(b, 1):
             return str(a)
-        return str(b) if a in (1, "1") else self.value(f"mul nsw i64 {a}, {b}")
+        return str(b) if spells(a, 1) else self.value(f"mul nsw i64 {a}, {b}")
 
     def least(self, a: str | int, b: str | int) -> str:
         """min(a, b) on i64."""
@@ -180,7 +183,7 @@ class Emitter:
 
     def offset(self, pointer: str, bytes_: str | int) -> str:
         """The address `bytes_` after pointer."""
-        if bytes_ in (0, "0"):
+        if spells(bytes_, 0):
             return pointer
         return self.value(f"getelementptr i8, ptr {pointer}, i64 {bytes_}")
 
@@ -306,6 +309,11 @@ class Emitter:
         """a * b + c with one rounding."""
         kind = vector(scalar, lanes)
         return self.call(kind, f"llvm.fma.v{lanes}{short(scalar)}", (kind, a), (kind, b), (kind, c))
+
+
+def spells(x: object, number: int) -> bool:
+    """Whether an operand is this very number, in the text."""
+    return isinstance(x, int | str) and x in (number, str(number))
 
 
 def short(scalar: str) -> str:

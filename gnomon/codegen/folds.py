@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from gnomon.codegen import scalar
 from gnomon.codegen.block import Values, neutral
 from gnomon.codegen.emitter import LANES, Emitter, vector
+from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.ir.node import Node
 
 COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
@@ -74,9 +75,29 @@ class Folds:
             value, kind = e.value(f"zext {vector('i1')} {value} to {vector('i8')}"), "i8"
         e.store(value, e.offset(table, e.mul(k, SLOT)), vector(kind), 8)
 
-    def spilled(self, fold: Node, table: str, leaves: int) -> list[str]:
-        """The totals of all leaves."""
-        return [self._unspill(fold, self.e.offset(table, k * SLOT)) for k in range(leaves)]
+    def spilled(self, fold: Node, table: str, leaves: int | Lifted) -> str:
+        """The total of all leaves: the perfect binary tree over them."""
+        if is_lifted(leaves):
+            self._climb(fold, table, leaves)
+            return self._unspill(fold, table)
+        slots = (self.e.offset(table, k * SLOT) for k in range(leaves))
+        return self.tree(fold, [self._unspill(fold, slot) for slot in slots])
+
+    def _climb(self, fold: Node, table: str, leaves: Lifted) -> None:
+        """Fold neighbours in the table, level by level, until the first place holds them all."""
+        e = self.e
+        levels = e.call("i64", "llvm.cttz.i64", ("i64", str(leaves)), ("i1", "true"))
+
+        def level(k: str) -> None:
+            left = e.value(f"lshr i64 {leaves}, {e.add(k, 1)}")
+            e.loop(0, left, 1, pair)
+
+        def pair(k: str) -> None:
+            first = e.offset(table, e.mul(k, 2 * SLOT))
+            one, other = (self._unspill(fold, x) for x in (first, e.offset(first, SLOT)))
+            self.spill(fold, self.combine(fold, one, other), table, k)
+
+        e.loop(0, levels, 1, level)
 
     def _unspill(self, fold: Node, place: str) -> str:
         kind = scalar.register(neutral(fold)[0])

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from gnomon.codegen.block import Position, Values, kept_width
 from gnomon.codegen.chains import Chains
 from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, Module, mask, vector
 from gnomon.codegen.folds import SLOT, Folds
+from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan, Pass
 from gnomon.ir.node import Node
 from gnomon.schedule.kernel import LoopKernel
@@ -34,11 +36,16 @@ class Code:
 
 def emit_loops(kernel: LoopKernel) -> Code:
     """The code of a loop kernel; equal kernels give equal text."""
-    symbol = f"k{kernel.key()}"
-    module = Module()
+    symbol, module = f"k{kernel.key()}", Module()
+    scratch = emit_kernel(module, symbol, kernel)
+    return Code(symbol, module.text(), scratch)
+
+
+def emit_kernel(module: Module, symbol: str, kernel: LoopKernel) -> int | Lifted:
+    """Define a loop kernel in the module; gives the bytes of scratch that each thread needs."""
     writer = LoopWriter(kernel, module.function(symbol, KERNEL))
     writer.write()
-    return Code(symbol, module.text(), writer.used)
+    return writer.used
 
 
 class LoopWriter:
@@ -48,31 +55,34 @@ class LoopWriter:
         self.kernel, self.e, self.plan = kernel, e, LoopPlan(kernel)
         pointers = [self._slot(k, "ptr") for k in range(len(kernel.dtypes))]
         self.values = Values(e, self.plan, pointers)
-        self.used = 0
+        self.numbers = self.values.numbers
+        self.used: int | Lifted = 0
         self.folds = Folds(e)
         self.values.chains = Chains(self.plan, self.values, self.folds, self.reserve)
-        self.width = (
-            self._slot(len(pointers), "i64") if kernel.flat else str(kernel.inner.params["size"])
+        self.size = (
+            self._slot(len(pointers), "i64") if kernel.flat else self.numbers.size(kernel.inner)
         )
         if self.values.checks:
             after = len(pointers) + kernel.flat
             self.values.reports = self._slot(after, "ptr")
             self.values.first_check = self._slot(after + 1, "i64")
+        self.kept: dict[Node, str] = {}
         self.whole_rows = any(run.folds for run in self.plan.passes) or len(self.plan.passes) > 1
 
     def _slot(self, k: int, kind: str) -> str:
         return self.e.load(self.e.offset("%buffers", 8 * k), kind, 8)
 
-    def reserve(self, size: int) -> str:
+    def reserve(self, size: int | Lifted) -> str:
         """The address of scratch memory that nothing else uses."""
         address = self.e.offset("%scratch", self.used)
-        self.used += (size + 63) // 64 * 64
+        self.used = self.used + (size + 63) // 64 * 64
         return address
 
     def write(self) -> None:
         """The whole function."""
-        room = self.kernel.inner.params["size"] + LANES * GROUP
-        self.kept = {x: self.reserve(room * kept_width(x.dtype)) for x in self.plan.kept}
+        for x in self.plan.kept:
+            room = self.size + LANES * GROUP
+            self.kept[x] = self.reserve(room * kept_width(x.dtype))
         if self.whole_rows or not self.plan.passes:
             self._rows(self._row)
         else:
@@ -85,10 +95,7 @@ class LoopWriter:
 
     def _rows(self, body) -> None:
         """Every row of this thread, in order."""
-        total = 1
-        for r in self.kernel.rows:
-            total *= r.params["size"]
-        low, high = self._share(str(total), 1)
+        low, high = self._share(str(self._count()), 1)
 
         def one(row: str) -> None:
             self.values.enter((Position("0", None),))
@@ -97,6 +104,10 @@ class LoopWriter:
             self.values.leave()
 
         self.e.loop(low, high, 1, one)
+
+    def _count(self) -> int | Lifted:
+        """How many rows there are."""
+        return prod(map(self.numbers.size, self.kernel.rows))
 
     def _share(self, total: str, unit: int) -> tuple[str, str]:
         """The thread's part of 0..total, cut at multiples of unit."""
@@ -113,7 +124,7 @@ class LoopWriter:
         """Give each row range its index."""
         rest = row
         for k, r in reversed(list(enumerate(self.kernel.rows))):
-            n = r.params["size"]
+            n = self.numbers.size(r)
             if k == 0:
                 self.values.rows[r] = rest
                 break
@@ -157,19 +168,18 @@ class LoopWriter:
 
     def _pass(self, run: Pass) -> None:
         """One run along a row, leaf by leaf where it sums."""
-        leaves = max((f.params["leaves"] for f in run.folds), default=1)
-        size = self.kernel.inner.params["size"] // leaves
-        if leaves == 1:
-            totals = self._leaf(run, "0", size)
-            parts = [[self.folds.lanes(f, t)] for f, t in zip(run.folds, totals, strict=True)]
+        leaves = self.numbers.leaves(run.folds[0]) if run.folds else 1
+        size = self.size // leaves
+        if not is_lifted(leaves) and leaves == 1:
+            parts = self._leaf(run, "0", size)
+            totals = [self.folds.lanes(f, t) for f, t in zip(run.folds, parts, strict=True)]
         else:
-            parts = self._by_leaves(run, leaves, size)
-        for fold, leaf_totals in zip(run.folds, parts, strict=True):
-            total = self.folds.tree(fold, leaf_totals)
+            totals = self._by_leaves(run, leaves, size)
+        for fold, total in zip(run.folds, totals, strict=True):
             self.values.remember(fold, [self.folds.result(fold, total)])
 
-    def _by_leaves(self, run: Pass, leaves: int, size: int) -> list[list[str]]:
-        """The leaves' totals of each fold."""
+    def _by_leaves(self, run: Pass, leaves: int | Lifted, size: int | Lifted) -> list[str]:
+        """The total of each fold over its leaves."""
         tables = [self.reserve(leaves * SLOT) for _ in run.folds]
 
         def leaf(k: str) -> None:
@@ -181,7 +191,7 @@ class LoopWriter:
         pairs = zip(run.folds, tables, strict=True)
         return [self.folds.spilled(fold, table, leaves) for fold, table in pairs]
 
-    def _leaf(self, run: Pass, low: str, size: int) -> list[list[str]]:
+    def _leaf(self, run: Pass, low: str, size: int | Lifted) -> list[list[str]]:
         """The four accumulators of each fold over one leaf; stores and kept rows on the way."""
         state = [self.folds.start(fold) for fold in run.folds for _ in range(GROUP)]
         full = size - size % (LANES * GROUP)
@@ -191,8 +201,32 @@ class LoopWriter:
             positions = [Position(self.e.add(at, LANES * u), None) for u in range(GROUP)]
             return self._body(run, positions, list(accs))
 
+        if is_lifted(size):
+            accs = self.e.loop(0, full, LANES * GROUP, group, state)
+            return self._split(self._open_tail(run, low, full, size, accs), len(run.folds))
         accs = self.e.loop(0, full, LANES * GROUP, group, state) if full else [s for _, s in state]
         return self._split(self._tail(run, low, full, size, list(accs)), len(run.folds))
+
+    def _open_tail(
+        self, run: Pass, low: str, full: Lifted, size: Lifted, accs: list[str]
+    ) -> list[str]:
+        """The last, incomplete group of a leaf whose size is read at run time, if there is one."""
+        e = self.e
+
+        def group(i: str, *accs: str) -> list[str]:
+            positions = []
+            for u in range(GROUP):
+                left = e.broadcast(e.sub(e.sub(size, i), LANES * u), "i64")
+                on = e.value(f"icmp slt {vector('i64')} {LANE_NUMBERS}, {left}")
+                positions.append(Position(e.add(e.add(low, i), LANES * u), on))
+            return self._body(run, positions, list(accs))
+
+        state = [
+            (self.folds.start(fold)[0], acc)
+            for fold, own in zip(run.folds, self._split(accs, len(run.folds)), strict=True)
+            for acc in own
+        ]
+        return e.loop(full, size, LANES * GROUP, group, state)
 
     def _tail(self, run: Pass, low: str, full: int, size: int, accs: list[str]) -> list[str]:
         """The last, incomplete group of a leaf."""
@@ -234,27 +268,21 @@ class LoopWriter:
     def _chunks(self) -> None:
         """Every chunk of every row of this thread, for one pass that sums nothing along the row."""
         if self.kernel.flat:
-            low, high = self._share(self.width, LANES * GROUP)
+            low, high = self._share(str(self.size), LANES * GROUP)
             self.values.enter((Position("0", None),))
             self._span(low, high)
             self.values.leave()
             return
-        size = self.kernel.inner.params["size"]
         chunk = LANES * GROUP if self._has_chains() else CHUNK
-        chunks = max(-(-size // chunk), 1)
-        total = chunks
-        for r in self.kernel.rows:
-            total *= r.params["size"]
-        low, high = self._share(str(total), 1)
+        chunks = -(-self.size // chunk)
+        low, high = self._share(str(self._count() * chunks), 1)
+        cut = is_lifted(chunks) or chunks > 1
 
         def task(t: str) -> None:
             self.values.enter((Position("0", None),))
-            row = self.e.value(f"udiv i64 {t}, {chunks}") if chunks > 1 else t
-            self._set_rows(row)
-            start = (
-                self.e.mul(self.e.value(f"urem i64 {t}, {chunks}"), chunk) if chunks > 1 else "0"
-            )
-            self._span(start, self.e.least(self.e.add(start, chunk), size))
+            self._set_rows(self.e.value(f"udiv i64 {t}, {chunks}") if cut else t)
+            start = self.e.mul(self.e.value(f"urem i64 {t}, {chunks}"), chunk) if cut else "0"
+            self._span(start, self.e.least(self.e.add(start, chunk), self.size))
             self.values.leave()
 
         self.e.loop(low, high, 1, task)

@@ -294,6 +294,24 @@ def asked_by(node: Node) -> tuple:
     return (*node.sites, *inner) if inner else node.sites
 
 
+def outline(graph: Graph) -> str:
+    """A content hash of a graph without its sizes: equal for one program at several shapes."""
+    place = {node: k for k, node in enumerate((*graph.inputs, *graph.nodes))}
+    rows = [
+        (node.op, tuple(place[x] for x in node.inputs), tuple(map(unsized, node.params.values())))
+        for node in graph.nodes
+    ]
+    leaves = tuple((leaf.rank, leaf.dtype.name) for leaf in graph.inputs)
+    return digest((leaves, tuple(rows), tuple(place[x] for x in graph.outputs)))
+
+
+def unsized(value: object) -> object:
+    """What of a parameter is the same at every shape."""
+    if isinstance(value, Graph):
+        return outline(value)
+    return value if isinstance(value, str | bool) else None
+
+
 def digest(value: object) -> str:
     """A short content hash of nested tuples; graphs inside count by their own keys."""
     return hashlib.sha256(repr(value).encode()).hexdigest()[:32]

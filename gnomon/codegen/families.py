@@ -1,0 +1,197 @@
+"""Codes that differ in numbers alone, and the one that then serves them all.
+
+A kernel's code is written for its sizes, which are part of the text. Where a program is built again
+with other sizes (`sizes_vary`), a kernel that differs from an earlier one in numbers alone gets
+code that reads those numbers when it runs; further sizes find that code and compile nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gnomon.codegen.emitter import Module
+from gnomon.codegen.lifted import Lifted, Lifting
+from gnomon.codegen.loops import Code, emit_kernel, emit_loops
+from gnomon.codegen.numbers import dissected, restored
+from gnomon.ir.node import digest
+from gnomon.ir.show import log
+from gnomon.schedule.kernel import LoopKernel
+
+__all__ = ["Families", "Given", "code_of", "sizes_vary", "vary"]
+
+MOST = 8
+"""Open codes of one outline; further kernels get code of their own."""
+
+Pattern = tuple[int | None, ...]
+"""A code's numbers; None where it reads them at run time."""
+
+
+class _Scope(threading.local):
+    """What holds for the kernels that this thread writes now."""
+
+    vary = False
+
+
+_scope = _Scope()
+
+
+@contextmanager
+def sizes_vary(whether: bool = True) -> Iterator[None]:
+    """Kernels written inside may serve other sizes too."""
+    before, _scope.vary = _scope.vary, whether
+    try:
+        yield
+    finally:
+        _scope.vary = before
+
+
+def vary() -> bool:
+    """Whether sizes are known to vary."""
+    return _scope.vary
+
+
+@dataclass(frozen=True)
+class Given:
+    """A code, and the numbers that it is given."""
+
+    code: Code
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A code that reads some of its numbers at run time, and which: those that are None."""
+
+    pattern: Pattern
+    lifting: Lifting
+    symbol: str
+    text: str
+    scratch: int | Lifted
+
+    def serves(self, numbers: Sequence[int]) -> bool:
+        """Whether the code is right for a kernel with these numbers."""
+        return not apart(self.pattern, numbers) and self.lifting.holds(self._read(numbers))
+
+    def given(self, numbers: Sequence[int]) -> Given:
+        """The code with a kernel's numbers, and the scratch that it then needs."""
+        read, scratch = self._read(numbers), self.scratch
+        room = scratch.reading(read) if isinstance(scratch, Lifted) else scratch
+        return Given(Code(self.symbol, self.text, room), read)
+
+    def _read(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        return tuple(n for n, own in zip(numbers, self.pattern, strict=True) if own is None)
+
+
+def apart(pattern: Pattern, numbers: Sequence[int]) -> list[int]:
+    """Where a kernel's numbers are not those of a code."""
+    pairs = enumerate(zip(pattern, numbers, strict=True))
+    return [k for k, (own, n) in pairs if own is not None and own != n]
+
+
+Emit = Callable[..., int | Lifted]
+"""Defines a kernel in a module, by name, of its description; gives its bytes of scratch."""
+
+
+class Families:
+    """All codes by what they have in common.
+
+    Kernels are taken apart when sizes first vary, so that programs whose sizes never do pay
+    nothing.
+    """
+
+    def __init__(self) -> None:
+        self._fresh: list[tuple] = []
+        self._patterns: dict[Hashable, list[Pattern]] = {}
+        self._opened: dict[Hashable, list[Opened]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, *kernel: Any) -> None:
+        """Remember a kernel whose code was written for its own numbers."""
+        self._fresh.append(kernel)
+
+    def find(self, emit: Emit, first: int, *kernel: Any) -> Given | None:
+        """Code for a kernel and those that differ from it in numbers; None if there are none.
+
+        Its numbers begin at slot `first`.
+        """
+        if not _scope.vary:
+            return None
+        with self._lock:
+            self._sort()
+            outline, numbers = dissected(kernel)
+            opened = self._opened.setdefault(outline, [])
+            found = next((each for each in opened if each.serves(numbers)), None)
+            if found is None and len(opened) < MOST:
+                write = partial(written, emit, first, kernel)
+                found = self._open(write, outline, numbers)
+            return found and found.given(numbers)
+
+    def _sort(self) -> None:
+        """Take apart what has come since."""
+        while self._fresh:
+            outline, numbers = dissected(self._fresh.pop())
+            self._patterns.setdefault(outline, []).append(numbers)
+
+    def _open(
+        self, write: Callable[..., Opened], outline: Hashable, numbers: tuple[int, ...]
+    ) -> Opened | None:
+        """A code that also serves the kernel's nearest relative."""
+        patterns = self._patterns.get(outline)
+        if not patterns:
+            return None
+        nearest = min(reversed(patterns), key=lambda pattern: len(apart(pattern, numbers)))
+        varying = apart(nearest, numbers)
+        pattern = tuple(None if k in varying else own for k, own in enumerate(nearest))
+        try:
+            made = write(pattern, numbers)
+        except TypeError as cause:
+            told = f"sizes: a kernel keeps its sizes in its text: {cause}"
+            log(1, lambda: told)
+            return None
+        patterns.append(pattern)
+        self._opened[outline].append(made)
+        return made
+
+
+def written(
+    emit: Emit, first: int, kernel: tuple, pattern: Pattern, numbers: Sequence[int]
+) -> Opened:
+    """The code that reads the open numbers of a pattern."""
+    module, symbol = Module(), "opened"
+    lifting = Lifting(module, symbol, first)
+    pairs = zip(pattern, numbers, strict=True)
+    mixed = (lifting.number(n) if own is None else own for own, n in pairs)
+    scratch = emit(module, symbol, *restored(kernel, mixed))
+    lifting.check()
+    text = module.text()
+    name = f"o{digest(text)}"
+    return Opened(pattern, lifting, name, text.replace(f"@{symbol}(", f"@{name}("), scratch)
+
+
+# loop kernels
+
+_loops: dict[str, Given] = {}
+_codes: dict[LoopKernel, Given] = {}
+_families = Families()
+
+
+def code_of(kernel: LoopKernel) -> Given:
+    """A loop kernel's code, and its numbers if the code serves several sizes."""
+    if kernel not in _codes:
+        key = kernel.key()
+        if key not in _loops:
+            first = len(kernel.dtypes) + kernel.flat + (2 if kernel.checks() else 0)
+            _loops[key] = _families.find(emit_kernel, first, kernel) or alone(kernel)
+        _codes[kernel] = _loops[key]
+    return _codes[kernel]
+
+
+def alone(kernel: LoopKernel) -> Given:
+    """A loop kernel's own code."""
+    _families.add(kernel)
+    return Given(emit_loops(kernel))

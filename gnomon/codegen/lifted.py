@@ -1,0 +1,246 @@
+"""Integers that code reads when it runs, so that one code serves every size.
+
+A writer of code computes with sizes as with any integers. Where a size is a `Lifted` instead, what
+it computes becomes instructions at the function's entry, and what it *decides* by a value (a
+comparison, a truth, an index) is kept as a guard: the code serves all numbers for which every
+decision falls the same way. So no writer has two forms, and none can be wrong unnoticed: a number
+that it must know (a `range`, a table) is decided too, and the code then serves that number alone.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gnomon.codegen.emitter import Module
+
+__all__ = ["Lifted", "Lifting", "Unliftable", "is_lifted"]
+
+STEM = "%n"
+"""How the names of lifted numbers begin."""
+
+Numbers = Sequence[int]
+Reading = Callable[[Numbers], int]
+"""What a number is, given those that the caller passes."""
+
+
+class Unliftable(TypeError):
+    """A number was needed where code cannot read it, so that it has to be part of the text."""
+
+
+class Lifting:
+    """The numbers that one code reads when it runs: the slots from `first` on."""
+
+    def __init__(self, module: Module, symbol: str, first: int) -> None:
+        self.module, self.symbol, self.first = module, symbol, first
+        self.given: list[int] = []
+        self.guards: dict[str, tuple[Reading, int]] = {}
+        self.names: dict[str, str] = {}
+
+    def number(self, value: int) -> Lifted:
+        """The next slot, which holds `value` in the program that the code is written for."""
+        k = len(self.given)
+        self.given.append(value)
+        place = f"getelementptr i8, ptr %buffers, i64 {8 * (self.first + k)}"
+        return Lifted(
+            self,
+            f"n{k}",
+            operator.itemgetter(k),
+            lambda: self.put(f"load i64, ptr {self.put(place)}, align 8"),
+        )
+
+    def put(self, text: str) -> str:
+        """Append an instruction to the function's entry; gives its result's name."""
+        if self.symbol not in self.module.functions:
+            raise Unliftable(f"{self.symbol}: a run-time number is used before its function.")
+        prologue = self.module.functions[self.symbol].prologue
+        name = f"{STEM}{len(prologue)}"
+        prologue.append(f"  {name} = {text}")
+        return name
+
+    def holds(self, numbers: Numbers) -> bool:
+        """Whether every decision falls the same way for other numbers."""
+        return all(reading(numbers) == outcome for reading, outcome in self.guards.values())
+
+    def check(self) -> None:
+        """Refuse code that names a lifted number where it is not known."""
+        others = (f for name, f in self.module.functions.items() if name != self.symbol)
+        lines = (line for f in others for line in f.lines)
+        if any(STEM in line for line in (*lines, *self.module.globals)):
+            raise Unliftable(f"{self.symbol}: a run-time number is used outside its function.")
+
+
+class Lifted:
+    """An integer of the code's caller, or what is computed from such."""
+
+    __slots__ = ("key", "lifting", "reading", "write")
+
+    def __init__(
+        self, lifting: Lifting, key: str, reading: Reading, write: Callable[[], str]
+    ) -> None:
+        self.lifting, self.key, self.reading, self.write = lifting, key, reading, write
+
+    # as text
+
+    def __str__(self) -> str:
+        names = self.lifting.names
+        if self.key not in names:
+            names[self.key] = self.write()
+        return names[self.key]
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else str(self)
+
+    def __repr__(self) -> str:
+        return self.key
+
+    # what is computed
+
+    def __add__(self, other: object) -> Lifted:
+        return self if known(other, 0) else combined("+", self, other)
+
+    def __radd__(self, other: object) -> Lifted:
+        return self if known(other, 0) else combined("+", other, self)
+
+    def __sub__(self, other: object) -> Lifted:
+        return self if known(other, 0) else combined("-", self, other)
+
+    def __rsub__(self, other: object) -> Lifted:
+        return combined("-", other, self)
+
+    def __neg__(self) -> Lifted:
+        return combined("-", 0, self)
+
+    def __mul__(self, other: object) -> Lifted | int:
+        return 0 if known(other, 0) else self if known(other, 1) else combined("*", self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: object) -> Lifted:
+        return self if known(other, 1) else combined("//", self, other)
+
+    def __rfloordiv__(self, other: object) -> Lifted:
+        return combined("//", other, self)
+
+    def __mod__(self, other: object) -> Lifted | int:
+        return 0 if known(other, 1) else combined("%", self, other)
+
+    def __rmod__(self, other: object) -> Lifted:
+        return combined("%", other, self)
+
+    # what is decided
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (is_number(other) and decided("==", self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __lt__(self, other: object) -> bool:
+        return decided("<", self, other)
+
+    def __le__(self, other: object) -> bool:
+        return decided("<=", self, other)
+
+    def __gt__(self, other: object) -> bool:
+        return decided(">", self, other)
+
+    def __ge__(self, other: object) -> bool:
+        return decided(">=", self, other)
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __index__(self) -> int:
+        value = self.reading(self.lifting.given)
+        self.lifting.guards[self.key] = (self.reading, value)
+        return value
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(int(self))
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+
+def is_lifted(x: object) -> bool:
+    """Whether a number is known only when code runs."""
+    return isinstance(x, Lifted)
+
+
+def is_number(x: object) -> bool:
+    """Whether something is an integer, known or not."""
+    return isinstance(x, int | Lifted)
+
+
+def known(x: object, value: int) -> bool:
+    """Whether a number is part of the text, and is this one."""
+    return isinstance(x, int) and x == value
+
+
+def divided(lifting: Lifting, a: object, b: object) -> str:
+    """The quotient, rounded down."""
+    put = lifting.put
+    quotient, rest = put(f"sdiv i64 {a}, {b}"), put(f"srem i64 {a}, {b}")
+    apart = put(f"icmp slt i64 {put(f'xor i64 {rest}, {b}')}, 0")
+    below = put(f"and i1 {apart}, {put(f'icmp ne i64 {rest}, 0')}")
+    return put(f"sub i64 {quotient}, {put(f'zext i1 {below} to i64')}")
+
+
+def remainder(lifting: Lifting, a: object, b: object) -> str:
+    """What is left of a quotient that is rounded down."""
+    whole = lifting.put(f"mul i64 {divided(lifting, a, b)}, {b}")
+    return lifting.put(f"sub i64 {a}, {whole}")
+
+
+ARITHMETIC = {
+    "+": (operator.add, lambda lifting, a, b: lifting.put(f"add nsw i64 {a}, {b}")),
+    "-": (operator.sub, lambda lifting, a, b: lifting.put(f"sub nsw i64 {a}, {b}")),
+    "*": (operator.mul, lambda lifting, a, b: lifting.put(f"mul nsw i64 {a}, {b}")),
+    "//": (operator.floordiv, divided),
+    "%": (operator.mod, remainder),
+}
+"""Sign -> what it means for integers, and how it is written."""
+
+DECISIONS = {
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def reading_of(x: object) -> Reading:
+    """What a number is, given those that the caller passes."""
+    return x.reading if isinstance(x, Lifted) else lambda numbers: x
+
+
+def joined(sign: str, function: Callable, a: object, b: object) -> tuple[Lifting, str, Reading]:
+    """The key of two numbers with a sign between, and what it comes to."""
+    if not (is_number(a) and is_number(b)):
+        raise Unliftable(f"lifted: {a!r} {sign} {b!r} is not of two integers.")
+    one = a if isinstance(a, Lifted) else b
+    left, right = reading_of(a), reading_of(b)
+    return one.lifting, f"({a!r} {sign} {b!r})", lambda n: function(left(n), right(n))
+
+
+def combined(sign: str, a: object, b: object) -> Lifted:
+    """What is computed of two numbers."""
+    function, write = ARITHMETIC[sign]
+    if sign in "//%" and isinstance(b, Lifted):
+        decided("==", b, 0)
+    lifting, key, reading = joined(sign, function, a, b)
+    return Lifted(lifting, key, reading, lambda: write(lifting, a, b))
+
+
+def decided(sign: str, a: object, b: object) -> bool:
+    """What holds of two numbers, kept as a guard."""
+    lifting, key, reading = joined(sign, DECISIONS[sign], a, b)
+    outcome = reading(lifting.given)
+    lifting.guards[key] = (reading, outcome)
+    return bool(outcome)

@@ -1,0 +1,206 @@
+"""The numbers of a kernel, apart from all else: sizes, coefficients, counts of leaves, values.
+
+Kernels that differ in nothing else have the same outline, and may share code that is given the
+numbers when it runs (lifted.py). A kernel is a LoopKernel, or a description made of dataclasses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from gnomon.codegen.lifted import is_lifted
+from gnomon.codegen.machine import Machine
+from gnomon.dtypes import DType, accumulator, bool_
+from gnomon.ir.node import Node, digest, typed
+from gnomon.ir.symbolic import bounds, divisor_of, is_division
+from gnomon.schedule.kernel import LoopKernel
+
+Place = tuple[Node, str, int]
+"""A node, which of its numbers, and which part of that."""
+
+NUMBERS = {"range": ("size",), "fold": ("leaves",), "checked": ("last",), "const": ("value",)}
+"""Node -> its parameters that are numbers, beside those of affine ones."""
+
+
+@dataclass(frozen=True)
+class OpenKernel(LoopKernel):
+    """A loop kernel some of whose numbers are read at run time, and what to take for them."""
+
+    lifted: Mapping[Place, Any] | None = None
+
+
+class Numbers:
+    """What a writer of code asks for a kernel's numbers; some may be read at run time."""
+
+    def __init__(self, kernel: LoopKernel) -> None:
+        self.lifted = (kernel.lifted if isinstance(kernel, OpenKernel) else None) or {}
+
+    def size(self, r: Node) -> Any:
+        """How often a range turns."""
+        return self._of(r, "size")
+
+    def leaves(self, fold: Node) -> Any:
+        """How many leaves a fold has."""
+        return self._of(fold, "leaves")
+
+    def last(self, checked: Node) -> Any:
+        """The last position of a checked axis."""
+        return self._of(checked, "last")
+
+    def value(self, const: Node) -> Any:
+        """A constant."""
+        return self._of(const, "value")
+
+    def offset(self, affine: Node) -> Any:
+        """What is added to an affine sum; a divisor is nothing else."""
+        return self._of(affine, "offset")
+
+    def terms(self, index: Node) -> tuple[dict[Node, Any], Any]:
+        """The terms and the offset of an index."""
+        if index.op != "affine":
+            return {index: 1}, 0
+        coefs = enumerate(index.params["coefs"])
+        found = (self.lifted.get((index, "coefs", k), coef) for k, coef in coefs)
+        return dict(zip(index.inputs, found, strict=True)), self.offset(index)
+
+    def shift(self, division: Node) -> Any:
+        """How many divisors must be added so that what is divided is never negative."""
+        return self.lifted.get((division, "shift", 0), floor_shift(division))
+
+    def _of(self, node: Node, name: str) -> Any:
+        return self.lifted.get((node, name, 0), node.params[name])
+
+
+def floor_shift(division: Node) -> int:
+    """How many times the divisor must be added so that what is divided is never negative."""
+    low = bounds(division.inputs[0])[0]
+    return 0 if low >= 0 else -(low // divisor_of(division))
+
+
+def is_narrow(division: Node) -> bool:
+    """Whether what is divided fits into 31 bits."""
+    high = bounds(division.inputs[0])[1]
+    return high + floor_shift(division) * divisor_of(division) < 1 << 31
+
+
+def is_index(node: Node) -> bool:
+    """Whether a node is index arithmetic: a quotient or remainder by a constant of indices."""
+    return is_division(node, "floor_divide") or is_division(node, "remainder")
+
+
+def numbers_of(kernel: LoopKernel) -> dict[Place, int]:
+    """Every number of a kernel by its place, in an order that follows from the outline."""
+    found: dict[Place, int] = {}
+    for node in ordered(kernel):
+        if (kernel.flat and node is kernel.inner) or is_flag(node):
+            continue
+        if node.op == "affine":
+            found.update({(node, "coefs", k): c for k, c in enumerate(node.params["coefs"])})
+            found[node, "offset", 0] = node.params["offset"]
+        elif is_index(node):
+            found[node, "shift", 0] = floor_shift(node)
+        for name in NUMBERS.get(node.op, ()):
+            found[node, name, 0] = word(node) if name == "value" else node.params[name]
+    return found
+
+
+def ordered(kernel: LoopKernel) -> list[Node]:
+    """The ranges of rows, the inner one, then every scalar that is not one of these."""
+    return list(dict.fromkeys((*kernel.rows, kernel.inner, *kernel.nodes())))
+
+
+def is_flag(node: Node) -> bool:
+    """Whether a node is a truth, which is part of the text."""
+    return node.op == "const" and node.dtype is bool_
+
+
+def word(const: Node) -> int:
+    """The bits of a constant as a register holds it."""
+    value = np.asarray(const.params["value"], computed(const.dtype).numpy)
+    return int(value.view(f"i{value.itemsize}"))
+
+
+def computed(dtype: DType) -> DType:
+    """The dtype that a register holds: narrow floats are computed in float32."""
+    return accumulator(dtype) if dtype.is_floating_point else dtype
+
+
+def outline(kernel: LoopKernel) -> str:
+    """A content hash of all that code depends on beside numbers, and of which of these agree."""
+    nodes = ordered(kernel)
+    place = {node: k for k, node in enumerate(nodes)}
+    rows = tuple(tuple(outline_of(node, place)) for node in nodes)
+    stores = tuple((s.buffer, place[s.place], place[s.value], s.dtype.name) for s in kernel.stores)
+    dtypes = tuple(d.name for d in kernel.dtypes)
+    ranges = tuple(place[r] for r in kernel.rows), place[kernel.inner]
+    return digest((rows, stores, ranges, dtypes, kernel.flat, kernel.streams, agreeing(nodes)))
+
+
+def outline_of(node: Node, place: Mapping[Node, int]) -> Iterator[object]:
+    """What of a node is no number."""
+    yield node.op
+    yield node.dtype.name
+    yield tuple(place[x] for x in node.inputs)
+    if is_index(node):
+        yield is_narrow(node)
+    blank = ("coefs", "offset", "name", *(() if is_flag(node) else NUMBERS.get(node.op, ())))
+    yield from (typed(node.params[name]) for name in sorted(node.params) if name not in blank)
+
+
+def agreeing(nodes: list[Node]) -> tuple[int, ...]:
+    """For each fold the number of the first with as many leaves: these share passes."""
+    leaves = [node.params["leaves"] for node in nodes if node.op == "fold"]
+    return tuple(map(leaves.index, leaves))
+
+
+# descriptions
+
+WHOLE = (str, bytes, bool, float, type(None), DType, Machine)
+"""What has no numbers in it that vary; a processor's stay as they are."""
+
+
+def dissected(x: object) -> tuple[Hashable, tuple[int, ...]]:
+    """What a description is without its numbers, and these.
+
+    >>> dissected(("scan", 3, (4, True)))
+    (('tuple', 'scan', 'int', ('tuple', 'int', True)), (3, 4))
+    """
+    found: list[int] = []
+    return without(x, found), tuple(found)
+
+
+def without(x: object, numbers: list[int]) -> Hashable:
+    """A description without its numbers, which go to the end of the list."""
+    if isinstance(x, WHOLE):
+        return x
+    if isinstance(x, int):
+        numbers.append(x)
+        return "int"
+    if isinstance(x, LoopKernel):
+        numbers.extend(numbers_of(x).values())
+        return outline(x)
+    inner = [without(part, numbers) for part in parts_of(x)]
+    return (type(x).__name__, *inner)
+
+
+def parts_of(x: object) -> list[object]:
+    """What a tuple or a dataclass is made of."""
+    return [getattr(x, f.name) for f in fields(x)] if is_dataclass(x) else list(x)
+
+
+def restored(x: Any, numbers: Iterator[Any]) -> Any:
+    """A description with other numbers in place of its own."""
+    if isinstance(x, WHOLE):
+        return x
+    if isinstance(x, int):
+        return next(numbers)
+    if isinstance(x, LoopKernel):
+        own = {f.name: getattr(x, f.name) for f in fields(LoopKernel)}
+        given = {place: next(numbers) for place in numbers_of(x)}
+        return OpenKernel(**own, lifted={k: n for k, n in given.items() if is_lifted(n)})
+    inner = [restored(part, numbers) for part in parts_of(x)]
+    return type(x)(*inner) if is_dataclass(x) else tuple(inner)

@@ -1,0 +1,125 @@
+"""Integers that are read when code runs: what is computed of them, and what is decided."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnomon.codegen.emitter import KERNEL, Module
+from gnomon.codegen.lifted import Lifted, Lifting, Unliftable, is_lifted
+from gnomon.ir.node import digest
+from gnomon.runtime import cpu
+
+Formula = Callable[[int | Lifted, int | Lifted], int | Lifted]
+
+FORMULAS: dict[str, Formula] = {
+    "sums": lambda a, b: a + b - 3 + (5 - a),
+    "products": lambda a, b: a * b * 2 - b * 0 + 1 * a,
+    "quotients": lambda a, b: -(-a // 7) + (a - 100) // b + 90 // b,
+    "remainders": lambda a, b: a % 64 + (a - 100) % b + 90 % b,
+    "roundings": lambda a, b: (a + 63) // 64 * 64 + (b - b % 16),
+}
+
+
+def lifting(first: int = 0) -> tuple[Module, Lifting]:
+    """A function that does nothing yet, and numbers for it."""
+    module = Module()
+    module.function("own", KERNEL)
+    return module, Lifting(module, "own", first)
+
+
+def machine_code(formula: Formula) -> Callable[[int, int], int]:
+    """A formula of two numbers as code that was written for the numbers 40 and 9."""
+    module, numbers = lifting(first=1)
+    e = module.functions["own"]
+    found = formula(numbers.number(40), numbers.number(9))
+    e.store(str(found), e.load("%buffers", "ptr", 8), "i64", 8)
+    e.ret()
+    text = module.text()
+    name = f"lifted{digest(text)}"
+    address = cpu.load({name: text.replace("@own(", f"@{name}(")})[name]
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+
+    def run(a: int, b: int) -> int:
+        result = np.zeros(1, np.int64)
+        slots = np.array([result.ctypes.data, a, b], np.int64)
+        call(address)(slots.ctypes.data, 0, 1, None)
+        return int(result[0])
+
+    return run
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_code_computes_as_python_does(name: str):
+    run = machine_code(FORMULAS[name])
+    for a in (-65, -1, 0, 1, 63, 64, 1000):
+        for b in (-5, 1, 16, 777):
+            assert run(a, b) == FORMULAS[name](a, b)
+
+
+@given(st.integers(0, 200), st.integers(1, 200))
+def test_a_reading_is_what_the_code_computes(a: int, b: int):
+    _, numbers = lifting()
+    x, y = numbers.number(1), numbers.number(1)
+    for formula in FORMULAS.values():
+        found = formula(x, y)
+        assert isinstance(found, Lifted)
+        assert found.reading((a, b)) == formula(a, b)
+
+
+def test_what_is_decided_by_a_value_is_kept():
+    _, numbers = lifting()
+    x = numbers.number(40)
+
+    assert [x + 2 < 64, x == 3, bool(x // 8)] == [True, False, True]
+
+    assert [numbers.holds((k,)) for k in (41, 9, 62, 3, 7)] == [True, True, False, False, False]
+
+
+def test_a_number_that_has_to_be_known_is_served_alone():
+    _, numbers = lifting()
+    x = numbers.number(4)
+
+    assert [list(range(x)), {4: "four"}[x]] == [[0, 1, 2, 3], "four"]
+
+    assert [numbers.holds((k,)) for k in (4, 5)] == [True, False]
+
+
+def test_what_is_only_computed_decides_nothing():
+    module, numbers = lifting()
+    x = numbers.number(40)
+    e = module.functions["own"]
+
+    e.mul(e.add("%thread", x), x * 4 + 1)
+
+    assert not numbers.guards
+    assert module.text().count("load i64") == 1
+
+
+def test_a_divisor_is_not_zero():
+    _, numbers = lifting()
+
+    assert is_lifted(100 // numbers.number(7))
+
+    assert not numbers.holds((0,))
+
+
+def test_a_number_stays_in_its_function():
+    module, numbers = lifting()
+    other = module.function("other", KERNEL)
+    other.do(f"%a = add i64 {numbers.number(3)}, 1")
+
+    with pytest.raises(Unliftable, match="outside its function"):
+        numbers.check()
+
+
+def test_a_fraction_of_a_number_is_refused():
+    _, numbers = lifting()
+
+    with pytest.raises(Unliftable, match=r"n0 \* 1.5 is not of two integers"):
+        numbers.number(3) * 1.5
