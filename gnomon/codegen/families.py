@@ -22,7 +22,7 @@ from gnomon.ir.node import digest
 from gnomon.ir.show import log
 from gnomon.schedule.kernel import LoopKernel
 
-__all__ = ["Families", "Given", "code_of", "sizes_vary", "vary"]
+__all__ = ["Families", "Given", "code_of", "sizes_vary"]
 
 MOST = 8
 """Open codes of one outline; further kernels get code of their own."""
@@ -48,11 +48,6 @@ def sizes_vary(whether: bool = True) -> Iterator[None]:
         yield
     finally:
         _scope.vary = before
-
-
-def vary() -> bool:
-    """Whether sizes are known to vary."""
-    return _scope.vary
 
 
 @dataclass(frozen=True)

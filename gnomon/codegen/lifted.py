@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gnomon.codegen.emitter import Module
@@ -95,6 +95,9 @@ class Lifted:
 
     def __repr__(self) -> str:
         return self.key
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unliftable(f"lifted: {self.key} has no {name}.")
 
     # what is computed
 

@@ -123,3 +123,10 @@ def test_a_fraction_of_a_number_is_refused():
 
     with pytest.raises(Unliftable, match=r"n0 \* 1.5 is not of two integers"):
         numbers.number(3) * 1.5
+
+
+def test_what_only_known_integers_have_is_refused():
+    _, numbers = lifting()
+
+    with pytest.raises(Unliftable, match="n0 has no bit_length"):
+        numbers.number(3).bit_length()
