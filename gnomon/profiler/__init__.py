@@ -3,6 +3,7 @@
 from gnomon.profiler.compare import Change, changes
 from gnomon.profiler.memory import Live, Memory, memory_timeline
 from gnomon.profiler.model import Event, Line, Machine, Op, Profile, Record
+from gnomon.profiler.page import write_page
 from gnomon.profiler.reports import (
     Cost,
     KernelRow,
@@ -38,5 +39,6 @@ __all__ = [
     "memory_timeline",
     "read_profile",
     "totals",
+    "write_page",
     "write_profile",
 ]

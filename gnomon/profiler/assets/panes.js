@@ -1,0 +1,190 @@
+// Your source, the graph and the generated code beside each other; a click in one shows all three.
+
+const WORDS = {
+  python: /(#.*$)|("""|'''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(def|class|return|for|in|if|elif|else|while|with|as|import|from|not|and|or|is|None|True|False|lambda|yield|try|except|finally|raise|pass|self)\b|\b(\d[\d_.]*(?:e[+-]?\d+)?)\b/g,
+  llvm: /(;.*$)|("[^"]*")|\b(define|declare|load|store|call|br|ret|phi|fmul|fadd|fsub|fdiv|add|sub|mul|select|icmp|fcmp|getelementptr|bitcast|shufflevector|insertelement|extractelement|label|to|align|nsw|udiv|sdiv|urem|attributes)\b|(%[\w.]+|@[\w.]+)/g,
+};
+const KINDS_OF_WORDS = ["c", "s", "k", "n"];
+
+function tinted(text, language) {
+  const made = element("span", { class: "code" });
+  if (!language || text.length > 400) {
+    made.textContent = text;
+    return made;
+  }
+  let last = 0;
+  for (const found of text.matchAll(WORDS[language])) {
+    made.append(text.slice(last, found.index));
+    const kind = KINDS_OF_WORDS[found.slice(1).findIndex((x) => x !== undefined)];
+    made.append(element("span", { class: kind }, found[0]));
+    last = found.index + found[0].length;
+  }
+  made.append(text.slice(last));
+  return made;
+}
+
+function pane(title, ...inside) {
+  const made = element("section", { class: "pane", "aria-label": title });
+  const head = element("div", { class: "head" }, element("h2", {}, title), ...inside);
+  made.append(head);
+  return made;
+}
+
+function chooser(label, options, change) {
+  const made = element("select", { "aria-label": label, onchange: () => change(made.value) });
+  made.fill = (list) => made.replaceChildren(...list.map(([value, text]) => element("option", { value }, text)));
+  made.fill(options);
+  return made;
+}
+
+const HEIGHT = 20;
+
+function panes(host) {
+  host.classList.add("panes");
+  host.append(sourcePane(), graphPane(), codePane());
+}
+
+function sourcePane() {
+  const spent = new Map();
+  for (const row of rows) if (sources.has(row.file)) spent.set(row.file, (spent.get(row.file) ?? 0) + row.time);
+  const files = [...sources.keys()].sort((a, b) => (spent.get(b) ?? 0) - (spent.get(a) ?? 0));
+  const longest = most(rows.filter((r) => sources.has(r.file)), (r) => r.time);
+  let file = files[0] ?? "";
+  const choose = chooser("File", files.map((f) => [f, `${short(f)}  ${time((spent.get(f) ?? 0) / steps)}`]), (value) => open(value));
+  const made = pane("Source", choose);
+  const note = element("div", { class: "columns" }, element("span", { style: "width:62px" }, "time"), element("span", { style: "width:60px" }, "memory"), element("span", { style: "width:40px" }, "line"));
+  const body = element("div", { class: "text" });
+  made.append(note, body);
+  if (!files.length) {
+    note.hidden = true;
+    made.append(element("p", { class: "empty" }, "The profile holds no source."));
+  }
+  const list = new Rows(body, {
+    height: HEIGHT,
+    draw: (n) => {
+      const row = rowOf.get(keyOf(file, n + 1));
+      return element("div", { class: selection.keys.has(keyOf(file, n + 1)) ? "hit" : "" },
+        element("span", { class: "cost", style: row ? `background:rgba(var(--heat),${(0.06 + (0.5 * row.time) / longest).toFixed(3)})` : "" }, row?.time ? time(row.time / steps) : ""),
+        element("span", { class: "cost memory" }, row?.allocated ? size(row.allocated / steps) : ""),
+        element("span", { class: "number" }, String(n + 1)),
+        tinted(sources.get(file)[n], "python"));
+    },
+    pick: (n) => select({ key: keyOf(file, n + 1), source: "source" }),
+  });
+  function open(name, line = null) {
+    file = name;
+    choose.value = name;
+    list.set(sources.get(file)?.length ?? 0);
+    if (line !== null) list.at = line - 1;
+    if (line !== null) list.reveal(line - 1);
+  }
+  watchers.push(() => {
+    const [, named, line] = /^(.*):(\d+)$/.exec(selection.key ?? "") ?? [];
+    if (sources.has(named) && selection.source !== "source") open(named, Number(line));
+    else list.show();
+  });
+  open(file);
+  const hottest = rows.find((r) => r.file === file);
+  if (hottest) requestAnimationFrame(() => list.reveal(hottest.line - 1));
+  return made;
+}
+
+function graphPane() {
+  const names = [...graphs.keys()];
+  let name = names[0] ?? "";
+  const choose = chooser("Program", names.map((n) => [n, n]), (value) => open(value));
+  const found = element("span", { class: "note" });
+  const made = pane("Graph", choose, found);
+  const body = element("div", { class: "text" });
+  made.append(body);
+  if (!names.length) made.append(element("p", { class: "empty" }, "The profile holds no graph."));
+  const text = () => graphs.get(name) ?? [];
+  const list = new Rows(body, {
+    height: HEIGHT,
+    draw: (n) => {
+      const [, before, after] = /^(.*?)(\s*#.*)?$/.exec(text()[n]);
+      const hit = keysIn(text()[n]).some((key) => selection.keys.has(key));
+      return element("div", { class: hit ? "hit" : "" }, element("span", { class: "code" }, before, element("span", { class: "c" }, shortened(after ?? ""))));
+    },
+    pick: (n) => {
+      const [key] = keysIn(text()[n]);
+      if (key) select({ key, source: "graph" });
+    },
+  });
+  function shortened(comment) {
+    return comment.replace(/\S*\/([^/\s]+\/[^/\s]+:\d+)/g, "$1");
+  }
+  function open(value) {
+    name = value;
+    choose.value = value;
+    list.set(text().length);
+  }
+  watchers.push(() => {
+    const program = selection.record?.program;
+    if (graphs.has(program) && program !== name) open(program);
+    let first = -1, count_ = 0;
+    if (selection.keys.size) text().forEach((line, n) => {
+      if (!keysIn(line).some((key) => selection.keys.has(key))) return;
+      if (first < 0) first = n;
+      count_ += 1;
+    });
+    found.textContent = count_ ? `${count_} node${count_ > 1 ? "s" : ""}` : "";
+    if (first >= 0 && selection.source !== "graph") list.reveal(first);
+    else list.show();
+  });
+  open(name);
+  return made;
+}
+
+function codePane() {
+  let symbol = "", record = null;
+  const choose = chooser("Kernel", [], (value) => select({ record: records[Number(value)], records: [...selection.records], key: null, source: "code" }));
+  const note = element("span", { class: "note" });
+  const made = pane("Code", choose, note);
+  const summary = element("summary", {});
+  const facts = element("dl", { class: "facts" });
+  const details = element("details", {}, summary, facts);
+  const body = element("div", { class: "text" });
+  const empty = element("p", { class: "empty" }, "The profile holds no text of this kernel.");
+  made.append(details, body, empty);
+  const text = () => code.get(symbol) ?? [];
+  const list = new Rows(body, {
+    height: HEIGHT,
+    draw: (n) => element("div", { class: selection.records.has(record) ? (/^define\b|^def /.test(text()[n]) ? "hit" : "near") : "" }, tinted(text()[n], "llvm")),
+    pick: () => {
+      const all = recordsOfSymbol.get(symbol) ?? [];
+      select({ record: record ?? all[0], records: all, source: "code" });
+    },
+  });
+  const fact = (name, ...value) => [element("dt", {}, name), element("dd", {}, ...value)];
+  function describe(of) {
+    const { gbytes, gflops: speed_, roofline: part } = speeds(of, of.calls);
+    summary.textContent = `${time(of.time / steps)} a step, ${perStep(of.calls)} call${of.calls === steps ? "" : "s"}, ${three(speed_)} GFLOP/s, ${three(gbytes)} GB/s, ${share(part)} of roofline`;
+    facts.replaceChildren(
+      ...fact("runs", ...of.ops.flatMap((op, n) => [n ? ", " : "", op.again ? element("span", { class: "again", title: "computed again" }, `${op.name} (again)`) : op.name])),
+      ...fact("for", ...of.parts.flatMap(({ line, part: p }) => [element("div", {}, `${place(line)} ${line.module} ${line.phase} ${share(p)}`)])),
+      ...of.buffers.slice(0, 40).flatMap((b) => fact(b.role, `${b.name} ${b.type} ${size(b.nbytes)}`)),
+      ...(of.buffers.length > 40 ? fact("", `and ${of.buffers.length - 40} more`) : []),
+      ...fact("work", `${count(of.flops)}flop, ${size(of.nbytes)}, ${of.backend}`),
+      ...of.decisions.flatMap((d) => fact(d.refused ? "not fused" : "fused", `${d.what}: ${size(d.apart)} apart, ${size(d.together)} together${d.refused ? `; ${d.refused}` : ""}`)),
+    );
+  }
+  function open(of) {
+    record = of;
+    const same = of?.symbol === symbol;
+    symbol = of?.symbol ?? "";
+    details.hidden = !of;
+    if (of) describe(of);
+    const near = selection.records.size ? [...selection.records].slice(0, 300) : of ? [of] : [];
+    choose.fill(near.map((r) => [r.n, `${r.name} ${r.parts[0]?.line.module ?? ""} ${time(r.time / steps)}`]));
+    if (of) choose.value = String(of.n);
+    note.textContent = near.length > 1 ? `1 of ${selection.records.size.toLocaleString("en")}` : "";
+    empty.hidden = Boolean(text().length);
+    body.hidden = !text().length;
+    list.set(text().length);
+    if (!same) body.scrollTop = 0;
+  }
+  watchers.push(() => open(selection.record ?? record));
+  open(kernelRows.reduce((a, b) => (a && a.time >= b.time ? a : b), null)?.record ?? null);
+  return made;
+}

@@ -1,0 +1,198 @@
+"""What the page is given of a profile: columns and numbers instead of names that repeat.
+
+The page's own reader is assets/model.js; both sides of each column stand in the same order there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gnomon.profiler.memory import memory_timeline
+from gnomon.profiler.model import Buffer, Decision, Event, Line, Op, Profile, Record
+from gnomon.profiler.reports import Cost, by_kernel, by_module, by_source_line, totals
+from gnomon.profiler.shares import line_shares
+
+__all__ = ["packed"]
+
+MOST_POINTS = 4000
+"""Points of a curve; more than a screen has."""
+MOST_BUFFERS = 400
+"""Buffers at the peak that are listed; the rest is summed by line."""
+
+
+class Table:
+    """Values, each once, known by their number."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.numbers: dict[Hashable, int] = {}
+
+    def __call__(self, value: Hashable) -> int:
+        """The number of a value."""
+        number = self.numbers.setdefault(value, len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        return number
+
+
+class Packing:
+    """The tables of one page while its columns are written."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.text, self.lines, self.ops, self.buffers = Table(), Table(), Table(), Table()
+        self.begin = min((event.start for event in profile.events), default=0)
+        self.place = {number: place for place, number in enumerate(profile.records)}
+
+    def line(self, line: Line) -> int:
+        """The number of a line."""
+        names = (self.text(x) for x in (line.file, line.function, line.module, line.phase))
+        file, function, module, phase = names
+        return self.lines((file, line.line, function, module, phase))
+
+    def records(self) -> dict[str, list[Any]]:
+        """Call sites as columns."""
+        found = list(self.profile.records.values())
+        costs = {row.record: row.cost for row in by_kernel(self.profile)}
+        spent = [costs.get(record.id, Cost()) for record in found]
+        return {
+            "id": [x.id for x in found],
+            "name": [self.text(x.name) for x in found],
+            "symbol": [self.text(x.symbol) for x in found],
+            "program": [self.text(x.program) for x in found],
+            "backend": [self.text(x.backend) for x in found],
+            "times": [x.times for x in found],
+            "flops": [x.flops for x in found],
+            "nbytes": [x.nbytes for x in found],
+            "lines": [self.parts(x) for x in found],
+            "ops": [[self.op(op) for op in x.ops] for x in found],
+            "buffers": [[self.buffer(b) for b in x.buffers] for x in found],
+            "decisions": [[self.decision(d) for d in x.decisions] for x in found],
+            "time": [round(cost.time) for cost in spent],
+            "calls": [cost.calls for cost in spent],
+            "least": [round(cost.least) for cost in spent],
+        }
+
+    def parts(self, record: Record) -> list[list[float]]:
+        """The lines of a call site, each with its part of the time."""
+        shares = line_shares(record)
+        lines = dict.fromkeys((*shares, *record.lines))
+        return [[self.line(x), round(shares.get(x, 0.0), 4)] for x in lines if x.file]
+
+    def op(self, op: Op) -> int:
+        """The number of an operation."""
+        lines = tuple(self.line(x) for x in op.lines if x.file)
+        return self.ops((self.text(op.name), lines, int(op.recomputed)))
+
+    def decision(self, weighed: Decision) -> list[int]:
+        """A fusion that was weighed."""
+        words = self.text(weighed.what), self.text(weighed.refused)
+        return [words[0], weighed.apart, weighed.together, words[1]]
+
+    def buffer(self, buffer: Buffer) -> int:
+        """The number of a buffer."""
+        shape = ", ".join(map(str, buffer.shape))
+        words = (buffer.name, buffer.role, f"{buffer.dtype}[{shape}]")
+        return self.buffers((*(self.text(x) for x in words), buffer.nbytes))
+
+    def events(self) -> dict[str, list[Any]]:
+        """What happened as columns in order of time, allocations left out."""
+        found = [e for e in self.profile.events if e.kind not in ("alloc", "free")]
+        starts = [event.start - self.begin for event in found]
+        return {
+            "kind": [self.text(e.kind) for e in found],
+            "name": [self.text(e.name) for e in found],
+            "since": [b - a for a, b in zip([0, *starts], starts, strict=False)],
+            "took": [max(0, e.end - e.start) for e in found],
+            "thread": [e.thread for e in found],
+            "record": [self.place.get(e.record, -1) for e in found],
+            "lines": {n: self.first_lines(e) for n, e in enumerate(found) if e.lines},
+            "args": {n: e.args for n, e in enumerate(found) if e.args},
+        }
+
+    def first_lines(self, event: Event) -> list[int]:
+        """The lines of an event itself."""
+        return [self.line(x) for x in event.lines if x.file]
+
+    def rows(self) -> list[list[Any]]:
+        """The report by line."""
+        return [
+            [
+                self.text(row.file),
+                row.line,
+                self.text(row.function),
+                *cost(row.cost),
+                row.allocations,
+                row.allocated,
+                [[self.text(name), round(time)] for name, time in row.phases.items()],
+                [self.text(name) for name in row.modules],
+            ]
+            for row in by_source_line(self.profile)
+        ]
+
+    def modules(self) -> list[list[Any]]:
+        """The report by part of the model."""
+        rows = by_module(self.profile)
+        return [[self.text(x.module), round(x.own.time), *cost(x.whole)] for x in rows]
+
+    def memory(self) -> dict[str, Any]:
+        """Memory over time and at its peak."""
+        memory = memory_timeline(self.profile)
+        times, live = thinned(np.array(memory.times, np.int64), np.array(memory.live, np.int64))
+        buffers = memory.buffers[:MOST_BUFFERS]
+        many = Counter((x.line.file, x.line.line) for x in memory.buffers)
+        return {
+            "times": [int(x) - self.begin for x in times],
+            "live": [int(x) for x in live],
+            "peak": memory.peak,
+            "at": memory.at - self.begin,
+            "lines": [[self.text(x[0]), x[1], n, many[x]] for x, n in memory.lines.items()],
+            "buffers": [[self.text(x.name), x.nbytes, self.line(x.line)] for x in buffers],
+        }
+
+
+def cost(of: Cost) -> list[float]:
+    """A cost as numbers."""
+    whole = (of.time, of.calls, of.kernels, of.nbytes, of.flops, of.least)
+    return [round(x) for x in whole]
+
+
+def thinned(times: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A curve of not too many points that still reaches every peak and every valley."""
+    if len(times) <= MOST_POINTS:
+        return times, live
+    cuts = np.linspace(0, len(times), MOST_POINTS // 2 + 1).astype(int)
+    kept: set[int] = {0, len(times) - 1}
+    for first, last in pairwise(cuts):
+        kept |= {first + int(live[first:last].argmax()), first + int(live[first:last].argmin())}
+    places = sorted(kept)
+    return times[places], live[places]
+
+
+def packed(profile: Profile) -> dict[str, Any]:
+    """A profile as the page reads it."""
+    packing, machine, all_ = Packing(profile), profile.machine, totals(profile)
+    columns = {name: getattr(packing, name)() for name in PARTS}
+    return {
+        "machine": [machine.name, machine.threads, machine.flops, machine.bandwidth],
+        "ranks": [profile.rank, profile.world],
+        "totals": [all_.wall, all_.busy, all_.steps, all_.kernels, all_.events, all_.coverage],
+        "lost": profile.lost,
+        **columns,
+        "sources": profile.sources,
+        "graphs": profile.graphs,
+        "code": profile.code,
+        "lines": packing.lines.values,
+        "ops": packing.ops.values,
+        "buffers": packing.buffers.values,
+        "text": packing.text.values,
+    }
+
+
+PARTS: Sequence[str] = ("records", "events", "rows", "modules", "memory")
+"""What a page has beside tables."""

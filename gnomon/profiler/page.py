@@ -1,0 +1,49 @@
+"""One page about a profile: HTML, style, script and numbers in one file that asks no network.
+
+Its parts are in the folder assets, as files of their own kinds; here they become one. What is in
+the numbers is packing.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import re
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from gnomon.profiler.model import Profile
+from gnomon.profiler.packing import packed
+
+__all__ = ["page", "write_page"]
+
+ASSETS = Path(__file__).parent / "assets"
+SCRIPTS = ("model", "rows", "timeline", "charts", "views", "panes", "main")
+"""In the order in which they build on each other."""
+
+
+def write_page(profile: Profile, path: Path, title: str = "profile") -> None:
+    """Write the page of a profile to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(profile, title), encoding="utf-8")
+
+
+def page(profile: Profile, title: str = "profile") -> str:
+    """The page of a profile, as text."""
+    numbers = gzip.compress(msgspec.json.encode(packed(profile)), 6, mtime=0)
+    parts = {
+        "title": html.escape(title),
+        "style": asset("page.css"),
+        "script": "\n".join(asset(f"{name}.js") for name in SCRIPTS),
+        "profile": base64.b64encode(numbers).decode("ascii"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], asset("page.html"))
+
+
+@cache
+def asset(name: str) -> str:
+    """A file of the page."""
+    return (ASSETS / name).read_text(encoding="utf-8")
