@@ -76,6 +76,15 @@ class Module:
         """Add a global, such as a constant table, once."""
         self.globals[text] = None
 
+    def give(self, name: str, kind: str, label: str) -> list[Emitter]:
+        """Have a function take one parameter more, and all callers pass theirs; gives these."""
+        self.functions[name].parameters.insert(0, (kind, label))
+        called, given = f"@{name}(", f"@{name}({kind} %{label}, "
+        callers = [f for f in self.functions.values() if any(called in x for x in f.lines)]
+        for caller in callers:
+            caller.lines = [x.replace(called, given).replace(", )", ")") for x in caller.lines]
+        return callers
+
     def text(self) -> str:
         """The whole module as LLVM IR."""
         parts = [
@@ -100,10 +109,9 @@ class Emitter:
         attributes: str = "nounwind",
     ) -> None:
         self.module, self.name = module, name
-        listed = ", ".join(f"{kind} %{label}" for kind, label in parameters)
-        linkage = f"{linkage} " if linkage else ""
-        self.header = f"define {linkage}{returns} @{name}({listed}) {attributes} {{"
-        self.returns = returns
+        self.parameters = list(parameters)
+        self.linkage = f"{linkage} " if linkage else ""
+        self.attributes, self.returns = attributes, returns
         self.lines: list[str] = ["entry:"]
         self.prologue: list[str] = []
         """What is computed at the entry, once, before everything else."""
@@ -135,8 +143,14 @@ class Emitter:
 
     def text(self) -> str:
         """The function as LLVM IR."""
+        listed = ", ".join(f"{kind} %{label}" for kind, label in self.parameters)
+        header = f"define {self.linkage}{self.returns} @{self.name}({listed}) {self.attributes} {{"
         first, *rest = self.lines
-        return "\n".join([self.header, first, *self.prologue, *rest, "}"])
+        return "\n".join([header, first, *self.prologue, *rest, "}"])
+
+    def takes(self, label: str) -> bool:
+        """Whether the function has a parameter of this name."""
+        return any(name == label for _, name in self.parameters)
 
     def call(self, returns: str, name: str, *arguments: tuple[str, str]) -> str:
         """Call a function, declaring it when it is not ours; arguments are (type, value) pairs."""

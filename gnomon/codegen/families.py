@@ -162,7 +162,7 @@ def written(
     pairs = zip(pattern, numbers, strict=True)
     mixed = (lifting.number(n) if own is None else own for own, n in pairs)
     scratch = emit(module, symbol, *restored(kernel, mixed))
-    lifting.check()
+    lifting.close()
     text = module.text()
     name = f"o{digest(text)}"
     return Opened(pattern, lifting, name, text.replace(f"@{symbol}(", f"@{name}("), scratch)

@@ -10,6 +10,7 @@ that it must know (a `range`, a table) is decided too, and the code then serves 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Lifted", "Lifting", "Unliftable", "is_lifted"]
 
-STEM = "%n"
-"""How the names of lifted numbers begin."""
+STEM, NAME = "%n", re.compile(r"%n\d+\b")
+"""How the names of lifted numbers begin, and what one is in a text."""
 
 Numbers = Sequence[int]
 Reading = Callable[[Numbers], int]
@@ -38,6 +39,7 @@ class Lifting:
         self.given: list[int] = []
         self.guards: dict[str, tuple[Reading, int]] = {}
         self.names: dict[str, str] = {}
+        self.lines: dict[str, str] = {}
 
     def number(self, value: int) -> Lifted:
         """The next slot, which holds `value` in the program that the code is written for."""
@@ -52,24 +54,39 @@ class Lifting:
         )
 
     def put(self, text: str) -> str:
-        """Append an instruction to the function's entry; gives its result's name."""
-        if self.symbol not in self.module.functions:
-            raise Unliftable(f"{self.symbol}: a run-time number is used before its function.")
-        prologue = self.module.functions[self.symbol].prologue
-        name = f"{STEM}{len(prologue)}"
-        prologue.append(f"  {name} = {text}")
+        """Write an instruction; gives its result's name."""
+        name = f"{STEM}{len(self.lines)}"
+        self.lines[name] = f"  {name} = {text}"
         return name
 
     def holds(self, numbers: Numbers) -> bool:
         """Whether every decision falls the same way for other numbers."""
         return all(reading(numbers) == outcome for reading, outcome in self.guards.values())
 
-    def check(self) -> None:
-        """Refuse code that names a lifted number where it is not known."""
-        others = (f for name, f in self.module.functions.items() if name != self.symbol)
-        lines = (line for f in others for line in f.lines)
-        if any(STEM in line for line in (*lines, *self.module.globals)):
-            raise Unliftable(f"{self.symbol}: a run-time number is used outside its function.")
+    def close(self) -> None:
+        """Put what makes the numbers at the entry of each function that uses them.
+
+        A function finds them behind the kernel's buffers, which it is given by its callers.
+        """
+        module = self.module
+        if any(NAME.search(text) for text in module.globals):
+            raise Unliftable(f"{self.symbol}: a run-time number is used in a table.")
+        for function in module.functions.values():
+            function.prologue = self._needed(function.lines)
+        waiting = [f for f in module.functions.values() if f.prologue]
+        while waiting:
+            function = waiting.pop()
+            if not function.takes("buffers"):
+                waiting += module.give(function.name, "ptr", "buffers")
+
+    def _needed(self, lines: Sequence[str]) -> list[str]:
+        """The instructions behind the numbers that these lines use, in order."""
+        waiting, needed = list(lines), set()
+        while waiting:
+            new = {*NAME.findall(waiting.pop())} - needed
+            needed |= new
+            waiting += (self.lines[name] for name in new)
+        return [line for name, line in self.lines.items() if name in needed]
 
 
 class Lifted:

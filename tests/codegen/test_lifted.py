@@ -40,6 +40,7 @@ def machine_code(formula: Formula) -> Callable[[int, int], int]:
     found = formula(numbers.number(40), numbers.number(9))
     e.store(str(found), e.load("%buffers", "ptr", 8), "i64", 8)
     e.ret()
+    numbers.close()
     text = module.text()
     name = f"lifted{digest(text)}"
     address = cpu.load({name: text.replace("@own(", f"@{name}(")})[name]
@@ -96,6 +97,7 @@ def test_what_is_only_computed_decides_nothing():
     e = module.functions["own"]
 
     e.mul(e.add("%thread", x), x * 4 + 1)
+    numbers.close()
 
     assert not numbers.guards
     assert module.text().count("load i64") == 1
@@ -109,13 +111,31 @@ def test_a_divisor_is_not_zero():
     assert not numbers.holds((0,))
 
 
-def test_a_number_stays_in_its_function():
+def test_a_function_that_needs_a_number_is_given_the_buffers():
     module, numbers = lifting()
-    other = module.function("other", KERNEL)
-    other.do(f"%a = add i64 {numbers.number(3)}, 1")
+    inner = module.function("inner", [("i64", "x")], returns="i64", linkage="internal")
+    inner.ret(f"i64 {inner.add('%x', numbers.number(3) * 2)}")
+    between = module.function("between", [], returns="i64", linkage="internal")
+    between.ret(f"i64 {between.call('i64', 'inner', ('i64', '5'))}")
+    e = module.functions["own"]
+    e.store(e.call("i64", "between"), e.load("%buffers", "ptr", 8), "i64", 8)
 
-    with pytest.raises(Unliftable, match="outside its function"):
-        numbers.check()
+    numbers.close()
+
+    text = module.text()
+    assert "@inner(ptr %buffers, i64 %x)" in text
+    assert "@inner(ptr %buffers, i64 5)" in text
+    assert "@between(ptr %buffers)" in text
+    assert "call i64 @between(ptr %buffers)" in text
+    assert text.count("load i64") == 1
+
+
+def test_a_number_in_a_table_is_refused():
+    module, numbers = lifting()
+    module.define(f"@table = constant i64 {numbers.number(3)}")
+
+    with pytest.raises(Unliftable, match="used in a table"):
+        numbers.close()
 
 
 def test_a_fraction_of_a_number_is_refused():
