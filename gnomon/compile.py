@@ -105,7 +105,8 @@ class Executable:
         taken = {self._returns[output][1]: inputs[given] for output, given in over}
         made = [taken.get(k) or Buffer(n) for k, n in enumerate(self._sizes)]
         report = c_int64(0)
-        outputs = [*(x.address for x in made), addressof(report)]
+        outputs = [x.address for x in made]
+        outputs.append(addressof(report))
         self.program.run([x.address for x in inputs], outputs, caller=self)
         if report.value:
             self._refuse(report.value - 1)

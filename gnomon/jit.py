@@ -98,7 +98,7 @@ class Program:
 
     def holds(self) -> bool:
         """Whether what the capture took for granted still holds."""
-        return all(read() == value for read, value in self.guards)
+        return all([read() == value for read, value in self.guards])
 
     def run(self, arguments: Sequence[Tensor]) -> Any:
         """Replay: new results, and all writes done."""
@@ -110,17 +110,23 @@ class Program:
         values = self._nodes(inputs) if self.differentiable and state.grad else self._leaves(inputs)
         return self._place(values, arguments)
 
-    def _leaves(self, inputs: Sequence[Tensor]) -> list[Node]:
-        """The outputs, computed now by one native call."""
+    def _leaves(self, inputs: Sequence[Tensor]) -> list[Node | None]:
+        """The outputs, computed now by one native call; None where they lie over what they replace.
+
+        Such a storage keeps its node, which nothing else holds.
+        """
         given, looked_for = values_of(inputs), nans.looked_for()
         over = [] if looked_for else [p for p in self.over if is_free(inputs[p[1]])]
         buffers = self.executable.run(given, over)
         if looked_for:
             nans.check(self.graph, given, buffers)
         pairs = zip(self.graph.outputs, buffers, strict=True)
-        return [leaf(x.shape, x.dtype, buffer) for x, buffer in pairs]
+        made = [leaf(x.shape, x.dtype, buffer, x.sites) for x, buffer in pairs]
+        for output, _ in over:
+            made[output] = None
+        return made
 
-    def _nodes(self, inputs: Sequence[Tensor]) -> list[Node]:
+    def _nodes(self, inputs: Sequence[Tensor]) -> list[Node | None]:
         """The outputs as results of one region, pending; opened where gradients come too late."""
         if not inputs:
             return self._leaves(inputs)
@@ -130,16 +136,17 @@ class Program:
         known = dict(zip(self.graph.inputs, nodes, strict=True))
         return copy_into(state.arena, self.graph.outputs, known)
 
-    def _place(self, values: list[Node], arguments: Sequence[Tensor]) -> Any:
+    def _place(self, values: list[Node | None], arguments: Sequence[Tensor]) -> Any:
         """Put outputs where they belong."""
-        count = len(self.tracked)
-        results = [
-            self._result(node, *flags)
-            for node, *flags in zip(values[:count], self.tracked, self.released, strict=True)
-        ]
-        rest = iter(values[count:])
+        rest = iter(values)
+        flags = zip(self.tracked, self.released, strict=True)
+        results = [self._result(next(rest), *each) for each in flags]
         for storage, read in self.written:
-            put(storage if read is None else None, read, arguments, settled(next(rest)))
+            node = next(rest)
+            if node is not None:
+                put(storage if read is None else None, read, arguments, settled(node))
+            else:
+                (storage if read is None else read(arguments)._storage).version += 1
         for read, made in self.grads:
             read(arguments).grad = None if made is None else wrap(settled(next(rest)))
         for storage in self.escaped:
@@ -191,7 +198,7 @@ class Compiled:
             return self.function(*args, **kwargs)
         arguments: list[Tensor] = []
         tree = flatten((args, kwargs), arguments)
-        key = (tree, tuple(signature_of(t) for t in arguments), state.grad)
+        key = (tree, tuple([signature_of(t) for t in arguments]), state.grad)
         program = self._find(key)
         if program is None:
             with self.lock:

@@ -36,9 +36,6 @@ Slots = dict[Node, Slot]
 Overlays = Mapping[Node, Sequence[Node]]
 """Result -> the inputs that it may lie over."""
 
-WORTH_GIVING_UP = 1 << 16
-"""Bytes from which on looking whether an input is free costs less than another buffer."""
-
 
 def nbytes(x: Node) -> int:
     """The bytes of a value."""
@@ -101,7 +98,7 @@ def given_up(frame: Frame) -> Overlays:
     results, free = {*graph.outputs}, {*graph.inputs} - {*graph.outputs}
     found: dict[Node, list[Node]] = {}
     for step, x, y in overlays(frame.parts):
-        if x in results and y in free and last[y] == step and nbytes(y) >= WORTH_GIVING_UP:
+        if x in results and y in free and last[y] == step:
             found.setdefault(x, []).append(y)
     return found
 

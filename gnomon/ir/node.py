@@ -7,18 +7,20 @@ operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fil
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import count
 from typing import Any
 from weakref import KeyedRef
 
 from gnomon.dtypes import DType
 from gnomon.ir.operators import Operators
-from gnomon.ir.provenance import _scope, current_sites, union
+from gnomon.ir.provenance import Site, _scope, current_sites, union
 from gnomon.late import Late
 
 hashlib = Late("hashlib")
 
 Shape = tuple[int, ...]
+Sites = tuple[Site, ...]
 _PLAIN = (str, DType, type(None))
 
 
@@ -136,6 +138,13 @@ def kind_of(op: str, params: dict) -> int:
     return _KINDS.setdefault(key, next(_next_kind)) if found is None else found
 
 
+@cache
+def leaf_kind(shape: Shape, dtype: DType) -> tuple[int, dict]:
+    """The kind and parameters that all leaves of this shape and dtype share."""
+    params = {"shape": shape, "dtype": dtype, "name": "", "serial": 0}
+    return kind_of("input", params), params
+
+
 class Arena:
     """The nodes of one program: interning, and their identities."""
 
@@ -181,6 +190,15 @@ class Arena:
         """A new leaf; never equal to another."""
         serial = next(self._serial)
         return self.node("input", (), shape=tuple(shape), dtype=dtype, name=name, serial=serial)
+
+    def leaf(self, shape: Shape, dtype: DType, value: Any, sites: Sites | None) -> Node:
+        """A new input that holds a value; the lines are the caller's when none are given."""
+        node = Node.__new__(Node)
+        node.arena, node.op, node.inputs, node.serial = self, "input", (), next(self._serial)
+        node.kind, node.params = leaf_kind(shape, dtype)
+        node.shape, node.dtype, node.value, node.watch = shape, dtype, value, None
+        node.sites = current_sites() if sites is None else sites
+        return node
 
     def unique(self, op: str, x: Node) -> Node:
         """An identity of x (detach, barrier) that equals no other one."""

@@ -107,7 +107,7 @@ class Optimizer:
     def _guarded(self) -> tuple:
         """What a captured program has taken for granted."""
         switches = [
-            tuple(bool(v) for k, v in sorted(group.items()) if isinstance(v, (bool, int, float)))
+            tuple([bool(v) for v in group.values() if isinstance(v, (int, float))])
             for group in self.param_groups
         ]
         return (self._version, *switches)

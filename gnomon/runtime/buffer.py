@@ -11,6 +11,7 @@ import ctypes
 import mmap
 import os
 from collections import deque
+from functools import lru_cache
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ class MemoryUse(NamedTuple):
     peak: int
 
 
+@lru_cache(1 << 14)
 def size_class(nbytes: int) -> int:
     """The size that a request is rounded up to: eight classes per doubling, multiples of 64.
 
@@ -61,7 +63,8 @@ class Allocator:
     def take(self, size: int) -> int:
         """The address of a block of a size class; what it holds is undefined."""
         with self.lock:
-            self._collect()
+            if self._returned:
+                self._collect()
             idle = self._idle.get(size)
             if idle:
                 address = idle.pop()
@@ -69,7 +72,8 @@ class Allocator:
             else:
                 address = self._cut(size) if size <= SMALL else self._map_block(size)
             self._allocated += size
-            self._peak = max(self._peak, self._allocated)
+            if self._allocated > self._peak:
+                self._peak = self._allocated
         return address
 
     def give(self, address: int, size: int) -> None:
@@ -102,7 +106,10 @@ class Allocator:
         """Sort the blocks that came back into their lists."""
         while self._returned:
             address, size = self._returned.popleft()
-            self._idle.setdefault(size, []).append(address)
+            idle = self._idle.get(size)
+            if idle is None:
+                idle = self._idle[size] = []
+            idle.append(address)
             self._allocated -= size
             self._spare += size
 

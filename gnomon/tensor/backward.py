@@ -11,14 +11,23 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gnomon.errors import GradientError
-from gnomon.ir.node import Arena, Graph, Node, asked_by, copy_into, nearest, topological
+from gnomon.ir.node import (
+    Arena,
+    Graph,
+    Node,
+    asked_by,
+    copy_into,
+    leaf_kind,
+    nearest,
+    topological,
+)
 from gnomon.ir.operators import constant
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Call, Traced
 from gnomon.passes.grad import pull_back
 from gnomon.tensor.borrowing import is_plain_part
 from gnomon.tensor.constants import generalize
-from gnomon.tensor.state import leaf_kind, state
+from gnomon.tensor.state import state
 
 VALUE, WATCHED, END = -2, -3, -1
 MOST_PLANS = 1024
@@ -60,7 +69,7 @@ def structure(order: dict[Node, int], roots: Iterable[Node]) -> tuple[int, ...]:
     key: list[int] = []
     for node in order:
         if (node.value is not None and not node.inputs) or is_plain_part(node):
-            key.append(leaf_kind(node.shape, node.dtype))
+            key.append(leaf_kind(node.shape, node.dtype)[0])
             if node.watch:
                 key.append(WATCHED)
             continue

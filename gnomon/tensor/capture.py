@@ -7,6 +7,7 @@ that other threads can see is touched while the function runs.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from gnomon.dtypes import float64, int64, uint32
+from gnomon.dtypes import DType, float64, int64, uint32
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, state
@@ -85,7 +86,7 @@ class Capture:
         if found is None:
             found = self.arena.input(storage.node.shape, storage.node.dtype)
             self.nodes[storage] = self.first[storage] = found
-            self.inputs[found] = self.reads.get(storage) or (lambda _: whole(storage))
+            self.inputs[found] = self.reads.get(storage) or always(whole(storage))
         return found
 
     def assign(self, storage: Storage, node: Node) -> None:
@@ -96,7 +97,7 @@ class Capture:
     def number(self, read: Callable[[], float]) -> Tensor:
         """A float64 number that every replay reads again."""
         made = self.arena.input((), float64)
-        self.inputs[made] = lambda _: from_array(np.asarray(read(), np.float64))
+        self.inputs[made] = number_of(read, float64)
         return wrap(made)
 
     def guard(self, read: Callable[[], Hashable]) -> None:
@@ -115,7 +116,7 @@ class Capture:
         if generator not in self.keys:
             words, number = self.arena.input((2,), uint32), self.arena.input((), int64)
             self.inputs[words] = lambda _: from_array(generator.words)
-            self.inputs[number] = lambda _: from_array(np.asarray(generator.count, np.int64))
+            self.inputs[number] = number_of(lambda: generator.count, int64)
             self.keys[generator] = (wrap(words), wrap(number))
         return self.keys[generator]
 
@@ -142,13 +143,16 @@ class Capture:
         asked = [(ref(tensor), empty) for tensor, empty in self.asked.values()]
         made = [(ref(tensor), grad) for tensor, grad in self.grads.values()]
         self.asked, self.grads = {}, {}
-        self.guards += [(has_no_grad(x), empty) for at, empty in asked if (x := at()) is not None]
+        looked = [(x, empty) for at, empty in asked if (x := at()) is not None]
+        if looked:
+            tensors, found = zip(*looked, strict=True)
+            self.guards.append((without_grad(tensors), list(found)))
         return [(x, grad) for at, grad in made if (x := at()) is not None]
 
     def standing_for(self, tensor: Tensor) -> Read:
         """How to find a tensor again: among the arguments of a replay, or itself."""
         number = next((k for k, x in enumerate(self.arguments) if x is tensor), None)
-        return (lambda _: tensor) if number is None else (lambda arguments: arguments[number])
+        return always(tensor) if number is None else operator.itemgetter(number)
 
     def write_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         """Set a tensor's gradient: it is done for real by every replay."""
@@ -162,7 +166,7 @@ class Capture:
         leaf = node.watch[0]() if node.watch else None
         if leaf is None or leaf._storage in self.reads:
             return read
-        return lambda _: leaf
+        return always(leaf)
 
     def written(self) -> list[Storage]:
         """Storages from outside that were given another value."""
@@ -187,15 +191,35 @@ class Capture:
         return Graph(images, copy_into(arena, outputs, known)), used
 
 
-def has_no_grad(tensor: Tensor) -> Callable[[], bool]:
-    """Looks whether a tensor has no gradient."""
-    return lambda: tensor._rare is None or tensor._rare.grad is None
+def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
+    """Looks which tensors have no gradient."""
+    return lambda: [t._rare is None or t._rare.grad is None for t in tensors]
+
+
+def always(tensor: Tensor) -> Read:
+    """Reads the same tensor whatever the arguments are."""
+    return lambda _: tensor
+
+
+def number_of(read: Callable[[], float], dtype: DType) -> Read:
+    """Reads a number anew each time; its tensor stays while the number does."""
+    kept: tuple[Hashable, Tensor | None] = (None, None)
+
+    def reads(_: Sequence[Tensor]) -> Tensor:
+        nonlocal kept
+        value, (known, tensor) = read(), kept
+        key = value or str(value)  # zeros differ by their sign
+        if tensor is None or key != known:
+            tensor = from_array(np.asarray(value, dtype.numpy))
+            kept = (key, tensor)
+        return tensor
+
+    return reads
 
 
 def constant_input(node: Node) -> Read:
     """How to read a value that the function made of Python values: it is part of the program."""
-    made = from_buffer(node.value, node.shape, node.dtype)
-    return lambda _: made
+    return always(from_buffer(node.value, node.shape, node.dtype))
 
 
 def whole(storage: Storage) -> Tensor:
@@ -207,9 +231,16 @@ def whole(storage: Storage) -> Tensor:
 
 def values_of(tensors: Sequence[Tensor]) -> list[Any]:
     """The buffers of tensors; what is pending among them is computed together."""
-    nodes = [raw(t) for t in tensors]
-    evaluate([node for node in nodes if node.value is None])
-    return [node.value for node in nodes]
+    arena, nodes = state.arena, []
+    for tensor in tensors:
+        node = tensor._storage.node
+        at_hand = tensor._view is None and node.arena is arena
+        nodes.append(node if at_hand else raw(tensor))
+    values = [node.value for node in nodes]
+    if any([value is None for value in values]):
+        evaluate([node for node in nodes if node.value is None])
+        values = [node.value for node in nodes]
+    return values
 
 
 def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import TraceError
-from gnomon.ir.node import Arena, Graph, Node, asked_by, copy_into, topological
+from gnomon.ir.node import Arena, Graph, Node, asked_by, copy_into, leaf_kind, topological
 from gnomon.ir.provenance import inherit, user_site
 from gnomon.late import Late
 from gnomon.ops.control_primitives import CONTROL
@@ -20,7 +20,7 @@ from gnomon.tensor import nans
 from gnomon.tensor.backward import read_by_gradients
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.constants import generalize
-from gnomon.tensor.state import Storage, at_home, leaf, leaf_kind, state, waiting
+from gnomon.tensor.state import Storage, at_home, leaf, state, waiting
 
 if TYPE_CHECKING:
     from gnomon.compile import Executable, Lines
@@ -214,7 +214,7 @@ def structure(order: dict[Node, int], roots: Sequence[Node]) -> tuple[int, ...]:
             key.append(node.kind)
             key += [order[x] for x in node.inputs]
         else:
-            key.append(leaf_kind(node.shape, node.dtype))
+            key.append(leaf_kind(node.shape, node.dtype)[0])
     key.append(-1)
     key += [order[node] for node in roots]
     return tuple(key)
@@ -249,4 +249,4 @@ def settle(held: dict[Node, list[Storage]]) -> None:
             continue
         for storage in storages:
             if storage.node is node and (not storage.tracked or storage.released):
-                storage.node = leaf(node.shape, node.dtype, node.value)
+                storage.node = leaf(node.shape, node.dtype, node.value, node.sites)

@@ -6,8 +6,10 @@ what is inside modules, lists and other functions among them.
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from gnomon.dtypes import DType
@@ -15,7 +17,7 @@ from gnomon.errors import ArgumentError
 from gnomon.ir.node import typed
 from gnomon.tensor import changes
 from gnomon.tensor.device import Device
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, raw
 
 PLAIN = (bool, int, float, str, bytes, type(None), DType, Device, complex)
 DEEPEST = 4
@@ -26,6 +28,9 @@ class Place(NamedTuple):
     """Stands for the k-th tensor of a nested value."""
 
     number: int
+
+
+PLACES = tuple(map(Place, range(LONGEST)))
 
 
 class Nest(NamedTuple):
@@ -58,18 +63,30 @@ class Constant:
 
 def flatten(value: Any, found: list[Tensor]) -> Any:
     """The structure of a nested value; its tensors are added to the list."""
+    return structure_of(value, found, {id(t): k for k, t in enumerate(found)})
+
+
+def structure_of(value: Any, found: list[Tensor], places: dict[int, int]) -> Any:
+    """The same, given the places of the tensors in the list."""
     if isinstance(value, Tensor):
-        known = next((k for k, t in enumerate(found) if t is value), None)
-        if known is None:
+        place = places.setdefault(id(value), len(found))
+        if place == len(found):
             found.append(value)
-            known = len(found) - 1
-        return Place(known)
-    if isinstance(value, dict):
-        parts = tuple(flatten(v, found) for v in value.values())
+        return PLACES[place] if place < LONGEST else Place(place)
+    if isinstance(value, (dict, list, tuple)) and not isinstance(value, (Place, Nest)):
+        if not value:
+            return nothing(type(value))
+        if not isinstance(value, dict):
+            return Nest(type(value), (), tuple([structure_of(v, found, places) for v in value]))
+        parts = tuple([structure_of(v, found, places) for v in value.values()])
         return Nest(type(value), tuple(map(Constant, value)), parts)
-    if isinstance(value, (list, tuple)) and not isinstance(value, (Place, Nest)):
-        return Nest(type(value), (), tuple(flatten(v, found) for v in value))
     return Constant(value)
+
+
+@cache
+def nothing(kind: Any) -> Nest:
+    """The structure of an empty container."""
+    return Nest(kind, (), ())
 
 
 def unflatten(tree: Any, tensors: Sequence[Tensor]) -> Any:
@@ -87,10 +104,117 @@ def unflatten(tree: Any, tensors: Sequence[Tensor]) -> Any:
 def signature_of(tensor: Tensor) -> tuple:
     """What a program fixes about an argument."""
     gathered = tensor._rare is not None and tensor._rare.grad is not None
-    return (tuple(tensor.shape), tensor.dtype, tensor.requires_grad, tensor._requires, gathered)
+    node = raw(tensor)
+    return (node.shape, node.dtype, tensor.requires_grad, tensor._requires, gathered)
 
 
 # Python values that the function's code names
+
+
+class Places:
+    """Where a snapshot found its values: while the same objects are there, nothing has changed."""
+
+    def __init__(self) -> None:
+        self.modules: list[Any] = []
+        self._cells: list[tuple[types.CellType, Any]] = []
+        self._names: list[tuple[dict, str, Any]] = []
+        self._parts: list[tuple[Any, tuple | None]] = []
+        self._functions: list[tuple[Any, Any, Any]] = []
+        self._tensors: list[tuple[Tensor, bool]] = []
+        self._certain = True
+
+    def hold(self) -> bool:
+        """Whether the same objects are there, and tensors want gradients as they did."""
+        try:
+            for cell, x in self._cells:
+                if cell.cell_contents is not x:
+                    return False
+        except ValueError:  # a cell was emptied
+            return False
+        for names, name, x in self._names:
+            if names.get(name, MISSING) is not x:
+                return False
+        for function, code, defaults in self._functions:
+            if function.__code__ is not code or function.__defaults__ is not defaults:
+                return False
+        if not all([same_parts(*known) for known in self._parts]):
+            return False
+        return self._certain and all([x.requires_grad is wanted for x, wanted in self._tensors])
+
+    def snapshot(self, value: Any, depth: int, seen: set[int]) -> Hashable:
+        """A value as something to compare: plain values as they are, others by what is inside."""
+        if isinstance(value, PLAIN):
+            return typed(value)
+        if isinstance(value, Tensor):
+            self._tensors.append((value, value.requires_grad))
+            return ("tensor", id(value), value.requires_grad)
+        if id(value) in seen or depth == 0:
+            return id(value)
+        seen.add(id(value))
+        if isinstance(value, (types.FunctionType, types.MethodType)):
+            return self._function(value, depth, seen)
+        if hasattr(value, "_modules") and hasattr(value, "_parameters"):
+            self.modules.append(value)
+            return id(value)
+        if isinstance(value, (list, tuple, dict)):
+            return self._container(value, depth, seen)
+        return id(value)
+
+    def _container(self, value: Any, depth: int, seen: set[int]) -> Hashable:
+        """A list or a dictionary by what is inside, if that is little."""
+        parts = parts_of(value)
+        self._parts.append((value, parts))
+        if parts is None:
+            return id(value)
+        if isinstance(value, dict):
+            inner = ((typed(str(k)), self.snapshot(v, depth - 1, seen)) for k, v in value.items())
+        else:
+            inner = (self.snapshot(v, depth - 1, seen) for v in parts)
+        return (id(value), *inner)
+
+    def _function(self, function: Any, depth: int, seen: set[int]) -> Hashable:
+        """A function by its code and by what its code names."""
+        owner = getattr(function, "__self__", None)
+        function = getattr(function, "__func__", function)
+        self._functions.append((function, function.__code__, function.__defaults__))
+        parts: list[Hashable] = [id(function.__code__)]
+        if owner is not None:
+            parts.append(self.snapshot(owner, depth - 1, seen))
+        for cell in function.__closure__ or ():
+            try:
+                found = cell.cell_contents
+            except ValueError:
+                self._certain = False
+                parts.append("empty")
+                continue
+            self._cells.append((cell, found))
+            parts.append(self.snapshot(found, depth - 1, seen))
+        names = function.__globals__
+        for name in function.__code__.co_names:
+            found = names.get(name, MISSING)
+            self._names.append((names, name, found))
+            if found is not MISSING and not isinstance(found, (types.ModuleType, type)):
+                parts.append(self.snapshot(found, depth - 1, seen))
+        parts += [self.snapshot(v, depth - 1, seen) for v in function.__defaults__ or ()]
+        return tuple(parts)
+
+
+MISSING = object()
+
+
+def parts_of(value: Any) -> tuple | None:
+    """What is inside a list, a tuple or a dictionary; None if it is long."""
+    if len(value) > LONGEST:
+        return None
+    return (*value, *value.values()) if isinstance(value, dict) else tuple(value)
+
+
+def same_parts(value: Any, parts: tuple | None) -> bool:
+    """Whether the same objects are inside a list, a tuple or a dictionary."""
+    found = parts_of(value)
+    if found is None or parts is None:
+        return found is parts
+    return len(found) == len(parts) and all(map(operator.is_, found, parts))
 
 
 class Guard:
@@ -99,26 +223,28 @@ class Guard:
     def __init__(self, function: Callable) -> None:
         self.function = function
         self._looked = changes.latest()
-        self._outside, modules = outside(function)
-        self._inside = [module_snapshot(module) for module in modules]
+        self._outside, self._places = outside(function)
+        self._inside = [module_snapshot(module) for module in self._places.modules]
 
     def holds(self) -> bool:
         """Whether they are the same now; modules are looked into only if any has changed."""
-        now = changes.latest()
-        found, modules = outside(self.function)
-        if found != self._outside:
-            return False
+        now, places = changes.latest(), self._places
+        if not places.hold():
+            found, places = outside(self.function)
+            if found != self._outside:
+                return False
+            self._places = places
         if now != self._looked:
-            if [module_snapshot(module) for module in modules] != self._inside:
+            if [module_snapshot(module) for module in places.modules] != self._inside:
                 return False
             self._looked = now
         return True
 
 
-def outside(function: Callable) -> tuple[Hashable, list[Any]]:
-    """What a function names, with modules by their identity alone, and these modules."""
-    modules: list[Any] = []
-    return snapshot(function, DEEPEST, set(), modules), modules
+def outside(function: Callable) -> tuple[Hashable, Places]:
+    """What a function names, with modules by their identity alone, and where it was found."""
+    places = Places()
+    return places.snapshot(function, DEEPEST, set()), places
 
 
 def guard_of(function: Callable) -> Guard:
@@ -126,51 +252,6 @@ def guard_of(function: Callable) -> Guard:
     if not callable(function):
         raise ArgumentError(f"compile: expected a function or a module: got {function!r}.")
     return Guard(function)
-
-
-def snapshot(value: Any, depth: int, seen: set[int], modules: list[Any]) -> Hashable:
-    """A value as something to compare: plain values as they are, others by what is inside."""
-    if isinstance(value, PLAIN):
-        return typed(value)
-    if isinstance(value, Tensor):
-        return ("tensor", id(value), value.requires_grad)
-    if id(value) in seen or depth == 0:
-        return id(value)
-    seen.add(id(value))
-    if isinstance(value, (types.FunctionType, types.MethodType)):
-        return function_snapshot(value, depth, seen, modules)
-    if hasattr(value, "_modules") and hasattr(value, "_parameters"):
-        modules.append(value)
-        return id(value)
-    if isinstance(value, (list, tuple)) and len(value) <= LONGEST:
-        return (id(value), *(snapshot(v, depth - 1, seen, modules) for v in value))
-    if isinstance(value, dict) and len(value) <= LONGEST:
-        return (
-            id(value),
-            *((typed(str(k)), snapshot(v, depth - 1, seen, modules)) for k, v in value.items()),
-        )
-    return id(value)
-
-
-def function_snapshot(function: Any, depth: int, seen: set[int], modules: list[Any]) -> Hashable:
-    """A function by its code and by what its code names."""
-    owner = getattr(function, "__self__", None)
-    function = getattr(function, "__func__", function)
-    parts: list[Hashable] = [id(function.__code__)]
-    if owner is not None:
-        parts.append(snapshot(owner, depth - 1, seen, modules))
-    for cell in function.__closure__ or ():
-        try:
-            parts.append(snapshot(cell.cell_contents, depth - 1, seen, modules))
-        except ValueError:
-            parts.append("empty")
-    for name in function.__code__.co_names:
-        if name in function.__globals__:
-            found = function.__globals__[name]
-            if not isinstance(found, (types.ModuleType, type)):
-                parts.append(snapshot(found, depth - 1, seen, modules))
-    parts += [snapshot(v, depth - 1, seen, modules) for v in function.__defaults__ or ()]
-    return tuple(parts)
 
 
 def module_snapshot(module: Any) -> Hashable:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from gnomon.dtypes import DType
-from gnomon.ir.node import Arena, Node, Shape, copy_into, kind_of
+from gnomon.ir.node import Arena, Node, Shape, Sites, copy_into
 
 if TYPE_CHECKING:
     from gnomon.runtime.buffer import Buffer
@@ -60,7 +60,8 @@ class Storage:
             return
         self.node = node
         self.version += 1
-        note(self)
+        if node.value is None or state.capture is not None:
+            note(self)
 
 
 def note(storage: Storage) -> None:
@@ -85,23 +86,9 @@ def waiting() -> dict[Node, list[Storage]]:
     return found
 
 
-_leaf_kinds: dict[tuple[Shape, DType], int] = {}
-
-
-def leaf_kind(shape: Shape, dtype: DType) -> int:
-    """The kind of a leaf of this shape and dtype."""
-    found = _leaf_kinds.get((shape, dtype))
-    if found is None:
-        params = {"shape": shape, "dtype": dtype, "name": ""}
-        found = _leaf_kinds[shape, dtype] = kind_of("input", params)
-    return found
-
-
-def leaf(shape: Shape, dtype: DType, buffer: Buffer) -> Node:
+def leaf(shape: Shape, dtype: DType, buffer: Buffer, sites: Sites | None = None) -> Node:
     """A leaf of this thread's arena that holds a value."""
-    node = state.arena.input(shape, dtype)
-    node.value = buffer
-    return node
+    return state.arena.leaf(shape, dtype, buffer, sites)
 
 
 def at_home(node: Node) -> Node:
@@ -121,7 +108,7 @@ class Images(dict):
 
     def __contains__(self, node: object) -> bool:
         if node not in self.images and node.value is not None and not node.inputs:
-            self[node] = leaf(node.shape, node.dtype, node.value)
+            self[node] = leaf(node.shape, node.dtype, node.value, node.sites)
         return node in self.images
 
     def __getitem__(self, node: Node) -> Node:
