@@ -19,7 +19,14 @@ from gnomon.ops.registry import Call, Traced
 from gnomon.tensor import nans
 from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
 from gnomon.tensor.evaluate import CAPTURED, forced
-from gnomon.tensor.guards import Guard, flatten, guard_of, signature_of, unflatten
+from gnomon.tensor.guards import (
+    Guard,
+    flatten,
+    guard_of,
+    signature_of,
+    structure_of_call,
+    unflatten,
+)
 from gnomon.tensor.memory import is_free
 from gnomon.tensor.state import Storage, leaf, note, state
 from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap
@@ -148,7 +155,11 @@ class Program:
             else:
                 (storage if read is None else read(arguments)._storage).version += 1
         for read, made in self.grads:
-            read(arguments).grad = None if made is None else wrap(settled(next(rest)))
+            target = read(arguments)
+            if made is not None:
+                target.grad = wrap(settled(next(rest)))
+            elif target._rare is not None:
+                target._rare.grad = None
         for storage in self.escaped:
             storage.node = settled(next(rest))
             note(storage)
@@ -197,7 +208,7 @@ class Compiled:
         if state.capture is not None:
             return self.function(*args, **kwargs)
         arguments: list[Tensor] = []
-        tree = flatten((args, kwargs), arguments)
+        tree = structure_of_call(args, kwargs, arguments)
         key = (tree, tuple([signature_of(t) for t in arguments]), state.grad)
         program = self._find(key)
         if program is None:

@@ -88,20 +88,20 @@ def returns_of(graph: Graph, results: Sequence[Node]) -> tuple[tuple[bool, int],
 
 
 def work(frame: Frame) -> tuple[int, int]:
-    """The elements that a frame touches, and its operations.
+    """The elements that a frame touches, and its operations, where threads can help each other.
 
-    All turns of a loop count if there is enough for several threads to do in each.
+    What is over before another thread has taken its part does not count, however often it is done.
     """
     size = flops = 0
     for part in frame.parts:
         if isinstance(part, Kernel):
-            size, flops = size + sum(x.size for x in part.buffers), flops + part.flops
-            continue
-        inner = [work(x) for x in part.frames.values()]
-        elements, operations = map(sum, zip(*inner, strict=True))
-        shared = elements >= ALONE // 8 or operations >= ALONE
-        turns = part.node.params.get("length", 1) if shared else 1
-        size, flops = size + turns * elements, flops + turns * operations
+            elements, operations, turns = sum(x.size for x in part.buffers), part.flops, 1
+        else:
+            inner = [work(x) for x in part.frames.values()]
+            elements, operations = map(sum, zip(*inner, strict=True))
+            turns = part.node.params.get("length", 1)
+        if elements >= ALONE // 8 or operations >= ALONE:
+            size, flops = size + turns * elements, flops + turns * operations
     return size, flops
 
 

@@ -325,3 +325,57 @@ def test_the_gradient_of_a_leaf_that_is_returned_is_set_by_every_replay():
         [1.0] * 2,
         [2.0] * 2,
     ]
+
+
+FACTORS = [1.0, 2.0]
+OPTIONS = {"shift": 0.0}
+
+
+def shifted(x):
+    """Depends on what globals hold."""
+    return x * FACTORS[-1] + OPTIONS["shift"]
+
+
+def test_what_lists_and_dictionaries_hold_is_a_guard(monkeypatch):
+    f = gn.compile(lambda x: shifted(x))
+    seen = [f(gn.ones(1)).item() for _ in range(2)]
+    monkeypatch.setitem(OPTIONS, "shift", 5.0)
+    seen.append(f(gn.ones(1)).item())
+    monkeypatch.setattr(f"{__name__}.FACTORS", [3.0])
+    seen += [f(gn.ones(1)).item() for _ in range(2)]
+    FACTORS.append(4.0)
+    seen.append(f(gn.ones(1)).item())
+
+    assert seen == [2, 2, 7, 8, 8, 9]
+    assert f.captures == 4
+
+
+def test_an_equal_value_of_another_object_needs_no_capture():
+    scale = 0.5
+    f = gn.compile(lambda x: x * scale)
+    f(gn.ones(1))
+    scale = float("0.5")
+
+    assert [f(gn.ones(1)).item() for _ in range(2)] == [0.5, 0.5]
+    assert f.captures == 1
+
+
+def test_a_named_tensor_that_begins_to_want_gradients_is_captured_again():
+    w = gn.ones(2)
+    f = gn.compile(lambda x: x * w)
+    assert not f(gn.ones(2)).requires_grad
+    w.requires_grad_()
+
+    assert f(gn.ones(2)).requires_grad
+    assert f.captures == 2
+
+
+def test_a_name_that_appears_later_is_seen():
+    f = gn.compile(lambda x: x * late() if "late" in globals() else x)  # noqa: F821
+    assert f(gn.ones(1)).item() == 1
+    globals()["late"] = lambda: 3.0
+
+    try:
+        assert f(gn.ones(1)).item() == 3
+    finally:
+        del globals()["late"]

@@ -132,3 +132,17 @@ def test_a_tensor_is_free_when_its_storage_alone_holds_its_value():
     assert other.sum().item() == 12.0
     assert not is_free(made[:2])
     assert given
+
+
+def test_what_is_written_over_has_another_version_and_the_same_node():
+    x = gn.ones(3) * 1
+    gn.evaluate(x)
+    grow = gn.compile(lambda: [x.add_(1)][:0])
+    grow()
+    serial, version = x._storage.node.serial, x._storage.version
+
+    grow()
+
+    assert x._storage.node.serial == serial
+    assert x._storage.version == version + 1
+    assert x.tolist() == [3, 3, 3]

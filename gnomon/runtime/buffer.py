@@ -170,11 +170,16 @@ class Buffer:
     What a new buffer holds is undefined.
     """
 
-    __slots__ = ("__weakref__", "_size", "_source", "address", "nbytes", "owner", "readonly")
+    __slots__ = (
+        *("__weakref__", "_size", "_source", "address"),
+        *("lent", "nbytes", "owner", "readonly"),
+    )
+    lent: bool
+    """Whether somebody else may write to these bytes."""
 
     def __init__(self, nbytes: int, source: Allocator = memory) -> None:
         self._size = 0
-        self.nbytes, self.owner, self.readonly = nbytes, None, False
+        self.nbytes, self.owner, self.readonly, self.lent = nbytes, None, False, False
         size = size_class(nbytes)
         self.address = source.take(size)
         # a reference, so that the pages outlive every buffer when the interpreter ends
@@ -185,7 +190,7 @@ class Buffer:
         """Memory of somebody else, which lives for as long as `owner` is held."""
         made = cls.__new__(cls)
         made.address, made.nbytes, made.owner, made.readonly = address, nbytes, owner, readonly
-        made._source, made._size = memory, 0
+        made._source, made._size, made.lent = memory, 0, False
         return made
 
     @classmethod

@@ -61,6 +61,20 @@ class Constant:
         return isinstance(other, Constant) and self.key == other.key
 
 
+def structure_of_call(args: tuple, kwargs: dict, found: list[Tensor]) -> Any:
+    """The structure of a call's arguments; most are tensors alone."""
+    if not kwargs and len({id(x) for x in args if isinstance(x, Tensor)}) == len(args) < LONGEST:
+        found.extend(args)
+        return tensors_alone(len(args))
+    return flatten((args, kwargs), found)
+
+
+@cache
+def tensors_alone(count: int) -> Nest:
+    """The structure of a call with so many different tensors."""
+    return Nest(tuple, (), (Nest(tuple, (), PLACES[:count]), nothing(dict)))
+
+
 def flatten(value: Any, found: list[Tensor]) -> Any:
     """The structure of a nested value; its tensors are added to the list."""
     return structure_of(value, found, {id(t): k for k, t in enumerate(found)})

@@ -7,7 +7,6 @@ library can write to its bytes, they belong to one storage alone: the others get
 from __future__ import annotations
 
 import sys
-from weakref import WeakSet
 
 import numpy as np
 
@@ -15,9 +14,8 @@ from gnomon.ir.node import Node
 from gnomon.runtime.buffer import Buffer
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import leaf, state, waiting
-from gnomon.tensor.tensor import Tensor, method, raw, source, value_of
+from gnomon.tensor.tensor import Tensor, method, raw, value_of
 
-_lent: WeakSet[Buffer] = WeakSet()
 ALONE = 3
 """References to what only one storage holds: its holder, a variable, the count itself."""
 
@@ -26,27 +24,28 @@ def lend(tensor: Tensor) -> Buffer:
     """The tensor's bytes for somebody who may write to them: what reads them is computed first."""
     value = value_of(tensor)
     evaluate([node for node in waiting() if reads(node, value)])
-    if tensor._view is None and value not in _lent and not holds_alone(tensor):
+    if tensor._view is None and not value.lent and not holds_alone(tensor):
         value = copied(value)
         node = raw(tensor)
         tensor._storage.node = leaf(node.shape, node.dtype, value)
-    _lent.add(value)
+    value.lent = True
     return value
 
 
 def borrow(tensor: Tensor) -> Tensor:
     """A tensor over bytes that somebody else may write to."""
-    _lent.add(value_of(tensor))
+    value_of(tensor).lent = True
     return tensor
 
 
 def holds_alone(tensor: Tensor) -> bool:
     """Whether no other storage, and no pending node, has this tensor's node or its bytes."""
-    node = source(tensor._storage)
+    node = tensor._storage.node
     value = node.value
-    # the caller holds the bytes too
+    # the caller holds the bytes too; what belongs to another thread has an image here
     return (
         node.op == "input"
+        and node.arena is state.arena
         and sys.getrefcount(node) <= ALONE
         and sys.getrefcount(value) <= ALONE + 1
     )
@@ -54,9 +53,7 @@ def holds_alone(tensor: Tensor) -> bool:
 
 def is_free(tensor: Tensor) -> bool:
     """Whether a new value of a tensor may be written over the old one: nobody else holds it."""
-    return (
-        tensor._view is None and holds_alone(tensor) and source(tensor._storage).value not in _lent
-    )
+    return tensor._view is None and holds_alone(tensor) and not tensor._storage.node.value.lent
 
 
 def reads(node: Node, value: object) -> bool:
@@ -82,7 +79,7 @@ def copied(value: Buffer) -> Buffer:
 def kept_apart(node: Node) -> Node:
     """A node whose bytes nobody else can write to."""
     value = node.value
-    if value is None or value not in _lent:
+    if value is None or not value.lent:
         # a write to the copy must not look like one to the original
         return node.arena.unique("barrier", node) if has_history(node) else node
     if node.watch or node.inputs:
