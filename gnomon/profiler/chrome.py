@@ -1,22 +1,23 @@
 """A profile as Chrome trace JSON, which chrome://tracing, Perfetto and many tools open.
 
-Times are microseconds with three decimals. What is said of a kernel is written once per call and
-lane and copied, since a trace of a long run is mostly the same few hundred kernels.
+Times are microseconds with three decimals, spaces before them where numbers are shorter than the
+longest. What is said of a call is written once per lane and copied (gnomon/profiler/sheet.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from gnomon.profiler.details import details, origin, rates, text
-from gnomon.profiler.lanes import POINTS, arrange
+from gnomon.profiler.details import details, origin, rates, text, title
+from gnomon.profiler.lanes import POINT, arrange
 from gnomon.profiler.merge import merge
-from gnomon.profiler.model import Event, Profile
+from gnomon.profiler.model import Profile
+from gnomon.profiler.sheet import Sheet, decimals, widest
 from gnomon.runtime.files import publish
 
 __all__ = ["FORMAT", "chrome", "write_chrome"]
@@ -25,17 +26,29 @@ FORMAT = 1
 """Of what stands under "gnomon" in the header."""
 LANES = 1000
 """Thread numbers of a process; a number is never that of a process, which viewers would mix up."""
+TIME, ID, TOOK = ',\n{"ts":', ',"id":', ',"dur":'
+RATE, COUNTED = ',"args":{"GB/s":', ',"GFLOP/s":'
+"""What stands before each hole; where holes are follows from it and from their widths."""
+DOT, ARROW, SLICE, RATED = range(4)
+"""How a piece is drawn: a point; an arrow's start; a slice; a slice with its speed."""
+AT_ONCE = 8192
+"""Pieces that are filled together: few enough to stay near the processor."""
 
 
 def write_chrome(profile: Profile | Sequence[Profile], path: str | Path) -> None:
     """Write a profile as a Chrome trace; several ranks' profiles go on one clock, in one file."""
-    publish(Path(path), chrome(profile))
+    publish(Path(path), pieces(profile))
 
 
 def chrome(profile: Profile | Sequence[Profile]) -> bytes:
     """The text of a Chrome trace."""
+    return b"".join(pieces(profile))
+
+
+def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
+    """The text of a Chrome trace, from its header on."""
     profiles = [profile] if isinstance(profile, Profile) else merge(profile)
-    header = {
+    header: dict[str, Any] = {
         "displayTimeUnit": "ns",
         "gnomon": {"format": FORMAT, "ranks": [origin(each) for each in profiles]},
     }
@@ -43,101 +56,159 @@ def chrome(profile: Profile | Sequence[Profile]) -> bytes:
         # where tools that merge ranks themselves look
         only = profiles[0]
         header["distributedInfo"] = {"rank": only.rank, "world_size": only.world}
-    pieces: list[str] = []
-    for each in profiles:
-        Writer(each, pieces).write()
-    body = ",\n".join(pieces)
-    return f'{encoded(header)[:-1]},"traceEvents":[\n{body}\n]}}\n'.encode()
+    writers = [Writer(each) for each in profiles]
+    names = ",\n".join(name for writer in writers for name in writer.names())
+    yield f'{encoded(header)[:-1]},"traceEvents":[\n{names}'.encode()
+    for writer in writers:
+        yield from writer.slices()
+        yield writer.counters()
+    yield b"\n]}\n"
 
 
 def encoded(value: Any) -> str:
-    """A value as JSON on one line; a number that JSON has not is null."""
+    """A value as JSON on one line."""
     return msgspec.json.encode(value).decode()
 
 
+class Hole:
+    """Where numbers of one kind go, each as wide as the widest."""
+
+    def __init__(self, values: np.ndarray, point: bool = False) -> None:
+        self.values, self.point = values, point
+        self.width = widest(values, point)
+        self.blank = " " * self.width
+
+    def glyphs(self, chosen: np.ndarray) -> np.ndarray:
+        """The numbers of some events."""
+        return decimals(self.values[chosen], self.width, self.point)
+
+
 class Writer:
-    """Writes the events of one rank, one piece of text each."""
+    """Writes the events of one rank."""
 
-    def __init__(self, profile: Profile, pieces: list[str]) -> None:
-        self.profile, self.pieces = profile, pieces
-        self.layout = arrange(profile)
+    def __init__(self, profile: Profile) -> None:
+        self.profile, self.layout = profile, arrange(profile)
+        layout = self.layout
         self.process = profile.rank + 1
-        self.threads = [self.process * LANES + k for k in range(len(self.layout.lanes))]
-        self.arrows = [
-            f'"name":"launch","cat":"launch","pid":{self.process},"tid":{k}' for k in self.threads
-        ]
-        self.first = self.process << 32
-        self.begin: list[float] = (self.layout.starts / 1000).tolist()
+        self.threads = [self.process * LANES + k for k in range(len(layout.lanes))]
+        self.time = Hole(layout.starts, point=True)
+        self.took = Hole(layout.ends - layout.starts, point=True)
+        moved, counted = (np.rint(1000 * each).astype(np.int64) for each in rates(profile, layout))
+        self.moved, self.counted = Hole(moved, point=True), Hole(counted, point=True)
+        self.flow = Hole((self.process << 32) + np.arange(len(layout.launch)))
+        ends = [len(self.arrow("f", lane)) for lane in range(len(layout.lanes))]
+        self.landed = np.array(layout.launch, np.int64) >= 0
+        self.heads = np.array(ends, np.int64)[np.array(layout.lane, np.int64)]
 
-    def write(self) -> None:
-        """Names first, then slices in the order of time, then the memory's curve."""
-        self.name()
-        self.draw()
-        self.count()
-
-    def name(self) -> None:
+    def names(self) -> Iterator[str]:
         """What process and threads are called, and their order."""
-        of = origin(self.profile)
+        rank, world = self.profile.rank, self.profile.world
         names = {
-            "process_name": {"name": f"rank {of['rank']} of {of['world']}"},
-            "process_labels": {"labels": text(str(of["machine"]))},
-            "process_sort_index": {"sort_index": self.profile.rank},
+            "process_name": {"name": f"rank {rank} of {world}"},
+            "process_labels": {"labels": text(self.profile.machine.name)},
+            "process_sort_index": {"sort_index": rank},
         }
         where = f'"ph":"M","ts":0,"pid":{self.process}'
         for kind, said in names.items():
-            self.pieces.append(
-                f'{{{where},"tid":{self.process},"name":"{kind}","args":{encoded(said)}}}'
-            )
+            yield f'{{{where},"tid":{self.process},"name":"{kind}","args":{encoded(said)}}}'
         for thread, lane in zip(self.threads, self.layout.lanes, strict=True):
             place = f'{where},"tid":{thread}'
-            said = encoded({"name": lane.name})
+            yield f'{{{place},"name":"thread_name","args":{encoded({"name": lane.name})}}}'
             order = encoded({"sort_index": lane.thread * LANES + lane.number})
-            self.pieces.append(f'{{{place},"name":"thread_name","args":{said}}}')
-            self.pieces.append(f'{{{place},"name":"thread_sort_index","args":{order}}}')
+            yield f'{{{place},"name":"thread_sort_index","args":{order}}}'
 
-    def draw(self) -> None:
+    def slices(self) -> Iterator[bytearray]:
         """Every event as a slice or a point, beside it the arrows that start or end there."""
-        layout, events, begin, add = (
-            self.layout,
-            self.profile.events,
-            self.begin,
-            self.pieces.append,
-        )
-        took: list[float] = ((layout.ends - layout.starts) / 1000).tolist()
-        moved, counted = (np.round(each, 3).tolist() for each in rates(self.profile, layout))
+        table, chosen, drawn, other = self.drawn()
+        for first in range(0, len(table), AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            yield self.filled(Sheet(table[part]), chosen[part], drawn[part], other[part])
+
+    def filled(
+        self, sheet: Sheet, chosen: np.ndarray, drawn: np.ndarray, other: np.ndarray
+    ) -> bytearray:
+        """Some pieces with their numbers."""
+        begins = sheet.begins + len(TIME)
+        sheet.fill(begins, self.time.glyphs(chosen))
+        begins += self.time.width
+        (which,) = np.nonzero(drawn == ARROW)
+        sheet.fill(begins[which] + len(ID), self.flow.glyphs(other[which]))
+        (which,) = np.nonzero(drawn >= SLICE)
+        begins += len(TOOK)
+        sheet.fill(begins[which], self.took.glyphs(chosen[which]))
+        (which,) = np.nonzero(drawn == RATED)
+        begins += self.took.width + len(RATE)
+        sheet.fill(begins[which], self.moved.glyphs(chosen[which]))
+        begins += self.moved.width + len(COUNTED)
+        sheet.fill(begins[which], self.counted.glyphs(chosen[which]))
+        (which,) = np.nonzero(self.landed[chosen])
+        landed = chosen[which]
+        heads = sheet.ends[which] - self.heads[landed] + len(TIME)
+        sheet.fill(heads, self.time.glyphs(landed))
+        sheet.fill(heads + self.time.width + len(ID), self.flow.glyphs(landed))
+        return sheet.text
+
+    def drawn(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray]:
+        """The pieces in order, whose time each tells, how it is drawn, where an arrow leads."""
+        layout, events = self.layout, self.profile.events
         launched = layout.launched()
-        tails: dict[tuple[object, ...], str] = {}
+        starts = [self.arrow("s", lane).encode() for lane in range(len(layout.lanes))]
+        table: list[bytes] = []
+        chosen: list[int] = []
+        drawn: list[int] = []
+        other: list[int] = []
+        known: dict[tuple[object, ...], tuple[bytes, int]] = {}
         for k in layout.walk:
             if k < 0:
                 continue
-            event, lane = events[k], layout.lane[k]
-            key = (event.kind, event.name, event.record, event.nbytes, id(event.lines), lane)
-            tail = tails.get(key) if not event.args else self.tail(event, lane)
-            if tail is None:
-                tail = tails[key] = self.tail(event, lane)
-            if event.record is not None:
-                tail = f'{tail},"GB/s":{moved[k]},"GFLOP/s":{counted[k]}'
-            if event.kind in POINTS and not took[k]:
-                add(f'{{"ph":"i","s":"t","ts":{begin[k]},{tail}}}}}')
-            else:
-                add(f'{{"ph":"X","ts":{begin[k]},"dur":{took[k]},{tail}}}}}')
-            where = f'"ts":{begin[k]},{self.arrows[lane]}'
-            for j in launched.get(k, ()):
-                add(f'{{"ph":"s","id":{self.first + j},{where}}}')
-            if layout.launch[k] >= 0:
-                add(f'{{"ph":"f","bp":"e","id":{self.first + k},{where}}}')
+            event, lane, launch = events[k], layout.lane[k], layout.launch[k] >= 0
+            lines = id(event.lines)
+            key = (event.kind, event.name, event.record, event.nbytes, lines, lane, launch)
+            found = None if event.args else known.get(key)
+            if found is None:
+                found = known[key] = self.piece(k)
+            table.append(found[0])
+            chosen.append(k)
+            drawn.append(found[1])
+            other.append(k)
+            if k in launched:
+                ends = launched[k]
+                table += [starts[lane]] * len(ends)
+                chosen += [k] * len(ends)
+                drawn += [ARROW] * len(ends)
+                other += ends
+        return table, *(np.array(x, np.int64) for x in (chosen, drawn, other))
 
-    def tail(self, event: Event, lane: int) -> str:
-        """The part of a slice that runs of one call share; its last brackets are still open."""
+    def piece(self, k: int) -> tuple[bytes, int]:
+        """An event as text with holes, and how it is drawn."""
+        event, lane = self.profile.events[k], self.layout.lane[k]
         record = self.profile.records.get(event.record) if event.record is not None else None
-        said = details(event, record)
-        name = text(event.name, record.name if record is not None else event.kind)
-        where = f'"pid":{self.process},"tid":{self.threads[lane]}'
-        return f'"name":{encoded(name)},"cat":"{event.kind}",{where},"args":{encoded(said)[:-1]}'
+        said = encoded(details(event, record))
+        name = encoded(title(event, record))
+        where = (
+            f'"name":{name},"cat":"{event.kind}","pid":{self.process},"tid":{self.threads[lane]}'
+        )
+        time = f"{TIME}{self.time.blank}"
+        if self.layout.sorts[k] == POINT:
+            return f'{time},"ph":"i","s":"t",{where},"args":{said}}}'.encode(), DOT
+        time += f"{TOOK}{self.took.blank}"
+        lands = self.arrow("f", lane) if self.landed[k] else ""
+        if record is None:
+            return f'{time},"ph":"X",{where},"args":{said}}}{lands}'.encode(), SLICE
+        speed = f"{RATE}{self.moved.blank}{COUNTED}{self.counted.blank}"
+        return f'{time}{speed},{said[1:]},"ph":"X",{where}}}{lands}'.encode(), RATED
 
-    def count(self) -> None:
+    def arrow(self, letter: str, lane: int) -> str:
+        """One end of an arrow, as text with holes."""
+        where = f'"pid":{self.process},"tid":{self.threads[lane]}'
+        bound = ',"bp":"e"' if letter == "f" else ""
+        hole = f"{TIME}{self.time.blank}{ID}{self.flow.blank}"
+        return f'{hole},"ph":"{letter}"{bound},"name":"launch","cat":"launch",{where}}}'
+
+    def counters(self) -> bytes:
         """The bytes that live, as a curve."""
-        where = f'"name":"live bytes","cat":"memory","pid":{self.process}'
+        where = f'"ph":"C","name":"live bytes","cat":"memory","pid":{self.process}'
         times = (self.layout.live_at / 1000).tolist()
-        for time, live in zip(times, self.layout.live.tolist(), strict=True):
-            self.pieces.append(f'{{"ph":"C","ts":{time},{where},"args":{{"bytes":{live}}}}}')
+        lived = zip(times, self.layout.live.tolist(), strict=True)
+        curve = [f'{TIME}{time},{where},"args":{{"bytes":{live}}}}}' for time, live in lived]
+        return "".join(curve).encode()

@@ -10,7 +10,7 @@ import numpy as np
 from gnomon.profiler.lanes import Layout
 from gnomon.profiler.model import Buffer, Event, Line, Profile, Record
 
-__all__ = ["Detail", "details", "lines_of", "origin", "rates", "text"]
+__all__ = ["Detail", "details", "lines_of", "origin", "rates", "text", "title"]
 
 Detail = str | int | float | list[str]
 MOST = 8
@@ -38,6 +38,11 @@ def plain(value: str | int | float) -> str | int | float:
     return value if fits else str(value)
 
 
+def title(event: Event, record: Record | None) -> str:
+    """What an event is called: its name, else its call's, else its kind."""
+    return text(event.name or (record.name if record is not None else "") or event.kind)
+
+
 def lines_of(event: Event, record: Record | None) -> tuple[Line, ...]:
     """The user's lines of an event, its record's if it tells none itself."""
     return event.lines or (record.lines if record is not None else ())
@@ -58,7 +63,9 @@ def of_lines(lines: Sequence[Line]) -> dict[str, Detail]:
 
 def of_record(record: Record) -> dict[str, Detail]:
     """The sizes of a call; ops and decisions stand in the records, which its number names."""
+    within = [f"{each.name} {place(each.lines[0])}" for each in record.members if each.lines]
     return {
+        **({"kernels": shortened(within)} if within else {}),
         "shapes": shortened([shape(buffer) for buffer in record.buffers]),
         "bytes": record.nbytes,
         "flops": record.flops,
@@ -97,11 +104,11 @@ def origin(profile: Profile) -> dict[str, str | int]:
 
 def rates(profile: Profile, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     """Bytes and flops per nanosecond of each event, which are GB/s and GFLOP/s; 0 where unknown."""
-    nothing = (0, 0)
-    sizes = {number: (record.nbytes, record.flops) for number, record in profile.records.items()}
-    moved = np.array(
-        [sizes.get(event.record, nothing) for event in profile.events], dtype=np.float64
-    ).reshape(-1, 2)
+    places = {number: place for place, number in enumerate(profile.records)}
+    nowhere = len(places)
+    sizes = [(record.nbytes, record.flops) for record in profile.records.values()]
+    called = [places.get(event.record, nowhere) for event in profile.events]
+    moved = np.array([*sizes, (0, 0)], dtype=np.float64)[np.array(called, dtype=np.int64)]
     took = layout.ends - layout.starts
     speed = np.where(took[:, None] > 0, moved / np.maximum(took, 1)[:, None], 0.0)
     return speed[:, 0], speed[:, 1]

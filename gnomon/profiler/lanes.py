@@ -7,7 +7,7 @@ thread did at once lies in lanes side by side. How a lane is written is the expo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,9 +15,17 @@ from gnomon.profiler.model import Event, Profile
 
 __all__ = ["Lane", "Layout", "arrange"]
 
-LAUNCHES = frozenset({"span", "step"})
-LAUNCHED = frozenset({"kernel", "comm", "copy"})
-POINTS = frozenset({"alloc", "free"})
+PLAIN, LAUNCH, LAUNCHED, POINT = range(4)
+SORTS = {
+    "step": LAUNCH,
+    "span": LAUNCH,
+    "kernel": LAUNCHED,
+    "comm": LAUNCHED,
+    "copy": LAUNCHED,
+    "alloc": POINT,
+    "free": POINT,
+}
+"""How kinds of events are drawn; an allocation that took time is plain, the others are too."""
 
 
 @dataclass(frozen=True)
@@ -34,30 +42,25 @@ class Lane:
         return f"thread {self.thread}{beside}"
 
 
-def nothing() -> np.ndarray:
-    """No numbers."""
-    return np.zeros(0, dtype=np.int64)
-
-
 @dataclass
 class Layout:
     """Where each event goes, by its number in the profile.
 
-    walk: k begins and ~k ends; in the order of time within each lane, outer slices before inner
-    ones. lane: of every event, a number in lanes. launch: of what a span or step started, that
-    event, else -1. live: bytes after each allocation, beside the moments of live_at; none
-    is below 0.
+    sorts: how each is drawn. lane: of each, a number in lanes. launch: of what a span or step
+    started, that event, else -1. walk: k begins and ~k ends; in the order of time within a lane,
+    outer slices before inner ones; a point only begins. live: bytes after each allocation, at the
+    moments of live_at; none is below 0.
     """
 
     starts: np.ndarray
     ends: np.ndarray
-    kinds: list[str]
+    sorts: list[int]
     lane: list[int]
     launch: list[int]
-    lanes: list[Lane] = field(default_factory=list)
-    walk: list[int] = field(default_factory=list)
-    live: np.ndarray = field(default_factory=nothing)
-    live_at: np.ndarray = field(default_factory=nothing)
+    lanes: list[Lane]
+    walk: list[int]
+    live: np.ndarray
+    live_at: np.ndarray
 
     def launched(self) -> dict[int, list[int]]:
         """The events that each launch started."""
@@ -69,110 +72,96 @@ class Layout:
 
 
 def arrange(profile: Profile) -> Layout:
-    """Give every event a lane and what was launched its launch, in one walk over time."""
+    """Give every event a lane and what was launched its launch, in one walk over each thread."""
     events = profile.events
-    layout = empty_layout(events)
-    order = np.lexsort((-layout.ends, layout.starts)).tolist()
-    threads: dict[int, list[Row]] = {}
-    sweep = Sweep(layout, layout.starts.tolist(), layout.ends.tolist())
-    walk = layout.walk
-    for k in order:
-        event = events[k]
-        rows = threads.get(event.thread)
-        if rows is None:
-            rows = threads[event.thread] = [Row(sweep.lane(event.thread, 0))]
-        if event.kind in POINTS and event.end <= event.start:
-            layout.lane[k] = rows[0].lane
-            walk.append(k)
-        else:
-            sweep.place(k, event, rows)
-    for rows in threads.values():
-        for row in rows:
-            walk.extend(~k for k in reversed(row.open))
-    note_live_bytes(layout, events, order)
-    return layout
-
-
-def empty_layout(events: Sequence[Event]) -> Layout:
-    """The columns that need no walk; no event ends before it starts or starts before zero."""
     starts = np.array([event.start for event in events], dtype=np.int64)
     ends = np.maximum(np.array([event.end for event in events], dtype=np.int64), starts)
     early = min(0, int(starts.min(initial=0)))
-    unknown = [-1] * len(events)
-    kinds: list[str] = [event.kind for event in events]
-    return Layout(starts - early, ends - early, kinds, [0] * len(events), unknown)
+    starts, ends = starts - early, ends - early
+    sorts = [
+        PLAIN
+        if (sort := SORTS.get(event.kind, PLAIN)) == POINT and event.end > event.start
+        else sort
+        for event in events
+    ]
+    order = np.lexsort((-ends, starts))
+    live, moves = live_bytes(events, order.tolist())
+    nowhere = [-1] * len(events)
+    layout = Layout(starts, ends, sorts, [0] * len(events), nowhere, [], [], live, starts[moves])
+    Walk(layout, order, np.array([event.thread for event in events], dtype=np.int64))
+    return layout
 
 
-class Row:
-    """A lane while it is walked: its open slices, and the launch that each lies in."""
+class Walk:
+    """The walk over time, thread by thread."""
 
-    __slots__ = ("lane", "launch", "open")
+    def __init__(self, layout: Layout, order: np.ndarray, threads: np.ndarray) -> None:
+        self.layout = layout
+        self.starts: list[int] = layout.starts.tolist()
+        self.ends: list[int] = layout.ends.tolist()
+        # of each event, the launch that holds what lies inside it
+        self.inner = [-1] * len(order)
+        for thread in np.unique(threads).tolist():
+            self.go(thread, order[threads[order] == thread].tolist())
+        self.go_elsewhere(order.tolist())
 
-    def __init__(self, lane: int) -> None:
-        self.lane = lane
-        self.open: list[int] = []
-        self.launch: list[int] = []
-
-
-class Sweep:
-    """The walk's state that all threads share."""
-
-    def __init__(self, layout: Layout, starts: list[int], ends: list[int]) -> None:
-        self.layout, self.starts, self.ends = layout, starts, ends
-        self.launches: list[int] = []
-
-    def lane(self, thread: int, number: int) -> int:
-        """A new lane of a thread."""
-        self.layout.lanes.append(Lane(thread, number))
-        return len(self.layout.lanes) - 1
-
-    def place(self, k: int, event: Event, rows: list[Row]) -> None:
-        """Begin a slice in the row where it nests."""
-        start, end, ends = self.starts[k], self.ends[k], self.ends
-        walk = self.layout.walk
+    def go(self, thread: int, events: list[int]) -> None:
+        """Begin and end the slices of a thread, each in the row where it nests."""
+        layout, starts, ends, inner = self.layout, self.starts, self.ends, self.inner
+        sorts, walk, lane, launch = layout.sorts, layout.walk, layout.lane, layout.launch
+        first = len(layout.lanes)
+        layout.lanes.append(Lane(thread, 0))
+        rows: list[list[int]] = [[]]
+        for k in events:
+            lane[k] = first
+            sort = sorts[k]
+            if sort != POINT:
+                start = starts[k]
+                for row in rows:
+                    while row and ends[row[-1]] <= start:
+                        walk.append(~row.pop())
+                row = rows[0]
+                if len(rows) > 1 or (row and ends[row[-1]] < ends[k]):
+                    number = self.choose(k, rows)
+                    row, lane[k] = rows[number], first + number
+                outer = inner[row[-1]] if row else -1
+                inner[k] = k if sort == LAUNCH else outer
+                if sort == LAUNCHED:
+                    launch[k] = outer
+                row.append(k)
+            walk.append(k)
         for row in rows:
-            inside = row.open
-            while inside and ends[inside[-1]] <= start:
-                walk.append(~inside.pop())
-                row.launch.pop()
-        row = rows[0]
-        if len(rows) > 1 or (row.open and ends[row.open[-1]] < end):
-            row = self.choose(end, event.thread, rows)
-        outer = row.launch[-1] if row.open else -1
-        kind = event.kind
-        if kind in LAUNCHES:
-            self.launches.append(k)
-            row.launch.append(k)
-        else:
-            row.launch.append(outer)
-            if kind in LAUNCHED:
-                self.layout.launch[k] = outer if outer >= 0 else self.elsewhere(start)
-        row.open.append(k)
-        self.layout.lane[k] = row.lane
-        walk.append(k)
+            walk.extend(~k for k in reversed(row))
+        layout.lanes += [Lane(thread, number) for number in range(1, len(rows))]
 
-    def choose(self, end: int, thread: int, rows: list[Row]) -> Row:
-        """The row whose open slice holds the new one most closely, else an empty row."""
-        holding = [row for row in rows if row.open and self.ends[row.open[-1]] >= end]
+    def choose(self, k: int, rows: list[list[int]]) -> int:
+        """The row whose open slice holds the new one most closely, else an empty one."""
+        holding = [n for n, row in enumerate(rows) if row and self.ends[row[-1]] >= self.ends[k]]
         if holding:
-            return max(holding, key=lambda row: self.starts[row.open[-1]])
-        for row in rows:
-            if not row.open:
-                return row
-        rows.append(Row(self.lane(thread, len(rows))))
-        return rows[-1]
+            return max(holding, key=lambda number: self.starts[rows[number][-1]])
+        if [] not in rows:
+            rows.append([])
+        return rows.index([])
 
-    def elsewhere(self, start: int) -> int:
-        """The last launch that is still open on any thread, for work that another thread does."""
-        self.launches = [k for k in self.launches if self.ends[k] > start]
-        return self.launches[-1] if self.launches else -1
+    def go_elsewhere(self, order: list[int]) -> None:
+        """Work that lies in no launch of its thread belongs to the last that is open on another."""
+        layout = self.layout
+        sorts, launch = layout.sorts, layout.launch
+        if not any(sorts[k] == LAUNCHED and launch[k] < 0 for k in order):
+            return
+        open_: list[int] = []
+        for k in order:
+            if sorts[k] == LAUNCH:
+                open_.append(k)
+            elif sorts[k] == LAUNCHED and launch[k] < 0:
+                open_ = [n for n in open_ if self.ends[n] > self.starts[k]]
+                launch[k] = open_[-1] if open_ else -1
 
 
-def note_live_bytes(layout: Layout, events: Sequence[Event], order: Sequence[int]) -> None:
-    """Write down the bytes that live after each allocation and release, and when."""
-    moves = [k for k in order if events[k].kind in POINTS]
+def live_bytes(events: Sequence[Event], order: Sequence[int]) -> tuple[np.ndarray, list[int]]:
+    """The bytes that live after each allocation and release, and which events these are."""
+    moves = [k for k in order if events[k].kind in ("alloc", "free")]
     change = [events[k].nbytes * (1 if events[k].kind == "alloc" else -1) for k in moves]
     live = np.cumsum(np.array(change, dtype=np.int64))
     # what is released here and was allocated before the profile lived from its start
-    layout.live = live - live.min(initial=0)
-    layout.live_at = layout.starts[moves]
+    return live - live.min(initial=0), moves

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
 __all__ = ["flush_folder", "publish", "write"]
 
 
-def write(path: Path, content: bytes) -> None:
-    """Write a file and wait until the disk has it; for files nobody reads yet."""
+def write(path: Path, content: bytes | Iterable[bytes | bytearray]) -> None:
+    """Write a file, whole or by pieces, and wait until the disk has it; for files nobody reads."""
     with path.open("wb") as file:
-        file.write(content)
+        file.writelines([content] if isinstance(content, bytes) else content)
         file.flush()
         os.fsync(file.fileno())
 
 
-def publish(path: Path, content: bytes) -> None:
+def publish(path: Path, content: bytes | Iterable[bytes | bytearray]) -> None:
     """Make a file appear whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")

@@ -40,3 +40,11 @@ def test_a_kernel_of_no_time_has_no_speed():
     moved, counted = rates(profile, arrange(profile))
 
     assert (moved.tolist(), counted.tolist()) == ([0, 3200], [0, 600])
+
+
+def test_a_batch_names_the_kernels_in_it():
+    batch = Record(1, "batch", "k", "step", (), (), (), 0, 0, members=(ADD, ADD))
+
+    said = details(Event("kernel", "batch", 0, 1, record=1), batch)
+
+    assert said["kernels"] == ["map_add train.py:7", "map_add train.py:7"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from gnomon.profiler.lanes import POINTS, arrange
+from gnomon.profiler.lanes import POINT, arrange
 from gnomon.profiler.model import Event, Profile
 from tests.profiler.profiles import CPU, profiles
 
@@ -60,7 +60,7 @@ def test_each_lane_opens_and_closes_its_slices_in_time(profile):
         k = max(step, ~step)
         lane = layout.lane[k]
         time = int(layout.starts[k] if step >= 0 else layout.ends[k])
-        if step >= 0 and profile.events[k].kind in POINTS and layout.ends[k] == time:
+        if step >= 0 and layout.sorts[k] == POINT:
             seen.append(k)
             continue
         assert time >= clock.get(lane, 0)
