@@ -116,6 +116,34 @@ def test_gradients_have_the_bits_of_each_shapes_own_code(name: str):
     assert all(same_bits(x, y) for x, y in zip(found, expected, strict=True))
 
 
+def attention(x: gn.Tensor) -> gn.Tensor:
+    """Causal self-attention of two heads; lengths are those of rows."""
+    n, m = x.shape
+    q = x.reshape(1, n, m, 1) * gn.ones(6)
+    q = gn.cat([q, -q], dim=1).reshape(2, n, m, 6).transpose(0, 1)
+    return F.scaled_dot_product_attention(q, q * 0.5, q + 1, is_causal=True)
+
+
+KERNELS: dict[str, Function] = {
+    "attention": attention,
+    "attention's gradient": gradient(attention),
+    "gather": lambda x: x.take_along_dim(x.abs().to(gn.int64) % 3, 1),
+    "scatter": gradient(lambda x: x[:, (gn.arange(3 * x.shape[1]) * 7) % x.shape[1]] * 2),
+    "sort": lambda x: x.sort(dim=1).values,
+    "running sum": lambda x: x.cumsum(1) + x.cumsum(0),
+    "product": lambda x: x @ x.T,
+    "gradient of products": gradient(lambda x: F.gelu(x @ x.T) @ x),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_written_kernels_have_the_bits_of_each_shapes_own_code(name: str):
+    found, _ = results(KERNELS[name], SHAPES, vary=True)
+    expected, _ = results(KERNELS[name], SHAPES, vary=False)
+
+    assert all(same_bits(x, y) for x, y in zip(found, expected, strict=True))
+
+
 def test_a_chain_over_all_elements_is_one_code():
     _, codes = results(LOOPS["chain"], SHAPES, vary=True)
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 from gnomon.codegen import scalar
 from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
+from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.dtypes import DType
 from gnomon.ops.primitives import identity_of
 
@@ -259,10 +261,26 @@ class ScatterWriter:
     def clear(self, level: int, n: int) -> None:
         """Empty the slots of an axis and those inside it."""
         for k in range(level, len(self.slots)):
-            for leaf in range(self.spec.folded[k][1]):
-                for u in range(n):
-                    place = self.e.offset(self.slots[k], (leaf * GROUP + u) * LANES * 8)
-                    self.e.store(self.identity, place, vector(self.register), 8)
+            self.each_leaf(k, partial(self.clear_leaf, self.slots[k], n))
+
+    def each_leaf(self, level: int, body: Callable[[int | str], None]) -> None:
+        """Do something for every leaf of an axis; one by one in the text where it knows them."""
+        leaves = self.spec.folded[level][1]
+        if is_lifted(leaves):
+            self.e.loop(0, leaves, 1, body)
+            return
+        for leaf in range(leaves):
+            body(leaf)
+
+    def clear_leaf(self, slots: str, n: int, leaf: int | str) -> None:
+        """Empty one slot."""
+        for u in range(n):
+            self.e.store(self.identity, self.within(slots, leaf, u), vector(self.register), 8)
+
+    def within(self, slots: str, leaf: int | str, u: int) -> str:
+        """The address of a vector of a leaf's slot."""
+        place = self.e.offset(slots, self.e.mul(leaf, GROUP * LANES * 8))
+        return self.e.offset(place, u * LANES * 8)
 
     def index_on(self, level: int, position: str) -> str:
         """The index along a folded axis."""
@@ -310,14 +328,35 @@ class ScatterWriter:
 
     def tree(self, level: int, n: int) -> list[str]:
         """The perfect tree over an axis's leaves."""
-        e, leaves = self.e, self.spec.folded[level][1]
-        results = []
-        for u in range(n):
-            places = [
-                e.offset(self.slots[level], (k * GROUP + u) * LANES * 8) for k in range(leaves)
-            ]
-            parts = [e.load(p, vector(self.register), 8) for p in places]
-            while len(parts) > 1:
-                parts = [self.combine(parts[k], parts[k + 1]) for k in range(0, len(parts), 2)]
-            results.append(parts[0])
-        return results
+        slots, leaves = self.slots[level], self.spec.folded[level][1]
+        if is_lifted(leaves):
+            self.climb(slots, leaves, n)
+            return self.slot(slots, 0, n)
+        parts = [self.slot(slots, k, n) for k in range(leaves)]
+        while len(parts) > 1:
+            parts = [self.joined(*parts[k : k + 2]) for k in range(0, len(parts), 2)]
+        return parts[0]
+
+    def climb(self, slots: str, leaves: Lifted, n: int) -> None:
+        """Fold neighbours, level by level, until the first slot holds them all."""
+        e = self.e
+
+        def pair(k: str) -> None:
+            first = e.mul(k, 2)
+            both = self.slot(slots, first, n), self.slot(slots, e.add(first, 1), n)
+            for u, value in enumerate(self.joined(*both)):
+                e.store(value, self.within(slots, k, u), vector(self.register), 8)
+
+        def level(k: str) -> None:
+            e.loop(0, e.value(f"lshr i64 {leaves}, {e.add(k, 1)}"), 1, pair)
+
+        e.loop(0, e.call("i64", "llvm.cttz.i64", ("i64", str(leaves)), ("i1", "true")), 1, level)
+
+    def slot(self, slots: str, leaf: int | str, n: int) -> list[str]:
+        """What a leaf's slot holds."""
+        places = (self.within(slots, leaf, u) for u in range(n))
+        return [self.e.load(place, vector(self.register), 8) for place in places]
+
+    def joined(self, a: Sequence[str], b: Sequence[str]) -> list[str]:
+        """What two slots hold together, the earlier first."""
+        return [self.combine(x, y) for x, y in zip(a, b, strict=True)]
