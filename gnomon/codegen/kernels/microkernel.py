@@ -99,6 +99,9 @@ class Right:
     Others (direct.py) mean something else by `b`.
     """
 
+    def begin(self, e: Emitter, tile: Tile) -> None:
+        """What is written once, before any loop."""
+
     def groups(self, tile: Tile) -> list[range]:
         """Which of a row's vectors are counted together: all, or one group after another."""
         return [range(tile.columns // tile.lanes)]
@@ -143,6 +146,7 @@ def emit_tile(
         name, parameters, linkage="internal", attributes="noinline nounwind", returns="ptr"
     )
     left.begin(e, tile)
+    sides.right.begin(e, tile)
     zeros, numbers = switches(e, tile.step)
 
     def chunk(index: str, a: str, b: str, depth: str, last: str) -> list[str]:

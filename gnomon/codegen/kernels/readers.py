@@ -5,11 +5,11 @@ Two layouts: `Along` its steps and `Across` them. What is done with them: direct
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gnomon.codegen.emitter import Emitter, splat, vector
 from gnomon.codegen.kernels.microkernel import Right, Row, Tile, in_order
-from gnomon.codegen.kernels.packing import transpose
+from gnomon.codegen.kernels.transposing import read_turned, transpose
 from gnomon.codegen.kernels.units import Source, units_across, units_along
 
 HIGH = 6
@@ -18,6 +18,8 @@ FEW = 2
 """Rows up to which a chain waits for its own last sum when it is alone."""
 ALIAS = 4096
 """Bytes after which addresses share a set of the first cache, which holds eight lines."""
+SHORT = 4096
+"""Bytes of a column below which the processor hardly notices that it is read in a line."""
 STREAMS = 8
 """Rows of B that are read side by side."""
 LINE = 64
@@ -28,17 +30,25 @@ class Along(Right):
     """`b` points at the first column's steps, which are neighbours; columns are `far` bytes apart.
 
     Squares are transposed in registers. Pairs that one lane holds are transposed as one, and taken
-    apart afterwards where the machine multiplies them one by one.
+    apart afterwards where the machine multiplies them one by one. Squares of several groups are
+    written down first, so that their chains go on side by side and need few registers.
     """
 
     def __init__(self, source: Source, far: int, paired: bool) -> None:
         self.source, self.far = source, far
         self.split = paired and source.scalar == "bfloat" and source.together == 1
 
+    def begin(self, e: Emitter, tile: Tile) -> None:
+        """Room for squares."""
+        e.do(f"%turned = alloca [{tile.columns} x {tile.kind}], align {LINE}")
+
     def groups(self, tile: Tile) -> list[range]:
-        """Few chains side by side, unless their lines evict each other; else one after another."""
+        """Few chains side by side, unless their lines evict each other; else one after another.
+
+        Pairs that are taken apart come in twice as many steps, and wait longer for each other.
+        """
         wide = tile.columns // tile.lanes
-        together = wide if tile.rows <= FEW and self.far % ALIAS else 1
+        together = wide if tile.rows <= FEW and (self.split or self.far % ALIAS) else 1
         return [range(j, j + together) for j in range(0, wide, together)]
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
@@ -58,24 +68,60 @@ class Along(Right):
             for number in in_order(tile, units):
                 yield number, [self.gather(e, tile, b, number, group) for group in groups]
             return
+        if self.far < SHORT:
+            self.ask_ahead(e, tile, b, groups)
         for first in range(0, units, side):
             start = e.offset(b, first * self.unit(tile))
-            squares = [self.square(e, tile, start, group) for group in groups]
-            for number in in_order(tile, side):
-                yield first + number, [square[number] for square in squares]
+            for number, columns in self.squares(e, tile, start, groups):
+                yield first + number, columns
+
+    def ask_ahead(self, e: Emitter, tile: Tile, b: str, groups: Sequence[int]) -> None:
+        """Ask for the same line of the columns of the next tile."""
+        for group in groups:
+            for column in range(group, group + tile.lanes):
+                e.prefetch(e.offset(b, (tile.columns + column) * self.far))
+
+    def squares(self, e: Emitter, tile: Tile, b: str, groups: Sequence[int]) -> Iterator[Row]:
+        """The units of one square of each group; of a pair the odd one is first."""
+        if len(groups) == 1:
+            lines = [[value] for value in self.square(e, tile, b, groups[0])]
+            for number, columns in enumerate(lines):
+                yield from self.units_of(e, tile, number, columns)
+            return
+        kind, size = self.kind(tile), tile.lanes * tile.item
+        for place, group in enumerate(groups):
+            for number, value in enumerate(self.square(e, tile, b, group)):
+                e.store(
+                    value, e.offset("%turned", (number * len(groups) + place) * size), kind, size
+                )
+        for number in range(tile.lanes):
+            places = (number * len(groups) + place for place in range(len(groups)))
+            columns = [e.load(e.offset("%turned", place * size), kind, size) for place in places]
+            yield from self.units_of(e, tile, number, columns)
+
+    def units_of(self, e: Emitter, tile: Tile, number: int, columns: list[str]) -> Iterator[Row]:
+        """A unit as it was turned, or the two that a pair holds."""
+        if not self.split:
+            yield number, columns
+            return
+        pairs = [halves(e, tile, pair) for pair in columns]
+        yield 2 * number + 1, [odd for _, odd in pairs]
+        yield 2 * number, [even for even, _ in pairs]
+
+    def kind(self, tile: Tile) -> str:
+        """The LLVM type of a turned vector."""
+        return vector("i32", tile.lanes) if self.split else tile.kind
 
     def square(self, e: Emitter, tile: Tile, b: str, group: int) -> list[str]:
-        """The vectors of a square: so many units of one group of columns."""
+        """A square of one group of columns, turned: units, or pairs of them."""
         fence(e)
         starts = [e.offset(b, (group + k) * self.far) for k in range(tile.lanes)]
-        if not self.split:
-            kind = vector(self.source.memory, tile.lanes * self.source.together)
-            loaded = [e.load(start, kind, self.source.item) for start in starts]
-            units = [units_along(e, self.source, value, tile.lanes) for value in loaded]
-            return transpose(e, tile.scalar, units)
-        pairs = [e.load(start, vector("i32", tile.lanes), self.source.item) for start in starts]
-        turned = transpose(e, "i32", pairs)
-        return [half for pair in turned for half in halves(e, tile, pair)]
+        if self.split or self.source.scalar == tile.scalar:
+            return read_turned(e, "i32" if self.split else tile.scalar, starts, self.source.item)
+        kind = vector(self.source.memory, tile.lanes * self.source.together)
+        loaded = [e.load(start, kind, self.source.item) for start in starts]
+        units = [units_along(e, self.source, value, tile.lanes) for value in loaded]
+        return transpose(e, tile.scalar, units)
 
     def gather(self, e: Emitter, tile: Tile, b: str, number: int, group: int) -> str:
         """One unit of a group of columns, loaded one by one."""

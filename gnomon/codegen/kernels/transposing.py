@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gnomon.codegen.emitter import Emitter
+from gnomon.codegen.emitter import BITS, Emitter, vector
 
 BLOCK = {"float": 8, "i32": 8, "double": 4}
 """Side of the squares that are transposed in registers."""
@@ -22,6 +22,26 @@ def transpose(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
         unit *= 2
     halves = [[*range(low, low + half), *range(side + low, side + low + half)] for low in (0, half)]
     values = exchange(e, scalar, values, half, halves)
+    first = (0, 2, 1, 3) if half == 4 else (0, 1)
+    return [values[at + low] for low in (0, half) for at in first]
+
+
+def read_turned(e: Emitter, scalar: str, rows: Sequence[str], align: int) -> list[str]:
+    """A square whose rows lie at these addresses, transposed.
+
+    Rows are read by halves, those that will share a vector together, which spares the last step.
+    """
+    side, half = len(rows), len(rows) // 2
+    values = []
+    for column in (0, half):
+        for low in range(half):
+            kind, place = vector(scalar, half), column * BITS[scalar] // 8
+            pair = (e.load(e.offset(rows[low + x], place), kind, align) for x in (0, half))
+            values.append(e.shuffle(*pair, range(side), scalar, half))
+    unit = 1
+    while unit < half:
+        values = exchange(e, scalar, values, unit, [mixed(half, unit, high) for high in (0, 1)])
+        unit *= 2
     first = (0, 2, 1, 3) if half == 4 else (0, 1)
     return [values[at + low] for low in (0, half) for at in first]
 

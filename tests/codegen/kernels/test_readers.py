@@ -47,6 +47,21 @@ def test_columns_whose_lines_evict_each_other_come_one_after_another():
     assert Along(Source("float"), ALIAS, False).groups(tile) == [range(1), range(1, 2)]
 
 
+def test_pairs_that_are_taken_apart_go_on_side_by_side():
+    tile = replace(TILE, rows=1, step=PAIRED)
+
+    assert Along(Source("bfloat"), ALIAS, True).groups(tile) == [range(2)]
+
+
+@pytest.mark.parametrize(("far", "asked"), [(1536, 16), (ALIAS, 0), (3 * ALIAS, 0)])
+def test_lines_of_the_next_columns_are_asked_for_where_columns_are_short(far, asked):
+    e = Module().function("some", ())
+
+    list(Along(Source("float"), far, False).rows(e, TILE, "%b", (16, range(2))))
+
+    assert e.text().count("llvm.prefetch") == asked
+
+
 def test_sums_that_have_no_registers_come_one_after_another():
     reader = Across(Source("float"), 400)
 

@@ -6,18 +6,23 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.emitter import BITS, KERNEL, Module, vector
-from gnomon.codegen.kernels.transposing import BLOCK, transpose
+from gnomon.codegen.kernels.transposing import BLOCK, read_turned, transpose
 from tests.codegen.kernels.jit import Kernel
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["from registers", "from memory"])
 @pytest.mark.parametrize("scalar", BLOCK)
-def test_rows_become_columns(scalar: str):
+def test_rows_become_columns(scalar: str, whole: bool):
     side, size = BLOCK[scalar], BITS[scalar] // 8
     e = (module := Module()).function("turn", KERNEL)
     source, target = (e.load(e.offset("%buffers", 8 * slot), "ptr", 8) for slot in range(2))
     kind = vector(scalar, side)
-    rows = [e.load(e.offset(source, k * side * size), kind, size) for k in range(side)]
-    for k, value in enumerate(transpose(e, scalar, rows)):
+    places = [e.offset(source, k * side * size) for k in range(side)]
+    if whole:
+        turned = transpose(e, scalar, [e.load(place, kind, size) for place in places])
+    else:
+        turned = read_turned(e, scalar, places, size)
+    for k, value in enumerate(turned):
         e.store(value, e.offset(target, k * side * size), kind, size)
     e.ret()
     x = np.arange(side * side, dtype=f"i{size}").reshape(side, side)
