@@ -38,9 +38,8 @@ from gnomon.codegen.plan_loops import overwritable
 from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.frames import Build, Control, Frame, control, separated
 from gnomon.ir.node import Graph, asked_by, outline
-from gnomon.ir.provenance import inherit
+from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.show import log, waited_for
-from gnomon.ir.verify import verify
 from gnomon.listing import Kernel, fusions, listing
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.parts import apart, by_turns
@@ -52,7 +51,7 @@ from gnomon.passes.simplify import simplify
 from gnomon.passes.trim import trim
 from gnomon.plan import Plan, key_of, plan_of, save, saved
 from gnomon.records import Record, records_of
-from gnomon.runtime import cpu, device, system
+from gnomon.runtime import cpu, device, events, system
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.cache import digest
 from gnomon.runtime.program import Program
@@ -61,6 +60,7 @@ from gnomon.schedule.nest import Part, name_of, parts_of
 from gnomon.schedule.partition import Partition, has_epilogue
 from gnomon.schedule.turns import in_turns
 from gnomon.settings import Settings, current, override
+from gnomon.stages import passed, shown, since
 
 
 class Executable:
@@ -90,6 +90,12 @@ class Executable:
         """What products compute in their own calls, what they do not, and why: a line for each."""
         return fusions(list(self.frame.decisions()))
 
+    def sites_of_results(self) -> list[tuple[Site, ...]]:
+        """The lines of each result that a run makes."""
+        pairs = zip(self._returns, self.source.outputs, strict=True)
+        found = {k: x.sites for (fresh, k), x in pairs if fresh}
+        return [found.get(k, ()) for k in range(len(self._sizes))]
+
     def may_overwrite(self, output: int, given: int) -> bool:
         """Whether an output may lie over an input that its caller gives up."""
         fresh, result = self._returns[output]
@@ -104,6 +110,8 @@ class Executable:
         start = perf_counter()
         taken = {self._returns[output][1]: inputs[given] for output, given in over}
         made = [taken.get(k) or Buffer(n) for k, n in enumerate(self._sizes)]
+        if events.heard():
+            events.announce("made", caller=self, addresses=[x.address for x in made])
         report = c_int64(0)
         outputs = [x.address for x in made]
         outputs.append(addressof(report))
@@ -202,6 +210,7 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
     found = saved(key, settings)
     if found is not None:
         log(1, lambda: f"compile: {len(graph.nodes)} nodes, from the disk{since(start)}")
+        passed(f"compile: {len(graph.nodes)} nodes, from the disk", start)
         return Executable(graph, *found, settings)
     with waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"), cpu.Batch() as batch:
         frame = kernels_of(graph, settings, batch.ask)
@@ -209,6 +218,7 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
         texts = {code.symbol: code.text for k in kernels for code in k.codes}
         made = Executable(graph, plan, batch.load(texts), settings, frame)
     save(key, settings, plan, texts)
+    passed(f"compile: {len(graph.nodes)} nodes -> {len(kernels)} kernels", start)
     for kernel in {k.code.symbol: k for k in kernels}.values():
         log(4, lambda kernel=kernel: kernel.code.text, kernel.name)
     log(2, lambda: listing(kernels, made.memory, settings.debug_only))
@@ -238,31 +248,19 @@ def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -
     flat = shown("legalize", graph, legalize)
     flat = shown("simplify", flat, simplify)
     flat = separated(flat) if inside else flat
+    start = perf_counter()
     partition = Partition(flat, settings.fuse, carries_epilogue if settings.epilogues else None)
+    passed(f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels", start)
     log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
-    parts = []
+    parts, start = [], perf_counter()
     for part in generate(partition, lambda g: frame_of(g, settings, ask, inside=True)):
         for each in part.turns or ((part,) if isinstance(part, Kernel) else ()):
             ask(each.code.symbol, each.code.text)
         parts.append(part)
+    passed(f"generate: {len(parts)} kernels", start)
     lasting = {*flat.inputs, *flat.outputs}
     ordered = apart(in_order(parts, lasting, settings.fuse))
     return Frame(flat, tuple(ordered), tuple(partition.fusions))
-
-
-def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:
-    """A graph after a pass, which the debug dial tells of, and which is checked if asked for."""
-    start = perf_counter()
-    made = step(graph)
-    if current().verify:
-        verify(name, graph, made)
-    log(3, lambda: f"{name}: {len(graph.nodes)} -> {len(made.nodes)} nodes{since(start)}", name)
-    return made
-
-
-def since(start: float) -> str:
-    """The time that something took, as the end of a line."""
-    return f", {1e3 * (perf_counter() - start):.3g} ms"
 
 
 def generate(partition: Partition, inside: Build) -> Iterator[Kernel | Control]:

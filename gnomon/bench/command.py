@@ -16,11 +16,11 @@ import gnomon as gn
 from gnomon.bench.cases import WORKLOADS, cases_of
 from gnomon.bench.chart import chart
 from gnomon.bench.harness import Options, Result, run_case
-from gnomon.bench.limits import Limits, measured_limits
 from gnomon.bench.peers import parse_peers
 from gnomon.bench.report import as_values, kernel_table, table
 from gnomon.compile import machine
 from gnomon.errors import ConfigError
+from gnomon.profiler.limits import Limits, measured_limits
 
 __all__ = ["Wanted", "bench"]
 

@@ -15,11 +15,11 @@ from statistics import median
 from typing import Any
 
 from gnomon.bench.cases import Case
-from gnomon.bench.limits import Limits, peak_now
 from gnomon.bench.peers import Contender, Peer, contenders_of
 from gnomon.bench.problems import write_problem
 from gnomon.bench.quiet import Watch, wait_for_quiet
 from gnomon.bench.worker import Failed, Worker
+from gnomon.profiler.limits import Limits, peak_now
 
 __all__ = ["Figures", "Options", "Result", "run_case"]
 

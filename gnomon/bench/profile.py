@@ -30,7 +30,7 @@ def profile(step: Callable[[], object], steps: int) -> list:
             step()
     finally:
         stop()
-    runs = [fields for fields in heard if fields.get("caller") is not None]
+    runs = [fields for fields in heard if "records" in fields and fields["caller"]]
     longest = max((len(calls_of(fields)) for fields in runs), default=0)
     runs = [fields for fields in runs if len(calls_of(fields)) == longest]
     if not runs:

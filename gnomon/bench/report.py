@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gnomon.bench.cases import Target
 from gnomon.bench.harness import Figures, Result
-from gnomon.bench.limits import Limits
+from gnomon.profiler.limits import Limits
 
 __all__ = ["Verdict", "as_values", "kernel_table", "table", "time_text", "unequal", "verdicts"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import monotonic_ns
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from gnomon.passes.layout import NETWORK, REPLICATED, Across, Layout, Placement
 from gnomon.passes.localize import mesh_axis_of
 from gnomon.passes.segments import Meeting, Segment, Step, cut, last_reads
 from gnomon.passes.shard import open_up, shard
+from gnomon.runtime import events
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.comm.base import Arrays, Communicator
 from gnomon.settings import current
@@ -138,9 +140,24 @@ def meet(comm: Communicator, meeting: Meeting, xs: Arrays) -> Arrays:
         groups.setdefault((p.get("monoid"), p.get("ordered"), p.get("shift")), []).append(k)
     for places in groups.values():
         nodes = [meeting.gives[k] for k in places]
+        start = monotonic_ns()
         made = together(comm, meeting, nodes, [np.ascontiguousarray(xs[k]) for k in places])
+        if events.heard():
+            tell(meeting, nodes, start)
         found.update(zip(places, made, strict=True))
     return [np.ascontiguousarray(found[k]) for k in range(len(xs))]
+
+
+def tell(meeting: Meeting, nodes: Sequence[Node], start: int) -> None:
+    """Tell whoever listens of a message between ranks."""
+    events.announce(
+        "comm",
+        name=f"{meeting.op} along {meeting.mesh}",
+        start=start,
+        end=monotonic_ns(),
+        nbytes=round(sum(map(bytes_sent, nodes))),
+        sites=tuple(site._replace(phase="comm") for x in nodes for site in x.sites),
+    )
 
 
 def together(comm: Communicator, meeting: Meeting, nodes: Sequence[Node], xs: Arrays) -> Arrays:

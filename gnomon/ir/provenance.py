@@ -89,6 +89,18 @@ def user_site() -> Site:
     return site_of(frame)
 
 
+def asked_from() -> tuple[str, Site]:
+    """The name of what a user's program called, and the line where it did.
+
+    >>> asked_from()[0]
+    ''
+    """
+    frame, name = sys._getframe(1), ""
+    while frame is not None and is_ours(frame.f_code):
+        frame, name = frame.f_back, frame.f_code.co_name
+    return name.strip("_"), site_of(frame)
+
+
 def site_of(frame: FrameType | None) -> Site:
     """The line at which a frame stands."""
     module = ".".join(_scope.modules)

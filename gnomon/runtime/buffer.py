@@ -13,10 +13,12 @@ import os
 from collections import deque
 from functools import lru_cache
 from threading import RLock
+from time import monotonic_ns
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnomon.runtime import events
 from gnomon.runtime.system import memory_bytes
 
 ALIGN = 64
@@ -182,6 +184,8 @@ class Buffer:
         self.nbytes, self.owner, self.readonly, self.lent = nbytes, None, False, False
         size = size_class(nbytes)
         self.address = source.take(size)
+        if events.heard():
+            events.announce("alloc", address=self.address, nbytes=size)
         # a reference, so that the pages outlive every buffer when the interpreter ends
         self._source, self._size = source, size
 
@@ -220,6 +224,21 @@ class Buffer:
         assert values.size == length, f"Buffer.numpy: {shape} needs more than {self.nbytes} bytes."
         return values if shape is None else values.reshape(shape)
 
-    def __del__(self) -> None:
+    def __del__(self, heard: Any = events.heard, announce: Any = events.announce) -> None:
+        # names of this module may be gone when the interpreter ends: these are its own
         if getattr(self, "_size", 0):
+            if heard():
+                announce("free", address=self.address, nbytes=self._size)
             self._source.give(self.address, self._size)
+
+
+def row_major(array: np.ndarray, copy: bool = False) -> np.ndarray:
+    """An array whose elements lie in order: itself if it is one and no copy is asked for."""
+    start = monotonic_ns()
+    if array.flags.c_contiguous and not copy:
+        return array
+    made = array.copy(order="C")
+    if events.heard():
+        end, size = monotonic_ns(), made.nbytes
+        events.announce("copy", name="copy in", start=start, end=end, nbytes=size)
+    return made

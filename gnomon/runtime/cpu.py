@@ -97,7 +97,16 @@ class Batch:
         if events.heard() and self._futures:
             seconds = time.perf_counter() - self._began
             count = len(self._futures)
-            events.announce("compile", kernels=count, seconds=seconds, target=self.target)
+            end = time.monotonic_ns()
+            events.announce(
+                "compile",
+                name=f"LLVM: {count} kernels",
+                kernels=count,
+                seconds=seconds,
+                target=self.target,
+                start=end - round(1e9 * seconds),
+                end=end,
+            )
         return {key: made.result() for key, made in self._futures.items()}
 
     def _settle(self, cause: BaseException | None) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from gnomon.dtypes import DType, bool_, dtype_of, float32, int64
 from gnomon.errors import ArgumentError, DtypeError
 from gnomon.ops import creation as nodes
+from gnomon.runtime.buffer import row_major
 from gnomon.tensor.device import check_device
 from gnomon.tensor.memory import borrow, kept_apart
 from gnomon.tensor.state import state
@@ -51,7 +52,7 @@ def tensor(
     """A tensor with a copy of numbers, of nested lists of them, or of an array."""
     check_device(device)
     array = array_from(data, None if dtype is None else dtype_of(dtype))
-    return finished(from_array(array.copy(order="C")), requires_grad)
+    return finished(from_array(row_major(array, copy=True)), requires_grad)
 
 
 def array_from(values: Any, dtype: DType | None) -> np.ndarray:

@@ -8,6 +8,7 @@ in docs/concepts.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import TraceError
@@ -15,6 +16,7 @@ from gnomon.ir.node import Arena, Graph, Node, asked_by, copy_into, leaf_kind, t
 from gnomon.ir.provenance import inherit, user_site
 from gnomon.late import Late
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.runtime import events
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.backward import read_by_gradients
@@ -79,8 +81,16 @@ evaluations = 0
 def evaluate(nodes: Iterable[Node]) -> None:
     """Compute nodes, and what on the way to them is still held or will be read by gradients."""
     roots = [node for node in nodes if node.value is None]
-    if not roots:
-        return
+    if roots and events.heard():
+        start = monotonic_ns()
+        evaluate_together(roots)
+        events.announce("forced", start=start, end=monotonic_ns())
+    elif roots:
+        evaluate_together(roots)
+
+
+def evaluate_together(roots: Sequence[Node]) -> None:
+    """Compute nodes without values."""
     foreign = [node for node in roots if node.arena is not state.arena]
     home = [at_home(node) for node in roots]
     held = waiting()

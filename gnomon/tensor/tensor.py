@@ -18,7 +18,7 @@ from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import _scope, sites_here
 from gnomon.ops.registry import Op
-from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.buffer import Buffer, row_major
 from gnomon.settings import current
 from gnomon.tensor import changes, views
 from gnomon.tensor.autocast import fitted
@@ -237,7 +237,7 @@ def from_buffer(buffer: Buffer, shape: Sequence[int], dtype: DType) -> Tensor:
 
 def from_array(array: np.ndarray) -> Tensor:
     """A tensor over a numpy array's memory where its layout allows, else over a copy."""
-    array = np.ascontiguousarray(array).reshape(array.shape)
+    array = row_major(array)
     return from_buffer(Buffer.of(array), array.shape, dtype_of(array.dtype))
 
 

@@ -16,7 +16,7 @@ from tests.bench.tiny import TINY
 def _small(monkeypatch):
     case = Case("lce", "a small one", "lce", TINY["lce"])
     monkeypatch.setattr(command, "cases_of", lambda words: [case])
-    monkeypatch.setattr("gnomon.bench.limits.BYTES", 1 << 16)
+    monkeypatch.setattr("gnomon.profiler.limits.BYTES", 1 << 16)
 
 
 @pytest.mark.usefixtures("_small")

@@ -9,9 +9,9 @@ import pytest
 from gnomon.bench import harness, peers
 from gnomon.bench.cases import Case, Target
 from gnomon.bench.harness import Options, run_case
-from gnomon.bench.limits import Limits
 from gnomon.bench.peers import Peer
 from gnomon.bench.report import unequal, verdicts
+from gnomon.profiler.limits import Limits
 from tests.bench.tiny import TINY
 
 LIMITS = Limits(1.0, 1.0, 1.0, 1.0)

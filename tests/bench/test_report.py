@@ -9,7 +9,6 @@ from rich.console import Console
 
 from gnomon.bench.cases import Case, Share, Target
 from gnomon.bench.harness import Figures, Result
-from gnomon.bench.limits import Limits
 from gnomon.bench.report import (
     as_values,
     kernel_table,
@@ -18,6 +17,7 @@ from gnomon.bench.report import (
     unequal,
     verdicts,
 )
+from gnomon.profiler.limits import Limits
 
 pytestmark = pytest.mark.unit
 LIMITS = Limits(100.0, 40.0, 50.0, 30.0)
