@@ -143,22 +143,22 @@ class Writer:
     def records(self, calls: Sequence[Call]) -> tuple[Record, ...]:
         """A record for each kernel, given the steps that call them."""
         return tuple(
-            self.record(kernel, f"{number}", call.slots)
+            self.record(kernel, f"{number}", call)
             for number, (kernel, call) in enumerate(zip(self.kernels, calls, strict=True))
         )
 
-    def record(self, kernel: Kernel, place: str, slots: Sequence[Slot]) -> Record:
+    def record(self, kernel: Kernel, place: str, call: Call) -> Record:
         """The record of a kernel at a place of the program."""
         lines = self.lines_of(kernel)
-        parts = slots_of_members(kernel, slots)
+        parts = calls_of_members(kernel, call.slots)
         return Record(
             id=number_of(self.program, place),
             name=kernel.name,
-            symbol=kernel.code.symbol,
+            symbol=call.kernel,
             program=self.program,
             lines=lines,
             ops=tuple(self.ops(kernel, lines)),
-            buffers=tuple(self.buffers(kernel, () if kernel.members else slots)),
+            buffers=tuple(self.buffers(kernel, () if kernel.members else call.slots)),
             flops=kernel.flops,
             nbytes=sum(nbytes(x) for x in dict.fromkeys(kernel.buffers)),
             times=kernel.times,
@@ -234,10 +234,10 @@ def number_of(program: str, place: str) -> int:
     return wide >> (64 - NUMBER_BITS)
 
 
-def slots_of_members(kernel: Kernel, slots: Sequence[Slot]) -> list[Sequence[Slot]]:
-    """The slots of each kernel of a batch, which follow its table."""
-    places = [HEAD + ENTRY * k + ENTRY - 1 for k in range(len(kernel.members))]
-    return [slots[slots[place].value // 8 :] for place in places]
+def calls_of_members(kernel: Kernel, slots: Sequence[Slot]) -> list[Call]:
+    """What each kernel of a batch is and is given: its table says, and its slots follow."""
+    entries = [slots[HEAD + ENTRY * k :][:ENTRY] for k in range(len(kernel.members))]
+    return [Call(first.kernel, slots[last.value // 8 :]) for first, *_, last in entries]
 
 
 def work_of(kernel: Kernel, stored: Collection[Node]) -> list[Node]:

@@ -15,6 +15,13 @@ from gnomon.profiler.reports import (
     by_source_line,
     totals,
 )
+from gnomon.profiler.schedule import (
+    ProfilerAction,
+    ProfilerActivity,
+    schedule,
+    tensorboard_trace_handler,
+)
+from gnomon.profiler.session import profile, record_function
 from gnomon.profiler.store import read_profile, write_profile
 
 __all__ = [
@@ -30,6 +37,8 @@ __all__ = [
     "ModuleRow",
     "Op",
     "Profile",
+    "ProfilerAction",
+    "ProfilerActivity",
     "Record",
     "Totals",
     "by_kernel",
@@ -37,7 +46,11 @@ __all__ = [
     "by_source_line",
     "changes",
     "memory_timeline",
+    "profile",
     "read_profile",
+    "record_function",
+    "schedule",
+    "tensorboard_trace_handler",
     "totals",
     "write_page",
     "write_profile",

@@ -7,6 +7,7 @@ means the same on every machine, and so that a machine that is busy elsewhere is
 from __future__ import annotations
 
 import ctypes
+import platform
 import threading
 import time
 from collections.abc import Callable
@@ -17,9 +18,10 @@ import numpy as np
 
 from gnomon.codegen.emitter import LANES, Module, splat, vector
 from gnomon.compile import machine
-from gnomon.runtime import cpu
+from gnomon.profiler.model import Machine
+from gnomon.runtime import cpu, system, threads
 
-__all__ = ["Limits", "measured_limits", "peak_now"]
+__all__ = ["Limits", "machine_now", "measured_limits", "peak_now"]
 
 ROUNDS = 60_000
 """Turns of the multiply-add loop: about a millisecond."""
@@ -152,3 +154,22 @@ def measured_limits(threads: int, rounds: int = 5) -> Limits:
         copy_streaming=2 * moved / best["stream"],
         read=moved / best["read"],
     )
+
+
+def machine_now() -> Machine:
+    """What can be reached with the threads that programs run on now; measured once."""
+    return machine_with(threads.get_num_threads())
+
+
+@cache
+def machine_with(count: int) -> Machine:
+    """What can be reached with so many threads."""
+    limits = measured_limits(count, rounds=2)
+    return Machine(processor_name(), count, limits.flops, limits.of("copy"))
+
+
+def processor_name() -> str:
+    """What the processor calls itself."""
+    rows = (system.read("/proc/cpuinfo") or "").splitlines()
+    named = (row.partition(":")[2].strip() for row in rows if row.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine()

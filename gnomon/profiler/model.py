@@ -47,8 +47,9 @@ class Machine(Struct, frozen=True):
 class Profile(Struct):
     """A whole profile; events in order of their start.
 
-    clock_offset: nanoseconds to add for rank 0's clock. code: symbol -> generated text. graphs:
-    program -> its graph as text. sources: file -> text. lost: events that no longer fitted.
+    clock_offset: nanoseconds to add for rank 0's clock. threads: number -> what it is called.
+    code: symbol -> generated text. graphs: program -> its graph as text. sources: file -> text.
+    lost: events that no longer fitted.
     """
 
     machine: Machine
@@ -57,6 +58,7 @@ class Profile(Struct):
     sources: dict[str, str] = field(default_factory=dict)
     graphs: dict[str, str] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
+    threads: dict[int, str] = field(default_factory=dict)
     rank: int = 0
     world: int = 1
     clock_offset: int = 0

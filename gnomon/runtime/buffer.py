@@ -185,7 +185,7 @@ class Buffer:
         size = size_class(nbytes)
         self.address = source.take(size)
         if events.heard():
-            events.announce("alloc", address=self.address, nbytes=size)
+            events.announce("alloc", address=self.address, nbytes=size, at=monotonic_ns())
         # a reference, so that the pages outlive every buffer when the interpreter ends
         self._source, self._size = source, size
 
@@ -224,11 +224,16 @@ class Buffer:
         assert values.size == length, f"Buffer.numpy: {shape} needs more than {self.nbytes} bytes."
         return values if shape is None else values.reshape(shape)
 
-    def __del__(self, heard: Any = events.heard, announce: Any = events.announce) -> None:
+    def __del__(
+        self,
+        heard: Any = events.heard,
+        announce: Any = events.announce,
+        clock: Any = monotonic_ns,
+    ) -> None:
         # names of this module may be gone when the interpreter ends: these are its own
         if getattr(self, "_size", 0):
             if heard():
-                announce("free", address=self.address, nbytes=self._size)
+                announce("free", address=self.address, nbytes=self._size, at=clock())
             self._source.give(self.address, self._size)
 
 

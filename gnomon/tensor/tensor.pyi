@@ -25,7 +25,7 @@ from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import _scope, sites_here
 from gnomon.ops.registry import Op
-from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.buffer import Buffer, row_major
 from gnomon.settings import current
 from gnomon.tensor import changes, views
 from gnomon.tensor.autocast import fitted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gnomon.bench import limits
+from gnomon.profiler import limits
 
 
 def test_every_limit_is_positive(monkeypatch):

@@ -1,0 +1,245 @@
+"""Listens to the runtime, and afterwards makes a profile of what was heard.
+
+While it listens it only keeps what it is told: who ran, when, from where. Records, lines and texts
+are looked up when the profile is asked for, outside of what is measured.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from threading import get_ident
+from time import monotonic_ns
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnomon.compile import Executable
+from gnomon.ir.provenance import Site, asked_from, sites_here
+from gnomon.lives import values_of
+from gnomon.profiler.limits import machine_now
+from gnomon.profiler.model import Event, Line, Profile
+from gnomon.records import text_of
+from gnomon.runtime import events
+from gnomon.runtime.program import Call
+
+__all__ = ["Collector"]
+
+MOST_CALLS = 1 << 22
+"""Calls of kernels that are kept; later ones are counted as lost."""
+OTHERS = 1000
+"""The number of the second Python thread; workers of the pool are 1, 2, ..."""
+PLACED = frozenset({"alloc", "copy"})
+"""What is told without a line: it is looked up at once."""
+
+
+class Heard(NamedTuple):
+    """What the runtime told: kind, thread, the lines that it looked up, fields."""
+
+    kind: str
+    thread: int
+    sites: tuple[Site, ...]
+    fields: Mapping[str, Any]
+
+
+class Collector:
+    """Keeps what happens between start() and stop(); `profile()` tells it."""
+
+    def __init__(self) -> None:
+        self.heard: list[Heard] = []
+        self.main, self.calls, self.lost = get_ident(), 0, 0
+        self.began = monotonic_ns()
+        self._stop = lambda: None
+
+    def start(self) -> None:
+        """Listen from now on."""
+        self.began = monotonic_ns()
+        self._stop = events.subscribe(self.hear)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self._stop()
+
+    def hear(self, kind: str, fields: Mapping[str, Any]) -> None:
+        """Keep what is told."""
+        sites: tuple[Site, ...] = ()
+        if kind == "run":
+            self.calls += sum(map(len, fields["records"]))
+            if self.calls > MOST_CALLS:
+                self.lost += sum(map(len, fields["records"]))
+                return
+        elif kind in PLACED:
+            sites = sites_here()
+        elif kind == "forced":
+            name, site = asked_from()
+            fields, sites = {**fields, "name": name}, (site,)
+        self.heard.append(Heard(kind, get_ident(), sites, fields))
+
+    def profile(self, rank: int = 0, world: int = 1) -> Profile:
+        """What was heard, as a profile."""
+        made = Profile(machine_now(), rank=rank, world=world, lost=self.lost)
+        Teller(self, made).tell()
+        return made
+
+
+class Known:
+    """A program that ran: its records by the rows of its table, and the values of its memory."""
+
+    def __init__(self, caller: Executable) -> None:
+        self.caller = caller
+        self.records = caller.records
+        steps = enumerate(caller.program.steps)
+        rows = [k for k, step in steps if isinstance(step, Call)]
+        self.by_row = dict(zip(rows, self.records, strict=True))
+        self.ordinal = {row: k for k, row in enumerate(rows)}
+
+    @cached_property
+    def values(self) -> list[tuple[str, int, tuple[Line, ...], int, int]]:
+        """Name, bytes, lines, first and last call of each value in the program's memory."""
+        return [
+            (repr(x.node), x.nbytes, lines_of(x.sites), x.first, x.last)
+            for x in values_of(self.caller.frame)
+        ]
+
+
+class Teller:
+    """Turns what was heard into events, records and texts."""
+
+    def __init__(self, collector: Collector, profile: Profile) -> None:
+        self.heard, self.profile, self.origin = collector.heard, profile, collector.began
+        self.lanes = {collector.main: 0}
+        self.known: dict[int, Known] = {}
+        self.live: dict[int, Event] = {}
+        self.buffers = self.runs = 0
+        profile.threads[0] = "main"
+
+    def tell(self) -> None:
+        """Fill the profile."""
+        made: list[Event] = []
+        for each in self.heard:
+            made.extend(getattr(self, f"tell_{each.kind}", self.tell_span)(each))
+        made.sort(key=lambda event: event.start)
+        self.profile.events = made
+        for known in self.known.values():
+            self.tell_program(known)
+        self.tell_sources()
+
+    def lane(self, thread: int) -> int:
+        """The number of a Python thread."""
+        if thread not in self.lanes:
+            number = self.lanes[thread] = OTHERS + len(self.lanes) - 1
+            self.profile.threads[number] = f"Python thread {len(self.lanes)}"
+        return self.lanes[thread]
+
+    # events
+
+    def tell_run(self, each: Heard) -> Iterator[Event]:
+        """A program's run: a span on its caller's thread, its kernels, the values of its memory."""
+        fields, lane = each.fields, self.lane(each.thread)
+        caller, self.profile.lost = fields["caller"], self.profile.lost + fields["lost"]
+        if caller is None:
+            return
+        known = self.known.get(id(caller))
+        if known is None:
+            known = self.known[id(caller)] = Known(caller)
+        args: dict[str, str | int | float] = {"run": self.runs}
+        self.runs += 1
+        start, end = fields["start"] - self.origin, fields["end"] - self.origin
+        yield Event("span", f"run {caller.title}", start, end, lane, args=args)
+        for worker, rows in enumerate(fields["records"]):
+            where = worker or lane
+            if worker:
+                self.profile.threads.setdefault(worker, f"worker {worker}")
+            for row, began, ended in (rows - [0, self.origin, self.origin]).tolist():
+                record = known.by_row[row]
+                yield Event("kernel", record.name, began, ended, where, record.id, args=args)
+        yield from self.values(known, fields["records"], (start, end, lane))
+
+    def values(
+        self, known: Known, records: list[np.ndarray], span: tuple[int, int, int]
+    ) -> Iterator[Event]:
+        """When the values of a program's memory came and went."""
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for rows in records:
+            for row, began, ended in rows.tolist():
+                call = known.ordinal[row]
+                first[call] = min(first.get(call, began), began)
+                last[call] = max(last.get(call, ended), ended)
+        start, end, lane = span
+        for name, nbytes, lines, begin, finish in known.values:
+            if nbytes == 0 or (begin not in first and finish not in last):
+                continue
+            came = first[begin] - self.origin if begin in first else start
+            went = last[finish] - self.origin if finish in last else end
+            args: dict[str, str | int | float] = {"buffer": self.buffers}
+            self.buffers += 1
+            yield Event("alloc", name, came, came, lane, None, nbytes, lines, args)
+            yield Event("free", name, went, went, lane, None, nbytes, lines, args)
+
+    def tell_alloc(self, each: Heard) -> Iterator[Event]:
+        """A block that somebody took."""
+        address, nbytes = each.fields["address"], each.fields["nbytes"]
+        at, lines = each.fields["at"] - self.origin, lines_of(each.sites)
+        lane, args = self.lane(each.thread), {"buffer": self.buffers}
+        self.buffers += 1
+        made = Event("alloc", "buffer", at, at, lane, None, nbytes, lines, args)
+        self.live[address] = made
+        yield made
+
+    def tell_made(self, each: Heard) -> Iterator[Event]:
+        """Which results of a program the blocks hold that were taken last."""
+        sites = each.fields["caller"].sites_of_results()
+        for address, own in zip(each.fields["addresses"], sites, strict=True):
+            if own and address in self.live:
+                self.live[address].lines = lines_of(own)
+        return iter(())
+
+    def tell_free(self, each: Heard) -> Iterator[Event]:
+        """A block that came back; one from before the profile is not told."""
+        made = self.live.pop(each.fields["address"], None)
+        if made is not None:
+            at, lane = each.fields["at"] - self.origin, self.lane(each.thread)
+            yield Event("free", made.name, at, at, lane, None, made.nbytes, made.lines, made.args)
+
+    def tell_span(self, each: Heard) -> Iterator[Event]:
+        """Anything else: it has a name, a start and an end."""
+        fields = each.fields
+        times = (fields["start"] - self.origin, fields["end"] - self.origin)
+        lines = lines_of(fields.get("sites") or each.sites)
+        lane, size = self.lane(each.thread), fields.get("nbytes", 0)
+        yield Event(each.kind, fields["name"], *times, lane, None, size, lines)
+
+    # texts
+
+    def tell_program(self, known: Known) -> None:
+        """Records, graph and code of a program."""
+        caller, profile = known.caller, self.profile
+        profile.records.update((record.id, record) for record in known.records)
+        profile.graphs.setdefault(caller.title, text_of(caller.frame))
+        for kernel, record in zip(caller.kernels, known.records, strict=True):
+            for one, told in ((kernel, record), *zip(kernel.members, record.members, strict=True)):
+                profile.code.setdefault(told.symbol, one.code.text)
+
+    def tell_sources(self) -> None:
+        """The text of every file that a line is of."""
+        for file in sorted({line.file for line in self.lines()}):
+            text = "".join(linecache.getlines(file))
+            if text:
+                self.profile.sources[file] = text
+
+    def lines(self) -> Iterable[Line]:
+        """Every line that is named."""
+        for record in self.profile.records.values():
+            yield from record.lines
+            for op in record.ops:
+                yield from op.lines
+        for event in self.profile.events:
+            yield from event.lines
+
+
+def lines_of(sites: Iterable[Site]) -> tuple[Line, ...]:
+    """Sites as lines, each once."""
+    made = (Line(s.file, s.line, s.function, s.module, s.phase) for s in sites)
+    return tuple(dict.fromkeys(made))

@@ -1,0 +1,216 @@
+"""gn.profiler.profile: records a stretch of a program, or some steps of a loop, as PyTorch's does.
+
+What is recorded is in `data`, a Profile (model.py); reports and exports are functions of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from time import monotonic_ns
+from typing import Any
+
+from rich.console import Console
+
+from gnomon.errors import ArgumentError
+from gnomon.profiler import reports
+from gnomon.profiler.chrome import write_chrome
+from gnomon.profiler.collect import Collector
+from gnomon.profiler.memory import Memory, memory_timeline
+from gnomon.profiler.model import Event, Profile
+from gnomon.profiler.schedule import ProfilerAction, Schedule
+from gnomon.profiler.store import write_profile
+from gnomon.profiler.tables import kernel_table
+from gnomon.runtime import events
+
+__all__ = ["Averages", "profile", "record_function"]
+
+IGNORED = frozenset(
+    {"record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"}
+    | {"experimental_config", "acc_events", "use_cuda", "execution_trace_observer"}
+)
+"""Options of PyTorch's that ask for what is always there, or for what nothing here needs."""
+RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+class Averages(list):
+    """What each call site cost, the costliest first."""
+
+    def __init__(self, made: Profile) -> None:
+        super().__init__(reports.by_kernel(made))
+        self.profile = made
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """The same as text; the order is always that of time."""
+        console = Console(file=StringIO(), width=160)
+        console.print(kernel_table(self.profile, row_limit))
+        return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+class profile:
+    """Record what runs inside a `with`: every kernel on every thread, memory, compilation.
+
+    With a schedule, call step() after each step. on_trace_ready is called with this object whenever
+    a stretch is complete, and can read `data` or export it.
+    """
+
+    def __init__(
+        self,
+        activities: object = None,
+        schedule: Schedule | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        **options: Any,
+    ) -> None:
+        for name in options:
+            if name not in IGNORED:
+                known = ", ".join(("activities", "schedule", "on_trace_ready", *sorted(IGNORED)))
+                raise ArgumentError(f"profile: no option {name!r}. It takes {known}.")
+        self.schedule, self.on_trace_ready = schedule, on_trace_ready
+        self.rank, self.world = rank, world
+        self.step_num = 0
+        self._collector: Collector | None = None
+        self._made: Collector | None = None
+        self._data: Profile | None = None
+        self._mark = 0
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # when
+
+    def start(self) -> None:
+        """Begin, as the schedule says."""
+        self.step_num = 0
+        if self._action() in RECORDS:
+            self._begin()
+
+    def stop(self) -> None:
+        """End; what was being recorded is complete."""
+        if self._collector is not None:
+            self._note_step()
+            self._finish()
+
+    def step(self) -> None:
+        """Say that a step is over and the next one begins."""
+        before = self._action()
+        if self._collector is not None:
+            self._note_step()
+        self.step_num += 1
+        now = self._action()
+        if self._collector is not None and (
+            before is ProfilerAction.RECORD_AND_SAVE or now not in RECORDS
+        ):
+            self._finish()
+        if self._collector is None and now in RECORDS:
+            self._begin()
+
+    def _action(self) -> ProfilerAction:
+        """What is done during the present step."""
+        return ProfilerAction.RECORD if self.schedule is None else self.schedule(self.step_num)
+
+    def _begin(self) -> None:
+        """Listen from now on."""
+        self._collector = Collector()
+        self._collector.start()
+        self._mark = monotonic_ns()
+
+    def _note_step(self) -> None:
+        """A step's span, from the last mark to now."""
+        now = monotonic_ns()
+        name = f"ProfilerStep#{self.step_num}"
+        if self.schedule is not None or self.step_num:
+            events.announce("step", name=name, start=self._mark, end=now)
+        self._mark = now
+
+    def _finish(self) -> None:
+        """Listen no more, and hand over what there is."""
+        self._collector.stop()
+        self._made, self._data, self._collector = self._collector, None, None
+        if self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
+    # what
+
+    @property
+    def data(self) -> Profile:
+        """What was recorded last, as a Profile."""
+        if self._made is None:
+            raise ArgumentError(
+                "profile: nothing is recorded yet. Ask after the `with`, or in on_trace_ready."
+            )
+        if self._data is None:
+            self._data = self._made.profile(self.rank, self.world)
+        return self._data
+
+    def events(self) -> list[Event]:
+        """Everything that happened, in order of its start."""
+        return self.data.events
+
+    def key_averages(self, *_: object, **options: object) -> Averages:
+        """What each call site cost, the costliest first; `.table()` gives it as text."""
+        return Averages(self.data)
+
+    def by_source_line(self) -> list[reports.LineRow]:
+        """What each line of user code cost, the costliest first."""
+        return reports.by_source_line(self.data)
+
+    def by_module(self) -> list[reports.ModuleRow]:
+        """What each part of the model cost."""
+        return reports.by_module(self.data)
+
+    def by_kernel(self) -> list[reports.KernelRow]:
+        """What each call site cost, the costliest first."""
+        return reports.by_kernel(self.data)
+
+    def memory_timeline(self) -> Memory:
+        """Bytes alive over time, and by line what was alive when they were most."""
+        return memory_timeline(self.data)
+
+    def export_chrome_trace(self, path: str | os.PathLike) -> None:
+        """Write a trace that chrome://tracing and Perfetto open."""
+        write_chrome(self.data, Path(path))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the profile itself, to be read or compared later."""
+        write_profile(self.data, Path(path))
+
+
+class record_function:
+    """Give a stretch of a program a name in profiles: in a `with`, or on a function.
+
+    >>> with record_function("prepare"):
+    ...     pass
+    """
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name, self.args = name, args
+        self._began: list[int] = []
+
+    def __enter__(self) -> record_function:
+        self._began.append(monotonic_ns())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        start = self._began.pop()
+        if events.heard():
+            events.announce("span", name=self.name, start=start, end=monotonic_ns())
+
+    def __call__(self, function: Callable) -> Callable:
+        """The function, each call of which is such a stretch."""
+
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with record_function(self.name, self.args):
+                return function(*args, **kwargs)
+
+        return inside

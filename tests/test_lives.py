@@ -1,0 +1,36 @@
+"""Values of a program's memory live from the call that makes them to the last that reads them."""
+
+from __future__ import annotations
+
+import gnomon as gn
+from gnomon.compile import compile_graph
+from gnomon.lives import values_of
+from gnomon.settings import current, override
+from tests.test_listing import small_model
+
+
+def test_a_value_lives_from_its_making_to_its_last_reading():
+    made = compile_graph(small_model(), current())
+    values = values_of(made.frame)
+
+    assert values
+    assert sum(v.nbytes for v in values) >= 4 * 6 * 7
+    for value in values:
+        assert 0 <= value.first <= value.last < len(made.kernels)
+        makers = [k for k, x in enumerate(made.kernels) if value.node in x.buffers[: x.outputs]]
+        assert makers == [value.first]
+
+
+def test_a_loop_is_a_value_with_room_for_its_turns():
+    def f(x):
+        with override(fuse=False):
+            y = x * 3
+            return gn.while_loop(lambda y: y.sum() < 90, lambda y: (y * 2,), (y,))[0] - 1
+
+    compiled = gn.compile(f)
+    compiled(gn.ones(40))
+    ((_, program),) = next(iter(compiled.programs.values()))
+    frame = program.executable.frame
+
+    assert max(v.nbytes for v in values_of(frame)) >= 2 * 4 * 40
+    assert max(v.last for v in values_of(frame)) < len(list(frame.kernels()))
