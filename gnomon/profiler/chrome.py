@@ -13,26 +13,22 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gnomon.profiler.details import details, origin, rates, text, title
-from gnomon.profiler.lanes import POINT, arrange
+from gnomon.profiler.details import alone, details, origin, rates, text, title
+from gnomon.profiler.lanes import LANES, POINT, arrange
 from gnomon.profiler.merge import merge
 from gnomon.profiler.model import Profile
-from gnomon.profiler.sheet import Sheet, decimals, widest
+from gnomon.profiler.sheet import AT_ONCE, Sheet, decimals, widest
 from gnomon.runtime.files import publish
 
 __all__ = ["FORMAT", "chrome", "write_chrome"]
 
 FORMAT = 1
 """Of what stands under "gnomon" in the header."""
-LANES = 1000
-"""Thread numbers of a process; a number is never that of a process, which viewers would mix up."""
 TIME, ID, TOOK = ',\n{"ts":', ',"id":', ',"dur":'
 RATE, COUNTED = ',"args":{"GB/s":', ',"GFLOP/s":'
 """What stands before each hole; where holes are follows from it and from their widths."""
 DOT, ARROW, SLICE, RATED = range(4)
 """How a piece is drawn: a point; an arrow's start; a slice; a slice with its speed."""
-AT_ONCE = 8192
-"""Pieces that are filled together: few enough to stay near the processor."""
 
 
 def write_chrome(profile: Profile | Sequence[Profile], path: str | Path) -> None:
@@ -164,7 +160,7 @@ class Writer:
             event, lane, launch = events[k], layout.lane[k], layout.launch[k] >= 0
             lines = id(event.lines)
             key = (event.kind, event.name, event.record, event.nbytes, lines, lane, launch)
-            found = None if event.args else known.get(key)
+            found = None if alone(event) else known.get(key)
             if found is None:
                 found = known[key] = self.piece(k)
             table.append(found[0])

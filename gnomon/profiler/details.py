@@ -10,16 +10,18 @@ import numpy as np
 from gnomon.profiler.lanes import Layout
 from gnomon.profiler.model import Buffer, Event, Line, Profile, Record
 
-__all__ = ["Detail", "details", "lines_of", "origin", "rates", "text", "title"]
+__all__ = ["Detail", "alone", "details", "lines_of", "origin", "rates", "text", "title"]
 
 Detail = str | int | float | list[str]
+BUFFER, MEMORY = {"buffer"}, ("alloc", "free")
 MOST = 8
 """Lines and buffers that are listed; a viewer's table is no place for hundreds."""
 
 
 def details(event: Event, record: Record | None) -> dict[str, Detail]:
     """What is the same for every run of a call; what the user noted stands first."""
-    said: dict[str, Detail] = {text(name): plain(value) for name, value in event.args.items()}
+    noted = event.args.items() if alone(event) else ()
+    said: dict[str, Detail] = {text(name): plain(value) for name, value in noted}
     said |= of_lines(lines_of(event, record))
     if event.nbytes:
         said["bytes"] = event.nbytes
@@ -28,6 +30,11 @@ def details(event: Event, record: Record | None) -> dict[str, Detail]:
     elif event.record is not None:
         said["record"] = event.record
     return said
+
+
+def alone(event: Event) -> bool:
+    """Whether an event tells more than its like; the number of a buffer is only for joining."""
+    return bool(event.args) and not (event.args.keys() == BUFFER and event.kind in MEMORY)
 
 
 def plain(value: str | int | float) -> str | int | float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from gnomon.profiler.model import Event, Profile
 
-__all__ = ["Lane", "Layout", "arrange"]
+__all__ = ["LANES", "Lane", "Layout", "arrange"]
 
 PLAIN, LAUNCH, LAUNCHED, POINT = range(4)
 SORTS = {
@@ -26,6 +26,9 @@ SORTS = {
     "free": POINT,
 }
 """How kinds of events are drawn; an allocation that took time is plain, the others are too."""
+
+LANES = 1000
+"""Thread numbers of a process; a number is never that of a process, which viewers would mix up."""
 
 
 @dataclass(frozen=True)

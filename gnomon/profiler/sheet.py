@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["Sheet", "decimals", "varints", "widest"]
+__all__ = ["AT_ONCE", "Sheet", "decimals", "varints", "widest"]
 
 THREE = np.frombuffer("".join(f"{n:03d}" for n in range(1000)).encode(), np.uint8).reshape(-1, 3)
+AT_ONCE = 8192
+"""Pieces that are filled together: few enough to stay near the processor."""
 POINT, SPACE, ZERO = b". 0"
 
 

@@ -1,0 +1,266 @@
+"""A profile as Perfetto's own format: a stream of packets, each with one event of a track.
+
+The protobuf is written by hand (gnomon/profiler/wire.py); names of fields are from Perfetto's
+published .proto files. Words and source lines are written once, ahead of all events, which name
+them by number. A packet's length and time have fixed widths and what differs between runs of a call
+stands at its end, so that packets are copied and their holes filled (gnomon/profiler/sheet.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from gnomon.profiler.details import Detail, alone, details, lines_of, origin, rates, text, title
+from gnomon.profiler.lanes import LANES, POINT, arrange
+from gnomon.profiler.merge import merge
+from gnomon.profiler.model import Line, Profile
+from gnomon.profiler.sheet import AT_ONCE, Sheet, varints
+from gnomon.profiler.wire import VARINT, double, fixed, message, number, string, tag, varint
+from gnomon.runtime.files import publish
+
+__all__ = ["perfetto", "write_perfetto"]
+
+# Trace.packet; fields of TracePacket
+PACKET = 1
+TIMESTAMP, SEQUENCE, TRACK_EVENT, INTERNED, FLAGS, TRACK = 8, 10, 11, 12, 13, 60
+CLEARED, NEEDS = 1, 2
+# of TrackEvent
+BEGIN, END, INSTANT, COUNTER = (number(9, kind) for kind in (1, 2, 3, 4))
+CATEGORY, ANNOTATION, NAME, TRACK_OF, COUNTED, PLACE, LEAVES, LANDS = 3, 4, 10, 11, 30, 34, 47, 48
+# of InternedData
+CATEGORIES, NAMES, KEYS, PLACES, STRINGS = 1, 2, 3, 4, 29
+LENGTH = 4
+"""Bytes of a packet's length."""
+HEAD = 1 + LENGTH + 1
+"""Bytes before a packet's time: the packet's tag, its length, the time's tag."""
+SPEEDS = ("GB/s", "GFLOP/s")
+SPEED, FLOW = 13, 10
+"""Bytes that a speed and the end of an arrow take at a packet's end."""
+
+
+OPENED, RATED, CLOSED, CURVE = range(4)
+"""How a packet is drawn: what opens, what opens and has a speed, an end, a point of the curve."""
+
+
+class Holes(NamedTuple):
+    """What packets tell beside what they are copied from; chosen: an event, or a point of live."""
+
+    times: np.ndarray
+    drawn: np.ndarray
+    chosen: np.ndarray
+
+    def part(self, part: slice) -> Holes:
+        """Those of some packets."""
+        return Holes(*(column[part] for column in self))
+
+
+def write_perfetto(profile: Profile | Sequence[Profile], path: str | Path) -> None:
+    """Write a profile as a Perfetto trace; several ranks' profiles go on one clock, in one file."""
+    publish(Path(path), pieces(profile))
+
+
+def perfetto(profile: Profile | Sequence[Profile]) -> bytes:
+    """The bytes of a Perfetto trace."""
+    return b"".join(pieces(profile))
+
+
+def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
+    """The bytes of a Perfetto trace: what is named by number, the tracks, the events."""
+    profiles = [profile] if isinstance(profile, Profile) else merge(profile)
+    words = Words()
+    writers = [Writer(each, words) for each in profiles]
+    events = [writer.packets() for writer in writers]
+    yield packet(number(FLAGS, CLEARED | NEEDS), message(INTERNED, *words.fields))
+    for writer in writers:
+        yield from writer.tracks()
+    for (table, holes), writer in zip(events, writers, strict=True):
+        for first in range(0, len(table), AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            yield writer.filled(table[part], holes.part(part))
+
+
+def packet(*fields: bytes) -> bytes:
+    """A packet of the one sequence that we write."""
+    return message(PACKET, *fields, number(SEQUENCE, 1), width=LENGTH)
+
+
+def raw(values: np.ndarray) -> np.ndarray:
+    """Numbers of 64 bits as their bytes, the lowest first."""
+    return values.astype(values.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, 8)
+
+
+class Words:
+    """What is written once and named by number, one table for each sort of thing."""
+
+    def __init__(self) -> None:
+        self.fields: list[bytes] = []
+        self._known: dict[tuple[int, str | Line], int] = {}
+        self._counts: dict[int, int] = {}
+
+    def number(self, table: int, word: str) -> int:
+        """The number of a word."""
+        return self._numbered(table, word, string(2, word))
+
+    def place(self, line: Line) -> int:
+        """The number of a line of source."""
+        names = string(2, text(line.file)), string(3, text(line.function))
+        return self._numbered(PLACES, line, *names, number(4, line.line & 0xFFFFFFFF))
+
+    def _numbered(self, table: int, thing: str | Line, *fields: bytes) -> int:
+        """The number of a thing in its table, which grows by it when it is new."""
+        found = self._known.get((table, thing))
+        if found is None:
+            found = self._counts[table] = self._counts.get(table, 0) + 1
+            self._known[table, thing] = found
+            self.fields.append(message(table, number(1, found), *fields))
+        return found
+
+
+class Writer:
+    """Writes the packets of one rank."""
+
+    def __init__(self, profile: Profile, words: Words) -> None:
+        self.profile, self.words, self.layout = profile, words, arrange(profile)
+        layout = self.layout
+        self.process = profile.rank + 1
+        self.base = self.process << 32
+        self.lanes = [self.base + 2 + k for k in range(len(layout.lanes))]
+        self.launched = layout.launched()
+        self.landed = np.array(layout.launch, np.int64) >= 0
+        last = max(int(layout.ends.max(initial=0)), 1)
+        self.width = -(-last.bit_length() // 7)
+        # the first two names have one-byte numbers, so that a speed has its width
+        self.live_width = len(varint(int(layout.live.max(initial=0))))
+        self.rates = rates(profile, layout)
+        self.speeds = [words.number(KEYS, name) for name in SPEEDS]
+
+    def tracks(self) -> Iterator[bytes]:
+        """The process, its curve of live bytes, its threads, the lanes beside them."""
+        labels = [
+            string(8, text(f"{name}={value}")) for name, value in origin(self.profile).items()
+        ]
+        name = string(6, f"rank {self.profile.rank} of {self.profile.world}")
+        process = message(3, number(1, self.process), name, *labels)
+        yield packet(message(TRACK, number(1, self.base), process))
+        curve = number(1, self.base + 1), string(2, "live bytes"), message(8, number(3, 3))
+        yield packet(message(TRACK, *curve, number(5, self.base)))
+        thread = self.base
+        for k, lane in enumerate(self.layout.lanes):
+            track = number(1, self.lanes[k])
+            if lane.number:
+                yield packet(message(TRACK, track, string(2, lane.name), number(5, thread)))
+                continue
+            thread = self.lanes[k]
+            numbers = number(1, self.process), number(2, self.process * LANES + k)
+            yield packet(message(TRACK, track, message(4, *numbers, string(5, lane.name))))
+
+    def packets(self) -> tuple[list[bytes], Holes]:
+        """The events in the order of time, and what their holes tell."""
+        layout, events = self.layout, self.profile.events
+        ends = [self.end(lane) for lane in range(len(layout.lanes))]
+        curve = self.counted()
+        table: list[bytes] = []
+        drawn: list[int] = []
+        known: dict[tuple[object, ...], tuple[bytes, int]] = {}
+        for k in layout.walk:
+            if k < 0:
+                table.append(ends[layout.lane[~k]])
+                drawn.append(CLOSED)
+                continue
+            event, lane, lands = events[k], layout.lane[k], layout.launch[k] >= 0
+            key = (event.kind, event.name, event.record, event.nbytes, id(event.lines), lane, lands)
+            found = None if k in self.launched or alone(event) else known.get(key)
+            if found is None:
+                found = known[key] = self.begin(k)
+            table.append(found[0])
+            drawn.append(found[1])
+        walk = np.array(layout.walk, np.int64)
+        times = np.where(walk >= 0, layout.starts[walk], layout.ends[~walk])
+        live = np.arange(len(layout.live))
+        table += [curve] * len(live)
+        times = np.concatenate((times, layout.live_at))
+        order = np.argsort(times, kind="stable")
+        kinds = np.concatenate((np.array(drawn, np.int64), np.full(len(live), CURVE)))
+        chosen = np.concatenate((np.maximum(walk, ~walk), live))
+        return [table[k] for k in order.tolist()], Holes(times[order], kinds[order], chosen[order])
+
+    def filled(self, table: list[bytes], holes: Holes) -> bytearray:
+        """Some packets with their times, their speeds, the numbers of their arrows."""
+        sheet = Sheet(table)
+        sheet.fill(sheet.begins + HEAD, varints(holes.times, self.width))
+        (which,) = np.nonzero(holes.drawn == CURVE)
+        live = self.layout.live[holes.chosen[which]]
+        sheet.fill(sheet.ends[which] - self.live_width, varints(live, self.live_width))
+        (which,) = np.nonzero((holes.drawn == OPENED) | (holes.drawn == RATED))
+        which = which[self.landed[holes.chosen[which]]]
+        arrows = self.base + holes.chosen[which]
+        sheet.fill(sheet.ends[which] - 8, raw(arrows))
+        (which,) = np.nonzero(holes.drawn == RATED)
+        rated = holes.chosen[which]
+        places = sheet.ends[which] - FLOW * self.landed[rated] - 8
+        moved, counted = self.rates
+        sheet.fill(places - SPEED, raw(moved[rated]))
+        sheet.fill(places, raw(counted[rated]))
+        return sheet.text
+
+    def begin(self, k: int) -> tuple[bytes, int]:
+        """The packet that opens a slice or is a point, and how it is drawn."""
+        event, words = self.profile.events[k], self.words
+        record = self.profile.records.get(event.record) if event.record is not None else None
+        point = self.layout.sorts[k] == POINT
+        fields = [
+            INSTANT if point else BEGIN,
+            number(TRACK_OF, self.lanes[self.layout.lane[k]]),
+            number(CATEGORY, words.number(CATEGORIES, event.kind)),
+            number(NAME, words.number(NAMES, title(event, record))),
+            *(number(PLACE, words.place(line)) for line in lines_of(event, record)[:1]),
+            *(self.said(key, value) for key, value in details(event, record).items()),
+        ]
+        if k in self.launched:
+            arrows = self.base + np.array(self.launched[k], np.int64)
+            leaving = np.frombuffer(fixed(LEAVES, 0), np.uint8)
+            flows = np.tile(leaving, (len(arrows), 1))
+            flows[:, -8:] = raw(arrows)
+            fields.append(flows.tobytes())
+        if record is not None and not point:
+            fields += [self.annotation(key, double(5, 0.0)) for key in self.speeds]
+        if self.landed[k]:
+            fields.append(fixed(LANDS, 0))
+        return self.timed(*fields), RATED if record is not None and not point else OPENED
+
+    def end(self, lane: int) -> bytes:
+        """The packet that closes a lane's innermost slice."""
+        return self.timed(END, number(TRACK_OF, self.lanes[lane]))
+
+    def counted(self) -> bytes:
+        """The packet of the curve of live bytes."""
+        blank = varint(0, self.live_width)
+        return self.timed(COUNTER, number(TRACK_OF, self.base + 1), tag(COUNTED, VARINT) + blank)
+
+    def timed(self, *fields: bytes) -> bytes:
+        """A packet with an event at a time that is still to be filled in; the event comes last."""
+        time = tag(TIMESTAMP, VARINT) + varint(0, self.width)
+        event = message(TRACK_EVENT, *fields)
+        return message(PACKET, time, number(SEQUENCE, 1), number(FLAGS, NEEDS), event, width=LENGTH)
+
+    def said(self, key: str, value: Detail) -> bytes:
+        """One thing that is told of an event, words by number."""
+        return self.annotation(self.words.number(KEYS, key), *self.value(value))
+
+    def annotation(self, key: int, *value: bytes) -> bytes:
+        """A named value of an event."""
+        return message(ANNOTATION, number(1, key), *value)
+
+    def value(self, value: Detail) -> list[bytes]:
+        """A value as the field that has its type."""
+        if isinstance(value, list):
+            return [message(12, *self.value(each)) for each in value]
+        if isinstance(value, str):
+            return [number(17, self.words.number(STRINGS, value))]
+        if isinstance(value, bool):
+            return [number(2, value)]
+        return [double(5, value) if isinstance(value, float) else number(4, value)]
