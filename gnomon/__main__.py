@@ -1,4 +1,4 @@
-"""The command line: train, generate, eval, doctor, bench.
+"""The command line: train, generate, eval, profile, doctor, bench.
 
 Words become calls here; what they do is in gnomon/train. A mistake is one line and exit code 2.
 """
@@ -27,6 +27,9 @@ from gnomon.train.evaluate import HeldOut
 from gnomon.train.finish import comparison, finish, how_to_resume
 from gnomon.train.generate import Sampling, Writer, stream
 from gnomon.train.loop import Trainer
+from gnomon.train.profile import Wanted as WantedProfile
+from gnomon.train.profile import compare as compare_profiles
+from gnomon.train.profile import profile as profile_recipe
 from gnomon.train.progress import Progress
 from gnomon.train.runs import begin, find_checkpoint, read_config
 from gnomon.train.state import model_of
@@ -148,6 +151,38 @@ def evaluate(run: str | None = None, /) -> int:
     }
     print(f"{checkpoint.folder}: {len(text.corpus.held_out)} files, {measure.bytes:,} bytes")
     print("\n".join(comparison(figures)))
+    return 0
+
+
+@app.command
+def profile(
+    recipe: str = WantedProfile.recipe,
+    /,
+    *,
+    steps: int = WantedProfile.steps,
+    out: Path | None = None,
+    changes: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    compare: tuple[Path, Path] | None = None,
+) -> int:
+    """Show where a training step's time and memory go, by line, and write a page about it.
+
+    Parameters
+    ----------
+    recipe
+        A recipe's name (python, tiny) or a .toml file.
+    steps
+        How many steps are recorded, after those that compile.
+    out
+        The folder for page, traces and records; otherwise profiles/NAME-DATE.
+    changes
+        A change of the configuration, GROUP.NAME=VALUE; may be given again and again.
+    compare
+        Record nothing: two folders, or profile files, and what changed between them.
+    """
+    if compare is not None:
+        compare_profiles(*compare)
+    else:
+        profile_recipe(WantedProfile(recipe, tuple(changes or ()), steps, out))
     return 0
 
 

@@ -22,7 +22,7 @@ from ctypes import addressof, c_int64
 from dataclasses import replace
 from functools import cache
 from math import prod
-from time import monotonic_ns, perf_counter
+from time import perf_counter
 
 from gnomon.batches import in_order
 from gnomon.codegen.calls import (
@@ -90,11 +90,11 @@ class Executable:
         """What products compute in their own calls, what they do not, and why: a line for each."""
         return fusions(list(self.frame.decisions()))
 
-    def results(self) -> list[tuple[int, tuple[Site, ...]]]:
-        """The bytes and the lines of each result that a run makes."""
+    def sites_of_results(self) -> list[tuple[Site, ...]]:
+        """The lines of each result that a run makes."""
         pairs = zip(self._returns, self.source.outputs, strict=True)
         found = {k: x.sites for (fresh, k), x in pairs if fresh}
-        return [(size, found.get(k, ())) for k, size in enumerate(self._sizes)]
+        return [found.get(k, ()) for k in range(len(self._sizes))]
 
     def may_overwrite(self, output: int, given: int) -> bool:
         """Whether an output may lie over an input that its caller gives up."""
@@ -109,10 +109,9 @@ class Executable:
         """
         start = perf_counter()
         taken = {self._returns[output][1]: inputs[given] for output, given in over}
-        made = [taken.get(k) or Buffer(n, told=False) for k, n in enumerate(self._sizes)]
+        made = [taken.get(k) or Buffer(n) for k, n in enumerate(self._sizes)]
         if events.heard():
-            fresh = [None if k in taken else x.address for k, x in enumerate(made)]
-            events.announce("made", caller=self, addresses=fresh, at=monotonic_ns())
+            events.announce("made", caller=self, addresses=[x.address for x in made])
         report = c_int64(0)
         outputs = [x.address for x in made]
         outputs.append(addressof(report))

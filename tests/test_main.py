@@ -151,3 +151,19 @@ def test_the_doctor_speaks(capsys):
 def test_the_version_is_said(capsys):
     assert code_of(["--version"]) == 0
     assert capsys.readouterr().out.strip()[0].isdigit()
+
+
+def test_a_step_is_profiled_and_compared(tmp_path, capsys):
+    changes = [word for pair in SMALL if "model." in pair for word in ("--set", pair)]
+    for name in ("one", "two"):
+        assert code_of(["profile", "tiny", "--steps", "1", "--out", name, *changes]) == 0
+    capsys.readouterr()
+
+    assert code_of(["profile", "--compare", "one", "two/profile.json"]) == 0
+    assert "all lines" in capsys.readouterr().out
+    assert (tmp_path / "one" / "profile.html").stat().st_size > 10_000
+
+
+def test_a_profile_that_is_not_there_is_one_line(capsys):
+    assert code_of(["profile", "--compare", "nothing", "nowhere"]) == 2
+    assert "No such file" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from typing import Any
 from gnomon.codegen.emitter import Module
 from gnomon.codegen.lifted import Lifted, Lifting
 from gnomon.codegen.loops import Code, emit_kernel, emit_loops
-from gnomon.codegen.numbers import Dissected, dissected, restored
+from gnomon.codegen.numbers import dissected, restored
 from gnomon.ir.node import digest
 from gnomon.ir.show import log
 from gnomon.schedule.kernel import LoopKernel
@@ -118,30 +118,30 @@ class Families:
             return None
         with self._lock:
             self._sort()
-            taken = dissected(kernel)
-            outline, numbers = taken.outline, taken.numbers
+            outline, numbers = dissected(kernel)
             opened = self._opened.setdefault(outline, [])
             found = next((each for each in opened if each.serves(numbers)), None)
             if found is None and len(opened) < MOST:
                 write = partial(written, emit, first, kernel)
-                found = self._open(write, taken)
+                found = self._open(write, outline, numbers)
             return found and found.given(numbers)
 
     def _sort(self) -> None:
         """Take apart what has come since."""
         while self._fresh:
-            taken = dissected(self._fresh.pop())
-            self._patterns.setdefault(taken.outline, []).append(taken.numbers)
+            outline, numbers = dissected(self._fresh.pop())
+            self._patterns.setdefault(outline, []).append(numbers)
 
-    def _open(self, write: Callable[..., Opened], taken: Dissected) -> Opened | None:
+    def _open(
+        self, write: Callable[..., Opened], outline: Hashable, numbers: tuple[int, ...]
+    ) -> Opened | None:
         """A code that also serves the kernel's nearest relative."""
-        numbers, patterns = taken.numbers, self._patterns.get(taken.outline)
+        patterns = self._patterns.get(outline)
         if not patterns:
             return None
         nearest = min(reversed(patterns), key=lambda pattern: len(apart(pattern, numbers)))
-        read = {*apart(nearest, numbers), *(k for k, own in enumerate(nearest) if own is None)}
-        read |= {k for k, leader in taken.follows.items() if leader in read}
-        pattern = tuple(None if k in read else own for k, own in enumerate(nearest))
+        varying = apart(nearest, numbers)
+        pattern = tuple(None if k in varying else own for k, own in enumerate(nearest))
         try:
             made = write(pattern, numbers)
         except TypeError as cause:
@@ -149,7 +149,7 @@ class Families:
             log(1, lambda: told)
             return None
         patterns.append(pattern)
-        self._opened[taken.outline].append(made)
+        self._opened[outline].append(made)
         return made
 
 

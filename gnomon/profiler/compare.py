@@ -48,6 +48,7 @@ def changes(before: Profile, after: Profile) -> list[Change]:
         Change(*place, text_of(place, before, after), found.get(place), new.get(place))
         for place in {**new, **found}
     ]
+    rows = [row for row in rows if time_of(row.before) or time_of(row.after)]
     return sorted(rows, key=lambda row: -abs(row.difference))
 
 

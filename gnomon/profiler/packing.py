@@ -67,6 +67,7 @@ class Packing:
             "program": [self.text(x.program) for x in found],
             "backend": [self.text(x.backend) for x in found],
             "times": [x.times for x in found],
+            "members": [[self.text(m.symbol) for m in x.members] for x in found],
             "flops": [x.flops for x in found],
             "nbytes": [x.nbytes for x in found],
             "lines": [self.parts(x) for x in found],

@@ -17,6 +17,7 @@ import msgspec
 
 from gnomon.profiler.model import Profile
 from gnomon.profiler.packing import packed
+from gnomon.runtime.files import publish
 
 __all__ = ["page", "write_page"]
 
@@ -27,8 +28,7 @@ SCRIPTS = ("model", "rows", "timeline", "charts", "views", "panes", "main")
 
 def write_page(profile: Profile, path: Path, title: str = "profile") -> None:
     """Write the page of a profile to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(profile, title), encoding="utf-8")
+    publish(path, page(profile, title).encode())
 
 
 def page(profile: Profile, title: str = "profile") -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from gnomon.errors import ConfigError
 from gnomon.profiler.model import VERSION, Profile
+from gnomon.runtime.files import publish
 
 __all__ = ["PROFILE", "read_profile", "write_profile"]
 
@@ -23,8 +24,7 @@ class Head(msgspec.Struct):
 
 def write_profile(profile: Profile, path: Path) -> None:
     """Write a profile to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.encode(profile))
+    publish(path, msgspec.json.encode(profile))
 
 
 def read_profile(path: Path) -> Profile:

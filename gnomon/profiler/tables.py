@@ -125,7 +125,7 @@ def table(*columns: str) -> Table:
     """Columns of numbers; the last one is words."""
     made = Table(box=None, pad_edge=False)
     for column in columns[:-1]:
-        made.add_column(column, justify="right", no_wrap=True, min_width=max(7, len(column)))
+        made.add_column(column, justify="right", no_wrap=True, min_width=max(8, len(column)))
     made.add_column(columns[-1], overflow="ellipsis", no_wrap=True)
     return made
 

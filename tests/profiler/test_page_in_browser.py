@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -48,9 +48,13 @@ class Page:
 
     def wait_for(self, script: str) -> None:
         """Wait until a script says yes."""
+        self.wait_until(lambda: self.run(script))
+
+    def wait_until(self, said: Callable[[], bool]) -> None:
+        """Wait until something is so."""
         until = time.monotonic() + PATIENCE
-        while not self.run(script):
-            assert time.monotonic() < until, f"{script}\n{self.driver.get_log('browser')}"
+        while not said():
+            assert time.monotonic() < until, self.driver.get_log("browser")
             time.sleep(0.02)
 
     def all(self, selector: str) -> list:
@@ -82,9 +86,10 @@ class Page:
         """The rows of a pane that are highlighted."""
         return self.texts(f'.pane[aria-label="{pane}"] .row.hit .code')
 
-    def window(self) -> str:
-        """How much time the timeline shows."""
-        return self.run("return document.getElementById('window').textContent").partition(" of")[0]
+    def window(self) -> tuple[str, str]:
+        """How much time the timeline shows, and how much there is."""
+        shown, _, whole = self.texts("#window")[0].partition(" of ")
+        return shown, whole
 
 
 @pytest.fixture(scope="module")
@@ -166,23 +171,28 @@ def test_a_click_on_the_code_shows_all_lines_that_share_it(page):
     assert page.hits("Graph")
 
 
-def test_the_timeline_zooms_and_moves(page):
-    timeline = page.all("#timeline")[0]
-    whole = page.window()
+def test_the_timeline_begins_with_the_steps_and_shows_all_when_asked(page):
+    steps, whole = page.window()
+    assert steps != whole
 
-    ActionChains(page.driver).move_to_element(timeline).perform()
+    page.press("f")
+
+    page.wait_until(lambda: page.window() == (whole, whole))
+
+
+def test_the_timeline_zooms_and_moves(page):
+    steps, _ = page.window()
+
     page.run(
         "document.getElementById('timeline').dispatchEvent(new WheelEvent('wheel',"
         "{deltaY: -400, clientX: 700, clientY: 200, cancelable: true}))"
     )
-    page.wait_for(f"return !document.getElementById('window').textContent.startsWith('{whole} of')")
-    near = page.window()
+    page.wait_until(lambda: page.window()[0] != steps)
+    near, _ = page.window()
     page.press("w", "w", "d")
-    page.wait_for(f"return !document.getElementById('window').textContent.startsWith('{near} of')")
-    page.press("f")
-    page.wait_for(f"return document.getElementById('window').textContent.startsWith('{whole} of')")
+    page.wait_until(lambda: page.window()[0] != near)
     page.press("e")
-    page.wait_for(f"return !document.getElementById('window').textContent.startsWith('{whole} of')")
+    page.wait_until(lambda: page.window()[0] not in (steps, near))
 
 
 def test_a_click_on_a_slice_chooses_its_kernel(page):

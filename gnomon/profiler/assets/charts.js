@@ -50,8 +50,10 @@ function roofline(host) {
     return;
   }
   const [left, right, top, bottom] = [58, 14, 12, 34];
-  const intensities = all.map((d) => d.flops / d.nbytes);
-  const speeds = all.map((d) => d.flops / d.time);
+  // the axes hold what takes time; the rest stands at their edges
+  const large = all.filter((d) => d.time > 1e-3 * all[0].time);
+  const intensities = large.map((d) => d.flops / d.nbytes);
+  const speeds = large.map((d) => d.flops / d.time);
   const ridge = flops / bandwidth;
   const low = (list) => 10 ** Math.floor(Math.log10(Math.min(...list)));
   const high = (list) => 10 ** Math.ceil(Math.log10(Math.max(...list)));
@@ -68,7 +70,7 @@ function roofline(host) {
     circles.clear();
     all.forEach((dot) => {
       const r = 3 + 17 * Math.sqrt(dot.time / longest);
-      const circle = shape("circle", { cx: x(dot.flops / dot.nbytes), cy: y(Math.max(y0, dot.flops / dot.time)), r });
+      const circle = shape("circle", { cx: x(Math.max(x0, Math.min(x1, dot.flops / dot.nbytes))), cy: y(Math.max(y0, dot.flops / dot.time)), r });
       circle.style.fill = `var(--${["forward", "backward", "optimizer", "comm"].includes(dot.record.phase) ? dot.record.phase : "copy"})`;
       circle.addEventListener("click", () => select({ record: dot.record, records: dot.all, source: "roofline" }));
       circle.addEventListener("pointermove", (event) => tip(facts(dot), event));
@@ -96,7 +98,7 @@ function roofline(host) {
   function axes(svg, width, height, x, y) {
     for (let v = x0; v <= x1 * 1.01; v *= 10) {
       svg.append(shape("line", { class: "grid", x1: x(v), x2: x(v), y1: top, y2: height - bottom }));
-      svg.append(shape("text", { x: x(v), y: height - bottom + 15, "text-anchor": "middle" }, count(v) === "0" ? String(v) : plain(v)));
+      svg.append(shape("text", { x: x(v), y: height - bottom + 15, "text-anchor": "middle" }, plain(v)));
     }
     for (let v = y0; v <= y1 * 1.01; v *= 10) {
       svg.append(shape("line", { class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v) }));
@@ -116,9 +118,10 @@ function memoryChart(host) {
     return;
   }
   const [left, right, top, bottom] = [64, 14, 16, 26];
-  const last = Math.max(memory.times.at(-1), 1);
+  const first = memory.times[0];
+  const last = Math.max(memory.times.at(-1), first + 1);
   drawing(host, "Bytes alive over time", (svg, width, height) => {
-    const x = (t) => left + (t / last) * (width - left - right);
+    const x = (t) => left + ((t - first) / (last - first)) * (width - left - right);
     const y = (n) => height - bottom - (n / memory.peak) * (height - top - bottom);
     for (let n = 0; n <= 4; n++) {
       const v = (memory.peak * n) / 4;
@@ -127,9 +130,9 @@ function memoryChart(host) {
     }
     const ticks = Math.max(2, Math.floor(width / 140));
     for (let n = 0; n <= ticks; n++) {
-      svg.append(shape("text", { x: x((last * n) / ticks), y: height - 8, "text-anchor": n === ticks ? "end" : "middle" }, n ? time((last * n) / ticks) : "0"));
+      svg.append(shape("text", { x: x(first + ((last - first) * n) / ticks), y: height - 8, "text-anchor": n === ticks ? "end" : "middle" }, time(first + ((last - first) * n) / ticks)));
     }
-    let path = `M${x(0)} ${y(0)}`;
+    let path = `M${x(first)} ${y(0)}`;
     memory.times.forEach((t, n) => { path += `H${x(t).toFixed(1)}V${y(memory.live[n]).toFixed(1)}`; });
     svg.append(shape("path", { class: "area", d: `${path}V${y(0)}Z` }));
     svg.append(shape("line", { class: "peak", x1: x(memory.at), x2: x(memory.at), y1: top, y2: height - bottom }));

@@ -51,7 +51,7 @@ const records = raw.records.id.map((id, n) => {
     decisions: of.decisions[n].map(([what, apart, together, refused]) => ({
       what: words(what), apart, together, refused: words(refused),
     })),
-    time: of.time[n], calls: of.calls[n], least: of.least[n],
+    members: of.members[n].map(words), time: of.time[n], calls: of.calls[n], least: of.least[n],
     phase: parts.length ? parts[0].line.phase : "forward",
   };
 });
@@ -92,6 +92,7 @@ const events = (() => {
 
 const sources = new Map(Object.entries(raw.sources).map(([file, text]) => [file, text.split("\n")]));
 const graphs = new Map(Object.entries(raw.graphs).map(([name, text]) => [name, text.trimEnd().split("\n")]));
+const noted = rows.some((row) => row.allocated);
 const code = new Map(Object.entries(raw.code).map(([name, text]) => [name, text.trimEnd().split("\n")]));
 
 const recordsOfLine = new Map();
@@ -99,7 +100,7 @@ const recordsOfSymbol = new Map();
 const gather = (map, key, value) => map.has(key) ? map.get(key).push(value) : map.set(key, [value]);
 for (const record of records) {
   for (const key of new Set(record.parts.map((p) => p.line.key))) gather(recordsOfLine, key, record);
-  gather(recordsOfSymbol, record.symbol, record);
+  for (const symbol of new Set([record.symbol, ...record.members])) gather(recordsOfSymbol, symbol, record);
 }
 const timeAt = (record, key) => record.parts.reduce((sum, p) => sum + (p.line.key === key ? p.part * record.time : 0), 0);
 for (const [key, list] of recordsOfLine) list.sort((a, b) => timeAt(b, key) - timeAt(a, key));
@@ -136,7 +137,7 @@ const scaled = (x, scales, last) => {
 };
 const time = (ns) => scaled(ns, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]], (x) => `${Math.round(x)} ns`);
 const size = (n) => scaled(n, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]], (x) => `${Math.round(x)} B`);
-const count = (n) => scaled(n, [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]], (x) => `${Math.round(x * 10) / 10}`);
+const count = (n) => scaled(n, [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]], (x) => `${Math.round(x * 10) / 10} `);
 const share = (x) => `${(100 * x).toFixed(x < 0.0995 ? 1 : 0)}%`;
 const short = (file) => file.split("/").slice(-2).join("/");
 const place = (line) => (line.file ? `${short(line.file)}:${line.line}` : "(no line)");

@@ -52,7 +52,7 @@ function sourcePane() {
   let file = files[0] ?? "";
   const choose = chooser("File", files.map((f) => [f, `${short(f)}  ${time((spent.get(f) ?? 0) / steps)}`]), (value) => open(value));
   const made = pane("Source", choose);
-  const note = element("div", { class: "columns" }, element("span", { style: "width:62px" }, "time"), element("span", { style: "width:60px" }, "memory"), element("span", { style: "width:40px" }, "line"));
+  const note = element("div", { class: "columns" }, element("span", { style: "width:62px" }, "time"), noted ? element("span", { style: "width:60px" }, "memory") : null, element("span", { style: "width:40px" }, "line"));
   const body = element("div", { class: "text" });
   made.append(note, body);
   if (!files.length) {
@@ -65,7 +65,7 @@ function sourcePane() {
       const row = rowOf.get(keyOf(file, n + 1));
       return element("div", { class: selection.keys.has(keyOf(file, n + 1)) ? "hit" : "" },
         element("span", { class: "cost", style: row ? `background:rgba(var(--heat),${(0.06 + (0.5 * row.time) / longest).toFixed(3)})` : "" }, row?.time ? time(row.time / steps) : ""),
-        element("span", { class: "cost memory" }, row?.allocated ? size(row.allocated / steps) : ""),
+        noted ? element("span", { class: "cost memory" }, row?.allocated ? size(row.allocated / steps) : "") : null,
         element("span", { class: "number" }, String(n + 1)),
         tinted(sources.get(file)[n], "python"));
     },
@@ -147,7 +147,10 @@ function codePane() {
   const body = element("div", { class: "text" });
   const empty = element("p", { class: "empty" }, "The profile holds no text of this kernel.");
   made.append(details, body, empty);
-  const text = () => code.get(symbol) ?? [];
+  // a batch runs the code of its members
+  const symbols = () => [symbol, ...new Set(record?.members ?? [])];
+  let kept = [];
+  const text = () => kept;
   const list = new Rows(body, {
     height: HEIGHT,
     draw: (n) => element("div", { class: selection.records.has(record) ? (/^define\b|^def /.test(text()[n]) ? "hit" : "near") : "" }, tinted(text()[n], "llvm")),
@@ -165,7 +168,7 @@ function codePane() {
       ...fact("for", ...of.parts.flatMap(({ line, part: p }) => [element("div", {}, `${place(line)} ${line.module} ${line.phase} ${share(p)}`)])),
       ...of.buffers.slice(0, 40).flatMap((b) => fact(b.role, `${b.name} ${b.type} ${size(b.nbytes)}`)),
       ...(of.buffers.length > 40 ? fact("", `and ${of.buffers.length - 40} more`) : []),
-      ...fact("work", `${count(of.flops)}flop, ${size(of.nbytes)}, ${of.backend}`),
+      ...fact("work", `${count(of.flops)}flop, ${size(of.nbytes)}, ${of.backend}${of.members.length ? `, a batch of ${of.members.length}` : ""}`),
       ...of.decisions.flatMap((d) => fact(d.refused ? "not fused" : "fused", `${d.what}: ${size(d.apart)} apart, ${size(d.together)} together${d.refused ? `; ${d.refused}` : ""}`)),
     );
   }
@@ -173,6 +176,7 @@ function codePane() {
     record = of;
     const same = of?.symbol === symbol;
     symbol = of?.symbol ?? "";
+    kept = symbols().flatMap((s) => code.get(s) ?? []);
     details.hidden = !of;
     if (of) describe(of);
     const near = selection.records.size ? [...selection.records].slice(0, 300) : of ? [of] : [];

@@ -84,8 +84,8 @@ class Rows {
 
 // a table with columns that sort: [title, class, value for sorting or null, cell(row)]
 class Table {
-  constructor(host, { columns, rows: all, pick, chosen, sorted = 0, empty = "There are none." }) {
-    Object.assign(this, { columns, all, pickRow: pick, chosen });
+  constructor(host, { columns, rows: all, pick, chosen, sorted = 0, sorts = () => {}, empty = "There are none." }) {
+    Object.assign(this, { columns, all, chosen, sorts });
     this.by = sorted;
     this.down = true;
     host.classList.add("table");
@@ -109,6 +109,7 @@ class Table {
   }
 
   sort() {
+    this.sorts(this.by);
     const value = this.columns[this.by][2];
     this.sorted = [...this.all];
     if (value) {

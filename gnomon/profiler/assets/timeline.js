@@ -11,6 +11,9 @@ const timeline = (() => {
   let whole = [0, 1];
   for (let n = 0; n < events.count; n++) whole[1] = Math.max(whole[1], end(n));
   let [from, until] = whole;
+  // first the steps are looked at, or whatever ran; what compiled them stands before
+  const ran = lanes.filter((lane) => lane.name === "steps" || lane.order[0] === 4).map((lane) => lane.list[0]);
+  if (ran.length) from = Math.min(...ran.map((n) => events.start[n]));
   let width = 0;
   let faint = false;
   let hits = lanes.map(() => []);
@@ -102,7 +105,7 @@ const timeline = (() => {
     pen.beginPath();
     pen.rect(LEFT, top, width - LEFT - 8, LANE);
     pen.clip();
-    pen.globalAlpha = faint ? 0.22 : 1;
+    pen.globalAlpha = faint && name !== "steps" && name !== "spans" ? 0.22 : 1;
     for (let i = firstAfter(list, from); i < list.length && events.start[list[i]] < until; ) {
       const right = slice(list[i], top, 0.75);
       i = firstAfter(list, moment(Math.max(right, Math.floor(right) + 0.5)), i + 1);

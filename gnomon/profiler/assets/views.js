@@ -72,17 +72,22 @@ view("lines", "Lines", rows.length, (host) => new Table(host, {
   empty: "No kernel ran.",
 }));
 
-view("modules", "Modules", modules.length - 1, (host) => new Table(host, {
-  rows: modules,
-  sorted: 1,
-  columns: [
-    ["module", "words", (r) => modules.indexOf(r), (r) => words_("\u2003".repeat(r.name ? r.name.split(".").length : 0), element("span", { class: r.name ? "mono" : "place" }, r.name.split(".").pop() || "all"))],
-    ["own", "wide", (r) => r.own, (r) => (r.own ? time(r.own / steps) : "")],
-    ...costColumns(modules),
-  ].map((column, n) => (n ? column : [column[0], column[1], (r) => -modules.indexOf(r), column[3]])),
-  pick: (row) => selectModule(row.name),
-  chosen: (row) => Boolean(row.name) && row.name === chosenModule && selection.source === "modules",
-}));
+view("modules", "Modules", modules.length - 1, (host) => {
+  const before = (r) => (r.name ? "\u2003".repeat(r.name.split(".").length) : "");
+  const named = (r) => (tree.by === 0 ? r.name.split(".").pop() : r.name);
+  const tree = { by: 0 };
+  new Table(host, {
+    rows: modules,
+    columns: [
+      ["module", "words", (r) => -modules.indexOf(r), (r) => words_(tree.by === 0 ? before(r) : "", element("span", { class: r.name ? "mono" : "place" }, named(r) || "all"))],
+      ["own", "wide", (r) => r.own, (r) => (r.own ? time(r.own / steps) : "")],
+      ...costColumns(modules),
+    ],
+    pick: (row) => selectModule(row.name),
+    chosen: (row) => Boolean(row.name) && row.name === chosenModule && selection.source === "modules",
+    sorts: (by) => { tree.by = by; },
+  });
+});
 let chosenModule = "";
 function selectModule(name) {
   chosenModule = name;
@@ -155,7 +160,9 @@ view("memory", "Memory", null, (host) => {
 const passes = (() => {
   const found = [];
   for (let n = 0; n < events.count; n++) {
-    if (events.kind(n) === "compile") found.push({ n, name: events.name(n), time: events.took[n], args: events.args(n) });
+    if (events.kind(n) !== "compile") continue;
+    const [name, ...told] = events.name(n).split(": ");
+    found.push({ n, name, told: told.join(": "), time: events.took[n], args: events.args(n) });
   }
   return found;
 })();
@@ -168,17 +175,17 @@ view("compile", "Compile", passes.length, (host) => {
       ["when", "", (p) => -events.start[p.n], (p) => time(events.start[p.n])],
       ["time", "", (p) => p.time, (p) => heat(time(p.time), p.time / longest)],
       ["pass", "name", (p) => p.name, (p) => p.name],
-      ["what it did", "words", null, (p) => words_(element("span", { class: "mono" }, did(p.args)))],
+      ["what it did", "words", null, (p) => words_(element("span", { class: "mono" }, did(p)))],
     ],
     pick: () => {},
     chosen: () => false,
     empty: "Nothing was compiled while this profile was taken: its programs were known.",
   });
 });
-function did(args) {
+function did({ told, args }) {
   const { before, after, ...rest } = args;
   const nodes = before !== undefined && after !== undefined ? [`${before} → ${after} nodes`] : [];
-  return [...nodes, ...Object.entries(rest).map(([name, value]) => `${name} ${value}`)].join(", ");
+  return [...(told ? [told] : []), ...nodes, ...Object.entries(rest).map(([name, value]) => `${name} ${value}`)].join(", ");
 }
 
 // equal decisions of many calls are one row
@@ -202,7 +209,7 @@ view("fusion", "Fusion", decisions.length, (host) => new Table(host, {
     ["apart", "wide", (d) => d.apart, (d) => size(d.apart)],
     ["together", "", (d) => d.together, (d) => size(d.together)],
     ["saved", "", (d) => d.apart - d.together, (d) => (d.refused ? "" : size(d.apart - d.together))],
-    ["decision", "words", (d) => d.refused, (d) => words_(element("span", { class: "place" }, d.refused ? "not " : "done "), element("span", { class: "said" }, [d.what, d.refused].filter(Boolean).join(": ")))],
+    ["decision", "words", (d) => d.refused, (d) => words_(element("span", { class: "place" }, d.refused ? "not " : "done "), element("span", { class: "said" }, [d.what, d.refused].filter(Boolean).join(": ")), d.record.parts.length ? element("span", { class: "quiet" }, `  ${place(d.record.parts[0].line)}`) : null)],
   ],
   pick: (d) => select({ record: d.record, records: d.all, source: "fusion" }),
   chosen: (d) => d.all.some((r) => selection.records.has(r)),
@@ -214,7 +221,13 @@ function figures() {
   const least = kernels.reduce((sum, r) => sum + r.least, 0);
   const flops = kernels.reduce((sum, r) => sum + r.calls * r.flops, 0);
   const calls = kernels.reduce((sum, r) => sum + r.calls, 0);
-  const compiling = passes.reduce((sum, p) => sum + p.time, 0);
+  // passes stand inside of others: a moment counts once
+  let compiling = 0, done = 0;
+  for (const p of passes) {
+    const stop = events.start[p.n] + p.time;
+    compiling += Math.max(0, stop - Math.max(done, events.start[p.n]));
+    done = Math.max(done, stop);
+  }
   const figure = (name, value, more = "") => element("div", {}, element("dt", {}, name), element("dd", {}, value, " ", element("small", {}, more)));
   const all = [
     figure(totals.steps ? "kernels of a step" : "kernels", time(totals.busy / steps), totals.steps > 1 ? `mean of ${totals.steps}` : ""),
@@ -235,6 +248,6 @@ function figures() {
   const text = named.map(([phase, spent]) => `${phase} ${share(spent / (totals.busy || 1))}`).join(", ");
   all.push(element("div", { class: "phases" }, element("dt", {}, text), element("dd", {}, split)));
   byId("figures").append(...all);
-  const used = [...phases.keys(), ...new Set(Array.from({ length: events.count }, (_, n) => events.kind(n)))].filter((name) => name in PHASES || name in KINDS);
+  const used = [...order, ...new Set(Array.from({ length: events.count }, (_, n) => events.kind(n)))].filter((name) => phases.has(name) || name in KINDS);
   byId("legend").append(...used.map((name) => element("span", {}, element("span", { class: "dot", style: `background:var(${PHASES[name] ?? KINDS[name]})` }), name)));
 }
