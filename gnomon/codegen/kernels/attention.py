@@ -8,6 +8,8 @@ block is: attention_parts.py.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, vector
@@ -19,6 +21,7 @@ from gnomon.codegen.kernels.attention_parts import (
     panels,
 )
 from gnomon.codegen.kernels.sharing import part
+from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.math import FUNCTIONS
 
@@ -26,6 +29,67 @@ from gnomon.codegen.math import FUNCTIONS
 def emit_attention(module: Module, name: str, spec: AttentionSpec, machine: Machine) -> int:
     """Define kernel `name`, which writes out and lse; gives the bytes of scratch per thread."""
     return Forward(Parts(module, name, spec, machine)).write()
+
+
+@dataclass(frozen=True)
+class SoftmaxBlock:
+    """16 queries and a block of keys: where scores and masks lie, the last key of each query."""
+
+    parts: Parts
+    e: Emitter
+    scores: str
+    mask: str
+    limits: str
+
+    def larger(self, hidden: bool, key: str, top: str) -> list[str]:
+        """The larger of the last maxima and a key's scores, which a mask changes for good.
+
+        A score that is NaN may be passed over: its weight will be NaN.
+        """
+        parts, e, a, spec = self.parts, self.e, self.parts.algebra(self.e), self.parts.spec
+        place = (key, parts.tile.columns)
+        score = parts.value_at(e, self.scores, place)
+        if spec.mask is not None:
+            score = a.fma(score, a.const(spec.scale), parts.value_at(e, self.mask, place))
+            parts.put(e, score, self.scores, place)
+        if hidden:
+            score = self.hide(key, score, a.const(-inf))
+        return [a.select(a.less(top, score), score, top)]
+
+    def hide(self, key: str, value: str, instead: str) -> str:
+        """The value where a key is seen."""
+        if not self.parts.spec.causal:
+            return value
+        key = self.parts.spread(self.e, key)
+        seen = self.e.value(f"icmp sle {vector('i32')} {key}, {self.limits}")
+        return self.parts.algebra(self.e).select(seen, value, instead)
+
+    def weight(self, a: LlvmAlgebra, score: str, base: str) -> str:
+        """exp(score - base)."""
+        spec = self.parts.spec
+        if spec.mask is not None:
+            return FUNCTIONS["exp"](a, a.sub(score, base))
+        return FUNCTIONS["exp"](a, a.fma(score, a.const(spec.scale), a.neg(base)))
+
+    def weigh(self, base: str, key: str, total: str) -> list[str]:
+        """A key's scores become weights and join their sums."""
+        parts, e, a = self.parts, self.e, self.parts.algebra(self.e)
+        place = (key, parts.tile.columns)
+        weight = self.weight(a, parts.value_at(e, self.scores, place), base)
+        weight = self.hide(key, weight, a.const(0.0))
+        parts.put(e, weight, self.scores, place)
+        return [a.add(total, weight)]
+
+    def weigh_pair(self, base: str, key: str, total: str) -> list[str]:
+        """The same for two keys that all queries see, one after the other."""
+        parts, e, a = self.parts, self.e, self.parts.algebra(self.e)
+        places = [(at, parts.tile.columns) for at in (key, e.add(key, 1))]
+        scores = [parts.value_at(e, self.scores, place) for place in places]
+        weights = self.weight(parts.wide(e), parts.joined(e, *scores), parts.joined(e, base, base))
+        for place, weight in zip(places, parts.taken_apart(e, weights), strict=True):
+            parts.put(e, weight, self.scores, place)
+            total = a.add(total, weight)
+        return [total]
 
 
 class Forward:
@@ -62,12 +126,13 @@ class Forward:
         parts.reserve("scores", self.key_panels * tile.rows * tile.columns)
         for label in ("top", "sum"):
             parts.reserve(label, BLOCK_QUERIES)
+        parts.reserve("shrink", tile.columns)
         parts.reserve("results", self.query_panels * self.result)
         if spec.mask is not None:
             rows, steps = (spec.queries, spec.mask.row), (spec.keys, spec.mask.column)
             parts.packer("pack_mask", tile.columns, rows, steps)
             parts.reserve("mask", tile.columns * BLOCK_KEYS)
-        parts.multiplier()
+        parts.multiplier("grow")
         parts.filler()
         parts.turner()
         parts.row_writer("write_out", spec.value_width, spec.out.column)
@@ -77,59 +142,49 @@ class Forward:
         return parts.bytes
 
     def write_softmax(self) -> None:
-        """softmax(scores, mask, top, sum, results, keys, limit): a panel of queries meets a block.
+        """softmax(scores, mask, top, sum, shrink, keys, limit): a panel of queries meets a block.
 
-        `limit` is the last key that the first query sees, counted from the block's first.
+        `limit` is the last key that the first query sees, counted from the block's first. What was
+        gathered before has yet to be multiplied by `shrink`.
         """
         parts = self.parts
-        pointers = [("ptr", label) for label in ("scores", "mask", "top", "sum", "results")]
+        pointers = [("ptr", label) for label in ("scores", "mask", "top", "sum", "shrink")]
         e = parts.start("softmax", *pointers, ("i64", "keys"), ("i64", "limit"))
         parts.each_group(e, lambda lane: self.softmax_group(e, lane))
         e.ret()
 
     def softmax_group(self, e: Emitter, lane: str) -> None:
-        """The same for 16 queries."""
-        parts, a, columns = self.parts, self.parts.algebra(e), self.tile.columns
-        kind, scale, never = vector(self.spec.scalar), a.const(self.spec.scale), a.const(-inf)
-        limit = parts.spread(e, e.add("%limit", lane))
-        limit = e.value(f"add {vector('i32')} {limit}, {parts.lane_numbers()}")
+        """The same for 16 queries: keys that all of them see two at a time, then the others."""
+        parts, a, kind = self.parts, self.parts.algebra(e), vector(self.spec.scalar)
+        never, masked = a.const(-inf), self.spec.mask is not None
+        seen = self.seen_by_all(e, lane)
         scores, mask = (parts.skip(e, base, (lane, 1)) for base in ("%scores", "%mask"))
-
-        def hide(key: str, score: str, instead: str) -> str:
-            if not self.spec.causal:
-                return score
-            seen = e.value(f"icmp sle {vector('i32')} {parts.spread(e, key)}, {limit}")
-            return a.select(seen, score, instead)
-
-        masked = self.spec.mask is not None
-
-        def larger(key: str, top: str) -> list[str]:
-            score = parts.value_at(e, scores, (key, columns))
-            if masked:
-                score = a.fma(score, scale, parts.value_at(e, mask, (key, columns)))
-                parts.put(e, score, scores, (key, columns))
-            return [a.maximum(top, hide(key, score, never))]
-
-        (highest,) = e.loop(0, "%keys", 1, larger, [(kind, never)])
+        block = SoftmaxBlock(parts, e, scores, mask, self.limits(e, lane))
+        (highest,) = e.loop(0, seen, 1, partial(block.larger, False), [(kind, never)])
+        (highest,) = e.loop(seen, "%keys", 1, partial(block.larger, True), [(kind, highest)])
         old = parts.value_at(e, "%top", (lane, 1))
-        top = a.maximum(old, highest if masked else a.mul(highest, scale))
+        top = a.maximum(old, highest if masked else a.mul(highest, a.const(self.spec.scale)))
         # with nothing seen yet, any finite number will do
         base = a.select(a.equal(top, never), a.const(0.0), top)
         shrink = FUNCTIONS["exp"](a, a.sub(old, base))
-
-        def weigh(key: str, total: str) -> list[str]:
-            score = parts.value_at(e, scores, (key, columns))
-            less = a.sub(score, base) if masked else a.fma(score, scale, a.neg(base))
-            weight = FUNCTIONS["exp"](a, less)
-            weight = hide(key, weight, a.const(0.0))
-            parts.put(e, weight, scores, (key, columns))
-            return [a.add(total, weight)]
-
         total = a.mul(parts.value_at(e, "%sum", (lane, 1)), shrink)
-        (total,) = e.loop(0, "%keys", 1, weigh, [(kind, total)])
+        pairs = e.value(f"and i64 {seen}, -2")
+        (total,) = e.loop(0, pairs, 2, partial(block.weigh_pair, base), [(kind, total)])
+        (total,) = e.loop(pairs, "%keys", 1, partial(block.weigh, base), [(kind, total)])
         parts.put(e, top, "%top", (lane, 1))
         parts.put(e, total, "%sum", (lane, 1))
-        self.rescale(e, lane, lambda value: a.mul(value, shrink))
+        parts.put(e, shrink, "%shrink", (lane, 1))
+
+    def limits(self, e: Emitter, lane: str) -> str:
+        """The last key that each of 16 queries sees."""
+        limit = self.parts.spread(e, e.add("%limit", lane))
+        return e.value(f"add {vector('i32')} {limit}, {self.parts.lane_numbers()}")
+
+    def seen_by_all(self, e: Emitter, lane: str) -> str:
+        """How many keys all of 16 queries see."""
+        if not self.spec.causal:
+            return "%keys"
+        return e.most(e.least(e.add(e.add("%limit", lane), 1), "%keys"), 0)
 
     def rescale(self, e: Emitter, lane: str, change) -> None:
         """Change what 16 queries have gathered, all columns of the values."""
@@ -235,6 +290,7 @@ class Forward:
         limit = e.sub(e.add(start, spec.keys - spec.queries), key)
         scores = parts.at(e, "scores")
         mask = scores if masks is None else parts.at(e, "mask")
+        shrink = parts.at(e, "shrink")
 
         def panel(index: str) -> None:
             q = parts.skip(e, parts.at(e, "q"), (index, self.query_panel))
@@ -243,17 +299,14 @@ class Forward:
             count = parts.keys_met(e, limit, first, met)
             if masks is not None:
                 parts.pack(e, "pack_mask", masks, (e.add(start, first), 1), (key, count), mask)
-            rows = e.value(f"udiv i64 {e.add(count, self.tile.rows - 1)}, {self.tile.rows}")
-            parts.multiply(
-                e, (k, rows, self.tile.rows * spec.width), q, spec.width, scores, carried=False
-            )
+            parts.multiply(e, (k, count, self.tile.rows * spec.width), q, spec.width, scores)
             states = [parts.skip(e, parts.at(e, s), (first, 1)) for s in ("top", "sum")]
             parts.call(
                 e, "softmax", ("ptr", scores), ("ptr", mask), *(("ptr", at) for at in states),
-                ("ptr", results), ("i64", count), ("i64", e.add(limit, first)),
+                ("ptr", shrink), ("i64", count), ("i64", e.add(limit, first)),
             )  # fmt: skip
-            a = (v, self.value_panels, e.mul(packed, self.tile.rows))
-            parts.multiply(e, a, scores, count, results, carried=True)
+            a = (v, spec.value_width, e.mul(packed, self.tile.rows))
+            parts.multiply(e, a, scores, count, results, "grow", shrink)
 
         e.loop(0, wide, 1, panel)
 

@@ -274,11 +274,11 @@ class Backward:
         dk = parts.skip(e, level, (number, self.width_panel))
         length = e.mul(block.count, tile.rows)
         for turned, count, right, into in (
-            ("dout_turned", self.deep, weights, dv),
-            ("q_turned", self.wide, slopes, dk),
+            ("dout_turned", spec.value_width, weights, dv),
+            ("q_turned", spec.width, slopes, dk),
         ):
             a = (parts.skip(e, parts.at(e, turned), (first, tile.rows)), count, length)
-            parts.multiply(e, a, right, left, into, carried=True)
+            parts.multiply(e, a, right, left, into, "extend")
 
     def first_query(self, limit: str) -> str:
         """The first query that meets a panel of keys, of which the block's first sees `limit`."""
@@ -290,14 +290,13 @@ class Backward:
         """Scores and dP of a panel of keys, for the queries from `first` on and a few before."""
         e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
         skipped = e.value(f"udiv i64 {first}, {tile.rows}")
-        rows = e.value(f"udiv i64 {e.add(count, tile.rows - 1)}, {tile.rows}")
+        rows = e.sub(count, e.mul(skipped, tile.rows))
         sides = (("q", "k", spec.width), ("dout", "v", spec.value_width))
         for (left, right, width), target in zip(sides, into, strict=True):
             a = parts.skip(e, parts.at(e, left), (skipped, tile.rows * width))
             b = parts.skip(e, parts.at(e, right), (key, width))
             target = parts.skip(e, target, (skipped, tile.rows * tile.columns))
-            panels = (a, e.sub(rows, skipped), tile.rows * width)
-            parts.multiply(e, panels, b, width, target, carried=False)
+            parts.multiply(e, (a, rows, tile.rows * width), b, width, target)
 
     def add_to_dq(self, key: str, length: str, queries: tuple[str, str]) -> None:
         """What a block of keys adds to dQ: turn dS, then multiply with k."""
@@ -319,9 +318,9 @@ class Backward:
 
             met = parts.keys_met(e, limit, e.mul(index, columns), length)
             e.loop(0, met, columns, turn)
-            a = (k, self.wide, e.mul(packed, self.tile.rows))
+            a = (k, self.spec.width, e.mul(packed, self.tile.rows))
             into = parts.skip(e, parts.at(e, "dq"), (index, self.width_panel))
-            parts.multiply(e, a, turned, met, into, carried=True)
+            parts.multiply(e, a, turned, met, into, "extend")
 
         e.loop(0, queries[1], 1, panel)
 

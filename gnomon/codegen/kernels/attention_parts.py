@@ -1,9 +1,9 @@
 """What attention's two kernels share: the description, tiles of scores, rows written back.
 
-Scores are computed in squares of BLOCK_QUERIES by BLOCK_KEYS, which are part of the numerics; what
-the causal mask hides from all of SEEN_TOGETHER queries is not computed. Vectors hold neighbouring
-rows of one operand, so softmax needs no sum across lanes. The forward kernel is attention.py, its
-gradient attention_grad.py.
+Scores are computed in squares of BLOCK_QUERIES by BLOCK_KEYS. The latter is part of the numerics,
+as is what is not computed: the keys that the causal mask hides from all of SEEN_TOGETHER queries.
+Vectors hold neighbouring rows of one operand, so softmax needs no sum across lanes. The forward
+kernel is attention.py, its gradient attention_grad.py, their products attention_tiles.py.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from functools import partial
 
 from gnomon.codegen.algebra import Value
 from gnomon.codegen.emitter import BITS, LANES, Emitter, Module, splat, vector
+from gnomon.codegen.kernels.attention_tiles import emit_columns
 from gnomon.codegen.kernels.blocking import cycles, fits
-from gnomon.codegen.kernels.microkernel import Tile, emit_tile
-from gnomon.codegen.kernels.packing import BLOCK, Packing, emit_pack, transpose
+from gnomon.codegen.kernels.microkernel import Tile
+from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.strides import merge
+from gnomon.codegen.kernels.transposing import BLOCK, read_turned
 from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.machine import Machine
 
-BLOCK_QUERIES = 64
+BLOCK_QUERIES = 128
 """Rows of a square; they are counted from the start of their leaf."""
 BLOCK_KEYS = 128
 """Columns of a square."""
@@ -128,8 +130,6 @@ class Parts:
         self.item = BITS[spec.scalar] // 8
         self.reserved: dict[str, tuple[int, int]] = {}
         self.bytes = 0
-        module.define(f"@{name}.none = private constant i8 0")
-        emit_tile(module, f"{name}.tile", self.tile)
 
     def start(self, name: str, *parameters: tuple[str, str]) -> Emitter:
         """Begin an internal function; it is called with its plain name."""
@@ -180,36 +180,20 @@ class Parts:
         numbers = [("i64", str(number)) for number in (*rows, *steps)]
         self.call(e, name, ("ptr", base), *numbers, ("ptr", target), ("ptr", self.at(e, "offsets")))
 
-    def multiplier(self) -> None:
-        """multiply(a, panels, stride, b, length, carried, into): a column of tiles."""
-        e = self.start(
-            "multiply",
-            *(("ptr", "a"), ("i64", "panels"), ("i64", "stride"), ("ptr", "b")),
-            *(("i64", "length"), ("i64", "carried"), ("ptr", "into")),
-        )
-
-        def one(index: str) -> None:
-            into = e.offset("%into", e.mul(index, self.tile.bytes))
-            a = e.offset("%a", e.mul(index, "%stride"))
-            numbers = ("1", "%length", "%carried", "%carried", "0")
-            e.call(
-                "ptr", f"{self.name}.tile", ("ptr", a), ("ptr", "%b"), ("ptr", into),
-                ("ptr", into), ("ptr", f"@{self.name}.none"), *(("i64", n) for n in numbers),
-            )  # fmt: skip
-
-        e.loop(0, "%panels", 1, one)
-        e.ret()
+    def multiplier(self, *changes: str) -> None:
+        """What multiplies rows of A with a panel of B: begin, extend, and others by name."""
+        emit_columns(self.module, self.name, self.tile, ("begin", "extend", *changes))
 
     def multiply(
         self, e: Emitter, a: tuple[str, str | int, str | int], b: str, length: str | int,
-        into: str, *, carried: bool,
+        into: str, change: str = "begin", factors: str = "null",
     ) -> None:  # fmt: skip
-        """into (+)= panels of A, given as (address, panels, values in each), times one of B."""
-        address, count, values = a
+        """into (+)= rows of A, given as (address, rows, values in a panel), times a panel of B."""
+        address, rows, values = a
         self.call(
-            e, "multiply", ("ptr", address), ("i64", str(count)),
-            ("i64", e.mul(values, self.item)), ("ptr", b), ("i64", str(length)),
-            ("i64", str(int(carried))), ("ptr", into),
+            e, change, ("ptr", address), ("ptr", b), ("i64", str(rows)),
+            ("i64", e.mul(values, self.item)), ("i64", str(length)), ("ptr", into),
+            ("ptr", factors),
         )  # fmt: skip
 
     def filler(self) -> None:
@@ -240,10 +224,8 @@ class Parts:
             read = e.offset(e.offset("%source", e.mul(row, "%from")), e.mul(column, self.item))
             write = e.offset(e.offset("%target", e.mul(column, "%to")), e.mul(row, self.item))
             kind = vector(scalar, side)
-            values = [
-                e.load(e.offset(read, e.mul("%from", k)), kind, self.item) for k in range(side)
-            ]
-            for k, value in enumerate(transpose(e, scalar, values)):
+            places = [e.offset(read, e.mul("%from", k)) for k in range(side)]
+            for k, value in enumerate(read_turned(e, scalar, places, self.item)):
                 e.store(value, e.offset(write, e.mul("%to", k)), kind, self.item)
 
         def strip(row: str) -> None:
@@ -331,6 +313,20 @@ class Parts:
     def algebra(self, e: Emitter) -> LlvmAlgebra:
         """Vector math on 16 lanes."""
         return LlvmAlgebra(e, self.spec.scalar)
+
+    def wide(self, e: Emitter) -> LlvmAlgebra:
+        """Vector math on two times 16 lanes: chains of exp wait for each other, twice as many."""
+        return LlvmAlgebra(e, self.spec.scalar, 2 * LANES)
+
+    def joined(self, e: Emitter, x: str, y: str) -> str:
+        """Two vectors as one."""
+        return e.shuffle(x, y, range(2 * LANES), self.spec.scalar)
+
+    def taken_apart(self, e: Emitter, xy: str) -> tuple[str, str]:
+        """The two vectors that were joined."""
+        halves = range(LANES), range(LANES, 2 * LANES)
+        first, second = (e.shuffle(xy, xy, h, self.spec.scalar, 2 * LANES) for h in halves)
+        return first, second
 
     def lane_numbers(self) -> str:
         """0, 1, 2, ... in the lanes."""

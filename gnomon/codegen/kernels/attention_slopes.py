@@ -5,6 +5,7 @@ Which squares and which sums: attention_grad.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 from gnomon.codegen.emitter import LANES, Emitter, splat, vector
@@ -66,44 +67,69 @@ def write_weights(parts: Parts) -> None:
     """weigh(scores, slopes, mask, lse, delta, count, limit): scores become P, dP becomes dS.
 
     Rows are queries; `limit` is the last key that the first of them sees, from the panel's own.
+    Rows that see all keys of the panel come two at a time, after the others.
     """
     columns = parts.tile.columns
     pointers = [("ptr", label) for label in ("scores", "slopes", "mask", "lse", "delta")]
     e = parts.start("weigh", *pointers, ("i64", "count"), ("i64", "limit"))
-    a = parts.algebra(e)
-    scale, zero, never = a.const(parts.spec.scale), a.const(0.0), a.const(-inf)
-
-    def spread(base: str, row: str) -> str:
-        one = e.load(parts.skip(e, base, (row, 1)), parts.spec.scalar, parts.item)
-        return e.broadcast(one, parts.spec.scalar)
+    single = "0"
+    if parts.spec.causal:
+        single = e.most(e.least(e.sub(str(columns - 1), "%limit"), "%count"), 0)
+    single = e.add(single, e.value(f"and i64 {e.sub('%count', single)}, 1"))
+    lanes = range(0, columns, LANES)
 
     def one(row: str) -> None:
-        less, delta = a.neg(spread("%lse", row)), spread("%delta", row)
-        limit = parts.spread(e, e.add("%limit", row))
-
-        def group(lane: str) -> None:
+        for lane in lanes:
             place = (row, columns), (lane, 1)
-            score = parts.value_at(e, "%scores", *place)
-            if parts.spec.mask is None:
-                weight = FUNCTIONS["exp"](a, a.fma(score, scale, less))
-            else:
-                score = a.fma(score, scale, parts.value_at(e, "%mask", *place))
-                weight = FUNCTIONS["exp"](a, a.add(score, less))
-                weight = a.select(a.equal(score, never), zero, weight)
-            slope = a.sub(parts.value_at(e, "%slopes", *place), delta)
-            slope = a.mul(a.mul(weight, slope), scale)
+            weight, slope = weighed(parts, e, [place], [row])
             if parts.spec.causal:
-                kind = vector("i32")
-                key = e.value(f"add {kind} {parts.spread(e, lane)}, {parts.lane_numbers()}")
-                seen = e.value(f"icmp sle {kind} {key}, {limit}")
-                weight, slope = a.select(seen, weight, zero), a.select(seen, slope, zero)
+                limit = parts.spread(e, e.add("%limit", row))
+                key = f"<{', '.join(f'i32 {lane + k}' for k in range(LANES))}>"
+                seen = e.value(f"icmp sle {vector('i32')} {key}, {limit}")
+                a = parts.algebra(e)
+                weight, slope = (a.select(seen, x, a.const(0.0)) for x in (weight, slope))
             parts.put(e, weight, "%scores", *place)
             parts.put(e, slope, "%slopes", *place)
 
-        parts.each_group(e, group)
+    def two(row: str) -> None:
+        rows = row, e.add(row, 1)
+        for lane in lanes:
+            places = [((at, columns), (lane, 1)) for at in rows]
+            made = weighed(parts, e, places, rows)
+            for base, values in zip(("%scores", "%slopes"), made, strict=True):
+                for place, value in zip(places, parts.taken_apart(e, values), strict=True):
+                    parts.put(e, value, base, *place)
 
-    e.loop(0, "%count", 1, one)
+    e.loop(0, single, 1, one)
+    e.loop(single, "%count", 2, two)
     e.ret()
+
+
+def weighed(parts: Parts, e: Emitter, places: Sequence, rows: Sequence[str]) -> tuple[str, str]:
+    """P and dS of 16 keys and one query, or two."""
+    pair, spec = len(rows) == 2, parts.spec
+    a = parts.wide(e) if pair else parts.algebra(e)
+    scale = a.const(spec.scale)
+
+    def join(values: list[str]) -> str:
+        return parts.joined(e, *values) if pair else values[0]
+
+    def read(base: str) -> str:
+        return join([parts.value_at(e, base, *place) for place in places])
+
+    def spread(base: str) -> str:
+        ones = [e.load(parts.skip(e, base, (row, 1)), spec.scalar, parts.item) for row in rows]
+        return join([e.broadcast(one, spec.scalar) for one in ones])
+
+    score, less = read("%scores"), a.neg(spread("%lse"))
+    if spec.mask is None:
+        weight = FUNCTIONS["exp"](a, a.fma(score, scale, less))
+    else:
+        score = a.fma(score, scale, read("%mask"))
+        weight = FUNCTIONS["exp"](a, a.add(score, less))
+        weight = a.select(a.equal(score, a.const(-inf)), a.const(0.0), weight)
+    slope = a.mul(weight, a.sub(read("%slopes"), spread("%delta")))
+    return weight, a.mul(slope, scale)
 
 
 def write_fold(parts: Parts) -> None:

@@ -20,5 +20,5 @@ def test_panels_divide_a_block_of_queries(machine, scalar):
 def test_blocks_of_queries_are_counted_within_leaves():
     spec = spec_of(Sizes(t=264, s=264, h=4, g=2), True, (2, 2))
 
-    assert (spec.leaf, spec.blocks_per_leaf, spec.query_blocks) == (132, 3, 6)
+    assert (spec.leaf, spec.blocks_per_leaf, spec.query_blocks) == (132, 2, 4)
     assert (spec.group, spec.pairs, spec.key_blocks) == (2, 2, 3)

@@ -1,0 +1,51 @@
+"""Columns of tiles: which rows are taken, and what sums begin with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gnomon.codegen.emitter import KERNEL, Module
+from gnomon.codegen.kernels.attention_parts import choose_tile
+from gnomon.codegen.kernels.attention_tiles import emit_columns
+from gnomon.codegen.machine import AVX2, AVX512, NEON
+from tests.codegen.kernels.exact import fma, same_bits
+from tests.codegen.kernels.jit import Kernel
+
+
+def run(machine, way: str, rows: int, x: dict[str, np.ndarray]) -> np.ndarray:
+    """The tiles after a call; `a` is (steps, rows of whole panels), `b` (steps, columns)."""
+    tile, module = choose_tile(machine, "float"), Module()
+    emit_columns(module, "some", tile, (way,))
+    e = module.function("main", KERNEL)
+    a, b, into, factors = (e.load(e.offset("%buffers", 8 * slot), "ptr", 8) for slot in range(4))
+    steps = len(x["b"])
+    e.call(
+        "void", f"some.{way}", ("ptr", a), ("ptr", b), ("i64", str(rows)),
+        ("i64", str(steps * tile.rows * 4)), ("i64", str(steps)), ("ptr", into), ("ptr", factors),
+    )  # fmt: skip
+    e.ret()
+    panels = x["a"].reshape(steps, -1, tile.rows).swapaxes(0, 1).copy()
+    sums = x["sums"].copy()
+    Kernel(module.text(), "main", 64)([panels, x["b"], sums, x["factors"]])
+    return sums
+
+
+@pytest.mark.parametrize("machine", [AVX2, AVX512, NEON], ids=lambda machine: machine.name)
+@pytest.mark.parametrize("way", ["begin", "extend", "grow"])
+@pytest.mark.parametrize("steps", [1, 4, 7])
+def test_every_number_of_rows_has_the_sums_of_its_way(rng, machine, way, steps):
+    tile = choose_tile(machine, "float")
+    for rows in range(1, 2 * tile.rows + 1):
+        high = -(-rows // tile.rows) * tile.rows
+        shapes = {"a": (steps, high), "b": (steps, tile.columns), "sums": (high, tile.columns)}
+        x = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+        x["factors"] = rng.standard_normal(tile.columns, np.float32)
+        begun = {"begin": np.full_like(x["sums"], -0.0), "extend": x["sums"]}
+        total = begun.get(way, x["sums"] * x["factors"])
+
+        sums = run(machine, way, rows, x)
+
+        for k in range(steps):
+            total = fma(x["a"][k][:, None], x["b"][k], total)
+        assert same_bits(sums[:rows], total[:rows])
