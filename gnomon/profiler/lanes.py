@@ -67,11 +67,12 @@ class Layout:
 
     def launched(self) -> dict[int, list[int]]:
         """The events that each launch started."""
-        found: dict[int, list[int]] = {}
-        for k, launch in enumerate(self.launch):
-            if launch >= 0:
-                found.setdefault(launch, []).append(k)
-        return found
+        launch = np.array(self.launch, np.int64)
+        (started,) = np.nonzero(launch >= 0)
+        started = started[np.argsort(launch[started], kind="stable")]
+        launches, firsts = np.unique(launch[started], return_index=True)
+        groups = np.split(started, firsts[1:])
+        return {k: group.tolist() for k, group in zip(launches.tolist(), groups, strict=False)}
 
 
 def arrange(profile: Profile) -> Layout:
@@ -81,16 +82,14 @@ def arrange(profile: Profile) -> Layout:
     ends = np.maximum(np.array([event.end for event in events], dtype=np.int64), starts)
     early = min(0, int(starts.min(initial=0)))
     starts, ends = starts - early, ends - early
-    sorts = [
-        PLAIN
-        if (sort := SORTS.get(event.kind, PLAIN)) == POINT and event.end > event.start
-        else sort
-        for event in events
-    ]
+    sorts = np.array([SORTS.get(event.kind, PLAIN) for event in events], dtype=np.int64)
     order = np.lexsort((-ends, starts))
-    live, moves = live_bytes(events, order.tolist())
+    moves = order[sorts[order] == POINT]
+    sorts[(sorts == POINT) & (ends > starts)] = PLAIN
+    live = live_bytes([events[k] for k in moves.tolist()])
     nowhere = [-1] * len(events)
-    layout = Layout(starts, ends, sorts, [0] * len(events), nowhere, [], [], live, starts[moves])
+    lane = [0] * len(events)
+    layout = Layout(starts, ends, sorts.tolist(), lane, nowhere, [], [], live, starts[moves])
     Walk(layout, order, np.array([event.thread for event in events], dtype=np.int64))
     return layout
 
@@ -150,7 +149,7 @@ class Walk:
         """Work that lies in no launch of its thread belongs to the last that is open on another."""
         layout = self.layout
         sorts, launch = layout.sorts, layout.launch
-        if not any(sorts[k] == LAUNCHED and launch[k] < 0 for k in order):
+        if not np.any((np.array(sorts) == LAUNCHED) & (np.array(launch) < 0)):
             return
         open_: list[int] = []
         for k in order:
@@ -161,10 +160,9 @@ class Walk:
                 launch[k] = open_[-1] if open_ else -1
 
 
-def live_bytes(events: Sequence[Event], order: Sequence[int]) -> tuple[np.ndarray, list[int]]:
-    """The bytes that live after each allocation and release, and which events these are."""
-    moves = [k for k in order if events[k].kind in ("alloc", "free")]
-    change = [events[k].nbytes * (1 if events[k].kind == "alloc" else -1) for k in moves]
+def live_bytes(moves: Sequence[Event]) -> np.ndarray:
+    """The bytes that live after each allocation and release."""
+    change = [event.nbytes if event.kind == "alloc" else -event.nbytes for event in moves]
     live = np.cumsum(np.array(change, dtype=np.int64))
     # what is released here and was allocated before the profile lived from its start
-    return live - live.min(initial=0), moves
+    return live - live.min(initial=0)
