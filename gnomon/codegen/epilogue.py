@@ -107,7 +107,7 @@ class AskingWriter(Writer):
     def prefetch(self, part: Region, row: str, column: str) -> None:
         """Ask for all lines of a tile that the epilogue will write or read."""
         super().prefetch(part, row, column)
-        e, tile = self.e, self.plan.tile
+        e, tile = self.e, self.tile
         first = e.mul(row, tile.rows), e.mul(column, tile.columns)
 
         def one(index: str) -> None:

@@ -129,6 +129,7 @@ class Parts:
         self.tile = choose_tile(machine, spec.scalar)
         self.item = BITS[spec.scalar] // 8
         self.reserved: dict[str, tuple[int, int]] = {}
+        self.packings: dict[str, Packing] = {}
         self.bytes = 0
 
     def start(self, name: str, *parameters: tuple[str, str]) -> Emitter:
@@ -168,6 +169,7 @@ class Parts:
     def packer(self, name: str, width: int, rows: tuple[int, int], steps: tuple[int, int]) -> None:
         """Define a copy into panels; rows and steps are (size, stride)."""
         packing = Packing(self.spec.scalar, width, merge([rows]), merge([steps]))
+        self.packings[name] = packing
         emit_pack(self.module, f"{self.name}.{name}", packing)
         if "offsets" not in self.reserved:
             self.reserve("offsets", 8 * 128 // self.item)
@@ -178,7 +180,9 @@ class Parts:
     ) -> None:  # fmt: skip
         """Copy (first row, panels), (first step, steps) into panels."""
         numbers = [("i64", str(number)) for number in (*rows, *steps)]
-        self.call(e, name, ("ptr", base), *numbers, ("ptr", target), ("ptr", self.at(e, "offsets")))
+        told = [("i64", str(number)) for number in self.packings[name].numbers]
+        room = ("ptr", self.at(e, "offsets"))
+        self.call(e, name, ("ptr", base), *numbers, ("ptr", target), room, *told)
 
     def multiplier(self, *changes: str) -> None:
         """What multiplies rows of A with a panel of B: begin, extend, and others by name."""

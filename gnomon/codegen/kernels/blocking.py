@@ -21,6 +21,8 @@ FEW = 8
 """Panels of rows below which packing B takes longer than its use."""
 MOST = 4 << 20
 """Bytes of L3 for either operand, where it is large: other cores want some too."""
+SEVERAL = 8
+"""Panels of rows from which on what the last one wastes is little."""
 LATENCY = 4
 """Cycles that a chain waits for its own last sum, with two additions a cycle."""
 
@@ -86,7 +88,7 @@ def largest_power(limit: int) -> int:
 
 
 def choose_tile(machine: Machine, scalar: str, rows: int, columns: int, step: Step = FUSED) -> Tile:
-    """The tile that takes fewest cycles for one step of K over the whole result.
+    """The tile that takes fewest cycles for one step of K: in general, or over few tiles.
 
     >>> from gnomon.codegen.machine import AVX2
     >>> tile = choose_tile(AVX2, "float", 2048, 384)
@@ -98,8 +100,12 @@ def choose_tile(machine: Machine, scalar: str, rows: int, columns: int, step: St
     tiles = [
         Tile(scalar, lanes, high, wide * LANES, step)
         for high, wide in shapes
-        if high <= rows and fits(machine, high, wide * LANES // lanes)
+        if fits(machine, high, wide * LANES // lanes)
     ]
+    best = min(tiles, key=lambda tile: cycles(tile, 1, 1) / (tile.rows * tile.columns))
+    if rows >= SEVERAL * best.rows and columns >= best.columns:
+        return best
+    tiles = [tile for tile in tiles if tile.rows <= rows]
     return min(tiles, key=lambda tile: cycles(tile, rows, columns))
 
 
@@ -112,14 +118,14 @@ def fits(machine: Machine, rows: int, vectors: int) -> bool:
     return sums <= machine.registers * 3 // 4 and sums + vectors + 1 + spare <= machine.registers
 
 
-def cycles(tile: Tile, rows: int, columns: int) -> float:
-    """About how long one step of K takes: two additions a cycle, and a little for each load.
+def cycles(tile: Tile, rows: int, columns: int) -> int:
+    """About how long one step of K takes, in eighths: two additions a cycle, and some for loads.
 
     B weighs more than A, which comes from the nearest cache.
     """
     vectors = tile.columns // tile.lanes
-    tiles = -(-rows // tile.rows) * -(-columns // tile.columns)
-    return tiles * (max(tile.rows * vectors / 2, LATENCY) + tile.rows / 8 + vectors / 4)
+    each = max(4 * tile.rows * vectors, 8 * LATENCY) + tile.rows + 2 * vectors
+    return -(-rows // tile.rows) * -(-columns // tile.columns) * each
 
 
 @dataclass(frozen=True)
@@ -141,6 +147,31 @@ class Plan:
         return self.blocks.between * self.tile.bytes
 
 
+@dataclass(frozen=True)
+class Cut:
+    """A plan in numbers, as code takes them: those of Blocks and Plan, bytes of scratch memory."""
+
+    pieces: int
+    piece: int
+    chunk: int
+    chunks: int
+    total: int
+    """Chunks in all."""
+    count: int
+    """Blocks in all."""
+    row_panels: int
+    column_panels: int
+    span: int
+    slots: int
+    deep: int
+    """The most units in a block."""
+    stack: int
+    a: int
+    b: int
+    sums: int
+    pops: int
+
+
 def plan(
     machine: Machine,
     scalar: str,
@@ -149,10 +180,17 @@ def plan(
     run: int | None = None,
 ) -> Plan:
     """Cut a product of (rows, columns) and summed letters for a machine; `run` as in steps.py."""
-    rows, columns = sizes
     step = choose_step(machine, scalar, letters, run)
-    tile = choose_tile(machine, sums_of(scalar), max(1, rows), max(1, columns), step)
-    blocks = cut_k(letters, tile.item, step)
+    tile = choose_tile(machine, sums_of(scalar), *(size or 1 for size in sizes), step)
+    return plan_with(machine, tile, sizes, letters)
+
+
+def plan_with(
+    machine: Machine, tile: Tile, sizes: tuple[int, int], letters: Sequence[Letter]
+) -> Plan:
+    """The rest of a plan, for a tile."""
+    rows, columns = sizes
+    blocks = cut_k(letters, tile.item, tile.step)
     deep = blocks.longest * tile.item
     # a block of A stays in L2, one of B in L3; for few rows B is met again soon, in L2
     share = min(machine.l3 // 4, MOST)
@@ -167,8 +205,35 @@ def plan(
     return Plan(tile, blocks, high, wide, min(span, -(-panels // high) * high))
 
 
-def scratch_parts(plan: Plan) -> tuple[int, int, int, int]:
-    """Bytes of the private stack, packed A, packed B, partial sums, each a multiple of 64."""
+def cut_of(plan: Plan) -> Cut:
+    """A plan's numbers."""
+    blocks, parts = plan.blocks, scratch_parts(plan)
+    return Cut(
+        blocks.pieces,
+        blocks.piece,
+        blocks.chunk,
+        blocks.chunks,
+        len(blocks.pops) // blocks.pieces,
+        blocks.count,
+        plan.row_panels,
+        plan.column_panels,
+        plan.span,
+        plan.slots,
+        blocks.longest,
+        *parts,
+    )
+
+
+def cut_for(machine: Machine, tile: Tile, sizes: tuple[int, int], letters: Sequence[Letter]) -> Cut:
+    """The numbers of a tile's plan."""
+    return cut_of(plan_with(machine, tile, sizes, letters))
+
+
+def scratch_parts(plan: Plan) -> tuple[int, ...]:
+    """Bytes of the private stack, packed A, packed B, partial sums, a block's numbers of additions.
+
+    Each is a multiple of 64.
+    """
     tile, blocks = plan.tile, plan.blocks
     deep = blocks.longest * tile.item
     # transposed squares stick out of the last panel
@@ -178,5 +243,6 @@ def scratch_parts(plan: Plan) -> tuple[int, int, int, int]:
         plan.row_panels * tile.rows * deep + slack,
         plan.column_panels * tile.columns * deep + slack,
         plan.span * plan.column_panels * plan.slots,
+        blocks.chunks,
     )
-    return tuple(-(-part // 64) * 64 for part in parts)  # type: ignore[return-value]
+    return tuple(-(-part // 64) * 64 for part in parts)

@@ -12,10 +12,11 @@ from math import prod
 
 from gnomon.codegen.emitter import KERNEL, Emitter, Module, vector
 from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
-from gnomon.codegen.kernels.packed import FINISH, Block, Bounds, Region, Writer
+from gnomon.codegen.kernels.packed import Bounds, Region, Writer
 from gnomon.codegen.kernels.packing import BLOCK, emit_pack, transpose
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to, walk
-from gnomon.codegen.kernels.strides import Dims, offset
+from gnomon.codegen.kernels.strides import Dims, offset, total
+from gnomon.codegen.kernels.tally import Block
 from gnomon.codegen.machine import Machine
 
 WORD = 8
@@ -86,37 +87,27 @@ class WindowWriter(Writer):
     def write_parts(self) -> None:
         """What the kernel calls."""
         emit_pack(self.module, f"{self.name}.pack_b", self.packings["b"])
-        emit_tile(self.module, f"{self.name}.tile", self.plan.tile, Gathered())
-        for label, axes in (("rows", self.spec.rows), ("steps", self.spec.steps)):
-            self.write_table(label, walk(axes, "a"))
+        emit_tile(self.module, f"{self.name}.tile", self.tile, Gathered())
 
-    def write_table(self, label: str, dims: Dims) -> None:
-        """name.find_label(first, entries, target): where flat indices lie, in bytes."""
-        parameters = [("i64", "first"), ("i64", "entries"), ("ptr", "target")]
-        e = self.module.function(
-            f"{self.name}.find_{label}",
-            parameters,
-            linkage="internal",
-            attributes="noinline nounwind",
-        )
-        last = prod(size for size, _ in dims) - 1
+    def fill_table(self, target: str, first: str, entries: str, dims: Dims) -> None:
+        """Where flat indices lie, in bytes."""
+        e, last = self.e, total(dims) - 1
 
         def entry(index: str) -> None:
-            place = offset(e, e.least(e.add("%first", index), last), dims)
-            entry_at = e.offset("%target", e.mul(index, WORD))
+            place = offset(e, e.least(e.add(first, index), last), dims)
+            entry_at = e.offset(target, e.mul(index, WORD))
             e.store(e.mul(place, self.spec.operand_item), entry_at, "i64", WORD)
 
-        e.loop(0, "%entries", 1, entry)
-        e.ret()
+        e.loop(0, entries, 1, entry)
 
     def write(self) -> int:
         """Everything; gives the bytes of scratch, tables included."""
-        return super().write() + WORD * (self.row_entries + self.plan.blocks.longest)
+        return super().write() + WORD * (self.row_entries + self.cut.deep)
 
     @property
     def row_entries(self) -> int:
         """Rows of a cache block."""
-        return self.plan.row_panels * self.plan.tile.rows
+        return self.cut.row_panels * self.tile.rows
 
     def table(self, label: str) -> str:
         """The address of a table, behind what matmul.py keeps in scratch memory."""
@@ -130,20 +121,15 @@ class WindowWriter(Writer):
         if operand == "b":
             super().pack(operand, base, panels, block)
             return
-        e, high = self.e, self.plan.tile.rows
-        wanted = (
-            ("rows", e.mul(panels[0], high), e.mul(e.sub(panels[1], panels[0]), high)),
-            ("steps", block.start, block.units),
-        )
-        for label, first, entries in wanted:
-            e.call(
-                "void", f"{self.name}.find_{label}",
-                ("i64", first), ("i64", entries), ("ptr", self.table(label)),
-            )  # fmt: skip
+        e, high = self.e, self.tile.rows
+        first, entries = e.mul(panels[0], high), e.mul(e.sub(panels[1], panels[0]), high)
+        self.fill_table(self.table("rows"), first, entries, walk(self.spec.rows, "a"))
+        steps = walk(self.spec.steps, "a")
+        self.fill_table(self.table("steps"), block.start, block.units, steps)
 
     def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
         """The table of steps; where A begins, and the panel's part of the table of rows."""
-        rows = self.e.mul(panel, self.plan.tile.rows * WORD)
+        rows = self.e.mul(panel, self.tile.rows * WORD)
         places = self.e.offset(self.table("rows"), rows)
         return self.table("steps"), [("ptr", part.a), ("ptr", places)]
 
@@ -160,7 +146,7 @@ class WindowWriter(Writer):
         if not self.upright:
             super().prefetch(part, row, column)
             return
-        e, tile = self.e, self.plan.tile
+        e, tile = self.e, self.tile
         where = self.results(part.batch, e.mul(row, tile.rows), e.mul(column, tile.columns))
         step = walk(self.spec.columns, "c")[-1][1] * tile.item
 
@@ -172,38 +158,37 @@ class WindowWriter(Writer):
 
         e.loop(0, tile.columns, 1, one)
 
-    def write_finish(self) -> None:
-        """name.finish(sums, buffers, batch, row, column, rows): one tile to its place."""
+    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+        """One tile to its place."""
         if not self.upright:
-            super().write_finish()
+            super().finish(part, row, column, sums)
             return
-        e = self.module.function(
-            f"{self.name}.finish", FINISH, linkage="internal", attributes="noinline nounwind"
-        )
-        Upright(e, self.spec, self.plan.tile).write()
-        e.ret()
+        first, left = self.first_row(row), self.e.mul(column, self.tile.columns)
+        Upright(self, sums, (part.batch, first, left)).write()
 
 
 class Upright:
     """Stores a tile whose rows are neighbours in memory: squares are transposed on the way."""
 
-    def __init__(self, e: Emitter, spec: MatmulSpec, tile: Tile) -> None:
-        self.e, self.spec, self.tile = e, spec, tile
-        self.side = BLOCK[tile.scalar]
+    def __init__(self, writer: Writer, sums: str, place: tuple[str, str, str]) -> None:
+        self.e, self.spec, self.tile, self.sums = writer.e, writer.spec, writer.tile, sums
+        self.side, (batch, self.row, self.left) = BLOCK[self.tile.scalar], place
+        e, spec = self.e, self.spec
         base = e.load(e.offset("%buffers", WORD * spec.slots.c), "ptr", WORD)
-        start = e.add(offset(e, "%batch", walk(spec.batch, "c")), spec.starts[2])
+        start = e.add(offset(e, batch, walk(spec.batch, "c")), spec.starts[2])
         self.base = e.offset(base, e.mul(start, spec.item))
 
     def write(self) -> None:
         """Whole squares where rows lie together, column by column where not, else one by one."""
         e, tile = self.e, self.tile
-        high = e.least(e.sub(str(count(self.spec.rows)), "%row"), tile.rows)
-        wide = e.least(e.sub(str(count(self.spec.columns)), "%column"), tile.columns)
-        lines = [self.place(self.base, e.add("%row", k), self.spec.rows) for k in range(tile.rows)]
+        high = e.least(e.sub(str(count(self.spec.rows)), self.row), tile.rows)
+        wide = e.least(e.sub(str(count(self.spec.columns)), self.left), tile.columns)
+        numbers = (e.add(self.row, k) for k in range(tile.rows))
+        lines = [self.place(self.base, row, self.spec.rows) for row in numbers]
         done = "0"
         inner, stride = walk(self.spec.rows, "c")[-1]
         if stride == 1:
-            left = e.sub(str(inner), e.value(f"urem i64 %row, {inner}"))
+            left = e.sub(str(inner), e.value(f"urem i64 {self.row}, {inner}"))
             near = e.value(f"icmp eq i64 {e.least(high, left)}, {tile.rows}")
             whole = e.value(f"and i64 {wide}, {-self.side}")
             done = e.value(f"select i1 {near}, i64 {whole}, i64 0")
@@ -221,8 +206,8 @@ class Upright:
     def squares(self, column: str, line: str) -> None:
         """Every row of some columns; rows lie together from `line` on."""
         e, tile, side = self.e, self.tile, self.side
-        kind, left = vector(tile.scalar, side), e.offset("%sums", e.mul(column, tile.item))
-        columns = [e.add("%column", e.add(column, k)) for k in range(side)]
+        kind, left = vector(tile.scalar, side), e.offset(self.sums, e.mul(column, tile.item))
+        columns = [e.add(self.left, e.add(column, k)) for k in range(side)]
         goals = [self.place(line, c, self.spec.columns) for c in columns]
         for first in range(0, tile.rows, side):
             some = range(first, min(first + side, tile.rows))
@@ -243,8 +228,8 @@ class Upright:
     def column(self, column: str, lines: Sequence[str]) -> None:
         """One column of a full panel of rows."""
         e, tile = self.e, self.tile
-        far = offset(e, e.add("%column", column), walk(self.spec.columns, "c"))
-        far, left = e.mul(far, tile.item), e.offset("%sums", e.mul(column, tile.item))
+        far = offset(e, e.add(self.left, column), walk(self.spec.columns, "c"))
+        far, left = e.mul(far, tile.item), e.offset(self.sums, e.mul(column, tile.item))
         for k, line in enumerate(lines):
             value = e.load(e.offset(left, k * tile.columns * tile.item), tile.scalar, tile.item)
             e.store(value, e.offset(line, far), tile.scalar, tile.item)
@@ -252,12 +237,12 @@ class Upright:
     def single(self, column: str, high: str) -> None:
         """One column, row by row."""
         e, tile = self.e, self.tile
-        line = self.place(self.base, e.add("%column", column), self.spec.columns)
+        line = self.place(self.base, e.add(self.left, column), self.spec.columns)
 
         def one(index: str) -> None:
             at = e.mul(e.add(e.mul(index, tile.columns), column), tile.item)
-            value = e.load(e.offset("%sums", at), tile.scalar, tile.item)
-            goal = self.place(line, e.add("%row", index), self.spec.rows)
+            value = e.load(e.offset(self.sums, at), tile.scalar, tile.item)
+            goal = self.place(line, e.add(self.row, index), self.spec.rows)
             e.store(value, goal, tile.scalar, tile.item)
 
         e.loop(0, high, 1, one)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from gnomon.codegen.emitter import LANES, Emitter
-from gnomon.codegen.kernels.blocking import Blocks, Plan
+from gnomon.codegen.kernels.blocking import Blocks, Cut, Plan, cut_of
 from gnomon.codegen.kernels.microkernel import (
     Left,
     Sides,
@@ -23,12 +23,12 @@ from gnomon.codegen.kernels.microkernel import (
     places_of,
 )
 from gnomon.codegen.kernels.order import chunk_length, combine_counts, depths
-from gnomon.codegen.kernels.packed import Block, Region, Writer
+from gnomon.codegen.kernels.packed import Region, Writer
 from gnomon.codegen.kernels.packing import BLOCK, emit_pack
 from gnomon.codegen.kernels.product import MatmulSpec, count, walk
 from gnomon.codegen.kernels.readers import STREAMS, Across, Along
 from gnomon.codegen.kernels.steps import choose_step, sums_of, switches
-from gnomon.codegen.kernels.tables import read_table
+from gnomon.codegen.kernels.tally import Block, additions
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.machine import Machine
 
@@ -70,9 +70,18 @@ class DirectWriter(Writer):
 
     layout = ""
 
-    def make_plan(self, machine: Machine) -> Plan:
+    def make_tile(self, machine: Machine) -> Tile:
         """All rows together."""
-        tile = tile_for(self.spec, machine, self.layout)
+        return tile_for(self.spec, machine, self.layout)
+
+    def make_cut(self, machine: Machine) -> Cut:
+        """The numbers of the plan."""
+        self.plan = self.make_plan()
+        return cut_of(self.plan)
+
+    def make_plan(self) -> Plan:
+        """Each tile takes as many columns as its sums may wait for."""
+        tile = self.tile
         counts = tuple(combine_counts(self.spec.letters))
         deep = depths(counts)
         chunk = chunk_length(self.spec.letters) // tile.step.together
@@ -107,7 +116,8 @@ class DirectWriter(Writer):
         tile, blocks, slack = self.plan.tile, self.plan.blocks, LANES * LANES * self.plan.tile.item
         a = self.plan.row_panels * tile.rows * blocks.longest * tile.item + slack
         stack = tile.bytes * (blocks.deepest + 1) + slack
-        return tuple(-(-part // 64) * 64 for part in (stack, a, 0, self.waiting + slack))
+        found = (stack, a, 0, self.waiting + slack, blocks.chunks)
+        return tuple(-(-part // 64) * 64 for part in found)
 
     @property
     def waiting(self) -> int:
@@ -238,7 +248,7 @@ class AcrossWriter(DirectWriter):
             block = self.block(number)
             self.pack("a", part.a, part.rows, block)
             self.sweep(part, block, e.offset(self.scratch.sums, e.mul(depth, self.level)))
-            pops = read_table(e, f"{self.name}.pops", number)
+            pops = additions(e, self.spec.letters, number)
             return [e.add(e.loop(0, pops, 1, self.pop, [("i64", depth)])[0], 1)]
 
         e.loop(0, blocks.count, 1, chunk, [("i64", "0")])

@@ -11,12 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gnomon.codegen.emitter import Emitter, Module, splat, vector
-from gnomon.codegen.kernels.blocking import DEEPEST, Plan, plan
-from gnomon.codegen.kernels.order import combine_counts, depths
-from gnomon.codegen.kernels.packed import Block, Bounds, Region, Writer
+from gnomon.codegen.kernels.blocking import DEEPEST, Cut, choose_tile, cut_for
+from gnomon.codegen.kernels.microkernel import Tile
+from gnomon.codegen.kernels.order import Letter
+from gnomon.codegen.kernels.packed import Bounds, Region, Writer
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, Place, count, store_to
 from gnomon.codegen.kernels.sharing import Work, part, share_work
-from gnomon.codegen.kernels.tables import define_table, read_table
+from gnomon.codegen.kernels.steps import choose_step
+from gnomon.codegen.kernels.tally import Block, ones, some, trailing_ones
 from gnomon.codegen.machine import Machine
 
 
@@ -73,14 +75,24 @@ class GroupedWriter(Writer):
 class RowsWriter(GroupedWriter):
     """Rows are grouped. Every thread takes some columns of all groups."""
 
-    def make_plan(self, machine: Machine) -> Plan:
+    @property
+    def average(self) -> int:
+        """Rows of a group, about."""
+        return -(-self.sizes[0] // (self.groups or 1))
+
+    def make_tile(self, machine: Machine) -> Tile:
         """As for groups of average size."""
-        spec, rows = self.spec, -(-self.sizes[0] // max(1, self.groups))
-        return plan(machine, spec.scalar, (rows, self.sizes[1]), spec.letters, spec.run)
+        spec, sizes = self.spec, (self.average, self.sizes[1])
+        step = choose_step(machine, spec.scalar, spec.letters, spec.run)
+        return choose_tile(machine, spec.sums, *(size or 1 for size in sizes), step)
+
+    def make_cut(self, machine: Machine) -> Cut:
+        """The same."""
+        return cut_for(machine, self.tile, (self.average, self.sizes[1]), self.spec.letters)
 
     def share(self) -> None:
         """One group after another, then the rows of none."""
-        e, tile = self.e, self.plan.tile
+        e, tile = self.e, self.tile
         columns = part(e, -(-self.sizes[1] // tile.columns), "%thread", "%threads")
 
         def group(number: str, begin: str) -> list[str]:
@@ -96,7 +108,7 @@ class RowsWriter(GroupedWriter):
 
     def panels(self) -> Bounds:
         """All panels of the group at hand."""
-        e, high = self.e, self.plan.tile.rows
+        e, high = self.e, self.tile.rows
         return "0", e.value(f"udiv i64 {e.add(e.sub(self.end, self.begin), high - 1)}, {high}")
 
     @property
@@ -122,23 +134,23 @@ class StepsWriter(GroupedWriter):
 
         return shown
 
-    def make_plan(self, machine: Machine) -> Plan:
+    @property
+    def letters(self) -> list[Letter]:
         """As if each run were two of the largest blocks."""
-        spec, runs = self.spec, self.grouped.runs
-        longest = 4 * DEEPEST * 4 // spec.item
-        return plan(machine, spec.scalar, self.sizes, [(runs, runs), (longest, 1)])
+        return [(self.grouped.runs, self.grouped.runs), (4 * DEEPEST * 4 // self.spec.item, 1)]
 
-    def write_parts(self) -> None:
-        """What the kernel calls, and the additions after each run; after a piece there are none."""
-        super().write_parts()
-        runs = self.grouped.runs
-        counts = combine_counts([(runs, runs)])
-        define_table(self.module, f"{self.name}.after", [*counts, 0])
-        define_table(self.module, f"{self.name}.depths", depths(counts))
+    def make_tile(self, machine: Machine) -> Tile:
+        """For runs of an even length, perhaps."""
+        step = choose_step(machine, self.spec.scalar, self.letters)
+        return choose_tile(machine, self.spec.sums, *(size or 1 for size in self.sizes), step)
+
+    def make_cut(self, machine: Machine) -> Cut:
+        """For long runs."""
+        return cut_for(machine, self.tile, self.sizes, self.letters)
 
     def share(self) -> None:
         """One group after another."""
-        e, tile = self.e, self.plan.tile
+        e, tile = self.e, self.tile
         work = Work(1, self.row_panels, -(-self.sizes[1] // tile.columns), tile)
         mine = share_work(e, work)
 
@@ -159,8 +171,7 @@ class StepsWriter(GroupedWriter):
         before = self.end_of(e.most(e.sub(number, 1), "0"), "0", steps)
         begin = e.value(f"select i1 {e.value(f'icmp eq i64 {number}, 0')}, i64 0, i64 {before}")
         end = self.end_of(number, begin, steps)
-        together = self.plan.tile.step.together
-        size = self.plan.blocks.piece * together
+        size = self.cut.piece * self.tile.step.together
         pieces = e.value(f"udiv i64 {e.add(e.sub(end, begin), size - 1)}, {size}")
         pieces = e.most(pieces, "1")
 
@@ -175,14 +186,15 @@ class StepsWriter(GroupedWriter):
     def run_block(self, run: str, piece: str, last: str) -> Block:
         """A piece of a run, as blocks are told to the microkernel; all sums wait for others."""
         e, (start, length) = self.e, self.piece
-        together, runs = self.plan.tile.step.together, self.grouped.runs
+        together, pops = self.tile.step.together, self.scratch.pops
         units = e.value(f"udiv i64 {e.add(length, together - 1)}, {together}")
-        carried = e.value(f"zext i1 {e.value(f'icmp ne i64 {piece}, 0')} to i64")
-        depth = e.add(read_table(e, f"{self.name}.depths", run), carried)
-        after = e.value(f"select i1 {last}, i64 {run}, i64 {runs}")
-        pops = e.offset(f"@{self.name}.after", after)
-        finished = e.value(f"icmp eq i64 {run}, {runs - 1}")
-        numbers = ("1", units, carried, depth, str(self.plan.blocks.between))
+        carried = some(e, piece)
+        depth = e.add(ones(e, run), carried)
+        # every run is a leaf of the tree, and nothing is owed after a piece
+        owed = e.value(f"select i1 {last}, i64 {trailing_ones(e, run)}, i64 0")
+        e.store(e.value(f"trunc i64 {owed} to i8"), pops, "i8", 1)
+        finished = e.value(f"icmp eq i64 {run}, {self.grouped.runs - 1}")
+        numbers = ("1", units, carried, depth, str(self.cut.slots // self.tile.bytes))
         parameters = (("ptr", pops), *(("i64", x) for x in numbers))
         return Block(start, units, e.value(f"and i1 {finished}, {last}"), parameters)
 

@@ -12,24 +12,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
-from gnomon.codegen.kernels.blocking import Plan, plan, scratch_parts
-from gnomon.codegen.kernels.microkernel import emit_tile
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, vector
+from gnomon.codegen.kernels.blocking import Cut, choose_tile, cut_for
+from gnomon.codegen.kernels.microkernel import Tile, emit_tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, Place, count, walk
 from gnomon.codegen.kernels.sharing import Work, evenly, share_work
+from gnomon.codegen.kernels.steps import choose_step
 from gnomon.codegen.kernels.strides import offset
-from gnomon.codegen.kernels.tables import define_table, read_table
+from gnomon.codegen.kernels.tally import Block, find_block
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.machine import Machine
 
 LINE = 64
 """Bytes of a line of memory."""
-FINISH = (
-    *(("ptr", label) for label in ("sums", "buffers")),
-    *(("i64", label) for label in ("batch", "row", "column", "rows")),
-)
-"""What stores a tile: its sums, where it belongs, and the row after the last."""
+NUMBERS = f"<{', '.join(f'i32 {k}' for k in range(LANES))}>"
+"""0, 1, 2, ... in the lanes of a vector of i32."""
 Bounds = tuple[str, str]
 """SSA names of the first panel and of the one after the last."""
 
@@ -54,38 +52,41 @@ class Scratch:
     a: str
     b: str
     sums: str
+    pops: str
     offsets: str
 
 
-@dataclass(frozen=True)
-class Block:
-    """One block of K: its first unit, units, and what the microkernel must know; SSA names."""
-
-    start: str
-    units: str
-    last: str
-    parameters: tuple[tuple[str, str], ...]
-
-
 class Writer:
-    """Writes one product's functions: two packers, the microkernel, the finisher, the kernel."""
+    """Writes one product's functions: two packers, the microkernel, the kernel.
+
+    Sizes, strides and leaves may be numbers that are known only when the code runs (lifted.py):
+    they are operands of the kernel's own instructions, and parameters of what it calls.
+    """
 
     def __init__(
         self, module: Module, name: str, spec: MatmulSpec, machine: Machine, epilogue: Epilogue
     ) -> None:
         self.module, self.name, self.spec, self.epilogue = module, name, spec, epilogue
+        self.e = module.function(name, KERNEL)
         self.sizes = (count(spec.rows), count(spec.columns))
-        self.plan = self.make_plan(machine)
+        self.tile = self.make_tile(machine)
+        self.cut = self.make_cut(machine)
         self.packings = {"a": self.packing("a", spec.rows), "b": self.packing("b", spec.columns)}
 
-    def make_plan(self, machine: Machine) -> Plan:
-        """How the product is cut."""
+    def make_tile(self, machine: Machine) -> Tile:
+        """What one call of the microkernel computes."""
         spec = self.spec
-        return plan(machine, spec.scalar, self.sizes, spec.letters, spec.run)
+        step = choose_step(machine, spec.scalar, spec.letters, spec.run)
+        # a result of nothing has no tile, but it has a kernel
+        return choose_tile(machine, spec.sums, *(size or 1 for size in self.sizes), step)
+
+    def make_cut(self, machine: Machine) -> Cut:
+        """How the product is cut."""
+        return cut_for(machine, self.tile, self.sizes, self.spec.letters)
 
     def packing(self, operand: str, across: tuple[Axis, ...]) -> Packing:
         """How the panels of an operand are made."""
-        tile, spec = self.plan.tile, self.spec
+        tile, spec = self.tile, self.spec
         width = tile.rows if operand == "a" else tile.columns
         walks = walk(across, operand), walk(spec.steps, operand)
         # half a pair at the end is filled up with factors whose product, -0.0, changes no sum
@@ -95,34 +96,33 @@ class Writer:
 
     def write(self) -> int:
         """Everything; gives the bytes of scratch."""
-        blocks = self.plan.blocks
-        if blocks.count:
-            self.write_parts()
-            define_table(self.module, f"{self.name}.pops", blocks.pops)
-            # the last block leaves nothing for a next one
-            define_table(self.module, f"{self.name}.before", (*blocks.before[:-1], 0))
-        self.write_finish()
-        self.e = self.module.function(self.name, KERNEL)
-        if min(*self.sizes, count(self.spec.batch)) > 0:
+        if all(size > 0 for size in (*self.sizes, count(self.spec.batch))):
+            if self.summed:
+                self.write_parts()
             self.scratch = self.lay_out()
             self.share()
         self.e.ret()
         return sum(self.parts()) + 8 * max(p.slots for p in self.packings.values())
 
+    @property
+    def summed(self) -> bool:
+        """Whether there is anything to sum."""
+        return count(self.spec.steps) > 0
+
     def parts(self) -> tuple[int, ...]:
         """Bytes of each part of scratch memory, but for the last, which is the packers' own."""
-        return scratch_parts(self.plan)
+        return self.cut.stack, self.cut.a, self.cut.b, self.cut.sums, self.cut.pops
 
     @property
     def row_panels(self) -> int:
         """Panels of rows that threads share."""
-        return -(-self.sizes[0] // self.plan.tile.rows)
+        return -(-self.sizes[0] // self.tile.rows)
 
     def write_parts(self) -> None:
         """What the kernel calls."""
         for operand, packing in self.packings.items():
             emit_pack(self.module, f"{self.name}.pack_{operand}", packing)
-        emit_tile(self.module, f"{self.name}.tile", self.plan.tile)
+        emit_tile(self.module, f"{self.name}.tile", self.tile)
 
     def lay_out(self) -> Scratch:
         """The addresses in scratch memory."""
@@ -134,42 +134,42 @@ class Writer:
 
     # storing
 
-    def write_finish(self) -> None:
-        """name.finish(sums, buffers, batch, row, column, rows): the epilogue over one tile."""
-        tile = self.plan.tile
-        e = self.module.function(
-            f"{self.name}.finish", FINISH, linkage="internal", attributes="noinline nounwind"
-        )
-        high = e.least(e.sub("%rows", "%row"), tile.rows)
-        wide = e.least(e.sub(str(self.sizes[1]), "%column"), tile.columns)
+    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+        """The epilogue over one tile."""
+        e, tile = self.e, self.tile
+        first, left = self.first_row(row), e.mul(column, tile.columns)
+        high = e.least(e.sub(self.rows, first), tile.rows)
+        wide = e.least(e.sub(str(self.sizes[1]), left), tile.columns)
 
-        size = tile.columns * tile.item
-        e.loop(0, high, 1, lambda k: self.finish_row(
-            e, e.offset("%sums", e.mul(k, size)), e.add("%row", k), wide))  # fmt: skip
-        e.ret()
+        def line(k: str) -> None:
+            place = Place("%buffers", part.batch, e.add(first, k), left, None)
+            self.finish_row(e.offset(sums, e.mul(k, tile.columns * tile.item)), place, wide)
 
-    def finish_row(self, e: Emitter, sums: str, row: str, wide: str) -> None:
+        e.loop(0, high, 1, line)
+
+    def finish_row(self, sums: str, start: Place, wide: str) -> None:
         """The epilogue over one row of a tile: whole vectors, then a ragged one."""
-        kind, item = vector(self.spec.sums), self.spec.item
+        e, kind, item = self.e, vector(self.spec.sums), self.spec.item
 
         def piece(column: str, on: str | None) -> None:
             value = e.load(e.offset(sums, e.mul(column, item)), kind, item)
-            place = Place("%buffers", "%batch", row, e.add("%column", column), on)
+            place = replace(start, column=e.add(start.column, column), mask=on)
             self.epilogue(e, place, value)
 
-        columns = self.sizes[1]
+        def ragged() -> None:
+            left = e.value(f"trunc i64 {e.sub(wide, whole)} to i32")
+            bound = e.broadcast(left, "i32")
+            piece(whole, e.value(f"icmp slt {vector('i32')} {NUMBERS}, {bound}"))
+
         whole = e.value(f"and i64 {wide}, {-LANES}")
-        if columns >= LANES:
-            e.loop(0, whole, LANES, lambda column: piece(column, None))
-        if columns % LANES:
-            ragged = e.value(f"icmp ne i64 {whole}, {wide}")
-            e.when(ragged, lambda: piece(whole, mask(columns % LANES)))
+        e.loop(0, whole, LANES, lambda column: piece(column, None))
+        e.when(e.value(f"icmp ne i64 {whole}, {wide}"), ragged)
 
     # the kernel
 
     def share(self) -> None:
         """One thread's part: some row panels, counted through all batches, and some columns."""
-        e, tile, spec = self.e, self.plan.tile, self.spec
+        e, tile, spec = self.e, self.tile, self.spec
         panels = self.row_panels
         work = Work(count(spec.batch), panels, -(-self.sizes[1] // tile.columns), tile)
         share = share_work(e, work)
@@ -198,7 +198,7 @@ class Writer:
 
     def first_row(self, panel: str) -> str:
         """Where a panel of rows begins."""
-        return self.e.mul(panel, self.plan.tile.rows)
+        return self.e.mul(panel, self.tile.rows)
 
     def base(self, slot: int, start: int) -> str:
         """Where an operand begins."""
@@ -213,10 +213,10 @@ class Writer:
     def cover(self, region: Region) -> None:
         """Cut a region into cache blocks: columns outermost, then rows, then K."""
         e = self.e
-        row_step = evenly(e, region.rows, self.plan.span)
-        column_step = evenly(e, region.columns, self.plan.column_panels)
+        row_step = evenly(e, region.rows, self.cut.span)
+        column_step = evenly(e, region.columns, self.cut.column_panels)
         all_rows = e.sub(region.rows[1], region.rows[0])
-        one_block = e.value(f"icmp sle i64 {all_rows}, {self.plan.row_panels}")
+        one_block = e.value(f"icmp sle i64 {all_rows}, {self.cut.row_panels}")
 
         def some(row: str, column: str) -> None:
             rows = row, e.least(e.add(row, row_step), region.rows[1])
@@ -236,18 +236,18 @@ class Writer:
 
     def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
         """All blocks of K for one cache block of results."""
-        e, blocks = self.e, self.plan.blocks
-        if not blocks.count:
+        if not self.summed:
             self.store_zeros(part)
-        elif blocks.count == 1:
-            self.one_block(part, self.block("0"), fresh)
-        else:
-            always = ("true", "true")
-            e.loop(0, blocks.count, 1, lambda k: self.one_block(part, self.block(k), always))
+            return
+        e, count = self.e, self.cut.count
+        # of several blocks none is there from the round before
+        several = e.value(f"icmp sgt i64 {count}, 1")
+        both = tuple(e.value(f"or i1 {several}, {one}") for one in fresh)
+        e.loop(0, count, 1, lambda k: self.one_block(part, self.block(k), both))
 
     def store_zeros(self, part: Region) -> None:
         """Sums of nothing: 0.0, which is what the tile in scratch then holds."""
-        e, tile = self.e, self.plan.tile
+        e, tile = self.e, self.tile
         for place in tile.places:
             e.store("zeroinitializer", e.offset(self.scratch.stack, place), tile.kind, tile.item)
         self.tiles(part, lambda row, column: self.finish(part, row, column, self.scratch.stack))
@@ -256,7 +256,7 @@ class Writer:
         """Pack one block of K and run its tiles, some rows after others."""
         e = self.e
         e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
-        step = evenly(e, part.rows, self.plan.row_panels)
+        step = evenly(e, part.rows, self.cut.row_panels)
 
         def some(row: str) -> None:
             rows = row, e.least(e.add(row, step), part.rows[1])
@@ -271,34 +271,13 @@ class Writer:
         e = self.e
         e.when(block.last, lambda: self.prefetch(part, row, column))
         waiting = self.waiting_sums(part, row, column)
-        for line in range(0, self.plan.slots, LINE):
-            ask_for(e, e.offset(waiting, line))
+        e.loop(0, self.cut.slots, LINE, lambda line: ask_for(e, e.offset(waiting, line)))
         sums = self.call_tile(part, row, column, block)
         e.when(block.last, lambda: self.finish(part, row, column, sums))
 
     def block(self, number: str) -> Block:
-        """Find a block of K, by its number."""
-        e, blocks = self.e, self.plan.blocks
-        before = read_table(e, f"{self.name}.before", number)
-        after = read_table(e, f"{self.name}.before", e.add(number, "1"))
-        if blocks.pieces > 1:
-            chunk = e.value(f"udiv i64 {number}, {blocks.pieces}")
-            piece = e.value(f"urem i64 {number}, {blocks.pieces}")
-            inside = e.mul(piece, blocks.piece)
-            start = e.add(e.mul(chunk, blocks.chunk), inside)
-            length, chunks = e.least(e.sub(str(blocks.chunk), inside), blocks.piece), "1"
-            carried = e.value(f"icmp ne i64 {piece}, 0")
-            carried = e.value(f"zext i1 {carried} to i64")
-            done, units = number, length
-        else:
-            done = e.mul(number, blocks.chunks)
-            chunks = e.least(e.sub(str(len(blocks.pops)), done), blocks.chunks)
-            start, length, carried = e.mul(done, blocks.chunk), str(blocks.chunk), "0"
-            units = e.mul(chunks, length)
-        numbers = (chunks, length, carried, before, e.most(before, after))
-        pops = e.offset(f"@{self.name}.pops", done)
-        last = e.value(f"icmp eq i64 {number}, {blocks.count - 1}")
-        return Block(start, units, last, (("ptr", pops), *(("i64", n) for n in numbers)))
+        """Find a block of K, by its number, and write its numbers of additions."""
+        return find_block(self.e, self.cut, self.spec.letters, number, self.scratch.pops)
 
     def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
         """Copy the panels of one operand's block of K."""
@@ -310,6 +289,7 @@ class Writer:
             ("i64", first), ("i64", e.sub(panels[1], panels[0])),
             ("i64", start), ("i64", length),
             ("ptr", getattr(self.scratch, operand)), ("ptr", self.scratch.offsets),
+            *(("i64", str(number)) for number in packing.numbers),
         )  # fmt: skip
 
     def steps_of(self, block: Block, together: int) -> tuple[str, str]:
@@ -331,9 +311,9 @@ class Writer:
 
     def prefetch(self, part: Region, row: str, column: str) -> None:
         """Ask for the lines that the epilogue will write, while the microkernel counts."""
-        e, tile = self.e, self.plan.tile
+        e, tile = self.e, self.tile
         where = self.results(part.batch, self.first_row(row), e.mul(column, tile.columns))
-        step = walk(self.spec.rows, "c")[-1][1] * tile.item
+        step = walk(self.spec.rows, "c")[-1][1] * self.spec.item
 
         def one(index: str) -> None:
             ask_for(e, e.offset(where, e.mul(index, step)))
@@ -365,33 +345,20 @@ class Writer:
 
     def waiting_sums(self, part: Region, row: str, column: str) -> str:
         """Where a tile's partial sums lie from one block of K to the next."""
-        e, plan = self.e, self.plan
-        if not plan.slots:
-            return self.scratch.sums
-        across = e.mul(e.sub(column, part.columns[0]), plan.span)
-        number = e.add(across, e.sub(row, part.first))
-        return e.offset(self.scratch.sums, e.mul(number, plan.slots))
+        e, cut = self.e, self.cut
+        across = e.mul(e.sub(column, part.columns[0]), cut.span)
+        place = e.mul(e.add(across, e.sub(row, part.first)), cut.slots)
+        return e.offset(self.scratch.sums, place)
 
     def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
         """Where the microkernel finds A, and what else it is told."""
-        tile = self.plan.tile
-        place = self.e.mul(self.e.mul(panel, block.units), tile.rows * tile.item)
+        place = self.e.mul(self.e.mul(panel, block.units), self.tile.rows * self.tile.item)
         return self.e.offset(self.scratch.a, place), []
 
     def right_of(self, panel: str, part: Region, block: Block) -> str:
         """Where the microkernel finds B."""
-        tile = self.plan.tile
-        place = self.e.mul(self.e.mul(panel, block.units), tile.columns * tile.item)
+        place = self.e.mul(self.e.mul(panel, block.units), self.tile.columns * self.tile.item)
         return self.e.offset(self.scratch.b, place)
-
-    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
-        """Run the epilogue on one tile."""
-        e, tile = self.e, self.plan.tile
-        e.call(
-            "void", f"{self.name}.finish", ("ptr", sums), ("ptr", "%buffers"),
-            ("i64", part.batch), ("i64", self.first_row(row)),
-            ("i64", e.mul(column, tile.columns)), ("i64", self.rows),
-        )  # fmt: skip
 
 
 def ask_for(e: Emitter, place: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnomon.codegen.emitter import BITS, LANES, Emitter, Module, vector
-from gnomon.codegen.kernels.strides import Dims, offset, total
+from gnomon.codegen.kernels.strides import Dims, named, offset
 from gnomon.codegen.kernels.transposing import BLOCK, transpose
 from gnomon.codegen.kernels.units import Source, units_across, units_along
 
@@ -48,22 +48,23 @@ class Packing:
         return self.given or Source(self.scalar)
 
     @property
-    def stride(self) -> int:
-        """Bytes from one unit of the innermost step axis to the next."""
-        return self.steps[-1][1] * self.source.item * self.source.together
+    def numbers(self) -> tuple[int, ...]:
+        """What the packer is told of the operand, at every call."""
+        return (*named(self.rows, "row").numbers, *named(self.steps, "step").numbers)
 
     @property
     def across(self) -> bool:
         """Whether a panel's row is one contiguous piece of the operand, or at most two."""
         size, stride = self.rows[-1]
-        return stride == 1 and (size >= self.width or len(self.rows) == 1)
+        return stride == 1 and (len(self.rows) == 1 or size >= self.width)
 
     @property
     def along(self) -> bool:
         """Whether squares of contiguous steps can be transposed."""
         size, stride = self.steps[-1]
-        units = size // self.source.together
-        return not self.across and stride == 1 and min(units, 2 * self.width) >= self.block
+        if self.across or stride != 1 or 2 * self.width < self.block:
+            return False
+        return size >= self.block * self.source.together
 
     @property
     def block(self) -> int:
@@ -76,8 +77,28 @@ class Packing:
         return -(-self.width // self.block) * self.block
 
 
+class Form:
+    """A packing as its packer's text has it: without numbers, which are parameters."""
+
+    def __init__(self, packing: Packing) -> None:
+        rows, steps = named(packing.rows, "row"), named(packing.steps, "step")
+        self.scalar, self.width, self.item = packing.scalar, packing.width, packing.item
+        self.source, self.block, self.slots = packing.source, packing.block, packing.slots
+        self.across, self.along = packing.across, packing.along
+        self.rows, self.steps, self.exist = rows.dims, steps.dims, rows.dims[0][0]
+        self.parameters = [("i64", name) for name in (*rows.parameters, *steps.parameters)]
+
+    def begin(self, e: Emitter) -> None:
+        """What is computed once."""
+        self.far = e.mul(self.steps[-1][1], self.source.item)
+        """Bytes from one step of the innermost axis to the next."""
+        self.stride = e.mul(self.far, self.source.together)
+        """The same of units."""
+
+
 def emit_pack(module: Module, name: str, packing: Packing) -> None:
-    """Define name(base, first row, panels, first step, steps, target, offsets)."""
+    """Define name(base, first row, panels, first step, steps, target, offsets, *numbers)."""
+    form = Form(packing)
     parameters = [
         ("ptr readonly", "base"),
         ("i64", "first"),
@@ -86,96 +107,94 @@ def emit_pack(module: Module, name: str, packing: Packing) -> None:
         ("i64", "length"),
         ("ptr", "target"),
         ("ptr", "offsets"),
+        *form.parameters,
     ]
     e = module.function(name, parameters, linkage="internal", attributes="noinline nounwind")
-    stride = e.mul(units_of(e, packing, "%length"), packing.width * packing.item)
+    form.begin(e)
+    stride = e.mul(units_of(e, form, "%length"), form.width * form.item)
 
     def panel(index: str) -> None:
-        row = e.add("%first", e.mul(index, packing.width))
-        find_rows(e, packing, row)
+        row = e.add("%first", e.mul(index, form.width))
+        find_rows(e, form, row)
         target = e.offset("%target", e.mul(index, stride))
-        for_each_run(e, packing, row, target)
+        for_each_run(e, form, row, target)
 
-    e.loop(copy_strips(e, packing, stride), "%panels", 1, panel)
+    e.loop(copy_strips(e, form, stride), "%panels", 1, panel)
     e.ret()
 
 
-def units_of(e: Emitter, packing: Packing, steps: str) -> str:
+def units_of(e: Emitter, form: Form, steps: str) -> str:
     """How many units hold these steps."""
-    together = packing.source.together
+    together = form.source.together
     return e.value(f"udiv i64 {e.add(steps, 1)}, 2") if together == 2 else steps
 
 
-def copy_strips(e: Emitter, packing: Packing, stride: str) -> str:
+def copy_strips(e: Emitter, form: Form, stride: str) -> str:
     """Copy several panels at a time, line by line, where one stride serves; gives how many."""
-    group, source = min(STRIP // packing.width, MOST_PANELS), packing.source
-    if group < 2 or not packing.across or len(packing.rows) + len(packing.steps) > 2:
+    group, source = min(STRIP // form.width, MOST_PANELS), form.source
+    if group < 2 or not form.across or len(form.rows) + len(form.steps) > 2:
         return "0"
-    wide = -(-packing.width // SHORT) * SHORT
+    wide = -(-form.width // SHORT) * SHORT
     # a vector may stick out into the next line of its panel, not farther
-    if source.together > 1 or wide > 2 * packing.width:
+    if source.together > 1 or wide > 2 * form.width:
         return "0"
     # the last vector of a panel reads on into rows that must exist
-    exist = e.sub(str(total(packing.rows) - (wide - packing.width)), "%first")
-    whole = e.value(f"sdiv i64 {exist}, {group * packing.width}")
+    exist = e.sub(e.sub(form.exist, wide - form.width), "%first")
+    whole = e.value(f"sdiv i64 {exist}, {group * form.width}")
     count = e.most(e.least(whole, e.value(f"udiv i64 %panels, {group}")), 0)
     last = e.most(e.sub("%length", 1), 0)
 
     def strip(index: str) -> None:
-        row = e.add("%first", e.mul(index, group * packing.width))
-        read = e.offset(
-            "%base", e.mul(e.add(row, e.mul("%start", packing.steps[0][1])), source.item)
-        )
+        row = e.add("%first", e.mul(index, group * form.width))
+        read = e.offset("%base", e.mul(e.add(row, e.mul("%start", form.steps[0][1])), source.item))
         write = e.offset("%target", e.mul(e.mul(index, group), stride))
         places = read, [e.offset(write, e.mul(panel, stride)) for panel in range(group)]
-        e.loop(0, last, 1, lambda step: copy_line(e, packing, places, step, wide))
+        e.loop(0, last, 1, lambda step: copy_line(e, form, places, step, wide))
         # what sticks out of a panel's last line would be another panel's first
-        e.loop(last, "%length", 1, lambda step: copy_line(e, packing, places, step, packing.width))
+        e.loop(last, "%length", 1, lambda step: copy_line(e, form, places, step, form.width))
 
     e.loop(0, count, 1, strip)
     return e.mul(count, group)
 
 
-def copy_line(
-    e: Emitter, packing: Packing, places: tuple[str, list[str]], step: str, wide: int
-) -> None:
+def copy_line(e: Emitter, form: Form, places: tuple[str, list[str]], step: str, wide: int) -> None:
     """One step of several panels, `wide` values each."""
-    source, (read, targets) = packing.source, places
-    line = e.offset(read, e.mul(step, packing.stride))
+    source, (read, targets) = form.source, places
+    line = e.offset(read, e.mul(step, form.stride))
     for panel, target in enumerate(targets):
-        goal = e.offset(target, e.mul(step, packing.width * packing.item))
+        goal = e.offset(target, e.mul(step, form.width * form.item))
         for first in range(0, wide, LANES):
             lanes = min(LANES, wide - first)
-            start = e.offset(line, (panel * packing.width + first) * source.item)
+            start = e.offset(line, (panel * form.width + first) * source.item)
             value = e.load(start, vector(source.memory, lanes), source.item)
             value = units_across(e, source, [value], lanes)
             e.store(
                 value,
-                e.offset(goal, first * packing.item),
-                vector(packing.scalar, lanes),
-                packing.item,
+                e.offset(goal, first * form.item),
+                vector(form.scalar, lanes),
+                form.item,
             )
 
 
-def find_rows(e: Emitter, packing: Packing, first: str) -> None:
+def find_rows(e: Emitter, form: Form, first: str) -> None:
     """Write where each row of the panel starts, in bytes; rows past the end repeat the last."""
 
     def one(slot: str) -> None:
-        row = e.add(first, e.least(slot, packing.width - 1))
-        row = e.least(row, total(packing.rows) - 1)
-        place = e.mul(offset(e, row, packing.rows), packing.source.item)
+        row = e.add(first, e.least(slot, form.width - 1))
+        row = e.least(row, e.sub(form.exist, 1))
+        place = e.mul(offset(e, row, form.rows), form.source.item)
         e.store(place, e.offset("%offsets", e.mul(slot, 8)), "i64", 8)
 
-    e.loop(0, packing.slots, 1, one)
+    e.loop(0, form.slots, 1, one)
 
 
-def for_each_run(e: Emitter, packing: Packing, row: str, target: str) -> None:
+def for_each_run(e: Emitter, form: Form, row: str, target: str) -> None:
     """Copy the steps [start, start + length), one run of the innermost step axis after another."""
-    *outer, (inner, stride) = packing.steps
-    item, together = packing.source.item, packing.source.together
+    *outer, (inner, stride) = form.steps
+    item, together = form.source.item, form.source.together
     if not outer:
         base = e.offset("%base", e.mul(e.mul("%start", stride), item))
-        copy_run(e, packing, row, (base, "%length", target))
+        copy_run(e, form, row, (base, "%length", target))
         return
     end = e.add("%start", "%length")
 
@@ -185,11 +204,11 @@ def for_each_run(e: Emitter, packing: Packing, row: str, target: str) -> None:
         high = e.least(e.add(begin, inner), end)
         place = e.add(offset(e, index, tuple(outer)), e.mul(e.sub(low, begin), stride))
         base = e.offset("%base", e.mul(place, item))
-        done = e.mul(e.sub(low, "%start"), packing.width * packing.item // together)
-        copy_run(e, packing, row, (base, e.sub(high, low), e.offset(target, done)))
+        done = e.mul(e.sub(low, "%start"), form.width * form.item // together)
+        copy_run(e, form, row, (base, e.sub(high, low), e.offset(target, done)))
 
     first = e.value(f"udiv i64 %start, {inner}")
-    last = e.value(f"udiv i64 {e.add(end, inner - 1)}, {inner}")
+    last = e.value(f"udiv i64 {e.add(end, e.sub(inner, 1))}, {inner}")
     e.loop(first, last, 1, run)
 
 
@@ -197,67 +216,63 @@ Run = tuple[str, str, str]
 """Where a run of steps starts in the operand, how long it is, and where it goes."""
 
 
-def copy_run(e: Emitter, packing: Packing, row: str, run: Run) -> None:
+def copy_run(e: Emitter, form: Form, row: str, run: Run) -> None:
     """Copy one run, by whole rows or transposed squares where they fit."""
     base, length, target = run
     full = length
-    if packing.source.together == 2:
+    if form.source.together == 2:
         full = e.value(f"udiv i64 {length}, 2")
-    if packing.across:
-        inner = packing.rows[-1][0]
-        inside = e.value(f"urem i64 {row}, {inner}") if len(packing.rows) > 1 else row
-        together = e.sub(str(inner), inside)
-        whole = e.value(f"icmp sge i64 {together}, {packing.width}")
+    if form.across:
+        inner = form.rows[-1][0]
+        inside = e.value(f"urem i64 {row}, {inner}") if len(form.rows) > 1 else row
+        together = e.sub(inner, inside)
+        whole = e.value(f"icmp sge i64 {together}, {form.width}")
         done = e.value(f"select i1 {whole}, i64 {full}, i64 0")
-        copy_rows(e, packing, (base, done, target))
+        copy_rows(e, form, (base, done, target))
         rest = e.value(f"select i1 {whole}, i64 0, i64 {full}")
-        copy_two_pieces(
-            e, packing, (base, rest, target), (together, e.sub(str(total(packing.rows)), row))
-        )
+        copy_two_pieces(e, form, (base, rest, target), (together, e.sub(form.exist, row)))
         done = full
-    elif packing.along:
-        done = e.mul(e.value(f"udiv i64 {full}, {packing.block}"), packing.block)
-        copy_squares(e, packing, (base, done, target))
+    elif form.along:
+        done = e.mul(e.value(f"udiv i64 {full}, {form.block}"), form.block)
+        copy_squares(e, form, (base, done, target))
     else:
         done = "0"
-    if not packing.across or packing.source.together > 1:
-        copy_values(e, packing, (base, full, target), done)
-    if packing.source.together > 1:
-        copy_half_unit(e, packing, run, full)
+    if not form.across or form.source.together > 1:
+        copy_values(e, form, (base, full, target), done)
+    if form.source.together > 1:
+        copy_half_unit(e, form, run, full)
 
 
-def copy_rows(e: Emitter, packing: Packing, run: Run) -> None:
+def copy_rows(e: Emitter, form: Form, run: Run) -> None:
     """Each step is `width` neighbours: load and store them as vectors."""
     base, length, target = run
     start = e.offset(base, e.load("%offsets", "i64", 8))
-    pieces = [LANES] * (packing.width // LANES) + [packing.width % LANES] * (
-        packing.width % LANES > 0
-    )
+    pieces = [LANES] * (form.width // LANES) + [form.width % LANES] * (form.width % LANES > 0)
 
-    source = packing.source
+    source = form.source
 
     def unit(index: str) -> None:
-        read = e.offset(start, e.mul(index, packing.stride))
-        write = e.offset(target, e.mul(index, packing.width * packing.item))
+        read = e.offset(start, e.mul(index, form.stride))
+        write = e.offset(target, e.mul(index, form.width * form.item))
         for number, lanes in enumerate(pieces):
             first = e.offset(read, LANES * number * source.item)
             values = [
                 e.load(e.offset(first, place), vector(source.memory, lanes), source.item)
-                for place in places_of(packing)
+                for place in places_of(form)
             ]
-            value = units_across(e, packing.source, values, lanes)
-            goal = e.offset(write, LANES * number * packing.item)
-            e.store(value, goal, vector(packing.scalar, lanes), packing.item)
+            value = units_across(e, form.source, values, lanes)
+            goal = e.offset(write, LANES * number * form.item)
+            e.store(value, goal, vector(form.scalar, lanes), form.item)
 
     e.loop(0, length, 1, unit)
 
 
-def places_of(packing: Packing) -> list[int]:
+def places_of(form: Form) -> list[str]:
     """Where the steps of a unit lie, in bytes from its first."""
-    return [k * packing.stride // packing.source.together for k in range(packing.source.together)]
+    return ["0", form.far][: form.source.together]
 
 
-def copy_two_pieces(e: Emitter, packing: Packing, run: Run, counts: tuple[str, str]) -> None:
+def copy_two_pieces(e: Emitter, form: Form, run: Run, counts: tuple[str, str]) -> None:
     """Each step is `together` neighbours and then others elsewhere, `exist` of them in all.
 
     Whole vectors are stored: what sticks out of the panel's right edge is overwritten by the steps
@@ -265,12 +280,12 @@ def copy_two_pieces(e: Emitter, packing: Packing, run: Run, counts: tuple[str, s
     """
     base, length, target = run
     together, exist = counts
-    turn = e.least(together, packing.width - 1)
+    turn = e.least(together, form.width - 1)
     first = e.offset(base, e.load("%offsets", "i64", 8))
     second = e.offset(base, e.load(e.offset("%offsets", e.mul(turn, 8)), "i64", 8))
-    source = packing.source
+    source = form.source
     second = e.offset(second, e.mul(e.sub("0", turn), source.item))
-    lanes = range(0, packing.width, LANES)
+    lanes = range(0, form.width, LANES)
     masks = [piece_masks(e, lane, together, exist) for lane in lanes]
 
     def some(read: str, place: int, on: tuple[str, str]) -> str:
@@ -279,14 +294,14 @@ def copy_two_pieces(e: Emitter, packing: Packing, run: Run, counts: tuple[str, s
         return e.load_masked(other, on[1], source.memory, fill=value)
 
     def unit(index: str) -> None:
-        read = e.mul(index, packing.stride)
-        write = e.offset(target, e.mul(index, packing.width * packing.item))
+        read = e.mul(index, form.stride)
+        write = e.offset(target, e.mul(index, form.width * form.item))
         for lane, on in zip(lanes, masks, strict=True):
-            places = [lane * source.item + place for place in places_of(packing)]
+            places = [e.add(place, lane * source.item) for place in places_of(form)]
             values = [some(read, place, on) for place in places]
-            value = units_across(e, packing.source, values, LANES)
-            goal = e.offset(write, lane * packing.item)
-            e.store(value, goal, vector(packing.scalar), packing.item)
+            value = units_across(e, form.source, values, LANES)
+            goal = e.offset(write, lane * form.item)
+            e.store(value, goal, vector(form.scalar), form.item)
 
     e.loop(0, length, 1, unit)
 
@@ -303,56 +318,54 @@ def piece_masks(e: Emitter, lane: int, together: str, exist: str) -> tuple[str, 
     return left, e.value(f"xor {vector('i1')} {left}, {real}")
 
 
-def copy_squares(e: Emitter, packing: Packing, run: Run) -> None:
+def copy_squares(e: Emitter, form: Form, run: Run) -> None:
     """Transpose squares of `block` rows by `block` units, so many units of all rows at a time.
 
     A square may stick out of the panel's right edge, into the units below it. So units ascend, and
     the squares of each go from right to left: what sticks out is overwritten.
     """
-    length, side = run[1], packing.block
-    lefts = range(packing.slots - side, -1, -side)
+    length, side = run[1], form.block
+    lefts = range(form.slots - side, -1, -side)
     tables = [[e.load(e.offset("%offsets", 8 * (left + row)), "i64", 8) for row in range(side)]
               for left in lefts]  # fmt: skip
 
     def squares(unit: str) -> None:
         for left, places in zip(lefts, tables, strict=True):
-            copy_square(e, packing, run, (unit, left, places))
+            copy_square(e, form, run, (unit, left, places))
 
     e.loop(0, length, side, squares)
 
 
-def copy_square(
-    e: Emitter, packing: Packing, run: Run, square: tuple[str, int, Sequence[str]]
-) -> None:
+def copy_square(e: Emitter, form: Form, run: Run, square: tuple[str, int, Sequence[str]]) -> None:
     """Transpose one square: its first unit, its first row in the panel, where its rows begin."""
     (base, _, target), (unit, left, places) = run, square
-    side, item, source = packing.block, packing.item, packing.source
+    side, item, source = form.block, form.item, form.source
     loaded = vector(source.memory, side * source.together)
-    read = e.offset(base, e.mul(unit, packing.stride))
+    read = e.offset(base, e.mul(unit, form.stride))
     values = [e.load(e.offset(read, place), loaded, source.item) for place in places]
     rows = [units_along(e, source, value, side) for value in values]
-    corner = e.offset(target, e.add(e.mul(unit, packing.width * item), left * item))
-    for number, value in enumerate(transpose(e, packing.scalar, rows)):
-        goal = e.offset(corner, number * packing.width * item)
-        e.store(value, goal, vector(packing.scalar, side), item)
+    corner = e.offset(target, e.add(e.mul(unit, form.width * item), left * item))
+    for number, value in enumerate(transpose(e, form.scalar, rows)):
+        goal = e.offset(corner, number * form.width * item)
+        e.store(value, goal, vector(form.scalar, side), item)
 
 
-def copy_values(e: Emitter, packing: Packing, run: Run, done: str) -> None:
+def copy_values(e: Emitter, form: Form, run: Run, done: str) -> None:
     """One unit after another: any strides."""
     base, length, target = run
 
     def unit(step: str, row: str) -> None:
-        store_unit(e, packing, (base, step, target), row, places_of(packing))
+        store_unit(e, form, (base, step, target), row, places_of(form))
 
     e.loop(
         done,
         length,
         1,
-        lambda step: e.loop(0, packing.width, 1, lambda row: unit(step, row)),
+        lambda step: e.loop(0, form.width, 1, lambda row: unit(step, row)),
     )
 
 
-def copy_half_unit(e: Emitter, packing: Packing, run: Run, full: str) -> None:
+def copy_half_unit(e: Emitter, form: Form, run: Run, full: str) -> None:
     """The last unit of an odd number of steps."""
     base, length, target = run
     e.loop(
@@ -361,21 +374,21 @@ def copy_half_unit(e: Emitter, packing: Packing, run: Run, full: str) -> None:
         1,
         lambda _: e.loop(
             0,
-            packing.width,
+            form.width,
             1,
-            lambda row: store_unit(e, packing, (base, full, target), row, [0]),
+            lambda row: store_unit(e, form, (base, full, target), row, ["0"]),
         ),
     )
 
 
-def store_unit(e: Emitter, packing: Packing, run: Run, row: str, places: Sequence[int]) -> None:
+def store_unit(e: Emitter, form: Form, run: Run, row: str, places: Sequence[str]) -> None:
     """One unit of one row, from the steps at these places; `run` names it by its number."""
     base, number, target = run
-    source, one = packing.source, vector(packing.source.memory, 1)
+    source, one = form.source, vector(form.source.memory, 1)
     start = e.load(e.offset("%offsets", e.mul(row, 8)), "i64", 8)
-    read = e.offset(base, e.add(start, e.mul(number, packing.stride)))
+    read = e.offset(base, e.add(start, e.mul(number, form.stride)))
     values = [e.load(e.offset(read, place), one, source.item) for place in places]
     values += [f"<{source.memory} {source.padding}>"] * (source.together - len(values))
-    unit = units_across(e, packing.source, values, 1)
-    write = e.mul(e.add(e.mul(number, packing.width), row), packing.item)
-    e.store(unit, e.offset(target, write), vector(packing.scalar, 1), packing.item)
+    unit = units_across(e, form.source, values, 1)
+    write = e.mul(e.add(e.mul(number, form.width), row), form.item)
+    e.store(unit, e.offset(target, write), vector(form.scalar, 1), form.item)

@@ -61,6 +61,8 @@ def choose_step(
     >>> choose_step(AVX2, "i8", [(384, 2)]).instruction
     'pmaddwd'
     """
+    if scalar != "bfloat" and sums_of(scalar) != "i32":
+        return FUSED
     chunk = chunk_length(letters)
     run = run or chunk
     # a unit that is cut short is only legal at the very end
@@ -69,10 +71,8 @@ def choose_step(
         dots = whole and "vdpbf16ps" in machine.instructions
         environment = next((x for x in ENVIRONMENTS if x in machine.instructions), "")
         return Step("vdpbf16ps", 2) if dots else Step("fma", 1, True, environment)
-    if sums_of(scalar) == "i32":
-        known = [name for name in ("vpdpwssd", "pmaddwd") if name in machine.instructions]
-        return Step(known[0], 2) if known and whole else Step("mul")
-    return FUSED
+    known = [name for name in ("vpdpwssd", "pmaddwd") if name in machine.instructions]
+    return Step(known[0], 2) if known and whole else Step("mul")
 
 
 def multiply(e: Emitter, step: Step, scalar: str, lanes: int, terms: Sequence[str]) -> str:

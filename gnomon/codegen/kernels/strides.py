@@ -6,6 +6,7 @@ Neighbouring axes that one stride serves are merged first, so most operands need
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from gnomon.codegen.emitter import Emitter
@@ -33,6 +34,31 @@ def merge(dims: Sequence[tuple[int, int]]) -> Dims:
 def total(dims: Sequence[tuple[int, int]]) -> int:
     """How many indices the axes have together."""
     return prod(size for size, _ in dims)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A walk whose numbers are a function's parameters: what it calls them, and what they are.
+
+    Strides of 0 and 1 are part of the text, and so is how many axes there are; nothing else is.
+    """
+
+    dims: tuple[tuple[str | int, str | int], ...]
+    parameters: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+
+def named(dims: Dims, stem: str) -> Named:
+    """A walk's numbers as parameters; the size of the outermost axis is that of them all."""
+    pairs: list[tuple[str, int]] = []
+    walk: list[tuple[str | int, str | int]] = []
+    for k, (size, stride) in enumerate(dims):
+        pairs.append((f"{stem}_size{k}", size if k else total(dims)))
+        literal = next((each for each in (0, 1) if stride == each), None)
+        if literal is None:
+            pairs.append((f"{stem}_stride{k}", stride))
+        walk.append((f"%{stem}_size{k}", f"%{stem}_stride{k}" if literal is None else literal))
+    return Named(tuple(walk), tuple(name for name, _ in pairs), tuple(x for _, x in pairs))
 
 
 def unflatten(e: Emitter, index: str, sizes: Sequence[int]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.codegen.kernels.blocking import choose_tile, cut_k, plan, scratch_parts
+from gnomon.codegen.kernels.blocking import choose_tile, cut_for, cut_k, plan, scratch_parts
 from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
 
 pytestmark = pytest.mark.unit
@@ -56,3 +56,21 @@ def test_scratch_is_bounded_by_the_caches():
     cut = plan(AVX2, "float", (100_000, 100_000), [(65536, 16)])
 
     assert sum(scratch_parts(cut)) < AVX2.l2 + AVX2.l3
+
+
+def test_one_tile_serves_all_but_few_rows():
+    tiles = {choose_tile(AVX2, "float", rows, columns) for rows in (48, 100, 4099)
+             for columns in (16, 65, 5000)}  # fmt: skip
+
+    assert {(tile.rows, tile.columns) for tile in tiles} == {(6, 16)}
+
+
+@pytest.mark.parametrize("letters", LETTERS, ids=str)
+def test_the_numbers_of_a_cut_are_those_of_its_blocks(letters):
+    tile = choose_tile(AVX2, "float", 100, 100)
+    cut, blocks = cut_for(AVX2, tile, (100, 100), letters), cut_k(letters, 4)
+
+    assert cut.total * cut.pieces == len(blocks.pops)
+    assert cut.count == -(-cut.total // cut.chunks) * cut.pieces == blocks.count
+    assert cut.slots == blocks.between * tile.bytes
+    assert cut.deep == blocks.longest

@@ -27,3 +27,15 @@ def test_few_rows_have_the_same_bits_when_they_are_packed(rng, kind, size):
     Kernel(module.text(), "packed", scratch)([c, a_stored, b_stored], 2)
 
     assert same_bits(c, product(a, b.T, [(k, leaves)]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_product_calls_is_the_same_for_every_size(kind):
+    texts = set()
+    for m, n, k, leaves in ((64, 65, 384, 2), (2048, 384, 1536, 4), (50, 1000, 77, 1)):
+        spec = plain(kind, m, n, k, leaves)
+        Writer(module := Module(), "packed", spec, AVX2, store_to(spec)).write()
+        own = (f.text() for name, f in module.functions.items() if name != "packed")
+        texts.add("".join(own))
+
+    assert len(texts) == 1

@@ -29,14 +29,15 @@ def pack_units(
     machine = machine_for()
     engine = llvm.create_mcjit_compiler(parse(text, machine), machine)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    kinds = (pointer, number, number, number, number, pointer, pointer)
+    told = packing.numbers
+    kinds = (pointer, number, number, number, number, pointer, pointer, *[number] * len(told))
     call = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("pack"))
     units = -(-len(steps) // packing.source.together)
     count = panels * units * packing.width
     target, offsets = aligned((count + 1024) * packing.item), aligned(8 * packing.slots)
     call(
         x.ctypes.data, first, panels, steps.start, len(steps), target.ctypes.data,
-        offsets.ctypes.data,
+        offsets.ctypes.data, *told,
     )  # fmt: skip
     flat = target[: count * packing.item].view(f"u{packing.item}")
     return flat.reshape(panels, units, packing.width)
