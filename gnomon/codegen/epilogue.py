@@ -7,6 +7,7 @@ vectors, and where a kernel would load the product, the sums themselves stand.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gnomon.codegen.block import Position, Values
 from gnomon.codegen.emitter import LANES, Emitter, Module
@@ -26,6 +27,8 @@ class Ending:
     The product's own buffer has no slot, -1; `stored` says whether sums are written too. `rows` are
     those of one batch.
     """
+
+    in_text: ClassVar = ("slots",)
 
     kernel: LoopKernel
     slots: tuple[int, ...]

@@ -17,7 +17,7 @@ from typing import Any
 from gnomon.codegen.emitter import Module
 from gnomon.codegen.lifted import Lifted, Lifting
 from gnomon.codegen.loops import Code, emit_kernel, emit_loops
-from gnomon.codegen.numbers import dissected, restored
+from gnomon.codegen.numbers import dissected, may_vary, restored
 from gnomon.ir.node import digest
 from gnomon.ir.show import log
 from gnomon.schedule.kernel import LoopKernel
@@ -76,7 +76,7 @@ class Opened:
         """The code with a kernel's numbers, and the scratch that it then needs."""
         read, scratch = self._read(numbers), self.scratch
         room = scratch.reading(read) if isinstance(scratch, Lifted) else scratch
-        return Given(Code(self.symbol, self.text, room), read)
+        return Given(Code(self.symbol, self.text, room), self.lifting.passed(read))
 
     def _read(self, numbers: Sequence[int]) -> tuple[int, ...]:
         return tuple(n for n, own in zip(numbers, self.pattern, strict=True) if own is None)
@@ -125,6 +125,29 @@ class Families:
                 write = partial(written, emit, first, kernel)
                 found = self._open(write, outline, numbers)
             return found and found.given(numbers)
+
+    def share(self, emit: Emit, first: int, *kernel: Any) -> Given | None:
+        """Code that reads all numbers of a kernel that may vary; None if there is none.
+
+        For kernels that lose nothing by it: those of a first program share it too.
+        """
+        with self._lock:
+            outline, numbers = dissected(kernel)
+            opened = self._opened.setdefault(outline, [])
+            for each in opened:
+                if each.serves(numbers):
+                    return each.given(numbers)
+            if len(opened) >= MOST:
+                return None
+            pairs = zip(numbers, may_vary(kernel), strict=True)
+            pattern = tuple(None if varies else n for n, varies in pairs)
+            try:
+                opened.append(written(emit, first, kernel, pattern, numbers))
+            except TypeError as cause:
+                told = f"sizes: a kernel keeps its sizes in its text: {cause}"
+                log(1, lambda: told)
+                return None
+            return opened[-1].given(numbers)
 
     def _sort(self) -> None:
         """Take apart what has come since."""

@@ -12,12 +12,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gnomon.codegen.emitter import Module
 
-__all__ = ["Lifted", "Lifting", "Unliftable", "is_lifted"]
+__all__ = ["Lifted", "Lifting", "Unliftable", "by_caller", "is_lifted"]
 
 STEM, NAME = "%n", re.compile(r"%n\d+\b")
 """How the names of lifted numbers begin, and what one is in a text."""
@@ -40,18 +41,29 @@ class Lifting:
         self.guards: dict[str, tuple[Reading, int]] = {}
         self.names: dict[str, str] = {}
         self.lines: dict[str, str] = {}
+        self.derived: list[Reading] = []
 
     def number(self, value: int) -> Lifted:
         """The next slot, which holds `value` in the program that the code is written for."""
         k = len(self.given)
         self.given.append(value)
+        return self._slot(f"n{k}", k, operator.itemgetter(k))
+
+    def derive(self, key: str, reading: Reading) -> Lifted:
+        """A number that the caller computes from the others and passes after them."""
+        k = len(self.given) + len(self.derived)
+        self.derived.append(reading)
+        return self._slot(key, k, reading)
+
+    def _slot(self, key: str, k: int, reading: Reading) -> Lifted:
         place = f"getelementptr i8, ptr %buffers, i64 {8 * (self.first + k)}"
         return Lifted(
-            self,
-            f"n{k}",
-            operator.itemgetter(k),
-            lambda: self.put(f"load i64, ptr {self.put(place)}, align 8"),
+            self, key, reading, lambda: self.put(f"load i64, ptr {self.put(place)}, align 8")
         )
+
+    def passed(self, numbers: Numbers) -> tuple[int, ...]:
+        """All that a caller with these numbers passes."""
+        return (*numbers, *(reading(numbers) for reading in self.derived))
 
     def put(self, text: str) -> str:
         """Write an instruction; gives its result's name."""
@@ -190,6 +202,30 @@ class Lifted:
 def is_lifted(x: object) -> bool:
     """Whether a number is known only when code runs."""
     return isinstance(x, Lifted)
+
+
+def by_caller(
+    function: Callable[..., tuple[int, ...]], count: int, *numbers: int | Lifted
+) -> Sequence[int | Lifted]:
+    """What a function of plain integers gives, so many of them.
+
+    Where numbers are lifted, the caller computes it: in Python, when sizes are known.
+    """
+    lifted = next((x for x in numbers if isinstance(x, Lifted)), None)
+    if lifted is None:
+        return function(*numbers)
+    readings = [reading_of(x) for x in numbers]
+
+    @lru_cache(maxsize=64)
+    def whole(given: tuple[int, ...]) -> tuple[int, ...]:
+        return function(*(reading(given) for reading in readings))
+
+    lifting = lifted.lifting
+    start = len(lifting.derived)
+    return [
+        lifting.derive(f"d{start + k}", lambda given, k=k: whole(tuple(given))[k])
+        for k in range(count)
+    ]
 
 
 def is_number(x: object) -> bool:

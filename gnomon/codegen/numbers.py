@@ -192,6 +192,30 @@ def parts_of(x: object) -> list[object]:
     return [getattr(x, f.name) for f in fields(x)] if is_dataclass(x) else list(x)
 
 
+VARYING = ("size", "leaves", "coefs", "offset")
+"""Numbers of a loop kernel that come from sizes."""
+
+
+def may_vary(x: object) -> list[bool]:
+    """For each number of a description whether code that reads it is as quick.
+
+    Not 0 and 1, which say how things lie; nor what a class lists in `in_text`.
+    """
+    if isinstance(x, WHOLE):
+        return []
+    if isinstance(x, int):
+        return [x not in (0, 1)]
+    if isinstance(x, LoopKernel):
+        return [name in VARYING and n not in (0, 1) for (_, name, _), n in numbers_of(x).items()]
+    if not is_dataclass(x):
+        return [varies for part in x for varies in may_vary(part)]
+    kept, found = getattr(x, "in_text", ()), []
+    for f in fields(x):
+        own = may_vary(getattr(x, f.name))
+        found += [False] * len(own) if f.name in kept else own
+    return found
+
+
 def restored(x: Any, numbers: Iterator[Any]) -> Any:
     """A description with other numbers in place of its own."""
     if isinstance(x, WHOLE):

@@ -35,10 +35,14 @@ _written: dict[tuple, Given] = {}
 _families: dict[str, Families] = defaultdict(Families)
 
 
+SHARED = frozenset({"matmul", "matmul_with", "grouped"})
+"""Kernels that are as quick when they read their sizes: one code serves all from the start."""
+
+
 def call(
     name: str, emit: Callable, spec: tuple, buffers: Sequence[Node], flops: int, **more: Any
 ) -> OpaqueCall:
-    """A call of a hand-written kernel; its code is made once per spec."""
+    """A call of a hand-written kernel; its code is made once per spec, or for many."""
     first = len(buffers) + (2 if more.get("checks") else 0)
     given = written(name, emit, spec, first)
     return OpaqueCall(given.code, tuple(buffers), flops, numbers=given.numbers, **more)
@@ -51,7 +55,9 @@ def written(name: str, emit: Callable, spec: tuple, first: int) -> Given:
     """
     key = (name, *spec)
     if key not in _written:
-        _written[key] = _families[name].find(emit, first, *spec) or alone(name, emit, spec)
+        families = _families[name]
+        found = families.share if name in SHARED else families.find
+        _written[key] = found(emit, first, *spec) or alone(name, emit, spec)
     return _written[key]
 
 

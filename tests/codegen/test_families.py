@@ -82,3 +82,14 @@ def test_what_cannot_be_read_at_run_time_keeps_its_sizes():
     families = grown((10, 4))
     with sizes_vary():
         assert families.find(emit_table, 1, 20, 4) is None
+
+
+def test_a_kernel_that_loses_nothing_shares_its_code_from_the_start():
+    families = Families()
+
+    first, second = families.share(emit, 1, 20, 4), families.share(emit, 1, 30, 5)
+
+    assert first.code.symbol == second.code.symbol
+    assert (first.numbers, second.numbers) == ((20, 4), (30, 5))
+    assert families.share(emit, 1, 20, 1).code.symbol != first.code.symbol
+    assert families.share(emit_table, 1, 20, 4) is None

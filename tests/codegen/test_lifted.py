@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnomon.codegen.emitter import KERNEL, Module
-from gnomon.codegen.lifted import Lifted, Lifting, Unliftable, is_lifted
+from gnomon.codegen.lifted import Lifted, Lifting, Unliftable, by_caller, is_lifted
 from gnomon.ir.node import digest
 from gnomon.runtime import cpu
 
@@ -150,3 +150,18 @@ def test_what_only_known_integers_have_is_refused():
 
     with pytest.raises(Unliftable, match="n0 has no bit_length"):
         numbers.number(3).bit_length()
+
+
+def test_what_a_caller_computes_is_passed_after_its_numbers():
+    def largest(a: int, b: int) -> tuple[int, ...]:
+        return max(a, b), a.bit_length()
+
+    _, numbers = lifting()
+    one, other = numbers.number(40), numbers.number(9)
+    high, bits = by_caller(largest, 2, one + 1, other)
+
+    assert by_caller(largest, 2, 41, 9) == (41, 6)
+    assert numbers.passed((40, 9)) == (40, 9, 41, 6)
+    assert numbers.passed((3, 90)) == (3, 90, 90, 3)
+    assert (high * 2).reading((3, 90)) == 180
+    assert is_lifted(bits)

@@ -7,12 +7,13 @@ holds whole chunks, or a piece of one whose chain goes on in the next block.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from gnomon.codegen.emitter import LANES
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.order import Letter, chunk_length, combine_counts, depths
 from gnomon.codegen.kernels.steps import FUSED, Step, choose_step, sums_of
+from gnomon.codegen.lifted import by_caller
 from gnomon.codegen.machine import Machine
 
 DEEPEST = 512
@@ -225,8 +226,16 @@ def cut_of(plan: Plan) -> Cut:
 
 
 def cut_for(machine: Machine, tile: Tile, sizes: tuple[int, int], letters: Sequence[Letter]) -> Cut:
-    """The numbers of a tile's plan."""
-    return cut_of(plan_with(machine, tile, sizes, letters))
+    """The numbers of a tile's plan; the caller makes it, where sizes are not known yet."""
+
+    def numbers(rows: int, columns: int, *flat: int) -> tuple[int, ...]:
+        nest = list(zip(flat[::2], flat[1::2], strict=True))
+        cut = cut_of(plan_with(machine, tile, (rows, columns), nest))
+        return tuple(getattr(cut, name) for name in names)
+
+    names = [field.name for field in fields(Cut)]
+    flat = (number for letter in letters for number in letter)
+    return Cut(*by_caller(numbers, len(names), *sizes, *flat))
 
 
 def scratch_parts(plan: Plan) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ matter to them. The order of sums is that of gnomon/ops/grouped.py, whose region
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gnomon.codegen.emitter import Emitter, Module, splat, vector
 from gnomon.codegen.kernels.blocking import DEEPEST, Cut, choose_tile, cut_for
@@ -28,6 +29,8 @@ class GroupedSpec:
 
     `ends`: the slot of the ends of all runs, i64; each group has `runs` of them.
     """
+
+    in_text: ClassVar = ("ends",)
 
     product: MatmulSpec
     axis: str

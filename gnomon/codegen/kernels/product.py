@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from gnomon.codegen.emitter import BITS, LANES, Emitter, vector
 from gnomon.codegen.kernels.order import Letter
@@ -34,6 +35,8 @@ class Axis:
 @dataclass(frozen=True)
 class Slots:
     """Which slots of the buffers hold the operands; C's is read by `store_to` alone."""
+
+    in_text: ClassVar = ("c", "a", "b")
 
     c: int = 0
     a: int = 1
