@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import pytest
 
 from gnomon.codegen.kernels.scan import ScanSpec
-from gnomon.codegen.numbers import OpenKernel, dissected, numbers_of, outline, restored
+from gnomon.codegen.numbers import OpenKernel, dissected, may_vary, numbers_of, outline, restored
 from gnomon.dtypes import float32
 from gnomon.ir.node import Node
 from gnomon.ops.primitives import expand, reduce, reshape, unsqueeze
 from gnomon.ops.view_primitives import permute
 from gnomon.schedule.kernel import LoopKernel
+from tests.codegen.kernels.operands import plain
 from tests.schedule.kernels_of import kernels, leaf, softmax
 
 BODIES: dict[str, Callable[[int, int], Node]] = {
@@ -89,3 +90,21 @@ def test_a_kernel_in_a_description_counts_by_its_numbers():
     found = restored(described, iter(numbers))
     assert isinstance(found.kernel, OpenKernel)
     assert not found.kernel.lifted
+
+
+def test_numbers_that_come_from_sizes_may_vary_and_those_of_layouts_may_not():
+    spec = plain("NN", 40, 50, 1, leaves=1)
+
+    numbers, varies = dissected(spec)[1], may_vary(spec)
+
+    assert [n for n, own in zip(numbers, varies, strict=True) if own] == [40, 50, 50, 50]
+    assert not any(may_vary(spec.slots) and may_vary((spec,))[-3:])
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_values_of_a_loop_kernel_stay_in_its_text(name: str):
+    own = kernel(name, 6, 8)
+
+    places = [place for place, varies in zip(numbers_of(own), may_vary(own), strict=True) if varies]
+
+    assert not [part for _, part, _ in places if part in ("value", "last", "shift")]

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.emitter import Module
+from gnomon.codegen.families import Families
+from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.packed import Writer
 from gnomon.codegen.kernels.product import store_to
 from gnomon.codegen.machine import AVX2
@@ -39,3 +41,26 @@ def test_what_a_product_calls_is_the_same_for_every_size(kind):
         texts.add("".join(own))
 
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_twenty_sizes_share_one_code_and_keep_their_order(rng, kind):
+    sizes = [(48 + 7 * i, 17 + 13 * i, 128 * (1 + i % 5) + 2 * (i % 3)) for i in range(20)]
+    families, made = Families(), {}
+    for m, n, k in sizes:
+        leaves = 2 if k % 2 == 0 and k < 300 else 1
+        given = families.share(emit_matmul, 3, plain(kind, m, n, k, leaves), AVX2)
+        code = given.code
+        if code.symbol not in made:
+            made[code.symbol] = Kernel(code.text, code.symbol, code.scratch)
+        a, a_stored = stored(rng, kind[0] == "T", m, k)
+        b, b_stored = stored(rng, kind[1] == "T", k, n)
+        c, kernel = np.full((m, n), np.nan, np.float32), made[code.symbol]
+        kernel.scratch = code.scratch
+
+        kernel([c, a_stored, b_stored, *given.numbers], 2)
+
+        assert same_bits(c, product(a, b.T, [(k, leaves)])), (m, n, k)
+
+    # leaves of one are part of the text
+    assert len(made) <= 2
