@@ -255,7 +255,8 @@ def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -
     parts, start = [], perf_counter()
     for part in generate(partition, lambda g: frame_of(g, settings, ask, inside=True)):
         for each in part.turns or ((part,) if isinstance(part, Kernel) else ()):
-            ask(each.code.symbol, each.code.text)
+            for code in each.codes:
+                ask(code.symbol, code.text)
         parts.append(part)
     passed(f"generate: {len(parts)} kernels", start)
     lasting = {*flat.inputs, *flat.outputs}

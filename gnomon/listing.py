@@ -60,7 +60,8 @@ class Kernel:
     @property
     def codes(self) -> tuple[Code, ...]:
         """All code that it runs."""
-        return (self.code, *(k.code for k in self.members))
+        own = (self.code, *(k.code for k in self.members))
+        return (*own, *(part for code in own for part in code.parts))
 
     @property
     def sites(self) -> tuple[Site, ...]:

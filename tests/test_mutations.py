@@ -16,7 +16,7 @@ import pytest
 from gnomon import batches, placing
 from gnomon.codegen import block, folds, loops
 from gnomon.codegen.emitter import splat, vector
-from gnomon.codegen.kernels import blocking, scan, scatter, sort
+from gnomon.codegen.kernels import scan, scatter, sort, tally
 from gnomon.codegen.scalar import TEMPLATES, V1
 from gnomon.dtypes import DType, bool_, float32, int32, uint32
 from gnomon.ir.node import PRIMITIVES, Node, Signature
@@ -106,12 +106,13 @@ def rounded_start(fold: Node) -> tuple[DType, str]:
     return fold.inputs[1].dtype, RIGHT_NEUTRAL(fold)[1]
 
 
-def no_tree(letters) -> list[int]:
-    """Chunks of a product in one chain."""
-    return [0, *[1] * (len(RIGHT_COUNTS(letters)) - 1)]
+def no_tree(patch: pytest.MonkeyPatch) -> None:
+    """Chunks of a product in one chain: each but the first is added to what stands."""
+    for name in ("additions", "standing"):
+        patch.setattr(tally, name, lambda e, letters, chunk: tally.some(e, chunk))
 
 
-RIGHT_LANES, RIGHT_NEUTRAL, RIGHT_COUNTS = folds.Folds.lanes, block.neutral, blocking.combine_counts
+RIGHT_LANES, RIGHT_NEUTRAL = folds.Folds.lanes, block.neutral
 
 ORDER: dict[str, Plant] = {
     "lanes pair neighbouring vectors": lambda p: p.setattr(
@@ -126,7 +127,7 @@ ORDER: dict[str, Plant] = {
     ),
     "narrow sums are rounded on the way": lambda p: p.setattr(folds, "neutral", rounded_start),
     "two vectors to a block": lambda p: p.setattr(loops, "GROUP", 2),
-    "products are not combined by a tree": lambda p: p.setattr(blocking, "combine_counts", no_tree),
+    "products are not combined by a tree": no_tree,
     "scattered leaves are paired by halves": lambda p: p.setattr(
         scatter.ScatterWriter, "tree", scatter_halves
     ),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from gnomon.codegen.apart import taken_apart
 from gnomon.codegen.emitter import Module
 from gnomon.codegen.lifted import Lifted, Lifting
 from gnomon.codegen.loops import Code, emit_kernel, emit_loops
@@ -67,6 +68,7 @@ class Opened:
     symbol: str
     text: str
     scratch: int | Lifted
+    parts: tuple[Code, ...]
 
     def serves(self, numbers: Sequence[int]) -> bool:
         """Whether the code is right for a kernel with these numbers."""
@@ -76,7 +78,7 @@ class Opened:
         """The code with a kernel's numbers, and the scratch that it then needs."""
         read, scratch = self._read(numbers), self.scratch
         room = scratch.reading(read) if isinstance(scratch, Lifted) else scratch
-        return Given(Code(self.symbol, self.text, room), self.lifting.passed(read))
+        return Given(Code(self.symbol, self.text, room, self.parts), self.lifting.passed(read))
 
     def _read(self, numbers: Sequence[int]) -> tuple[int, ...]:
         return tuple(n for n, own in zip(numbers, self.pattern, strict=True) if own is None)
@@ -186,9 +188,11 @@ def written(
     mixed = (lifting.number(n) if own is None else own for own, n in pairs)
     scratch = emit(module, symbol, *restored(kernel, mixed))
     lifting.close()
+    parts = taken_apart(module, symbol)
     text = module.text()
     name = f"o{digest(text)}"
-    return Opened(pattern, lifting, name, text.replace(f"@{symbol}(", f"@{name}("), scratch)
+    text = text.replace(f"@{symbol}(", f"@{name}(")
+    return Opened(pattern, lifting, name, text, scratch, parts)
 
 
 # loop kernels

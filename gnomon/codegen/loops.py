@@ -27,11 +27,15 @@ CHUNK = 4096
 
 @dataclass(frozen=True)
 class Code:
-    """A kernel as text: its symbol, and the scratch bytes that each thread must have."""
+    """A kernel as text: its symbol, and the scratch bytes that each thread must have.
+
+    `parts` are functions that it calls and that others may call as well.
+    """
 
     symbol: str
     text: str
     scratch: int
+    parts: tuple[Code, ...] = ()
 
 
 def emit_loops(kernel: LoopKernel) -> Code:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gnomon.codegen.apart import taken_apart
 from gnomon.codegen.emitter import Module
 from gnomon.codegen.families import Families, Given
 from gnomon.codegen.loops import Code
@@ -66,4 +67,5 @@ def alone(name: str, emit: Callable, spec: tuple) -> Given:
     module, symbol = Module(), f"{name}_{digest(repr(spec))}"
     scratch = emit(module, symbol, *spec)
     _families[name].add(*spec)
-    return Given(Code(symbol, module.text(), scratch))
+    parts = taken_apart(module, symbol)
+    return Given(Code(symbol, module.text(), scratch, parts))

@@ -50,9 +50,11 @@ def assembly(text: str, cpu: str, features: str = "", triple: str = "") -> str:
 class Kernel:
     """A compiled kernel and the scratch memory that it asked for."""
 
-    def __init__(self, text: str, name: str, scratch: int) -> None:
+    def __init__(self, text: str, name: str, scratch: int, parts: Sequence[str] = ()) -> None:
         machine = machine_for()
         self.engine = llvm.create_mcjit_compiler(parse(text, machine), machine)
+        for part in parts:
+            self.engine.add_module(parse(part, machine))
         self.engine.finalize_object()
         kinds = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
         self.call = ctypes.CFUNCTYPE(None, *kinds)(self.engine.get_function_address(name))

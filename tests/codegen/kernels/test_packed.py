@@ -52,7 +52,8 @@ def test_twenty_sizes_share_one_code_and_keep_their_order(rng, kind):
         given = families.share(emit_matmul, 3, plain(kind, m, n, k, leaves), AVX2)
         code = given.code
         if code.symbol not in made:
-            made[code.symbol] = Kernel(code.text, code.symbol, code.scratch)
+            parts = [part.text for part in code.parts]
+            made[code.symbol] = Kernel(code.text, code.symbol, code.scratch, parts)
         a, a_stored = stored(rng, kind[0] == "T", m, k)
         b, b_stored = stored(rng, kind[1] == "T", k, n)
         c, kernel = np.full((m, n), np.nan, np.float32), made[code.symbol]

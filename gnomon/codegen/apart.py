@@ -1,0 +1,48 @@
+"""Functions that kernels of several codes call: each is compiled once, whoever calls it.
+
+A kernel's own functions stand in its module. Those that depend on nothing else there are taken out
+and named by their text, so that equal ones of other kernels are the same function.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gnomon.codegen.emitter import Emitter, Module
+from gnomon.codegen.loops import Code
+from gnomon.ir.node import digest
+
+__all__ = ["taken_apart"]
+
+LEAST = 60
+"""Lines from which on a function is worth an object of its own."""
+PREFIX = "part_"
+"""How the names of such functions begin; gnomon/runtime/cpu.py links by it."""
+NAME = re.compile(r"@([\w.]+)")
+
+
+def taken_apart(module: Module, kernel: str) -> tuple[Code, ...]:
+    """Take out what a kernel calls and others may call too; the module then declares it."""
+    others = [name for name in module.functions if name != kernel]
+    return tuple(taken(module, name) for name in others if is_part(module.functions[name]))
+
+
+def is_part(function: Emitter) -> bool:
+    """Whether a function is long, and calls nothing but LLVM's own."""
+    text = function.text()
+    known = all(name == function.name or name.startswith("llvm.") for name in NAME.findall(text))
+    return len(function.lines) >= LEAST and known and "!" not in text
+
+
+def taken(module: Module, name: str) -> Code:
+    """One function as a code; the module's other functions call it by its new name."""
+    function = module.functions.pop(name)
+    text = function.text().replace("define internal ", "define ", 1)
+    used = set(NAME.findall(text))
+    declared = [x for x in sorted(module.declared) if NAME.findall(x)[0] in used]
+    text = "\n".join([*declared, text, ""])
+    symbol = f"{PREFIX}{digest(text.replace(f'@{name}(', '@('))}"
+    for other in module.functions.values():
+        other.lines = [line.replace(f"@{name}(", f"@{symbol}(") for line in other.lines]
+    module.declare(f"declare {function.returns} @{symbol}({', '.join(kind for kind, _ in function.parameters)})")
+    return Code(symbol, text.replace(f"@{name}(", f"@{symbol}("), 0)
