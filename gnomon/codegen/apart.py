@@ -44,7 +44,6 @@ def taken(module: Module, name: str) -> Code:
     symbol = f"{PREFIX}{digest(text.replace(f'@{name}(', '@('))}"
     for other in module.functions.values():
         other.lines = [line.replace(f"@{name}(", f"@{symbol}(") for line in other.lines]
-    module.declare(
-        f"declare {function.returns} @{symbol}({', '.join(kind for kind, _ in function.parameters)})"
-    )
+    kinds = ", ".join(kind for kind, _ in function.parameters)
+    module.declare(f"declare {function.returns} @{symbol}({kinds})")
     return Code(symbol, text.replace(f"@{name}(", f"@{symbol}("), 0)
