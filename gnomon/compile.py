@@ -77,6 +77,8 @@ class Executable:
         self.name, self._frame = "", frame
         self._records: tuple[Record, ...] | None = None
         self._digest: str | None = None
+        self.fresh = 0
+        """How many codes were made for it, since no program before it had them."""
         self.source, self.memory, self.lines = source, plan.memory, lines_of(source)
         self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
         self._over = frozenset(plan.over)
@@ -217,6 +219,7 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
         kernels, plan = tuple(frame.kernels()), plan_of(frame)
         texts = {code.symbol: code.text for k in kernels for code in k.codes}
         made = Executable(graph, plan, batch.load(texts), settings, frame)
+        made.fresh = batch.begun
     save(key, settings, plan, texts)
     passed(f"compile: {len(graph.nodes)} nodes -> {len(kernels)} kernels", start)
     for kernel in {k.code.symbol: k for k in kernels}.values():

@@ -239,6 +239,19 @@ class Compiled:
         self.programs[key] = [*self.programs.get(key, ()), (guard, program)]
         return program
 
+    @property
+    def compiles(self) -> int:
+        """How many of its programs needed machine code that was not there yet.
+
+        Programs of further shapes share code, so that these are fewer than captures.
+
+        >>> double = compile(lambda x: x.exp() * 2)
+        >>> results = [double(Tensor([1.0] * n)).shape for n in (3, 4, 5, 6)]
+        >>> double.captures, double.compiles <= 2
+        (4, True)
+        """
+        return sum(program.executable.fresh > 0 for program in self._all())
+
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else functools.partial(self, owner)
 

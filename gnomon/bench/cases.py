@@ -266,6 +266,11 @@ REPLAYS = (
     ),
 )
 
+BATCHES = (4, 4, 6, 3, 2, 8, 5, 7, 2, 3, 4, 6, 9, 4, 2, 3, 5, 8, 6, 7)
+LENGTHS = (32, 48, 64, 90, 33, 40, 57, 128, 200, 256, 111, 24, 31, 300, 80, 77, 19, 96, 150, 66)
+"""Rows and tokens of 20 batches, as a loader of texts of all lengths gives them."""
+VARIED = {**gpt_settings(2, 4, 64, 300, 9), "shapes": list(zip(BATCHES, LENGTHS, strict=True))}
+
 COMPILES = (
     gpt(
         "gpt 6×384, first step of a process",
@@ -276,7 +281,7 @@ COMPILES = (
         cold=True,
     ),
     Case(
-        *("compile", "20 shapes over batch and length", "shapes", {"width": 32, "shapes": 20}),
+        *("compile", "20 shapes over batch and length", "shapes", VARIED, "gpt"),
         compared=False,
         aims={"compiles": 3},
     ),

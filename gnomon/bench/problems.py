@@ -189,9 +189,8 @@ def replay(settings: Settings) -> Arrays:
 
 
 def shapes(settings: Settings) -> Arrays:
-    """More rows than any length needs, and a matrix."""
-    draw, width = Draw(), settings["width"]
-    return {"x": draw(settings["shapes"] + 3, width, spread=1.0), "w": draw(width, width)}
+    """A GPT, and tokens for the largest batch of the longest rows."""
+    return gpt(settings)
 
 
 MAKERS: dict[str, Callable[[Settings], Arrays]] = {

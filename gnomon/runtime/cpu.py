@@ -67,6 +67,11 @@ class Batch:
             self._line.close()
             self._settle(cause)
 
+    @property
+    def begun(self) -> int:
+        """How many codes were not there."""
+        return len(self._futures)
+
     def ask(self, name: str, text: str) -> None:
         """Begin with a function, unless it is there; its name must follow from its text."""
         if name not in self._known:

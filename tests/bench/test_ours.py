@@ -65,4 +65,5 @@ def test_figures_of_replay_and_shapes(tmp_path):
 
     shaped = contender("shapes", tmp_path / "shapes")
     shaped["step"]()
+    assert shaped["figures"]()["captures"] == 3
     assert 1 <= shaped["figures"]()["compiles"] <= 3

@@ -28,9 +28,12 @@ TINY = {
     },
     "embedding": {"tables": 2, "rows": 9, "width": 4, "batch": 3, "bag": 2},
     "replay": {"size": 4, "kernels": 3},
-    "shapes": {"width": 4, "shapes": 3},
+    "shapes": {
+        **{"layers": 1, "heads": 2, "width": 8, "tokens": 5, "batch": 3, "words": 11, **TRAINED},
+        "shapes": [[2, 5], [3, 4], [2, 3]],
+    },
 }
-PLACES = {"gpt": "gpt", "moe": "moe", "resnet": "resnet", "decode": "decode"}
+PLACES = {"gpt": "gpt", "shapes": "gpt", "moe": "moe", "resnet": "resnet", "decode": "decode"}
 
 
 def tiny(name: str, folder: Path, variant: str = "", **changes: object) -> Problem:

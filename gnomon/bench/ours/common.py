@@ -13,7 +13,7 @@ from gnomon.bench.profile import profile
 from gnomon.bench.serve import Problem
 from gnomon.runtime import device
 
-__all__ = ["about", "load", "trained"]
+__all__ = ["about", "compiled", "load", "trained"]
 
 
 def load(model: nn.Module, weights: dict[str, np.ndarray]) -> nn.Module:
@@ -31,8 +31,8 @@ def decaying(model: nn.Module, problem: Problem) -> list[dict]:
     ]
 
 
-def trained(model: nn.Module, problem: Problem) -> dict:
-    """One compiled training step of a language model, window after window."""
+def compiled(model: nn.Module, problem: Problem) -> Callable:
+    """A training step of a language model: tokens and targets to the loss."""
     optimizer = optim.AdamW(decaying(model, problem), lr=problem["lr"], betas=problem["betas"])
 
     @gn.compile
@@ -43,6 +43,12 @@ def trained(model: nn.Module, problem: Problem) -> dict:
         optimizer.zero_grad()
         return loss.detach()
 
+    return train
+
+
+def trained(model: nn.Module, problem: Problem) -> dict:
+    """One compiled training step of a language model, window after window."""
+    train = compiled(model, problem)
     windows, turn = problem.array("tokens"), iter(range(1 << 60))
 
     def step() -> float:

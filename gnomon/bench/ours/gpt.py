@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
+
 import gnomon as gn
 from gnomon import nn
-from gnomon.bench.ours.common import load, trained
+from gnomon.bench.ours.common import about, compiled, load, trained
+from gnomon.bench.profile import profile
 from gnomon.bench.serve import Problem
 from gnomon.nn import functional as F
 
-__all__ = ["gpt"]
+__all__ = ["gpt", "shapes"]
 
 
 class Block(nn.Module):
@@ -56,3 +61,21 @@ class GPT(nn.Module):
 def gpt(problem: Problem) -> dict:
     """One training step of a GPT."""
     return trained(load(GPT(problem), problem.weights()), problem)
+
+
+def shapes(problem: Problem) -> dict:
+    """The training step at many batches and lengths; what counts is how many of them compile."""
+    train = compiled(load(GPT(problem), problem.weights()), problem)
+    tokens = problem.array("tokens")[0]
+    given = [tokens[:batch, : length + 1] for batch, length in problem["shapes"]]
+
+    def step() -> float:
+        sides = ((x[:, :-1], x[:, 1:]) for x in given)
+        pairs = ([gn.from_numpy(np.ascontiguousarray(side)) for side in pair] for pair in sides)
+        return sum(train(*pair).item() for pair in pairs)
+
+    def figures() -> dict[str, float]:
+        return {"compiles": train.compiles, "captures": train.captures}
+
+    kernels = functools.partial(profile, step)
+    return {"step": step, "about": about(), "profile": kernels, "figures": figures}

@@ -13,7 +13,7 @@ from gnomon.bench.profile import profile
 from gnomon.bench.serve import Problem, times
 from gnomon.nn import functional as F
 
-__all__ = ["attention", "chains", "embedding", "gemm", "lce", "replay", "shapes"]
+__all__ = ["attention", "chains", "embedding", "gemm", "lce", "replay"]
 
 DTYPES = {"float32": gn.float32, "bfloat16": gn.bfloat16}
 
@@ -167,19 +167,3 @@ def replay(problem: Problem) -> dict:
 
     made = contender(step, program)
     return {**made, "figures": figures}
-
-
-def shapes(problem: Problem) -> dict:
-    """One function at many lengths; a step is all of them, and what counts is how many compile."""
-    w = gn.from_numpy(problem.array("w"))
-    given = [gn.from_numpy(problem.array("x")[: 3 + n]) for n in range(problem["shapes"])]
-
-    @gn.compile
-    def program(x: gn.Tensor) -> gn.Tensor:
-        return F.softmax(x @ w, -1).sum()
-
-    def step() -> float:
-        return sum(program(x).item() for x in given)
-
-    made = contender(step, program)
-    return {**made, "figures": lambda: {"compiles": program.captures}}
