@@ -384,6 +384,7 @@ def ger(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
 from gnomon.tensor.creation import get_default_dtype as get_default_dtype
 from gnomon.tensor.control import get_float32_matmul_precision as get_float32_matmul_precision
+from gnomon.tensor.control import get_memory_limit as get_memory_limit
 from gnomon.tensor.control import get_num_threads as get_num_threads
 from gnomon.tensor.random import get_rng_state as get_rng_state
 def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
@@ -753,6 +754,7 @@ from gnomon.tensor.control import set_default_device as set_default_device
 from gnomon.tensor.creation import set_default_dtype as set_default_dtype
 from gnomon.tensor.control import set_float32_matmul_precision as set_float32_matmul_precision
 from gnomon.tensor.autograd import set_grad_enabled as set_grad_enabled
+from gnomon.tensor.control import set_memory_limit as set_memory_limit
 from gnomon.tensor.control import set_num_threads as set_num_threads
 from gnomon.tensor.random import set_rng_state as set_rng_state
 short: DType

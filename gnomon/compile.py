@@ -24,6 +24,7 @@ from functools import cache
 from math import prod
 from time import perf_counter
 
+from gnomon import room
 from gnomon.batches import in_order
 from gnomon.codegen.calls import (
     OPAQUE,
@@ -52,7 +53,7 @@ from gnomon.passes.trim import trim
 from gnomon.plan import Plan, key_of, plan_of, save, saved
 from gnomon.records import Record, records_of
 from gnomon.runtime import cpu, device, events, system
-from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.buffer import Buffer, memory
 from gnomon.runtime.cache import digest
 from gnomon.runtime.program import Program
 from gnomon.schedule.cluster import Cluster
@@ -82,6 +83,7 @@ class Executable:
         self.source, self.memory, self.lines = source, plan.memory, lines_of(source)
         self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
         self._over = frozenset(plan.over)
+        self._need = plan.needs.arena + sum(plan.sizes)
         self.program = Program(plan.steps, addresses, plan.needs)
 
     def explain(self) -> str:
@@ -110,6 +112,8 @@ class Executable:
         be wrong before the first of them is made leaves inputs as they are.
         """
         start = perf_counter()
+        if memory.may_be_full(self._need):
+            self._check_room(over)
         taken = {self._returns[output][1]: inputs[given] for output, given in over}
         made = [taken.get(k) or Buffer(n) for k, n in enumerate(self._sizes)]
         if events.heard():
@@ -127,6 +131,13 @@ class Executable:
             ),
         )
         return [made[k] if fresh else inputs[k] for fresh, k in self._returns]
+
+    def _check_room(self, over: Iterable[tuple[int, int]]) -> None:
+        """Refuse to run where memory would not do; results over inputs are spared."""
+        spared = sum(self._sizes[self._returns[output][1]] for output, _ in over)
+        room.check(
+            self.frame, self.title, self._need - spared, memory.use().allocated, memory.limit
+        )
 
     def under(self, graph: Graph, lines: Lines, name: str = "") -> Executable:
         """The same program for an equal graph that other lines asked for, or under a name."""

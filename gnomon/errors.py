@@ -12,6 +12,7 @@
     ├── CollectiveError   ranks could not finish together       (RuntimeError)
     ├── ConfigError       a setting or recipe is wrong          (ValueError)
     ├── NanError          a NaN that debug_nans looked for      (ArithmeticError)
+    ├── OutOfMemory       a program that does not fit           (MemoryError)
     └── CheckpointError   a saved file is not what was written  (RuntimeError)
 
 Messages read `op: what does not fit: what came. What to do.`. Mistakes of our own are asserts.
@@ -31,6 +32,7 @@ __all__ = [
     "IndexOutOfBounds",
     "LayoutError",
     "NanError",
+    "OutOfMemory",
     "ShapeError",
     "TraceError",
 ]
@@ -86,3 +88,7 @@ class CheckpointError(GnomonError, RuntimeError):
 
 class NanError(GnomonError, ArithmeticError):
     """A NaN that debug_nans looked for."""
+
+
+class OutOfMemory(GnomonError, MemoryError):
+    """A program that does not fit in memory."""

@@ -21,6 +21,7 @@ from gnomon.profiler.chrome import write_chrome
 from gnomon.profiler.collect import Collector
 from gnomon.profiler.memory import Memory, memory_timeline
 from gnomon.profiler.model import Event, Profile
+from gnomon.profiler.perfetto import write_perfetto
 from gnomon.profiler.schedule import ProfilerAction, Schedule
 from gnomon.profiler.store import write_profile
 from gnomon.profiler.tables import kernel_table
@@ -179,6 +180,10 @@ class profile:
     def export_chrome_trace(self, path: str | os.PathLike) -> None:
         """Write a trace that chrome://tracing and Perfetto open."""
         write_chrome(self.data, Path(path))
+
+    def export_perfetto(self, path: str | os.PathLike) -> None:
+        """Write a trace in Perfetto's own format, with the line of each slice."""
+        write_perfetto(self.data, Path(path))
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the profile itself, to be read or compared later."""

@@ -55,6 +55,8 @@ class Allocator:
         # a finalizer may run while this thread already holds the lock, and allocate
         self.lock = RLock()
         self.keep = memory_bytes() // 4 if keep is None else keep
+        self.limit = memory_bytes()
+        """Bytes that programs may make use of; what is taken one by one is not refused."""
         self._idle: dict[int, list[int]] = {}
         self._returned: deque[tuple[int, int]] = deque()
         self._mapped: dict[int, mmap.mmap] = {}
@@ -87,6 +89,10 @@ class Allocator:
         with self.lock:
             self._collect()
             return MemoryUse(self._allocated, self._reserved, self._peak)
+
+    def may_be_full(self, size: int) -> bool:
+        """Whether so many bytes more could pass the limit; a quick look, on the safe side."""
+        return self._allocated + size > self.limit
 
     def reset_peak(self) -> None:
         """Start measuring the peak from what is in use now."""

@@ -91,10 +91,16 @@ def sysctl_caches() -> dict[int, int]:
     return {1: l1, 2: l2, 3: sysctl("hw.l3cachesize")}
 
 
+MEMORY_LIMITS = ("memory.max", "memory/memory.limit_in_bytes")
+"""Where the kernel tells a container's limit: its second and its first version."""
+
+
 @cache
 def memory_bytes() -> int:
-    """The machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """The machine's memory, or the part of it that a container may use."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limits = (read(f"/sys/fs/cgroup/{name}") for name in MEMORY_LIMITS)
+    return min(whole, *(int(text) for text in limits if text and text.isdecimal()), whole)
 
 
 def read(path: str) -> str | None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from gnomon import settings
 from gnomon.errors import ArgumentError
-from gnomon.runtime.system import usable_cores
+from gnomon.runtime.buffer import memory
+from gnomon.runtime.system import memory_bytes, usable_cores
 from gnomon.tensor.device import check_device
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all
@@ -58,6 +59,22 @@ def set_num_threads(n: int) -> None:
 def get_num_threads() -> int:
     """How many threads a program runs on."""
     return settings.current().num_threads or usable_cores()
+
+
+def set_memory_limit(nbytes: int | None) -> None:
+    """Refuse programs that would need more memory than this in all; None is the machine's own.
+
+    >>> set_memory_limit(1 << 33)
+    >>> set_memory_limit(None)
+    """
+    if nbytes is not None and (not isinstance(nbytes, int) or nbytes < 0):
+        raise ArgumentError(f"set_memory_limit: expected bytes or None: got {nbytes!r}.")
+    memory.limit = memory_bytes() if nbytes is None else nbytes
+
+
+def get_memory_limit() -> int:
+    """The bytes that programs may need in all."""
+    return memory.limit
 
 
 class Absent:

@@ -177,8 +177,10 @@ def test_reports_and_exports_are_at_hand(tmp_path):
     with profile(record_shapes=True) as prof:
         (gn.ones(50, 50) @ gn.ones(50, 50)).sum().item()
     prof.export_chrome_trace(tmp_path / "trace.json")
+    prof.export_perfetto(tmp_path / "trace.pftrace")
     prof.save(tmp_path / "profile.json")
 
+    assert (tmp_path / "trace.pftrace").stat().st_size > 100
     assert prof.by_source_line()[0].file == HERE
     assert prof.by_module()
     assert prof.by_kernel()

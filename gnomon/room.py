@@ -1,0 +1,100 @@
+"""Whether a program fits in memory, and if not, which of your lines need most of it.
+
+It is asked before a run takes its first byte. Where values lie is placing.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from gnomon.errors import OutOfMemory
+from gnomon.frames import Frame
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import Site
+from gnomon.lives import values_of
+from gnomon.placing import nbytes
+
+__all__ = ["Live", "check", "live_at_peak"]
+
+MOST = 10
+"""Buffers that are listed."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """A value that is there when most is: what it is to the program, and who asked for it."""
+
+    node: Node
+    nbytes: int
+    role: str
+    sites: tuple[Site, ...] = ()
+
+    def __str__(self) -> str:
+        kind = f"{self.node.dtype.name}[{', '.join(map(str, self.node.shape))}]"
+        phase = f", {self.sites[0].phase}" if self.sites else ""
+        line = f"  {self.sites[0]}" if self.sites else ""
+        return f"{size_text(self.nbytes):>9}  {kind}  {self.role}{phase}{line}"
+
+
+def live_at_peak(frame: Frame) -> list[Live]:
+    """What a program holds when it holds most, the largest first: inputs and results always."""
+    inner = values_of(frame)
+    ends = sorted({v.first for v in inner})
+    totals = {k: sum(v.nbytes for v in inner if v.first <= k <= v.last) for k in ends}
+    peak = max(totals, key=totals.__getitem__, default=0)
+    found = [Live(v.node, v.nbytes, "between", v.sites) for v in inner if v.first <= peak <= v.last]
+    inputs = dict.fromkeys(frame.graph.inputs)
+    found += [Live(x, nbytes(x), "input", x.sites) for x in inputs]
+    made = dict.fromkeys(x for x in frame.graph.outputs if x not in inputs)
+    found += [Live(x, nbytes(x), "result", x.sites) for x in made]
+    return sorted(found, key=lambda each: -each.nbytes)
+
+
+def check(frame: Frame, title: str, needed: int, used: int, limit: int) -> None:
+    """Refuse a program that needs more bytes than are left."""
+    if needed + used <= limit:
+        return
+    live = live_at_peak(frame)
+    rows = "\n".join(f"  {each}" for each in live[:MOST])
+    hints = "; ".join(advice(live))
+    raise OutOfMemory(
+        f"memory: {title} needs {size_text(needed)} beside {size_text(used)} in use: the limit is "
+        f"{size_text(limit)}. Nothing was run. Its largest buffers when it holds most:\n{rows}\n"
+        f"What would help: {hints}."
+    )
+
+
+def advice(live: Sequence[Live]) -> Iterator[str]:
+    """What would make a program smaller, the surest first."""
+    phases = {site.phase for each in live for site in each.sites}
+    between = [each for each in live if each.role == "between"]
+    if any(site.op.startswith("cross_entropy") for x in live[:MOST] for site in x.node.sites):
+        yield "nn.functional.linear_cross_entropy, which never stores all logits"
+    if "backward" in phases and between:
+        yield "fewer rows at a time: gn.accumulate(loss, batch, microbatches=2)"
+    elif between:
+        yield "a smaller batch"
+    if "forward" in phases and "backward" not in phases:
+        yield "gn.no_grad(), if no gradients are wanted"
+    if is_wide(live[:MOST]):
+        yield "gn.autocast or bfloat16 tensors, which take half"
+    yield "letting go of tensors that are not needed, or gn.set_memory_limit"
+
+
+def is_wide(live: Collection[Live]) -> bool:
+    """Whether most bytes are of wide floats."""
+    wide = sum(x.nbytes for x in live if x.node.dtype.name in ("float32", "float64"))
+    return 2 * wide > sum(x.nbytes for x in live)
+
+
+def size_text(size: int) -> str:
+    """Bytes as a person would say them.
+
+    >>> size_text(640), size_text(3_200_000), size_text(12_000_000_000)
+    ('640 B', '3.2 MB', '12 GB')
+    """
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if size >= unit:
+            return f"{size / unit:.3g} {letter}B"
+    return f"{size} B"
