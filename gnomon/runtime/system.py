@@ -106,7 +106,8 @@ def memory_bytes() -> int:
 def read(path: str) -> str | None:
     """The text of a small system file, or None."""
     try:
-        return pathlib.Path(path).read_text(encoding="ascii").strip()
+        with open(path, encoding="utf-8") as file:  # pathlib would take longer than all else here
+            return file.read().strip()
     except OSError:
         return None
 
