@@ -84,7 +84,7 @@ def score_slopes(gs, results, operands: Sequence[Node | None], causal: bool, sca
     return p * slope
 
 
-@op(reference=np_attention_forward, gradient=attention_rule)
+@op(reference=np_attention_forward, gradient=attention_rule, whole=True)
 def attention_forward(
     q: Node, k: Node, v: Node, mask: Node | None = None, *, causal: bool, scale: float
 ) -> tuple[Node, Node]:
@@ -104,7 +104,7 @@ def attention_forward(
     return reshape(y, (*q.shape[:-1], v.shape[-1])), lse
 
 
-@internal
+@internal(whole=True)
 def attention_backward(
     qkv: tuple[Node, Node, Node],
     results: tuple[Node, Node],

@@ -105,6 +105,8 @@ class Traced:
 
 OPS: dict[str, Op] = {}
 """Every operation that users can call, by name and by alias."""
+WHOLE: set[str] = set()
+"""Regions whose bits are those of the kernel that claims them: parts of them stay regions too."""
 
 
 class Op:
@@ -116,9 +118,12 @@ class Op:
         inline: bool,
         reference: Callable | None,
         gradient: Callable | None,
+        whole: bool = False,
     ) -> None:
         self.function, self.inline = function, inline
         self.reference, self.gradient = reference, gradient
+        if whole:
+            WHOLE.add(function.__name__)
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
         self.__module__ = function.__module__
@@ -222,6 +227,7 @@ def op(
     inline: bool = False,
     reference: Callable | None = None,
     gradient: Callable | None = None,
+    whole: bool = False,
     aliases: Sequence[str] = (),
 ) -> Any:
     """Declare an operation.
@@ -230,11 +236,12 @@ def op(
     reference: the same by numpy, for the tests.
     gradient: (gradients of results, results, *arguments) -> one gradient per node argument, where
     the derived one is not wanted.
+    whole: a hand-written kernel's bits are its bits, the body's are only close to them.
     aliases: other names that users know it by.
     """
 
     def declare(function: Callable) -> Op:
-        made = Op(function, inline, reference, gradient)
+        made = Op(function, inline, reference, gradient, whole)
         for name in (function.__name__, *aliases):
             assert name not in OPS, f"two operations are called {name}"
             OPS[name] = made
@@ -243,9 +250,13 @@ def op(
     return declare if function is None else declare(function)
 
 
-def internal(function: Callable) -> Op:
+def internal(function: Callable | None = None, *, whole: bool = False) -> Any:
     """A region that operations are made of and users do not call; it has no entry in OPS."""
-    return Op(function, inline=False, reference=None, gradient=None)
+
+    def declare(function: Callable) -> Op:
+        return Op(function, inline=False, reference=None, gradient=None, whole=whole)
+
+    return declare if function is None else declare(function)
 
 
 @primitive("region")

@@ -18,6 +18,7 @@ from functools import cache
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import inherit
+from gnomon.ops.registry import WHOLE
 from gnomon.passes.choose import Plan, choose, options, primitives_of
 from gnomon.passes.inline import inline
 from gnomon.passes.layout import (
@@ -34,9 +35,6 @@ from gnomon.passes.localize import Locals
 from gnomon.passes.strategies import Strategy
 from gnomon.passes.widen import widen
 
-CLOSED = frozenset({"attention_forward", "attention_backward"})
-"""Regions that hand-written kernels claim: they stay whole, so that parts take the same kernel."""
-
 
 @dataclass(frozen=True)
 class Sharded:
@@ -49,8 +47,8 @@ class Sharded:
 
 
 def open_up(graph: Graph) -> Graph:
-    """The graph as primitives whose sums can be cut: what `shard` takes."""
-    return widen(legalize(inline(graph, lambda node: node.params["name"] in CLOSED)))
+    """The graph as primitives whose sums can be cut, and whole regions: what `shard` takes."""
+    return widen(legalize(inline(graph, lambda node: node.params["name"] in WHOLE)))
 
 
 def shard(

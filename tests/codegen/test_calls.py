@@ -10,11 +10,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.codegen.calls import along, mirrored, product_of, row_major
+from gnomon.codegen.calls import CLAIMED, along, mirrored, product_of, row_major
 from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, float32, float64
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.primitives import contract, expand, flip, reshape, unsqueeze
+from gnomon.ops.registry import WHOLE
 from gnomon.ops.view_primitives import permute, slice_, window
 from gnomon.schedule.nested import factors
 from tests.compiled import program, run
@@ -114,3 +115,7 @@ def test_contiguous_memory_and_sizes_around_an_axis():
     assert row_major((3, 5, 7)) == (35, 7, 1)
     assert along((3, 5, 7), 1) == (3, 5, 7)
     assert along((3, 5, 7), 0) == (1, 3, 35)
+
+
+def test_what_stays_whole_has_a_kernel():
+    assert set(CLAIMED) > WHOLE > {"attention_forward"}

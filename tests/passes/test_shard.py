@@ -16,9 +16,10 @@ from gnomon.ops.cross_entropy import cross_entropy
 from gnomon.ops.interpret import interpret_graph
 from gnomon.ops.linalg import linear
 from gnomon.ops.primitives import reduce
+from gnomon.ops.registry import WHOLE
 from gnomon.passes.grad import gradients, seed_of
 from gnomon.passes.layout import REPLICATED, Partial, Split
-from gnomon.passes.shard import CLOSED, open_up, shard
+from gnomon.passes.shard import open_up, shard
 from tests.controls import arrays, choice, loop
 from tests.passes.on_ranks import across, run_local
 
@@ -129,7 +130,7 @@ def test_attention_stays_a_region_over_its_parts():
     sharded = shard(graph, across(), (Split(1),) * 3, (None,) * 4)
 
     regions = {x.params["name"]: x for x in sharded.graph if x.op == "region"}
-    assert set(regions) == CLOSED
+    assert set(regions) == WHOLE
     assert all(x.inputs[0].shape == (2, 2, 3, 8) for x in regions.values())
     assert not collectives(sharded.graph)
 
