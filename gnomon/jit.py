@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node, copy_into
+from gnomon.ir.provenance import user_site
+from gnomon.ir.show import log
 from gnomon.late import Late
 from gnomon.ops.registry import Call, Traced
 from gnomon.tensor import nans
@@ -41,6 +43,10 @@ if TYPE_CHECKING:
 compiler = Late("gnomon.compile")
 listing = Late("gnomon.listing")
 records = Late("gnomon.records")
+why = Late("gnomon.tensor.reasons")
+
+KEPT_REASONS = 256
+"""Captures of one function of which is kept why they were needed."""
 
 OPTIONS = {
     "fullgraph": (True, False),
@@ -202,6 +208,7 @@ class Compiled:
         self.turns: dict[tuple, threading.RLock] = {}
         self.lock = threading.Lock()
         self.captures = 0
+        self.recompiled: list[str] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result, by the program of this call's signature."""
@@ -227,6 +234,8 @@ class Compiled:
 
     def _capture(self, key: tuple, arguments: list[Tensor]) -> Program:
         """Run the function on placeholders and keep what it did."""
+        if self.programs:
+            self._note_reasons(key)
         capture, guard = Capture(arguments), guard_of(self.function)
         stand_ins = [stand_in(capture, k, t) for k, t in enumerate(arguments)]
         with capture.running():
@@ -238,6 +247,23 @@ class Compiled:
         self.captures += 1
         self.programs[key] = [*self.programs.get(key, ()), (guard, program)]
         return program
+
+    def _note_reasons(self, key: tuple) -> None:
+        """Keep why none of the programs fits this call."""
+        found = "; ".join(why.reasons(key, self.programs))
+        told = f"{self.name}, capture {self.captures + 1}: {found}   [{user_site()}]"
+        self.recompiled = [*self.recompiled[1 - KEPT_REASONS :], told]
+        log(1, lambda: f"recompile: {told}")
+
+    def why_recompiled(self) -> list[str]:
+        """For each capture but the first, what was new about the call, and its line.
+
+        >>> double = compile(lambda x: x * 2)
+        >>> results = [double(Tensor([1.0] * n)).shape for n in (3, 4)]
+        >>> double.why_recompiled()[0].partition("   [")[0]
+        '<lambda>, capture 2: tensor 0: shape is (4,), was (3,)'
+        """
+        return list(self.recompiled)
 
     @property
     def compiles(self) -> int:
