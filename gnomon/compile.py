@@ -22,7 +22,7 @@ from ctypes import addressof, c_int64
 from dataclasses import replace
 from functools import cache
 from math import prod
-from time import perf_counter
+from time import monotonic_ns, perf_counter
 
 from gnomon import room
 from gnomon.batches import in_order
@@ -94,11 +94,11 @@ class Executable:
         """What products compute in their own calls, what they do not, and why: a line for each."""
         return fusions(list(self.frame.decisions()))
 
-    def sites_of_results(self) -> list[tuple[Site, ...]]:
-        """The lines of each result that a run makes."""
+    def results(self) -> list[tuple[int, tuple[Site, ...]]]:
+        """The bytes and the lines of each result that a run makes."""
         pairs = zip(self._returns, self.source.outputs, strict=True)
         found = {k: x.sites for (fresh, k), x in pairs if fresh}
-        return [found.get(k, ()) for k in range(len(self._sizes))]
+        return [(size, found.get(k, ())) for k, size in enumerate(self._sizes)]
 
     def may_overwrite(self, output: int, given: int) -> bool:
         """Whether an output may lie over an input that its caller gives up."""
@@ -115,9 +115,10 @@ class Executable:
         if memory.may_be_full(self._need):
             self._check_room(over)
         taken = {self._returns[output][1]: inputs[given] for output, given in over}
-        made = [taken.get(k) or Buffer(n) for k, n in enumerate(self._sizes)]
+        made = [taken.get(k) or Buffer(n, told=False) for k, n in enumerate(self._sizes)]
         if events.heard():
-            events.announce("made", caller=self, addresses=[x.address for x in made])
+            fresh = [None if k in taken else x.address for k, x in enumerate(made)]
+            events.announce("made", caller=self, addresses=fresh, at=monotonic_ns())
         report = c_int64(0)
         outputs = [x.address for x in made]
         outputs.append(addressof(report))

@@ -21,7 +21,7 @@ from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
 from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
-from gnomon.codegen.kernels.scatter import ScatterSpec, emit_scatter
+from gnomon.codegen.kernels.scatter import Folded, ScatterSpec, emit_scatter
 from gnomon.codegen.kernels.sort import SortSpec, emit_sort
 from gnomon.codegen.kernels.weave import WeaveSpec, emit_weave
 from gnomon.codegen.machine import Machine
@@ -133,7 +133,7 @@ def scatter(node: Node, machine: Machine) -> OpaqueCall:
         node.dtype,
         index.dtype,
         batch=prod(sizes[c] for c in own if c in out and c in names),
-        folded=tuple(zip((sizes[c] for c in folded), p["leaves"], strict=True)),
+        folded=tuple(map(Folded, (sizes[c] for c in folded), p["leaves"])),
         free=prod(sizes[c] for c in own if c in out and c not in names),
         size=p["size"],
     )

@@ -18,7 +18,7 @@ from gnomon.codegen.apart import taken_apart
 from gnomon.codegen.emitter import Module
 from gnomon.codegen.lifted import Lifted, Lifting
 from gnomon.codegen.loops import Code, emit_kernel, emit_loops
-from gnomon.codegen.numbers import dissected, may_vary, restored
+from gnomon.codegen.numbers import Dissected, dissected, may_vary, restored
 from gnomon.ir.node import digest
 from gnomon.ir.show import log
 from gnomon.schedule.kernel import LoopKernel
@@ -120,13 +120,11 @@ class Families:
             return None
         with self._lock:
             self._sort()
-            outline, numbers = dissected(kernel)
-            opened = self._opened.setdefault(outline, [])
-            found = next((each for each in opened if each.serves(numbers)), None)
-            if found is None and len(opened) < MOST:
-                write = partial(written, emit, first, kernel)
-                found = self._open(write, outline, numbers)
-            return found and found.given(numbers)
+            taken = dissected(kernel)
+            found = self._serving(taken)
+            if found is None and self._patterns.get(taken.outline):
+                found = self._open(taken, self._near(taken), partial(written, emit, first, kernel))
+            return found and found.given(taken.numbers)
 
     def share(self, emit: Emit, first: int, *kernel: Any) -> Given | None:
         """Code that reads all numbers of a kernel that may vary; None if there is none.
@@ -134,48 +132,49 @@ class Families:
         For kernels that lose nothing by it: those of a first program share it too.
         """
         with self._lock:
-            outline, numbers = dissected(kernel)
-            opened = self._opened.setdefault(outline, [])
-            for each in opened:
-                if each.serves(numbers):
-                    return each.given(numbers)
-            if len(opened) >= MOST:
-                return None
-            pairs = zip(numbers, may_vary(kernel), strict=True)
-            pattern = tuple(None if varies else n for n, varies in pairs)
-            try:
-                opened.append(written(emit, first, kernel, pattern, numbers))
-            except TypeError as cause:
-                told = f"sizes: a kernel keeps its sizes in its text: {cause}"
-                log(1, lambda: told)
-                return None
-            return opened[-1].given(numbers)
+            taken = dissected(kernel)
+            found = self._serving(taken)
+            if found is None:
+                read = {k for k, varies in enumerate(may_vary(kernel)) if varies}
+                found = self._open(taken, read, partial(written, emit, first, kernel))
+            return found and found.given(taken.numbers)
+
+    def _serving(self, taken: Dissected) -> Opened | None:
+        """A code that is there already."""
+        opened = self._opened.get(taken.outline, ())
+        return next((each for each in opened if each.serves(taken.numbers)), None)
 
     def _sort(self) -> None:
         """Take apart what has come since."""
         while self._fresh:
-            outline, numbers = dissected(self._fresh.pop())
-            self._patterns.setdefault(outline, []).append(numbers)
+            taken = dissected(self._fresh.pop())
+            self._patterns.setdefault(taken.outline, []).append(taken.numbers)
+
+    def _near(self, taken: Dissected) -> set[int]:
+        """The numbers that a code has to read that also serves the kernel's nearest relative."""
+        patterns = self._patterns[taken.outline]
+        nearest = min(reversed(patterns), key=lambda pattern: len(apart(pattern, taken.numbers)))
+        read = (k for k, own in enumerate(nearest) if own is None)
+        return {*read, *apart(nearest, taken.numbers)}
 
     def _open(
-        self, write: Callable[..., Opened], outline: Hashable, numbers: tuple[int, ...]
+        self, taken: Dissected, read: set[int], write: Callable[..., Opened]
     ) -> Opened | None:
-        """A code that also serves the kernel's nearest relative."""
-        patterns = self._patterns.get(outline)
-        if not patterns:
+        """A code that reads these numbers, and those that follow from them."""
+        numbers, opened = taken.numbers, self._opened.setdefault(taken.outline, [])
+        if len(opened) == MOST:
             return None
-        nearest = min(reversed(patterns), key=lambda pattern: len(apart(pattern, numbers)))
-        varying = apart(nearest, numbers)
-        pattern = tuple(None if k in varying else own for k, own in enumerate(nearest))
+        # no leaves at all say that an axis is one with another
+        read = read | {k for k, leader in taken.follows.items() if leader in read and numbers[k]}
+        pattern = tuple(None if k in read else n for k, n in enumerate(numbers))
         try:
-            made = write(pattern, numbers)
+            opened.append(write(pattern, numbers))
         except TypeError as cause:
             told = f"sizes: a kernel keeps its sizes in its text: {cause}"
             log(1, lambda: told)
             return None
-        patterns.append(pattern)
-        self._opened[outline].append(made)
-        return made
+        self._patterns.setdefault(taken.outline, []).append(pattern)
+        return opened[-1]
 
 
 def written(

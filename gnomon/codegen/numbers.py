@@ -163,17 +163,31 @@ WHOLE = (str, bytes, bool, float, type(None), DType, Machine)
 """What has no numbers in it that vary; a processor's stay as they are."""
 
 
-def dissected(x: object) -> tuple[Hashable, tuple[int, ...]]:
-    """What a description is without its numbers, and these.
+@dataclass(frozen=True)
+class Dissected:
+    """A description without its numbers, these, and which of them follow from which other.
+
+    A count of leaves follows from a size: it varies with it, if not between any two sizes.
+    """
+
+    outline: Hashable
+    numbers: tuple[int, ...]
+    follows: Mapping[int, int]
+
+
+def dissected(x: object) -> Dissected:
+    """A description taken apart.
 
     >>> dissected(("scan", 3, (4, True)))
-    (('tuple', 'scan', 'int', ('tuple', 'int', True)), (3, 4))
+    Dissected(outline=('tuple', 'scan', 'int', ('tuple', 'int', True)), numbers=(3, 4), follows={})
     """
-    found: list[int] = []
-    return without(x, found), tuple(found)
+    numbers: list[int] = []
+    follows: dict[int, int] = {}
+    outline = without(x, numbers, follows)
+    return Dissected(outline, tuple(numbers), follows)
 
 
-def without(x: object, numbers: list[int]) -> Hashable:
+def without(x: object, numbers: list[int], follows: dict[int, int]) -> Hashable:
     """A description without its numbers, which go to the end of the list."""
     if isinstance(x, WHOLE):
         return x
@@ -181,15 +195,32 @@ def without(x: object, numbers: list[int]) -> Hashable:
         numbers.append(x)
         return "int"
     if isinstance(x, LoopKernel):
+        follows |= leaves_follow(x, len(numbers))
         numbers.extend(numbers_of(x).values())
         return outline(x)
-    inner = [without(part, numbers) for part in parts_of(x)]
-    return (type(x).__name__, *inner)
+    made: list[Hashable] = [type(x).__name__]
+    begins: dict[str, int] = {}
+    for name, part, leader in parts_of(x):
+        begins[name] = len(numbers)
+        made.append(without(part, numbers, follows))
+        if leader is not None:
+            follows |= dict.fromkeys(range(begins[name], len(numbers)), begins[leader])
+    return tuple(made)
 
 
-def parts_of(x: object) -> list[object]:
-    """What a tuple or a dataclass is made of."""
-    return [getattr(x, f.name) for f in fields(x)] if is_dataclass(x) else list(x)
+def leaves_follow(kernel: LoopKernel, first: int) -> dict[int, int]:
+    """The place of each count of leaves, and of the size that it follows from."""
+    places = {place: first + k for k, place in enumerate(numbers_of(kernel))}
+    folds = [node for node, name, _ in places if name == "leaves"]
+    sizes = ((fold, (fold.inputs[0], "size", 0)) for fold in folds)
+    return {places[fold, "leaves", 0]: places[size] for fold, size in sizes if size in places}
+
+
+def parts_of(x: object) -> list[tuple[str, object, str | None]]:
+    """What a tuple or a dataclass is made of: name, value, and the field that it follows from."""
+    if not is_dataclass(x):
+        return [("", part, None) for part in x]
+    return [(f.name, getattr(x, f.name), f.metadata.get("follows")) for f in fields(x)]
 
 
 VARYING = ("size", "leaves", "coefs", "offset")
@@ -226,5 +257,5 @@ def restored(x: Any, numbers: Iterator[Any]) -> Any:
         own = {f.name: getattr(x, f.name) for f in fields(LoopKernel)}
         given = {place: next(numbers) for place in numbers_of(x)}
         return OpenKernel(**own, lifted={k: n for k, n in given.items() if is_lifted(n)})
-    inner = [restored(part, numbers) for part in parts_of(x)]
+    inner = [restored(part, numbers) for _, part, _ in parts_of(x)]
     return type(x)(*inner) if is_dataclass(x) else tuple(inner)

@@ -30,7 +30,7 @@ MOST_CALLS = 1 << 22
 """Calls of kernels that are kept; later ones are counted as lost."""
 OTHERS = 1000
 """The number of the second Python thread; workers of the pool are 1, 2, ..."""
-PLACED = frozenset({"alloc", "copy"})
+PLACED = frozenset({"alloc", "copy", "made"})
 """What is told without a line: it is looked up at once."""
 
 
@@ -47,7 +47,7 @@ class Collector:
     """Keeps what happens between start() and stop(); `profile()` tells it."""
 
     def __init__(self) -> None:
-        self.heard: list[Heard] = []
+        self.heard: list[Heard | tuple[int, int, int]] = []
         self.main, self.calls, self.lost = get_ident(), 0, 0
         self.began = monotonic_ns()
         self._stop = lambda: None
@@ -64,6 +64,9 @@ class Collector:
     def hear(self, kind: str, fields: Mapping[str, Any]) -> None:
         """Keep what is told."""
         sites: tuple[Site, ...] = ()
+        if kind == "free":  # the commonest: plain numbers, which the garbage collector leaves alone
+            self.heard.append((fields["address"], fields["at"], get_ident()))
+            return
         if kind == "run":
             self.calls += sum(map(len, fields["records"]))
             if self.calls > MOST_CALLS:
@@ -118,7 +121,10 @@ class Teller:
         """Fill the profile."""
         made: list[Event] = []
         for each in self.heard:
-            made.extend(getattr(self, f"tell_{each.kind}", self.tell_span)(each))
+            if isinstance(each, Heard):
+                made.extend(getattr(self, f"tell_{each.kind}", self.tell_span)(each))
+            else:
+                made.extend(self.tell_free(*each))
         made.sort(key=lambda event: event.start)
         self.profile.events = made
         for known in self.known.values():
@@ -180,27 +186,29 @@ class Teller:
 
     def tell_alloc(self, each: Heard) -> Iterator[Event]:
         """A block that somebody took."""
-        address, nbytes = each.fields["address"], each.fields["nbytes"]
-        at, lines = each.fields["at"] - self.origin, lines_of(each.sites)
-        lane, args = self.lane(each.thread), {"buffer": self.buffers}
-        self.buffers += 1
-        made = Event("alloc", "buffer", at, at, lane, None, nbytes, lines, args)
-        self.live[address] = made
-        yield made
+        yield self.taken(each, each.fields["address"], each.fields["nbytes"], each.sites)
 
     def tell_made(self, each: Heard) -> Iterator[Event]:
-        """Which results of a program the blocks hold that were taken last."""
-        sites = each.fields["caller"].sites_of_results()
-        for address, own in zip(each.fields["addresses"], sites, strict=True):
-            if own and address in self.live:
-                self.live[address].lines = lines_of(own)
-        return iter(())
+        """The results of a program."""
+        results = each.fields["caller"].results()
+        for address, (nbytes, sites) in zip(each.fields["addresses"], results, strict=True):
+            if address is not None:
+                yield self.taken(each, address, nbytes, sites or each.sites)
 
-    def tell_free(self, each: Heard) -> Iterator[Event]:
+    def taken(self, each: Heard, address: int, nbytes: int, sites: tuple[Site, ...]) -> Event:
+        """The event of a block that somebody took."""
+        at, lane = each.fields["at"] - self.origin, self.lane(each.thread)
+        args: dict[str, str | int | float] = {"buffer": self.buffers}
+        self.buffers += 1
+        made = Event("alloc", "buffer", at, at, lane, None, nbytes, lines_of(sites), args)
+        self.live[address] = made
+        return made
+
+    def tell_free(self, address: int, at: int, thread: int) -> Iterator[Event]:
         """A block that came back; one from before the profile is not told."""
-        made = self.live.pop(each.fields["address"], None)
+        made = self.live.pop(address, None)
         if made is not None:
-            at, lane = each.fields["at"] - self.origin, self.lane(each.thread)
+            at, lane = at - self.origin, self.lane(thread)
             yield Event("free", made.name, at, at, lane, None, made.nbytes, made.lines, made.args)
 
     def tell_span(self, each: Heard) -> Iterator[Event]:

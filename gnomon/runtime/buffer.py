@@ -185,12 +185,13 @@ class Buffer:
     lent: bool
     """Whether somebody else may write to these bytes."""
 
-    def __init__(self, nbytes: int, source: Allocator = memory) -> None:
+    def __init__(self, nbytes: int, source: Allocator = memory, told: bool = True) -> None:
+        """Take a block; one that is not `told` of is its maker's to tell of, with many others."""
         self._size = 0
         self.nbytes, self.owner, self.readonly, self.lent = nbytes, None, False, False
         size = size_class(nbytes)
         self.address = source.take(size)
-        if events.heard():
+        if told and events.heard():
             events.announce("alloc", address=self.address, nbytes=size, at=monotonic_ns())
         # a reference, so that the pages outlive every buffer when the interpreter ends
         self._source, self._size = source, size
@@ -239,7 +240,7 @@ class Buffer:
         # names of this module may be gone when the interpreter ends: these are its own
         if getattr(self, "_size", 0):
             if heard():
-                announce("free", address=self.address, nbytes=self._size, at=clock())
+                announce("free", address=self.address, at=clock())
             self._source.give(self.address, self._size)
 
 

@@ -230,15 +230,16 @@ class Program:
         Loops may make more records than there is room for; then the next run has more.
         """
         capacity = self._capacity
-        records = np.empty((team.threads, 1 + 3 * capacity), np.int64)
-        records[:, 0] = 0
+        records = state.records_for(team.threads, capacity)
         began = monotonic_ns()
         self._run(state, team, records.ctypes.data, capacity)
         ended = monotonic_ns()
-        kept = [row[1 : 1 + 3 * min(row[0], capacity)].reshape(-1, 3).copy() for row in records]
-        most = int(records[:, 0].max())
-        lost = int((records[:, 0] - capacity).clip(0).sum())
-        self._capacity = max(capacity, 2 * most if lost else 0)
+        kept, lost = [], 0
+        for row in records:
+            count = int(row[0])
+            kept.append(row[1 : 1 + 3 * min(count, capacity)].copy().reshape(-1, 3))
+            lost += max(count - capacity, 0)
+            self._capacity = max(self._capacity, 2 * count if count > capacity else 0)
         events.announce(
             "run", program=self, caller=caller, records=kept, lost=lost, start=began, end=ended
         )
@@ -257,16 +258,25 @@ BASES_AT = 8 * (native.BASES + ARENA_BASE)
 class State:
     """What one run is told: its words and its given bases."""
 
-    __slots__ = ("address", "block")
+    __slots__ = ("_records", "address", "block")
 
     def __init__(self, calls: np.ndarray, bound: np.ndarray, own: tuple[int, int, int]) -> None:
         self.block = (ctypes.c_int64 * (native.BASES + own[0]))()
         self.address = ctypes.addressof(self.block)
+        self._records: np.ndarray | None = None
         self.block[native.CALLS] = calls.ctypes.data
         self.block[native.COUNT] = len(calls)
         self.block[native.BINDINGS] = bound.ctypes.data
         self.block[native.SLOT_COUNT] = len(bound)
         self.block[native.GIVEN], self.block[native.SLOTS], self.block[native.ROOM] = own
+
+    def records_for(self, count: int, capacity: int) -> np.ndarray:
+        """A row for each thread: how many records there are, and room for so many."""
+        wanted = (count, 1 + 3 * capacity)
+        if self._records is None or self._records.shape != wanted:
+            self._records = np.empty(wanted, np.int64)
+        self._records[:, 0] = 0
+        return self._records
 
 
 def first_register(needs: Needs) -> int:

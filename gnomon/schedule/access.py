@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gnomon.ir.node import Arena, Node, Shape
+from gnomon.ir.node import Arena, Node, Shape, topological
 from gnomon.ir.symbolic import flatten, loop_range, number, split
 from gnomon.schedule.glance import Reading
 from gnomon.schedule.kernel import load
@@ -47,7 +47,8 @@ def readings(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
             place is here and x.size == size,
             place is row and x.size * shape[-1] == size if shape else False,
         )
-        found.append(Reading(x, guard is None and same, guard is None and bool(once)))
+        picked = any(atom.op in ("load", "checked") for atom in topological([place]))
+        found.append(Reading(x, guard is None and same, guard is None and bool(once), picked))
         return load(arena, len(found), x.dtype, place, guard, fill)
 
     lower = Lowering(arena, read, turning(arena, node, index))

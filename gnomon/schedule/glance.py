@@ -7,7 +7,7 @@ number. Whatever this file cannot tell is left to gnomon/schedule/access.py, whi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from gnomon.ir.node import Node, Shape
@@ -15,11 +15,19 @@ from gnomon.ir.node import Node, Shape
 
 @dataclass(frozen=True)
 class Reading:
-    """A node that another reads: at the same place, once per row, or elsewhere."""
+    """A node that another reads: at the same place, once per row, or elsewhere.
+
+    picked: at positions that another tensor says, an element for an element.
+    """
 
     node: Node
     same: bool
     row: bool
+    picked: bool = False
+
+    def is_wide(self, size: int) -> bool:
+        """Whether as much is read of it as there are elements, so that it costs memory traffic."""
+        return self.picked or (self.node.size >= size and self.node.size > 1)
 
 
 Known = Mapping[Node, Sequence[Reading]]
@@ -94,7 +102,12 @@ class Glance:
             found = [Reading(r.node, same=False, row=False) for r in self.known[x]]
         else:
             parts = [self._elsewhere(y) for y in x.inputs]
-            return None if None in parts else [r for part in parts for r in part or ()]
+            if None in parts:
+                return None
+            table, *rest = [part or [] for part in parts]
+            if x.op == "gather":
+                table = [replace(r, picked=True) for r in table]
+            return [*table, *(r for part in rest for r in part)]
         fits = any(r.node.size in (self.size, self.size // max(self.inner, 1)) for r in found)
         return None if fits else found
 

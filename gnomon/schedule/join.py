@@ -33,7 +33,8 @@ def shared(home: Mapping[Node, Cluster], reads: Reads) -> dict[Node, list[Node]]
     found: dict[Node, list[Node]] = {}
     for node, cluster in home.items():
         for reading in reads.get(node, ()):
-            if not cluster.opaque and reading.node.size >= cluster.size > 1:
+            wide = reading.node.size >= cluster.size > 1 and not reading.picked
+            if wide and not cluster.opaque:
                 found.setdefault(reading.node, []).append(node)
     return found
 

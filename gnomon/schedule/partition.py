@@ -119,7 +119,7 @@ class Partition:
             return False
         scalar = SCALARS[node.params["f"]]
         ops = 1 + sum(self.free.get(x, (0, 0))[0] for x in node.inputs)
-        big = sum(1 for r in self.reads[node] if r.node.size >= node.size and r.node.size > 1)
+        big = sum(r.is_wide(node.size) for r in self.reads[node])
         alone = self.users[node] == 1 and self._feeds_a_chain(node)
         if (
             (scalar.costly and big and not alone)
@@ -189,7 +189,7 @@ class Partition:
 
     def _wide_reads(self, chain: Node) -> set[Node]:
         """What a chain reads that is larger than its result."""
-        return {r.node for r in self.reads[chain] if r.node.size > chain.size}
+        return {r.node for r in self.reads[chain] if r.picked or r.node.size > chain.size}
 
     def _role(self, node: Node, cluster: Cluster) -> bool | None:
         """Whether a node is per row (True) or per element (False) of a cluster; None if neither."""

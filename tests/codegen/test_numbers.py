@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from gnomon.codegen.kernels.product import Axis
 from gnomon.codegen.kernels.scan import ScanSpec
 from gnomon.codegen.numbers import OpenKernel, dissected, may_vary, numbers_of, outline, restored
 from gnomon.dtypes import float32
@@ -58,7 +59,7 @@ def test_a_constant_is_a_number_by_its_bits():
 
 
 def test_a_truth_is_part_of_the_outline():
-    assert dissected((True, 1)) != dissected((False, 1))
+    assert dissected((True, 1)).outline != dissected((False, 1)).outline
 
 
 @dataclass(frozen=True)
@@ -72,19 +73,19 @@ class Described:
 
 def test_a_description_is_restored():
     spec = ScanSpec("add", float32, float32, 2, 30, 4)
-    shape, numbers = dissected((spec, 7))
+    taken = dissected((spec, 7))
 
-    assert numbers == (2, 30, 4, 7)
+    assert taken.numbers == (2, 30, 4, 7)
     assert restored((spec, 7), iter((5, 6, 7, 8))) == (
         ScanSpec("add", float32, float32, 5, 6, 7),
         8,
     )
-    assert shape == dissected((ScanSpec("add", float32, float32, 1, 1, 1), 0))[0]
+    assert taken.outline == dissected((ScanSpec("add", float32, float32, 1, 1, 1), 0)).outline
 
 
 def test_a_kernel_in_a_description_counts_by_its_numbers():
     described = Described("ending", kernel("softmax", 6, 20), 4)
-    _, numbers = dissected(described)
+    numbers = dissected(described).numbers
 
     assert numbers == (*numbers_of(described.kernel).values(), 4)
     found = restored(described, iter(numbers))
@@ -95,7 +96,7 @@ def test_a_kernel_in_a_description_counts_by_its_numbers():
 def test_numbers_that_come_from_sizes_may_vary_and_those_of_layouts_may_not():
     spec = plain("NN", 40, 50, 1, leaves=1)
 
-    numbers, varies = dissected(spec)[1], may_vary(spec)
+    numbers, varies = dissected(spec).numbers, may_vary(spec)
 
     assert [n for n, own in zip(numbers, varies, strict=True) if own] == [40, 50, 50, 50]
     assert not any(may_vary(spec.slots) and may_vary((spec,))[-3:])
@@ -108,3 +109,12 @@ def test_values_of_a_loop_kernel_stay_in_its_text(name: str):
     places = [place for place, varies in zip(numbers_of(own), may_vary(own), strict=True) if varies]
 
     assert not [part for _, part, _ in places if part in ("value", "last", "shift")]
+
+
+def test_leaves_follow_from_sizes():
+    rows = kernel("columns", 6, 20)
+    names = [name for _, name, _ in numbers_of(rows)]
+    ((leaves, size),) = dissected((5, rows)).follows.items()
+
+    assert (names[leaves - 1], names[size - 1]) == ("leaves", "size")
+    assert dissected((5, Axis(30, 1, 2, 3, 4))).follows == {5: 1}

@@ -61,7 +61,7 @@ def test_eager_kernels_are_found_by_id():
     data = profiled(lambda: (w @ w).exp().sum().backward(), lambda: w.grad.tolist())
     lines = {(x.file, x.phase) for e in kernels_of(data) for x in data.records[e.record].lines}
 
-    assert lines == {(HERE, "forward"), (HERE, "backward")}
+    assert lines >= {(HERE, "forward"), (HERE, "backward")}
 
 
 def test_loops_and_branches_name_their_calls():

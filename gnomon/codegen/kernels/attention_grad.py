@@ -12,6 +12,7 @@ heads of a group, are added in canonical order (order.py). A zero is stored as +
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnomon.codegen.emitter import KERNEL, Module
@@ -29,8 +30,10 @@ from gnomon.codegen.kernels.attention_slopes import (
     write_fold,
     write_weights,
 )
-from gnomon.codegen.kernels.order import combine_counts, depths
+from gnomon.codegen.kernels.order import Letter, combine_counts, depths
 from gnomon.codegen.kernels.sharing import part
+from gnomon.codegen.kernels.tally import additions
+from gnomon.codegen.lifted import Lifted, by_caller
 from gnomon.codegen.machine import Machine
 
 
@@ -83,7 +86,7 @@ class Backward:
         self.value_panel = self.deep * tile.rows * tile.columns
         self.key_panels = spec.key_blocks * self.columns
         self.level = self.key_panels * (self.width_panel + self.value_panel)
-        self.counts = combine_counts([(spec.group, spec.leaves[0]), (spec.queries, spec.leaves[1])])
+        self.letters = [(spec.group, spec.leaves[0]), (spec.queries, spec.leaves[1])]
 
     def write(self) -> int:
         """Everything; gives the bytes of scratch."""
@@ -99,9 +102,6 @@ class Backward:
         write_delta(parts, grads.dout)
         write_weights(parts)
         write_fold(parts)
-        text = "".join(f"\\{count:02X}" for count in self.counts)
-        kind = f"[{len(self.counts)} x i8]"
-        parts.module.define(f'@{parts.name}.pops = private constant {kind} c"{text}"')
         self.kernel()
         return parts.bytes
 
@@ -142,7 +142,7 @@ class Backward:
             "dq": BLOCK_QUERIES // tile.columns * self.width_panel,
             "delta": BLOCK_QUERIES,
             "products": -(-spec.value_width // VIRTUAL_LANES) * VIRTUAL_LANES,
-            "levels": (max(depths(self.counts)) + 1) * self.level,
+            "levels": height(self.letters) * self.level,
         }
         for label, values in sizes.items():
             parts.reserve(label, values)
@@ -175,14 +175,13 @@ class Backward:
             e.loop(first, last, 1, lambda block: self.one_block((batch, query_head), block, level))
             return [self.combine(index, depth)]
 
-        e.loop(0, len(self.counts), 1, leaf, [("i64", "0")])
+        e.loop(0, spec.group * leaves, 1, leaf, [("i64", "0")])
         self.store_keys(batch, head)
 
     def combine(self, index: str, depth: str) -> str:
         """Add what the tree owes after a leaf; gives the depth of the next."""
         e, parts = self.e, self.parts
-        pops = e.load(e.offset(f"@{parts.name}.pops", index), "i8", 1)
-        pops = e.value(f"zext i8 {pops} to i64")
+        pops = additions(e, self.letters, index)
 
         def pop(done: str) -> None:
             newer = parts.skip(e, parts.at(e, "levels"), (e.sub(depth, done), self.level))
@@ -370,3 +369,13 @@ class Backward:
     def settle(self, target: str, values: int) -> None:
         """Zeros lose their sign."""
         self.parts.call(self.e, "settle", ("ptr", target), ("i64", str(values)))
+
+
+def height(letters: Sequence[Letter]) -> int | Lifted:
+    """How many sums of dK and dV there are at once, at most."""
+
+    def most(*flat: int) -> tuple[int]:
+        nest = list(zip(flat[::2], flat[1::2], strict=True))
+        return (max(depths(combine_counts(nest))) + 1,)
+
+    return by_caller(most, 1, *(number for letter in letters for number in letter))[0]

@@ -9,7 +9,7 @@ kernel is attention.py, its gradient attention_grad.py, their products attention
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from gnomon.codegen.algebra import Value
@@ -64,7 +64,7 @@ class AttentionSpec:
     value_width: int
     causal: bool
     scale: float
-    leaves: tuple[int, int]
+    leaves: tuple[int, int] = field(metadata={"follows": "queries"})
     q: Operand
     k: Operand
     v: Operand

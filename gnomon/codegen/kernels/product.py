@@ -7,7 +7,7 @@ broadcasts and convolution windows are all one description. How it is computed: 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar
 
@@ -29,7 +29,7 @@ class Axis:
     a: int = 0
     b: int = 0
     c: int = 0
-    leaves: int = 1
+    leaves: int = field(default=1, metadata={"follows": "size"})
 
 
 @dataclass(frozen=True)

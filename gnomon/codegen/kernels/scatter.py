@@ -9,7 +9,7 @@ folded..., free), index (batch, folded...), result (batch, size, free), all cont
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 
@@ -24,21 +24,29 @@ COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
 @dataclass(frozen=True)
+class Folded:
+    """A summed axis."""
+
+    size: int
+    leaves: int = field(metadata={"follows": "size"})
+
+
+@dataclass(frozen=True)
 class ScatterSpec:
-    """What to fold where; folded lists (size, leaves) of the summed axes, outermost first."""
+    """What to fold where; folded lists the summed axes, outermost first."""
 
     monoid: str
     dtype: DType
     index: DType
     batch: int
-    folded: tuple[tuple[int, int], ...]
+    folded: tuple[Folded, ...]
     free: int
     size: int
 
     @property
     def occurrences(self) -> int:
         """Positions in one batch entry."""
-        return prod(n for n, _ in self.folded)
+        return prod(axis.size for axis in self.folded)
 
 
 def emit_scatter(module: Module, name: str, spec: ScatterSpec) -> int:
@@ -67,7 +75,7 @@ class ScatterWriter:
         self.used = 0
         self.starts = self.reserve(8 * (spec.size + 2))
         self.order = self.reserve(8 * max(spec.occurrences, 1))
-        self.slots = [self.reserve(leaves * GROUP * LANES * 8) for _, leaves in spec.folded]
+        self.slots = [self.reserve(axis.leaves * GROUP * LANES * 8) for axis in spec.folded]
 
     def reserve(self, size: int) -> str:
         """The address of scratch memory that nothing else uses."""
@@ -265,7 +273,7 @@ class ScatterWriter:
 
     def each_leaf(self, level: int, body: Callable[[int | str], None]) -> None:
         """Do something for every leaf of an axis; one by one in the text where it knows them."""
-        leaves = self.spec.folded[level][1]
+        leaves = self.spec.folded[level].leaves
         if is_lifted(leaves):
             self.e.loop(0, leaves, 1, body)
             return
@@ -284,14 +292,15 @@ class ScatterWriter:
 
     def index_on(self, level: int, position: str) -> str:
         """The index along a folded axis."""
-        inner = prod(n for n, _ in self.spec.folded[level + 1 :])
+        inner = prod(axis.size for axis in self.spec.folded[level + 1 :])
         whole = self.e.value(f"udiv i64 {position}, {inner}")
-        return self.e.value(f"urem i64 {whole}, {self.spec.folded[level][0]}")
+        return self.e.value(f"urem i64 {whole}, {self.spec.folded[level].size}")
 
     def slot_of(self, level: int, position: str) -> str:
         """The slot of the leaf that an occurrence belongs to."""
-        size, leaves = self.spec.folded[level]
-        leaf = self.e.value(f"udiv i64 {self.index_on(level, position)}, {max(size // leaves, 1)}")
+        axis = self.spec.folded[level]
+        size = max(axis.size // axis.leaves, 1)
+        leaf = self.e.value(f"udiv i64 {self.index_on(level, position)}, {size}")
         return self.e.offset(self.slots[level], self.e.mul(leaf, GROUP * LANES * 8))
 
     def add_to(self, slot: str, values: Sequence[str]) -> None:
@@ -305,7 +314,7 @@ class ScatterWriter:
         """When an outer index changes, the inner axes' sum goes to the outer leaf."""
         e = self.e
         for level in reversed(range(len(self.slots) - 1)):
-            inner = prod(m for m, _ in self.spec.folded[level + 1 :])
+            inner = prod(axis.size for axis in self.spec.folded[level + 1 :])
             started = e.value(f"icmp sge i64 {previous}, 0")
             before, now = (e.value(f"sdiv i64 {x}, {inner}") for x in (previous, position))
             changed = e.value(f"and i1 {started}, {e.value(f'icmp ne i64 {before}, {now}')}")
@@ -328,7 +337,7 @@ class ScatterWriter:
 
     def tree(self, level: int, n: int) -> list[str]:
         """The perfect tree over an axis's leaves."""
-        slots, leaves = self.slots[level], self.spec.folded[level][1]
+        slots, leaves = self.slots[level], self.spec.folded[level].leaves
         if is_lifted(leaves):
             self.climb(slots, leaves, n)
             return self.slot(slots, 0, n)
