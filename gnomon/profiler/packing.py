@@ -101,7 +101,7 @@ class Packing:
         words = (buffer.name, buffer.role, f"{buffer.dtype}[{shape}]")
         return self.buffers((*(self.text(x) for x in words), buffer.nbytes))
 
-    def events(self) -> dict[str, list[Any]]:
+    def events(self) -> dict[str, Any]:
         """What happened as columns in order of time, allocations left out."""
         found = [e for e in self.profile.events if e.kind not in ("alloc", "free")]
         starts = [event.start - self.begin for event in found]
@@ -111,7 +111,7 @@ class Packing:
             "since": [b - a for a, b in zip([0, *starts], starts, strict=False)],
             "took": [max(0, e.end - e.start) for e in found],
             "thread": [e.thread for e in found],
-            "record": [self.place.get(e.record, -1) for e in found],
+            "record": [-1 if e.record is None else self.place.get(e.record, -1) for e in found],
             "lines": {n: self.first_lines(e) for n, e in enumerate(found) if e.lines},
             "args": {n: e.args for n, e in enumerate(found) if e.args},
         }

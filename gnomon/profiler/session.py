@@ -21,6 +21,7 @@ from gnomon.profiler.chrome import write_chrome
 from gnomon.profiler.collect import Collector
 from gnomon.profiler.memory import Memory, memory_timeline
 from gnomon.profiler.model import Event, Profile
+from gnomon.profiler.page import write_page
 from gnomon.profiler.perfetto import write_perfetto
 from gnomon.profiler.schedule import ProfilerAction, Schedule
 from gnomon.profiler.store import write_profile
@@ -184,6 +185,10 @@ class profile:
     def export_perfetto(self, path: str | os.PathLike) -> None:
         """Write a trace in Perfetto's own format, with the line of each slice."""
         write_perfetto(self.data, Path(path))
+
+    def export_page(self, path: str | os.PathLike, title: str = "profile") -> None:
+        """Write a page for a browser: lines, graph, code, timeline, memory, in one file."""
+        write_page(self.data, Path(path), title)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the profile itself, to be read or compared later."""

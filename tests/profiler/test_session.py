@@ -179,6 +179,8 @@ def test_reports_and_exports_are_at_hand(tmp_path):
     prof.export_chrome_trace(tmp_path / "trace.json")
     prof.export_perfetto(tmp_path / "trace.pftrace")
     prof.save(tmp_path / "profile.json")
+    prof.export_page(tmp_path / "page.html", "a title")
+    assert "<title>a title" in (tmp_path / "page.html").read_text()
 
     assert (tmp_path / "trace.pftrace").stat().st_size > 100
     assert prof.by_source_line()[0].file == HERE

@@ -66,7 +66,8 @@ function roofline(host) {
     const x = (v) => left + (Math.log(v / x0) / Math.log(x1 / x0)) * (width - left - right);
     const y = (v) => height - bottom - (Math.log(v / y0) / Math.log(y1 / y0)) * (height - top - bottom);
     axes(svg, width, height, x, y);
-    svg.append(shape("path", { class: "roof", d: `M${x(x0)} ${y(Math.max(y0, (x0 * bandwidth) / 1e9))} L${x(ridge)} ${y(flops / 1e9)} L${x(x1)} ${y(flops / 1e9)}` }));
+    const begin = Math.max(x0, y0 / (bandwidth / 1e9));
+    svg.append(shape("path", { class: "roof", d: `M${x(begin)} ${y((begin * bandwidth) / 1e9)} L${x(ridge)} ${y(flops / 1e9)} L${x(x1)} ${y(flops / 1e9)}` }));
     circles.clear();
     all.forEach((dot) => {
       const r = 3 + 17 * Math.sqrt(dot.time / longest);
