@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
 from ctypes import addressof, c_int64
 from dataclasses import replace
-from functools import cache
 from math import prod
 from time import monotonic_ns, perf_counter
 
@@ -34,7 +34,6 @@ from gnomon.codegen.calls import (
     results_of,
 )
 from gnomon.codegen.families import code_of, sizes_vary
-from gnomon.codegen.machine import Machine
 from gnomon.codegen.plan_loops import overwritable
 from gnomon.errors import CompileError, IndexOutOfBounds
 from gnomon.frames import Build, Control, Frame, control, separated
@@ -51,8 +50,9 @@ from gnomon.passes.legalize import legalize
 from gnomon.passes.simplify import simplify
 from gnomon.passes.trim import trim
 from gnomon.plan import Plan, key_of, plan_of, save, saved
+from gnomon.processor import machine
 from gnomon.records import Record, records_of
-from gnomon.runtime import cpu, device, events, system
+from gnomon.runtime import cpu, events, perf_map, system
 from gnomon.runtime.buffer import Buffer, memory
 from gnomon.runtime.cache import digest
 from gnomon.runtime.program import Program
@@ -61,7 +61,9 @@ from gnomon.schedule.nest import Part, name_of, parts_of
 from gnomon.schedule.partition import Partition, has_epilogue
 from gnomon.schedule.turns import in_turns
 from gnomon.settings import Settings, current, override
-from gnomon.stages import passed, shown, since
+from gnomon.stages import passed, shown, since, timed
+
+SILENT = nullcontext()
 
 
 class Executable:
@@ -85,6 +87,9 @@ class Executable:
         self._over = frozenset(plan.over)
         self._need = plan.needs.arena + sum(plan.sizes)
         self.program = Program(plan.steps, addresses, plan.needs)
+        if settings.perf_map:
+            named = (kernel for k in self.kernels for kernel in (k, *k.members))
+            perf_map.add({k.code.symbol: k.name for k in named}, addresses)
 
     def explain(self) -> str:
         """The program as text: a line per kernel with the line that asked for it, sums, memory."""
@@ -122,7 +127,8 @@ class Executable:
         report = c_int64(0)
         outputs = [x.address for x in made]
         outputs.append(addressof(report))
-        self.program.run([x.address for x in inputs], outputs, caller=self)
+        with timed(self) if current().debug > 1 else SILENT:
+            self.program.run([x.address for x in inputs], outputs, caller=self)
         if report.value:
             self._refuse(report.value - 1)
         log(
@@ -364,36 +370,3 @@ def opaque(cluster: Cluster, partition: Partition) -> Kernel:
         over=call.over,
         numbers=call.numbers,
     )
-
-
-@cache
-def machine_of(target: device.Target) -> Machine:
-    """What microkernels are told of a processor."""
-    caches = system.caches()
-    return Machine(
-        target.name,
-        target.vector_bits,
-        target.registers,
-        caches.l1,
-        caches.l2,
-        caches.l3 // system.usable_cores(),
-        instructions_of(target),
-    )
-
-
-def instructions_of(target: device.Target) -> tuple[str, ...]:
-    """What kernels may ask for by name."""
-    if target.name == "neon":
-        return ("fpcr",)
-    wanted = {
-        "mxcsr": True,
-        "pmaddwd": target.name != "sse2",
-        "vpdpwssd": target.has("avxvnni") or (target.has("avx512vnni") and target.has("avx512vl")),
-        "vdpbf16ps": target.has("avx512bf16") and target.name == "avx512",
-    }
-    return tuple(name for name, there in wanted.items() if there)
-
-
-def machine() -> Machine:
-    """The processor that code is made for now."""
-    return machine_of(device.target())

@@ -51,6 +51,8 @@ class Settings(NamedTuple):
     """Let products compute what is pointwise on their sums; off, other kernels do."""
     claim: bool = True
     """Let hand-written kernels take named regions; off, their bodies are compiled instead."""
+    perf_map: bool = False
+    """List kernels by name for Linux's perf, in /tmp/perf-PID.map."""
     pending_limit: int = 20_000
     """Operations that may wait before they are evaluated."""
 
@@ -68,7 +70,7 @@ class Settings(NamedTuple):
 
 UNREAD = (
     *("debug", "debug_only", "cache", "keep_programs", "cache_dir", "num_threads"),
-    *("compile_workers", "verify", "pending_limit"),
+    *("compile_workers", "verify", "perf_map", "pending_limit"),
 )
 """Knobs that the compiler does not read, or that change nothing of what it makes."""
 

@@ -5,16 +5,20 @@ Which parts there are is in compile.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import monotonic_ns, perf_counter
+from typing import Any, Protocol
 
 from gnomon.ir.node import Graph
 from gnomon.ir.show import log
 from gnomon.ir.verify import verify
+from gnomon.listing import Kernel, aligned, scaled, traffic, where
 from gnomon.runtime import events
+from gnomon.runtime.program import Call, Program
 from gnomon.settings import current
 
-__all__ = ["passed", "shown", "since"]
+__all__ = ["passed", "shown", "since", "timed"]
 
 
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:
@@ -38,3 +42,50 @@ def passed(name: str, start: float) -> None:
 def since(start: float) -> str:
     """The time that something took, as the end of a line."""
     return f", {1e3 * (perf_counter() - start):.3g} ms"
+
+
+class Made(Protocol):
+    """A program that can run, and what is known of its kernels."""
+
+    program: Program
+
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        """In the order of the program's table."""
+        raise NotImplementedError
+
+
+@contextmanager
+def timed(made: Made) -> Iterator[None]:
+    """Print what each kernel took in the runs inside, if the dial asks for it."""
+    heard: list[Mapping[str, Any]] = []
+
+    def hear(kind: str, fields: Mapping[str, Any]) -> None:
+        if kind == "run" and fields["caller"] is made:
+            heard.append(fields)
+
+    stop = events.subscribe(hear)
+    try:
+        yield
+    finally:
+        stop()
+    for fields in heard:
+        rows = times(made, fields["records"])
+        if rows:
+            log(2, lambda rows=rows: "\n".join(aligned(rows)))
+
+
+def times(made: Made, records: Sequence[Any]) -> list[tuple[str, ...]]:
+    """For each kernel its name, time, speed, traffic, line; the longest thread's time counts."""
+    rows = [k for k, step in enumerate(made.program.steps) if isinstance(step, Call)]
+    only, found = current().debug_only, []
+    for row, kernel in zip(rows, made.kernels, strict=True):
+        spent = [(own[own[:, 0] == row, 2] - own[own[:, 0] == row, 1]).sum() for own in records]
+        seconds = 1e-9 * max([1, *spent])
+        if any(spent) and only in kernel.name:
+            speed, flow = (
+                scaled(x * kernel.times / seconds) for x in (kernel.flops, traffic(kernel))
+            )
+            time = f"{1e6 * seconds:.3g} us"
+            found.append((kernel.name, time, f"{speed}flop/s", f"{flow}B/s", where(kernel)))
+    return found

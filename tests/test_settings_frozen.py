@@ -26,6 +26,7 @@ KNOBS = {
     "fuse": True,
     "epilogues": True,
     "claim": True,
+    "perf_map": False,
     "pending_limit": 20_000,
 }
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+import gnomon as gn
 from gnomon.ir.node import Arena, Graph
 from gnomon.runtime import events
 from gnomon.settings import override
 from gnomon.stages import passed, shown, since
 from tests.test_listing import small_model
-
-pytestmark = pytest.mark.unit
 
 
 def test_a_pass_is_told_to_whoever_listens():
@@ -40,3 +39,22 @@ def test_a_pass_is_checked_if_that_is_asked_for():
 def test_a_time_is_the_end_of_a_line():
     assert since(0.0).startswith(", ")
     assert since(0.0).endswith(" ms")
+
+
+def test_the_second_level_tells_what_each_kernel_took(capsys):
+    x = gn.rand(70, 70)
+    gn.evaluate(x)
+    f = gn.compile(lambda x: (x @ x).softmax(-1))
+    f(x)
+    capsys.readouterr()
+    with override(debug=2):
+        f(x)
+    text = capsys.readouterr().err
+
+    (product,) = [row for row in text.splitlines() if " contract" in row]
+    assert " us " in product
+    assert "Gflop/s " in product or "Mflop/s " in product
+    assert "test_stages.py:" in product
+    with override(debug=2, debug_only="softmax"):
+        f(x)
+    assert " contract" not in capsys.readouterr().err

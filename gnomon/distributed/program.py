@@ -16,6 +16,7 @@ import numpy as np
 from gnomon.compile import build
 from gnomon.distributed.mesh import Mesh, placement
 from gnomon.ir.node import Graph, Node
+from gnomon.ir.show import log
 from gnomon.passes.accumulate import accumulate
 from gnomon.passes.choose import product_flops
 from gnomon.passes.layout import NETWORK, REPLICATED, Across, Layout, Placement
@@ -144,8 +145,14 @@ def meet(comm: Communicator, meeting: Meeting, xs: Arrays) -> Arrays:
         made = together(comm, meeting, nodes, [np.ascontiguousarray(xs[k]) for k in places])
         if events.heard():
             tell(meeting, nodes, start)
+        log(1, lambda nodes=nodes: met_text(meeting, nodes))
         found.update(zip(places, made, strict=True))
     return [np.ascontiguousarray(found[k]) for k in range(len(xs))]
+
+
+def met_text(meeting: Meeting, nodes: Sequence[Node]) -> str:
+    """A message between ranks as a line of the debug dial."""
+    return f"{meeting.op} along {meeting.mesh}: {round(sum(map(bytes_sent, nodes)))} bytes"
 
 
 def tell(meeting: Meeting, nodes: Sequence[Node], start: int) -> None:

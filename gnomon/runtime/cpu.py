@@ -19,7 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from gnomon.errors import CompileError
-from gnomon.runtime import device, events, system, worker, workers
+from gnomon.runtime import device, events, perf_map, system, worker, workers
 from gnomon.runtime.cache import Cache, digest
 from gnomon.runtime.device import Target
 from gnomon.settings import Settings, current
@@ -162,6 +162,8 @@ def link_new(known: dict[str, int], objects: Mapping[str, bytes]) -> None:
     """Link what no other thread has linked meanwhile."""
     with _change:
         fresh = {k: code for k, code in objects.items() if k not in known}
+        if current().perf_map:
+            perf_map.keep_sizes(fresh)
         known.update(link(fresh, {k: place for k, place in known.items() if k.startswith(SHARED)}))
 
 

@@ -1,0 +1,82 @@
+"""Kernels in the list that Linux's `perf` looks names up in: /tmp/perf-PID.map.
+
+Written when GNOMON_PERF_MAP asks for it; a line is an address, a size and a name. Sizes come from
+the symbol tables of object code (ELF, 64 bits, as this machine writes it).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from collections.abc import Iterator, Mapping
+
+__all__ = ["add", "keep_sizes", "path"]
+
+SECTION = struct.Struct("<IIQQQQIIQQ")
+SYMBOL = struct.Struct("<IBBHQQ")
+SYMBOLS = 2
+"""The type of a section that holds a symbol table."""
+
+_sizes: dict[str, int] = {}
+_written: set[str] = set()
+_change = threading.Lock()
+
+
+def path() -> str:
+    """Where perf looks for this process's names."""
+    return f"/tmp/perf-{os.getpid()}.map"
+
+
+def keep_sizes(objects: Mapping[str, bytes]) -> None:
+    """Remember how long the functions of some object code are."""
+    for code in objects.values():
+        _sizes.update(sizes_of(code))
+
+
+def add(names: Mapping[str, str], addresses: Mapping[str, int]) -> None:
+    """List functions under readable names; `names` are by symbol. Each is listed once."""
+    with _change:
+        rows = [
+            f"{addresses[symbol]:x} {_sizes.get(symbol, 1):x} {name}:{symbol}\n"
+            for symbol, name in names.items()
+            if symbol in addresses and symbol not in _written
+        ]
+        _written.update(names)
+        if rows:
+            with open(path(), "a", encoding="utf-8") as file:
+                file.writelines(rows)
+
+
+def sizes_of(code: bytes) -> dict[str, int]:
+    """The bytes of each function of an object file; nothing of one that is not ELF."""
+    if code[:5] != b"\x7fELF\x02":
+        return {}
+    (first,), (size, count) = (
+        struct.unpack_from("<Q", code, 40),
+        struct.unpack_from("<HH", code, 58),
+    )
+    sections = [SECTION.unpack_from(code, first + k * size) for k in range(count)]
+    found = {}
+    for section in sections:
+        if section[1] == SYMBOLS:
+            names = sections[section[6]][4]
+            found.update(functions(code, section[4], section[5], names))
+    return found
+
+
+def functions(code: bytes, start: int, length: int, names: int) -> Iterator[tuple[str, int]]:
+    """The functions of a symbol table, and their sizes."""
+    for at in range(start, start + length, SYMBOL.size):
+        name, kind, _, _, _, size = SYMBOL.unpack_from(code, at)
+        if kind & 15 == 2:
+            end = code.index(b"\0", names + name)
+            yield code[names + name : end].decode(), size
+
+
+def forget() -> None:
+    """After a fork, in the child: its map is a file of its own."""
+    _written.clear()
+
+
+os.register_at_fork(after_in_child=forget)
