@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.bench.cases import VARIED
+from gnomon.bench.ours.gpt import shapes
 from gnomon.codegen import families, opaque
 from gnomon.codegen.families import Families
 from gnomon.nn import functional as F
+from tests.bench.tiny import tiny
 from tests.compiled import PIPELINE
 from tests.strategies import same_bits
 
@@ -172,3 +175,17 @@ def test_other_programs_keep_their_sizes():
         ]
 
     assert all(symbol.startswith("k") for symbol in symbols)
+
+
+def test_a_training_step_compiles_three_times_for_many_shapes(tmp_path):
+    settings = {**VARIED, "layers": 1, "width": 32, "shapes": VARIED["shapes"][:10]}
+    problem = tiny("shapes", tmp_path, **settings)
+    told = []
+    for vary in (True, False):
+        with fresh(vary):
+            made = shapes(problem)
+            told.append((made["step"](), made["figures"]()))
+
+    (varied, figures), (fixed, _) = told
+    assert varied == fixed
+    assert figures == {"compiles": 3, "captures": 10}
