@@ -7,7 +7,7 @@ operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fil
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
 from typing import Any
 from weakref import KeyedRef
@@ -312,6 +312,7 @@ def asked_by(node: Node) -> tuple:
     return (*node.sites, *inner) if inner else node.sites
 
 
+@lru_cache(maxsize=1024)
 def outline(graph: Graph) -> str:
     """A content hash of a graph without its sizes: equal for one program at several shapes."""
     place = {node: k for k, node in enumerate((*graph.inputs, *graph.nodes))}
