@@ -224,6 +224,10 @@ _turns: dict[tuple, threading.Lock] = {}
 _lock = threading.Lock()
 
 
+MANY = 200
+"""Nodes of a graph whose code takes longer than it takes to start another process."""
+
+
 def compile_graph(graph: Graph, settings: Settings) -> Executable:
     """A program from the disk; else all passes, in order, then machine code."""
     start, key = perf_counter(), key_of(graph, settings, machine())
@@ -233,6 +237,8 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
         passed(f"compile: {len(graph.nodes)} nodes, from the disk", start)
         return Executable(graph, *found, settings)
     with waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"), cpu.Batch() as batch:
+        if len(graph.nodes) >= MANY:
+            batch.prepare()
         frame = kernels_of(graph, settings, batch.ask)
         kernels, plan = tuple(frame.kernels()), plan_of(frame)
         texts = {code.symbol: code.text for k in kernels for code in k.codes}

@@ -132,10 +132,15 @@ def kind_of(op: str, params: dict) -> int:
         ((name, value),) = params.items()
         key = (op, name, value) if type(value) is str else (op, name, typed(value))
     else:
-        names = sorted(params)
-        key = (op, *[(name, typed(params[name])) for name in names if name != "serial"])
+        key = (op, *[(name, typed(params[name])) for name in in_order(tuple(params))])
     found = _KINDS.get(key)
     return _KINDS.setdefault(key, next(_next_kind)) if found is None else found
+
+
+@cache
+def in_order(names: tuple[str, ...]) -> list[str]:
+    """The names of parameters in an order of their own, without the serial."""
+    return sorted(name for name in names if name != "serial")
 
 
 @cache
@@ -219,7 +224,15 @@ class Arena:
 
 def typed(value: object) -> object:
     """A parameter as a key: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
-    if isinstance(value, _PLAIN) or type(value) is int:
+    kind = type(value)
+    if kind is int or kind is str:
+        return value
+    if kind is tuple:
+        for part in value:
+            if type(part) is not int:
+                return tuple(map(typed, value))
+        return value
+    if isinstance(value, _PLAIN):
         return value
     if isinstance(value, float):
         return ("float", value.hex())

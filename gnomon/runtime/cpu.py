@@ -72,6 +72,10 @@ class Batch:
         """How many codes were not there."""
         return len(self._futures)
 
+    def prepare(self) -> None:
+        """Have another process ready, since much is to come."""
+        self._line.prepare()
+
     def ask(self, name: str, text: str) -> None:
         """Begin with a function, unless it is there; its name must follow from its text."""
         if name not in self._known:

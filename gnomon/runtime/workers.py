@@ -98,8 +98,17 @@ class Line:
             self._characters += len(request[0])
             self._change.notify()
         if len(self.threads) < self._worth_asking():
-            self.threads.append(Thread(target=self._delegate, daemon=True))
-            self.threads[-1].start()
+            self._call_another()
+
+    def prepare(self) -> None:
+        """Call another process before there is anything to do, since much is to come."""
+        if self.processes > 1 and not self.threads:
+            self._call_another()
+
+    def _call_another(self) -> None:
+        """Have one more process take part."""
+        self.threads.append(Thread(target=self._delegate, daemon=True))
+        self.threads[-1].start()
 
     def finish(self) -> list[bytes]:
         """The object code of every request, in order."""

@@ -146,3 +146,24 @@ def test_a_line_that_is_given_up_leaves_its_processes_free(eager):
     line.threads[0].join()
 
     assert len(workers._idle) == 1
+
+
+def test_a_process_that_was_called_early_takes_part():
+    workers.stop_all()
+    line = workers.Line(2)
+    line.prepare()
+    line.prepare()
+    assert len(line.threads) == 1
+    asked = request(add_text("k", 64))
+    line.add(asked)
+
+    assert line.finish() == [worker.compile_text(*asked)]
+    workers.stop_all()
+
+
+def test_one_process_alone_calls_nobody():
+    line = workers.Line(1)
+    line.prepare()
+
+    assert line.threads == []
+    assert line.finish() == []
