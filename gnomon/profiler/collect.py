@@ -229,6 +229,8 @@ class Teller:
         for kernel, record in zip(caller.kernels, known.records, strict=True):
             for one, told in ((kernel, record), *zip(kernel.members, record.members, strict=True)):
                 profile.code.setdefault(told.symbol, one.code.text)
+                for part in one.code.parts:
+                    profile.code.setdefault(part.symbol, part.text)
 
     def tell_sources(self) -> None:
         """The text of every file that a line is of."""

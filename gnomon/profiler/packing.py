@@ -184,6 +184,7 @@ def packed(profile: Profile) -> dict[str, Any]:
         "ranks": [profile.rank, profile.world],
         "totals": [all_.wall, all_.busy, all_.steps, all_.kernels, all_.events, all_.coverage],
         "lost": profile.lost,
+        "threads": profile.threads,
         **columns,
         "sources": profile.sources,
         "graphs": profile.graphs,

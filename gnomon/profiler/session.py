@@ -6,6 +6,7 @@ What is recorded is in `data`, a Profile (model.py); reports and exports are fun
 from __future__ import annotations
 
 import functools
+import html
 import os
 from collections.abc import Callable
 from io import StringIO
@@ -21,7 +22,7 @@ from gnomon.profiler.chrome import write_chrome
 from gnomon.profiler.collect import Collector
 from gnomon.profiler.memory import Memory, memory_timeline
 from gnomon.profiler.model import Event, Profile
-from gnomon.profiler.page import write_page
+from gnomon.profiler.page import page, write_page
 from gnomon.profiler.perfetto import write_perfetto
 from gnomon.profiler.schedule import ProfilerAction, Schedule
 from gnomon.profiler.store import write_profile
@@ -189,6 +190,11 @@ class profile:
     def export_page(self, path: str | os.PathLike, title: str = "profile") -> None:
         """Write a page for a browser: lines, graph, code, timeline, memory, in one file."""
         write_page(self.data, Path(path), title)
+
+    def _repr_html_(self) -> str:
+        """The page, where a notebook shows what a cell gives."""
+        text = html.escape(page(self.data))
+        return f'<iframe srcdoc="{text}" width="100%" height="860" style="border:0"></iframe>'
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the profile itself, to be read or compared later."""

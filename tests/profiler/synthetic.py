@@ -43,6 +43,7 @@ KINDS = (
 
 CODE = """\
 ; {name}
+declare void @part_shared(ptr)
 define void @{symbol}(ptr %buffers, i64 %thread, i64 %threads, ptr %scratch) nounwind {{
 entry:
   %v0 = load ptr, ptr %buffers, align 8
@@ -60,6 +61,8 @@ def made_up(layers: int = 4, steps: int = 2, threads: int = 2, seed: int = 0) ->
     profile = Profile(machine, records, sources={FILE: SOURCE})
     for record in records.values():
         profile.code[record.symbol] = CODE.format(name=record.name, symbol=record.symbol)
+    profile.code["part_shared"] = "define void @part_shared(ptr %x) {\n  ret void\n}\n"
+    profile.threads = {0: "main", 1: "worker 1"}
     profile.graphs["step"] = graph_of(records)
     random = np.random.default_rng(seed)
     clock = compiled(profile)

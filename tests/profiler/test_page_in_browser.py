@@ -149,10 +149,9 @@ def test_a_click_on_a_line_shows_its_graph_and_code(page):
     found = page.hits("Graph")
     assert found
     assert all("model.py:11" in row or "contract_add" in row for row in found)
-    assert page.hits("Code") == [
-        "define void @k_attention_grad(ptr %buffers, i64 %thread, i64 %threads, ptr %scratch)"
-        " nounwind {"
-    ]
+    code, shared = page.hits("Code")
+    assert code.startswith("define void @k_attention_grad(")
+    assert shared == "define void @part_shared(ptr %x) {"
 
 
 def test_a_click_on_the_graph_shows_its_line_and_code(page):

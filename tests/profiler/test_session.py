@@ -179,6 +179,7 @@ def test_reports_and_exports_are_at_hand(tmp_path):
     prof.export_chrome_trace(tmp_path / "trace.json")
     prof.export_perfetto(tmp_path / "trace.pftrace")
     prof.save(tmp_path / "profile.json")
+    assert "</script>" not in prof._repr_html_()
     prof.export_page(tmp_path / "page.html", "a title")
     assert "<title>a title" in (tmp_path / "page.html").read_text()
 

@@ -39,6 +39,18 @@ function chooser(label, options, change) {
 
 const HEIGHT = 20;
 
+// codes, and after them the functions that they declare and others share
+function withParts(symbols) {
+  const found = new Set(symbols);
+  for (const symbol of found) {
+    for (const line of code.get(symbol) ?? []) {
+      const called = line.startsWith("declare ") ? /@([\w.]+)/.exec(line)?.[1] : null;
+      if (called && code.has(called)) found.add(called);
+    }
+  }
+  return [...found];
+}
+
 function panes(host) {
   host.classList.add("panes");
   host.append(sourcePane(), graphPane(), codePane());
@@ -53,7 +65,7 @@ function sourcePane() {
   const choose = chooser("File", files.map((f) => [f, `${short(f)}  ${time((spent.get(f) ?? 0) / steps)}`]), (value) => open(value));
   const made = pane("Source", choose);
   const note = element("div", { class: "columns" }, element("span", { style: "width:62px" }, "time"), noted ? element("span", { style: "width:60px" }, "memory") : null, element("span", { style: "width:40px" }, "line"));
-  const body = element("div", { class: "text" });
+  const body = element("div", { class: "text", "aria-label": "Source lines" });
   made.append(note, body);
   if (!files.length) {
     note.hidden = true;
@@ -95,7 +107,7 @@ function graphPane() {
   const choose = chooser("Program", names.map((n) => [n, n]), (value) => open(value));
   const found = element("span", { class: "note" });
   const made = pane("Graph", choose, found);
-  const body = element("div", { class: "text" });
+  const body = element("div", { class: "text", "aria-label": "Nodes of the graph" });
   made.append(body);
   if (!names.length) made.append(element("p", { class: "empty" }, "The profile holds no graph."));
   const text = () => graphs.get(name) ?? [];
@@ -144,7 +156,7 @@ function codePane() {
   const summary = element("summary", {});
   const facts = element("dl", { class: "facts" });
   const details = element("details", {}, summary, facts);
-  const body = element("div", { class: "text" });
+  const body = element("div", { class: "text", "aria-label": "Lines of code" });
   const empty = element("p", { class: "empty" }, "The profile holds no text of this kernel.");
   made.append(details, body, empty);
   // a batch runs the code of its members
@@ -176,7 +188,7 @@ function codePane() {
     record = of;
     const same = of?.symbol === symbol;
     symbol = of?.symbol ?? "";
-    kept = symbols().flatMap((s) => code.get(s) ?? []);
+    kept = withParts(symbols()).flatMap((s) => code.get(s) ?? []);
     details.hidden = !of;
     if (of) describe(of);
     const near = selection.records.size ? [...selection.records].slice(0, 300) : of ? [of] : [];

@@ -9,8 +9,9 @@ class Rows {
     this.height = height;
     this.count = 0;
     this.at = -1;
-    this.whole = element("div", { class: "whole" });
+    this.whole = element("div", { class: "whole", role: "presentation" });
     host.classList.add("rows");
+    host.setAttribute("role", "listbox");
     host.tabIndex = 0;
     host.append(this.whole);
     host.addEventListener("scroll", () => this.later(), { passive: true });
@@ -46,6 +47,8 @@ class Rows {
       const row = this.draw(n);
       row.dataset.n = n;
       row.classList.add("row");
+      row.setAttribute("role", "option");
+      row.setAttribute("aria-selected", row.classList.contains("hit"));
       row.style.top = `${n * height}px`;
       row.style.height = `${height}px`;
       made.push(row);
@@ -90,7 +93,7 @@ class Table {
     this.down = true;
     host.classList.add("table");
     this.labels = element("div", { class: "labels", role: "row" });
-    const body = element("div", {});
+    const body = element("div", { "aria-label": "Rows" });
     host.append(this.labels, body);
     if (!all.length) {
       host.append(element("p", { class: "empty" }, empty));

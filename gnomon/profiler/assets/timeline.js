@@ -24,7 +24,7 @@ const timeline = (() => {
     for (let n = 0; n < events.count; n++) {
       const kind = events.kind(n);
       const works = kernelLanes.includes(kind);
-      const name = works ? `thread ${events.thread[n]}` : { step: "steps", span: "spans", forced: "looked at" }[kind] ?? kind;
+      const name = works ? raw.threads[events.thread[n]] ?? `thread ${events.thread[n]}` : { step: "steps", span: "spans", forced: "looked at" }[kind] ?? kind;
       for (let depth = 0; ; depth++) {
         const key = depth ? `${name}\u0000${depth}` : name;
         if (!found.has(key)) found.set(key, { name: depth ? "" : name, order: [works ? 4 : ["step", "compile", "span", "forced"].indexOf(kind), works ? events.thread[n] : 0, depth], list: [] });
@@ -209,7 +209,7 @@ const timeline = (() => {
     const of = record(n);
     const line = of?.parts[0]?.line ?? events.lines(n)[0];
     const begin = events.start[n];
-    const facts = [element("b", {}, events.name(n)), element("div", {}, `${time(events.took[n])} at ${time(begin)}, thread ${events.thread[n]}`)];
+    const facts = [element("b", {}, events.name(n)), element("div", {}, `${time(events.took[n])} at ${time(begin)}, ${raw.threads[events.thread[n]] ?? `thread ${events.thread[n]}`}`)];
     if (line) facts.push(element("div", {}, `${place(line)}${line.module ? ` in ${line.module}` : ""}, ${line.phase}`));
     if (line && said(line)) facts.push(element("div", { class: "mono quiet" }, said(line)));
     for (const [name, value] of Object.entries(events.args(n))) facts.push(element("div", { class: "quiet" }, `${name}: ${value}`));
