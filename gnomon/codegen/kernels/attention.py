@@ -20,6 +20,7 @@ from gnomon.codegen.kernels.attention_parts import (
     Parts,
     panels,
 )
+from gnomon.codegen.kernels.attention_row import emit_row, is_row
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.machine import Machine
@@ -28,6 +29,8 @@ from gnomon.codegen.math import FUNCTIONS
 
 def emit_attention(module: Module, name: str, spec: AttentionSpec, machine: Machine) -> int:
     """Define kernel `name`, which writes out and lse; gives the bytes of scratch per thread."""
+    if is_row(spec):
+        return emit_row(module, name, spec, machine)
     return Forward(Parts(module, name, spec, machine)).write()
 
 
