@@ -113,7 +113,7 @@ class Packing:
             "thread": [e.thread for e in found],
             "record": [-1 if e.record is None else self.place.get(e.record, -1) for e in found],
             "lines": {n: self.first_lines(e) for n, e in enumerate(found) if e.lines},
-            "args": {n: e.args for n, e in enumerate(found) if e.args},
+            "args": {n: told(e) for n, e in enumerate(found) if e.args},
         }
 
     def first_lines(self, event: Event) -> list[int]:
@@ -175,6 +175,20 @@ def thinned(times: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return times[places], live[places]
 
 
+def told(event: Event) -> dict[str, str | int | float]:
+    """What an event says of itself."""
+    return {sound(k): sound(v) if isinstance(v, str) else v for k, v in event.args.items()}
+
+
+def sound(text: str) -> str:
+    r"""A text that can be written: names of files may hold bytes that are no letters.
+
+    >>> sound("a\udc80")
+    'a?'
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
 def packed(profile: Profile) -> dict[str, Any]:
     """A profile as the page reads it."""
     packing, machine, all_ = Packing(profile), profile.machine, totals(profile)
@@ -186,13 +200,13 @@ def packed(profile: Profile) -> dict[str, Any]:
         "lost": profile.lost,
         "threads": profile.threads,
         **columns,
-        "sources": profile.sources,
-        "graphs": profile.graphs,
-        "code": profile.code,
+        "sources": {sound(file): sound(text) for file, text in profile.sources.items()},
+        "graphs": {sound(name): sound(text) for name, text in profile.graphs.items()},
+        "code": {sound(name): sound(text) for name, text in profile.code.items()},
         "lines": packing.lines.values,
         "ops": packing.ops.values,
         "buffers": packing.buffers.values,
-        "text": packing.text.values,
+        "text": list(map(sound, packing.text.values)),
     }
 
 

@@ -142,7 +142,8 @@ def begun(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
     """The row of an event's call site: everything but its time."""
     record = profile.records.get(event.record) if event.record is not None else None
     if record is None:
-        return KernelRow(event.name, event.record, event.lines)
+        cost = Cost(calls=calls[event.record] if event.record is not None else 0)
+        return KernelRow(event.name, event.record, event.lines, cost)
     count = calls[record.id]
     cost = Cost(0.0, count, 1, count * record.nbytes, count * record.flops)
     cost.least = count * least_time(record, profile.machine)

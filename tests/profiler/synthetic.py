@@ -96,16 +96,15 @@ def add(records: dict[int, Record], name: str, line: Line, flops: int, nbytes: i
     ops = [Op(first, (line,), flops=flops)]
     if second:
         ops.append(Op(second, (before,), recomputed=line.phase == "backward", flops=flops // 9))
-    half = nbytes // 2
+    half, number = nbytes // 2, len(records) + 1
     buffers = (
-        Buffer("out", "output", "float32", (4, 64, half // 1024), half),
+        Buffer(f"v{number}", "output", "float32", (4, 64, half // 1024), half),
         Buffer("x", "input", "float32", (4, 64, half // 1024), half),
     )
     decisions = ()
     if "contract" in name:
         refused = "read by two kernels" if line.phase == "backward" else ""
         decisions = (Decision(f"{name} with relu", nbytes, nbytes // 2, refused),)
-    number = len(records) + 1
     lines = (line, before) if second else (line,)
     records[number] = Record(
         number,

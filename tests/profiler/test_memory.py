@@ -1,9 +1,11 @@
 """What lives when memory is at its peak is listed with the lines that made it."""
 
 import pytest
+from hypothesis import given
 
 from gnomon.profiler.memory import memory_timeline
 from gnomon.profiler.model import Event, Line, Machine, Profile
+from tests.profiler.profiles import profiles
 from tests.profiler.synthetic import made_up
 
 pytestmark = pytest.mark.unit
@@ -48,3 +50,11 @@ def test_live_buffers_add_up_to_the_peak():
 
 def test_without_allocations_there_is_no_peak():
     assert memory_timeline(profile_of()).peak == 0
+
+
+@given(profiles())
+def test_of_any_profile_what_lives_at_the_peak_adds_up(profile):
+    found = memory_timeline(profile)
+
+    assert sum(x.nbytes for x in found.buffers) == found.peak == max([0, *found.live])
+    assert min([0, *found.live]) == 0

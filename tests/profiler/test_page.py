@@ -6,9 +6,11 @@ import re
 
 import msgspec
 import pytest
+from hypothesis import given
 
 from gnomon.profiler.packing import packed
 from gnomon.profiler.page import ASSETS, SCRIPTS, asset, page, write_page
+from tests.profiler.profiles import profiles
 from tests.profiler.synthetic import made_up
 
 pytestmark = pytest.mark.unit
@@ -31,6 +33,11 @@ def test_the_page_names_no_address():
 
 def test_a_title_cannot_become_a_tag():
     assert "<b>" not in page(made_up(), "a <b> & {{script}}").split("<style>")[0]
+
+
+@given(profiles())
+def test_any_profile_has_a_page(profile):
+    assert page(profile).endswith("</html>\n")
 
 
 def test_every_asset_is_in_the_page(tmp_path):

@@ -160,6 +160,8 @@ def test_a_click_on_the_graph_shows_its_line_and_code(page):
     assert page.hits("Source") == ["h = self.norm(x)"]
     assert "@k_rms_norm" in page.hits("Code")[0]
     assert "layers.0" in page.hits("Graph")[0]
+    assert page.texts(".row.made .code")[0].startswith("v6 = rms_norm(v5)")
+    assert "layers.1.norm" in page.texts("select[aria-label=Kernel] option:checked")[0]
 
 
 def test_a_click_on_the_code_shows_all_lines_that_share_it(page):

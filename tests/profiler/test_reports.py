@@ -1,9 +1,11 @@
 """Reports add up: whatever is divided is whole again in the sum."""
 
 import pytest
+from hypothesis import given
 
 from gnomon.profiler.model import Event, Line, Machine, Op, Profile, Record
 from gnomon.profiler.reports import by_kernel, by_module, by_source_line, paths_to, totals
+from tests.profiler.profiles import profiles
 from tests.profiler.synthetic import FILE, made_up
 
 pytestmark = pytest.mark.unit
@@ -78,6 +80,16 @@ def test_sums_of_every_report_are_the_busy_time():
     assert sum(row.cost.time for row in by_source_line(profile)) == pytest.approx(busy)
     assert sum(row.own.time for row in by_module(profile)) == pytest.approx(busy)
     assert by_module(profile)[0].whole.time == pytest.approx(busy)
+
+
+@given(profiles())
+def test_any_profile_is_divided_without_rest(profile):
+    busy = pytest.approx(totals(profile).busy)
+
+    assert sum(row.cost.time for row in by_kernel(profile)) == busy
+    assert sum(row.cost.time for row in by_source_line(profile)) == busy
+    assert sum(row.own.time for row in by_module(profile)) == busy
+    assert totals(profile).named <= totals(profile).events
 
 
 def test_flops_and_bytes_of_lines_are_those_of_kernels():

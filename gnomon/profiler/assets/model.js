@@ -95,6 +95,11 @@ const graphs = new Map(Object.entries(raw.graphs).map(([name, text]) => [name, t
 const noted = rows.some((row) => row.allocated);
 const code = new Map(Object.entries(raw.code).map(([name, text]) => [name, text.trimEnd().split("\n")]));
 
+// which call made a value of a program's text
+const makers = new Map();
+for (const record of records) {
+  for (const b of record.buffers) if (b.role !== "input") makers.set(`${record.program}\u0000${b.name}`, record);
+}
 const recordsOfLine = new Map();
 const recordsOfSymbol = new Map();
 const gather = (map, key, value) => map.has(key) ? map.get(key).push(value) : map.set(key, [value]);

@@ -116,13 +116,20 @@ function graphPane() {
     draw: (n) => {
       const [, before, after] = /^(.*?)(\s*#.*)?$/.exec(text()[n]);
       const hit = keysIn(text()[n]).some((key) => selection.keys.has(key));
-      return element("div", { class: hit ? "hit" : "" }, element("span", { class: "code" }, before, element("span", { class: "c" }, shortened(after ?? ""))));
+      const made = selection.record && maker(text()[n]) === selection.record;
+      return element("div", { class: `${hit ? "hit" : ""} ${made ? "made" : ""}` }, element("span", { class: "code" }, before, element("span", { class: "c" }, shortened(after ?? ""))));
     },
     pick: (n) => {
       const [key] = keysIn(text()[n]);
-      if (key) select({ key, source: "graph" });
+      const record = maker(text()[n]);
+      if (record) select({ record, key, records: [record], source: "graph" });
+      else if (key) select({ key, source: "graph" });
     },
   });
+  function maker(line) {
+    const value = /^\s*(\S+) = /.exec(line)?.[1];
+    return value ? makers.get(`${name}\u0000${value}`) ?? null : null;
+  }
   function shortened(comment) {
     return comment.replace(/\S*\/([^/\s]+\/[^/\s]+:\d+)/g, "$1");
   }
@@ -135,12 +142,14 @@ function graphPane() {
     const program = selection.record?.program;
     if (graphs.has(program) && program !== name) open(program);
     let first = -1, count_ = 0;
+    const exact = selection.record ? text().findIndex((line) => maker(line) === selection.record) : -1;
     if (selection.keys.size) text().forEach((line, n) => {
       if (!keysIn(line).some((key) => selection.keys.has(key))) return;
       if (first < 0) first = n;
       count_ += 1;
     });
     found.textContent = count_ ? `${count_} node${count_ > 1 ? "s" : ""}` : "";
+    if (exact >= 0) first = exact;
     if (first >= 0 && selection.source !== "graph") list.reveal(first);
     else list.show();
   });
