@@ -8,6 +8,7 @@ step is compiled: its capture and passes with lines looked up, and with one line
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -18,12 +19,13 @@ import numpy as np
 import gnomon as gn
 from gnomon import nn
 from gnomon.compile import _built
+from gnomon.ir import provenance
 from gnomon.ir.provenance import Site, inherit
 from gnomon.models.config import Qwen3Config
 from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.profiler.collect import Collector
 from gnomon.runtime import threads
-from gnomon.settings import override
+from gnomon.tensor import operators, tensor
 
 NOWHERE = (Site("model.py", 1, "model"),)
 
@@ -100,23 +102,29 @@ def compare_steps(step: Callable[[], object], pairs: int, rng: np.random.Generat
     print(f"  listening adds {middle:+.2f} % ({low:+.2f} to {high:+.2f}), {pairs} pairs")
 
 
-def price_of_a_call(rng: np.random.Generator) -> None:
-    """Print what one recorded call of a kernel costs, measured on a program of tiny ones."""
-    with gn.no_grad(), override(fuse=False):
-        x = gn.ones(16)
+def price_of_a_call() -> None:
+    """Print what a recorded run costs, and each call of a kernel in it."""
+    x = gn.ones(16, 16)
+    gn.evaluate(x)
 
-        def many(x):
-            for k in range(400):
-                x = x * (1 + k)
-            return x
+    def extra(count: int) -> float:
+        """What is added to a run of so many small products."""
 
-        program = gn.compile(many)
-        program(x)
+        def chain(x):
+            y = x
+            for _ in range(count):
+                y = y @ x
+            return y
+
+        program = gn.compile(chain)
         for _ in range(20):
             recorded(lambda: program(x))
-        rows = [(recorded(lambda: program(x)), spent(lambda: program(x))) for _ in range(400)]
-    extra = np.array([(heard - plain) / max(calls, 1) for (heard, calls), plain in rows])
-    print(f"  {np.median(extra):.0f} ns per recorded call ({rows[0][0][1]} calls in a run)")
+        rows = [(recorded(lambda: program(x))[0], spent(lambda: program(x))) for _ in range(600)]
+        return float(np.median([heard - plain for heard, plain in rows]))
+
+    few, many = extra(10), extra(410)
+    call = (many - few) / 400
+    print(f"  {call:.0f} ns per recorded call, {(few - 10 * call) / 1e3:.1f} us per run")
 
 
 def compare_captures(layers: int, pairs: int, rng: np.random.Generator) -> None:
@@ -124,6 +132,7 @@ def compare_captures(layers: int, pairs: int, rng: np.random.Generator) -> None:
 
     def compiled(lines: AbstractContextManager) -> int:
         _built.clear()
+        gc.collect()
         with lines:
             return spent(step_of(layers, 64))
 
@@ -136,6 +145,37 @@ def compare_captures(layers: int, pairs: int, rng: np.random.Generator) -> None:
     middle, low, high = interval(named / plain, rng)
     print(f"compile: {np.median(plain) / 1e6:.0f} ms of passes")
     print(f"  lines add {middle:+.2f} % ({low:+.2f} to {high:+.2f}), {pairs - 1} pairs")
+    count, nanoseconds = price_of_lines(layers)
+    part = 100 * count * nanoseconds / np.median(plain)
+    print(f"  {count} lines looked up, {nanoseconds:.0f} ns each: {part:.2f} %")
+
+
+def price_of_lines(layers: int) -> tuple[int, float]:
+    """How many lines a compilation looks up, and what one look costs from ten calls deep."""
+    counted: list[int] = []
+
+    def counting() -> tuple[Site, ...]:
+        counted.append(1)
+        return (provenance.user_site(),)
+
+    before = [(module, module.sites_here) for module in (tensor, operators, provenance)]
+    for module, _ in before:
+        module.sites_here = counting
+    try:
+        step_of(layers, 64)()
+    finally:
+        for module, kept in before:
+            module.sites_here = kept
+
+    def deep(level: int) -> int:
+        if level:
+            return deep(level - 1)
+        start = thread_time_ns()
+        for _ in range(100_000):
+            provenance.sites_here()
+        return thread_time_ns() - start
+
+    return len(counted), deep(10) / 100_000
 
 
 def main() -> None:
@@ -143,7 +183,7 @@ def main() -> None:
     pairs, rng = int((sys.argv[1:] or ["200"])[0]), np.random.default_rng(0)
     threads.set_num_threads(1)
     compare_steps(step_of(4, 128), pairs, rng)
-    price_of_a_call(rng)
+    price_of_a_call()
     compare_captures(2, max(pairs // 10, 4), rng)
 
 
