@@ -4,6 +4,7 @@ from gnomon.profiler.compare import Change, changes
 from gnomon.profiler.memory import Live, Memory, memory_timeline
 from gnomon.profiler.model import Event, Line, Machine, Op, Profile, Record
 from gnomon.profiler.page import write_page
+from gnomon.profiler.python import FunctionRow, profile_compile
 from gnomon.profiler.reports import (
     Cost,
     KernelRow,
@@ -28,6 +29,7 @@ __all__ = [
     "Change",
     "Cost",
     "Event",
+    "FunctionRow",
     "KernelRow",
     "Line",
     "LineRow",
@@ -47,6 +49,7 @@ __all__ = [
     "changes",
     "memory_timeline",
     "profile",
+    "profile_compile",
     "read_profile",
     "record_function",
     "schedule",
