@@ -218,6 +218,16 @@ def test_what_is_searched_is_found_and_chosen(page):
     assert page.hits("Source") == ["y = attention(q, k, v)"]
 
 
+def test_lines_are_found_by_the_parts_of_the_model_that_they_serve(page):
+    page.press("/")
+    ActionChains(page.driver).send_keys("model.py layers.2.up").perform()
+
+    assert [x.split()[0] for x in page.texts("#found .what")] == [
+        "somebody/model.py:13",
+        "somebody/model.py:12",
+    ]
+
+
 def test_a_search_for_nothing_says_so(page):
     page.press("/")
     ActionChains(page.driver).send_keys("no such thing").perform()

@@ -5,7 +5,7 @@ function search() {
   const MOST = 40;
   let found = [], at = 0;
   const places = [];
-  for (const r of rows) if (r.file) places.push({ kind: "line", text: `${place(r)}  ${said(r)}`, hay: `${r.file}:${r.line} ${r.called} ${said(r)}`.toLowerCase(), go: () => { show("source"); select({ key: r.key, source: "search" }); }, time: r.time });
+  for (const r of rows) if (r.file) places.push({ kind: "line", text: `${place(r)}  ${said(r)}`, hay: `${r.file}:${r.line} ${r.called} ${said(r)} ${r.modules.join(" ")}`.toLowerCase(), go: () => { show("source"); select({ key: r.key, source: "search" }); }, time: r.time });
   for (const m of modules) if (m.name) places.push({ kind: "module", text: m.name, hay: m.name.toLowerCase(), go: () => selectModule(m.name), time: m.time });
   const kinds = new Map();
   for (const r of records) gather(kinds, r.name, r);
