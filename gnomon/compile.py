@@ -33,6 +33,7 @@ from gnomon.codegen.calls import (
     is_claimed,
     results_of,
 )
+from gnomon.codegen.choices import budget
 from gnomon.codegen.families import code_of, sizes_vary
 from gnomon.codegen.plan_loops import overwritable
 from gnomon.errors import CompileError, IndexOutOfBounds
@@ -40,6 +41,7 @@ from gnomon.frames import Build, Control, Frame, control, separated
 from gnomon.ir.node import Graph, asked_by, outline
 from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.show import log, waited_for
+from gnomon.late import Late
 from gnomon.listing import Kernel, fusions, listing
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.parts import apart, by_turns
@@ -64,6 +66,8 @@ from gnomon.settings import Settings, current, override
 from gnomon.stages import passed, shown, since, timed
 
 SILENT = nullcontext()
+
+tuning = Late("gnomon.tuning")
 
 
 class Executable:
@@ -98,6 +102,10 @@ class Executable:
     def explain_fusions(self) -> str:
         """What products compute in their own calls, what they do not, and why: a line for each."""
         return fusions(list(self.frame.decisions()))
+
+    def explain_gemm(self) -> str:
+        """How products are cut, what was measured for it, and what the model alone would cost."""
+        return tuning.explain(self.kernels, machine())
 
     def results(self) -> list[tuple[int, tuple[Site, ...]]]:
         """The bytes and the lines of each result that a run makes."""
@@ -194,7 +202,7 @@ class Executable:
 def build(graph: Graph, name: str = "") -> Executable:
     """The executable of a graph; made once per structure and settings."""
     settings = current()
-    key = (graph.key, settings.of_programs())
+    key = (graph.key, settings.of_programs(), budget() > 0)
     with _lock:
         turn = _turns.setdefault(key, threading.Lock())
     with turn:
@@ -230,7 +238,7 @@ MANY = 200
 
 def compile_graph(graph: Graph, settings: Settings) -> Executable:
     """A program from the disk; else all passes, in order, then machine code."""
-    start, key = perf_counter(), key_of(graph, settings, machine())
+    start, key = perf_counter(), key_of(graph, settings, (machine(), budget() > 0))
     found = saved(key, settings)
     if found is not None:
         log(1, lambda: f"compile: {len(graph.nodes)} nodes, from the disk{since(start)}")
@@ -239,7 +247,10 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
     with waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"), cpu.Batch() as batch:
         if len(graph.nodes) >= MANY:
             batch.prepare()
-        frame = kernels_of(graph, settings, batch.ask)
+        frame = kernels_of(graph, settings, ignored if budget() else batch.ask)
+        if budget():
+            tuning.improve(frame.kernels(), machine(), settings)
+            frame = kernels_of(graph, settings, batch.ask)
         kernels, plan = tuple(frame.kernels()), plan_of(frame)
         texts = {code.symbol: code.text for k in kernels for code in k.codes}
         made = Executable(graph, plan, batch.load(texts), settings, frame)
@@ -256,7 +267,11 @@ def compile_graph(graph: Graph, settings: Settings) -> Executable:
 Ask = Callable[[str, str], None]
 
 
-def kernels_of(graph: Graph, settings: Settings, ask: Ask = lambda name, text: None) -> Frame:
+def ignored(name: str, text: str) -> None:
+    """Nobody compiles this yet."""
+
+
+def kernels_of(graph: Graph, settings: Settings, ask: Ask = ignored) -> Frame:
     """The graph after all passes, and its kernels in order; `ask` hears of code as it is written.
 
     LLVM takes longer than the passes do, so other processes begin before the last kernel is known.

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from gnomon.compile import Executable
     from gnomon.records import Record
 
+choices = Late("gnomon.codegen.choices")
 compiler = Late("gnomon.compile")
 listing = Late("gnomon.listing")
 records = Late("gnomon.records")
@@ -57,6 +58,9 @@ OPTIONS = {
     "disable": (False, True),
 }
 """What PyTorch's compile takes, and the values that mean something here."""
+
+AUTOTUNE = 10.0
+"""Seconds for measuring products, in the modes that ask for it."""
 
 
 class Program:
@@ -91,12 +95,14 @@ class Program:
             wanted and not released
             for wanted, released in zip(self.tracked, self.released, strict=True)
         )
-        self.name = f"{name}{CAPTURED}"
+        self.name, self.seconds = f"{name}{CAPTURED}", 0.0
+        """What it is called, and how long it may measure its products."""
 
     @functools.cached_property
     def executable(self) -> Executable:
         """The machine code."""
-        return compiler.build(self.graph, self.name.removesuffix(CAPTURED))
+        with choices.measured(self.seconds):
+            return compiler.build(self.graph, self.name.removesuffix(CAPTURED))
 
     @functools.cached_property
     def over(self) -> list[tuple[int, int]]:
@@ -201,9 +207,9 @@ def put(
 class Compiled:
     """A function that is captured once per signature and replayed."""
 
-    def __init__(self, function: Callable, name: str) -> None:
+    def __init__(self, function: Callable, name: str, seconds: float = 0.0) -> None:
         functools.update_wrapper(self, function, updated=())
-        self.function, self.name = function, name
+        self.function, self.name, self.seconds = function, name, seconds
         self.programs: dict[tuple, list[tuple[Guard, Program]]] = {}
         self.turns: dict[tuple, threading.RLock] = {}
         self.lock = threading.Lock()
@@ -244,6 +250,7 @@ class Compiled:
             tree = flatten(self.function(*args, **kwargs), found)
             del args, kwargs
             program = Program(self.name, capture, tree, found)
+            program.seconds = self.seconds
         self.captures += 1
         self.programs[key] = [*self.programs.get(key, ()), (guard, program)]
         return program
@@ -310,6 +317,10 @@ class Compiled:
             told.append(f"{program.name}, {given}, {made}: {program.executable.explain()}")
         return "\n".join(told)
 
+    def explain_gemm(self) -> str:
+        """How matrix products are cut, what was measured for it, and the seconds that it took."""
+        return "\n".join(p.executable.explain_gemm() for p in self._all())
+
     def explain_fusions(self) -> str:
         """What matrix products compute in their own calls, what they do not, and why."""
         return "\n".join(p.executable.explain_fusions() for p in self._all())
@@ -345,7 +356,8 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     """Capture a function or module once per signature, and replay it as one program.
 
     Branching on a tensor's value is an error that names the line: use gn.where, gn.cond,
-    gn.while_loop or gn.scan.
+    gn.while_loop or gn.scan. `mode="max-autotune"` measures how matrix products are best cut, once
+    per machine; results have the same bits in every mode.
     """
     check_options(options)
     if function is None:
@@ -353,7 +365,8 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     if options.get("disable"):
         return function
     name = getattr(function, "__name__", None) or type(function).__name__
-    return Compiled(function, name)
+    tuned = str(options.get("mode")).startswith("max-autotune")
+    return Compiled(function, name, AUTOTUNE if tuned else 0.0)
 
 
 def check_options(options: dict[str, Any]) -> None:

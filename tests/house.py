@@ -22,7 +22,7 @@ passes
 schedule
 codegen
 runtime
-listing stages processor batches parts frames placing lives room plan records compile
+listing stages processor batches parts frames placing lives room plan records tuning compile
 tensor jit gnomon
 nn optim utils distributions
 distributed profiler quant export

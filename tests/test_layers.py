@@ -27,7 +27,7 @@ OUTSIDE = {
     "ml_dtypes": {"dtypes", "ops", "tensor", "export", "quant"},
     "msgspec": {
         *("bench", "distributed", "export", "models", "plan", "profiler", "records", "runtime"),
-        "train",
+        *("train", "tuning"),
     },
     "numpy": set(ORDER),
     "rich": {"__main__", "bench", "profiler", "train"},

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+from gnomon.codegen.choices import chosen
 from gnomon.codegen.epilogue import Ending, emit_product_with
 from gnomon.codegen.kernels.attention import emit_attention
 from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
@@ -52,7 +53,8 @@ def contract(node: Node, machine: Machine) -> OpaqueCall:
         if is_convolution(seen):
             buffers = (node, one.node, other.node)
             return call("convolution", emit_convolution, (seen, machine), buffers, flops)
-    return call("matmul", emit_matmul, (spec, machine), (node, a.node, b.node), flops)
+    described = chosen(spec, machine), machine
+    return call("matmul", emit_matmul, described, (node, a.node, b.node), flops)
 
 
 def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
@@ -93,7 +95,7 @@ def contract_with(
     places = tuple(-1 if x is node else buffers.index(x) for x in body.buffers)
     ending = Ending(body.kernel, places, node in stored, count(spec.rows))
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
-    spec = replace(spec, slots=slots)
+    spec = replace(chosen(spec, machine), slots=slots)
     pairs = ((made, places[k]) for made, k in overwritable(body.kernel))
     over = tuple(pair for pair in pairs if pair[1] >= len(outputs) + 2)
     flops += node.size * len(nodes)

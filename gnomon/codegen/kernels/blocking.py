@@ -96,18 +96,30 @@ def choose_tile(machine: Machine, scalar: str, rows: int, columns: int, step: St
     >>> tile.rows, tile.columns
     (6, 16)
     """
-    lanes = machine.lanes(scalar)
-    shapes = [(high, wide) for wide in range(1, 9) for high in range(1, 13)]
-    tiles = [
-        Tile(scalar, lanes, high, wide * LANES, step)
-        for high, wide in shapes
-        if fits(machine, high, wide * LANES // lanes)
-    ]
+    tiles = all_tiles(machine, scalar, step)
     best = min(tiles, key=lambda tile: cycles(tile, 1, 1) / (tile.rows * tile.columns))
     if rows >= SEVERAL * best.rows and columns >= best.columns:
         return best
     tiles = [tile for tile in tiles if tile.rows <= rows]
     return min(tiles, key=lambda tile: cycles(tile, rows, columns))
+
+
+def tiles_for(machine: Machine, scalar: str, rows: int, columns: int, step: Step) -> list[Tile]:
+    """The tiles that a result of this size fills, by the registers of the machine."""
+    tiles = all_tiles(machine, scalar, step)
+    widest = -(-columns // LANES) * LANES
+    return [tile for tile in tiles if tile.rows <= rows and tile.columns <= widest]
+
+
+def all_tiles(machine: Machine, scalar: str, step: Step) -> list[Tile]:
+    """Every tile whose sums stay in registers."""
+    lanes = machine.lanes(scalar)
+    return [
+        Tile(scalar, lanes, high, wide * LANES, step)
+        for wide in range(1, 9)
+        for high in range(1, 13)
+        if fits(machine, high, wide * LANES // lanes)
+    ]
 
 
 def fits(machine: Machine, rows: int, vectors: int) -> bool:

@@ -77,6 +77,8 @@ class Writer:
         """What one call of the microkernel computes."""
         spec = self.spec
         step = choose_step(machine, spec.scalar, spec.letters, spec.run)
+        if spec.tile != (0, 0):
+            return Tile(spec.sums, machine.lanes(spec.sums), *spec.tile, step)
         # a result of nothing has no tile, but it has a kernel
         return choose_tile(machine, spec.sums, *(size or 1 for size in self.sizes), step)
 

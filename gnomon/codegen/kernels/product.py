@@ -49,8 +49,11 @@ class MatmulSpec:
 
     `rows` are axes of A and C, `columns` of B and C, `steps` of A and B, `batch` of all three;
     `starts` are the elements at which A, B and C begin. `scalar` is that of A and B: "bfloat" and
-    "half" are summed in float, "i8" and "u8" in i32.
+    "half" are summed in float, "i8" and "u8" in i32. `tile` is rows and columns of the register
+    tile; (0, 0) leaves it to blocking.py.
     """
+
+    in_text: ClassVar = ("tile",)
 
     scalar: str
     batch: tuple[Axis, ...]
@@ -59,6 +62,7 @@ class MatmulSpec:
     steps: tuple[Axis, ...]
     starts: tuple[int, int, int] = (0, 0, 0)
     slots: Slots = Slots()
+    tile: tuple[int, int] = (0, 0)
 
     @property
     def letters(self) -> tuple[Letter, ...]:

@@ -1,0 +1,117 @@
+"""Which register tile a product takes: candidates made from the problem, and what was measured.
+
+All candidates give the same bits, so that a choice is about time alone. Without a measurement the
+model of blocking.py decides; gnomon/tuning.py measures.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from gnomon.codegen.kernels.blocking import choose_tile, cycles, tiles_for
+from gnomon.codegen.kernels.direct import WRITERS, layout_of
+from gnomon.codegen.kernels.product import MatmulSpec, count
+from gnomon.codegen.kernels.steps import choose_step
+from gnomon.codegen.machine import Machine
+from gnomon.codegen.numbers import dissected
+
+__all__ = [
+    *("Choice", "budget", "candidates", "chosen", "class_of", "decide", "decided", "measured"),
+]
+
+Shape = tuple[int, int]
+"""Rows and columns of a register tile."""
+
+MOST = 4
+"""Candidates that are worth measuring: the model is rarely wrong by more."""
+
+
+class _Scope(threading.local):
+    """What holds for the programs that this thread builds now."""
+
+    budget = 0.0
+
+
+_scope = _Scope()
+
+
+@contextmanager
+def measured(seconds: float) -> Iterator[None]:
+    """Programs built inside may spend so long on measuring; 0 leaves all to the model."""
+    before, _scope.budget = _scope.budget, seconds
+    try:
+        yield
+    finally:
+        _scope.budget = before
+
+
+def budget() -> float:
+    """The seconds that a program may spend on measuring."""
+    return _scope.budget
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A tile, the seconds of each candidate, what the search took, and whence it is known."""
+
+    tile: Shape
+    timings: tuple[tuple[Shape, float], ...]
+    seconds: float
+    source: str = "measured"
+
+    @property
+    def regret(self) -> float:
+        """How much longer the model's own choice takes, as a part of the best."""
+        times = dict(self.timings)
+        return self.timings[0][1] / times[self.tile] - 1
+
+
+_choices: dict[Hashable, Choice] = {}
+
+
+def class_of(spec: MatmulSpec, machine: Machine) -> Hashable:
+    """What products have in common that share a choice: layouts, and sizes within an eighth."""
+    groups = (spec.batch, spec.rows, spec.columns, spec.steps)
+    return dissected(spec).outline, tuple(map(rounded, map(count, groups))), machine.name
+
+
+def rounded(size: int) -> int:
+    """A size by its highest four bits.
+
+    >>> [rounded(n) for n in (7, 64, 65, 72, 1000)]
+    [7, 64, 64, 72, 960]
+    """
+    shift = max(size.bit_length() - 4, 0)
+    return size >> shift << shift
+
+
+def candidates(spec: MatmulSpec, machine: Machine) -> list[Shape]:
+    """The tiles that should take least time, the model's choice first; none for special kernels."""
+    sizes = [count(axes) for axes in (spec.batch, spec.rows, spec.columns, spec.steps)]
+    if not all(sizes) or layout_of(spec, machine) in WRITERS:
+        return []
+    step = choose_step(machine, spec.scalar, spec.letters, spec.run)
+    tiles = tiles_for(machine, spec.sums, sizes[1], sizes[2], step)
+    ranked = sorted(tiles, key=lambda tile: cycles(tile, sizes[1], sizes[2]))
+    first = choose_tile(machine, spec.sums, sizes[1], sizes[2], step)
+    shapes = ((tile.rows, tile.columns) for tile in (first, *ranked))
+    return list(dict.fromkeys(shapes))[:MOST]
+
+
+def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
+    """The product with the tile that was measured to be best, if one was."""
+    found = _choices and _choices.get(class_of(spec, machine))
+    return replace(spec, tile=found.tile) if found else spec
+
+
+def decide(key: Hashable, choice: Choice) -> None:
+    """Products of a class take this from now on."""
+    _choices[key] = choice
+
+
+def decided(key: Hashable) -> Choice | None:
+    """What is known of a class."""
+    return _choices.get(key)

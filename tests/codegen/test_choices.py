@@ -1,0 +1,45 @@
+"""Which tiles a product may take, and which it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.codegen import choices
+from gnomon.codegen.choices import Choice, candidates, chosen, class_of, decide
+from gnomon.codegen.kernels.blocking import choose_tile, fits
+from gnomon.codegen.machine import AVX2, AVX512
+from tests.codegen.kernels.operands import plain
+
+
+@pytest.fixture(autouse=True)
+def _nothing_decided(monkeypatch):
+    monkeypatch.setattr(choices, "_choices", {})
+
+
+@pytest.mark.parametrize("machine", [AVX2, AVX512], ids=lambda machine: machine.name)
+@pytest.mark.parametrize("sizes", [(512, 512, 512), (64, 384, 384), (2048, 65, 512)])
+def test_candidates_are_made_from_the_problem(sizes, machine):
+    rows, columns, steps = sizes
+    found = candidates(plain("NN", rows, columns, steps), machine)
+
+    model = choose_tile(machine, "float", rows, columns)
+    assert found[0] == (model.rows, model.columns)
+    assert 1 < len(found) <= choices.MOST
+    assert all(fits(machine, high, wide // machine.lanes("float")) for high, wide in found)
+
+
+def test_few_rows_are_read_where_they_lie():
+    assert candidates(plain("NN", 1, 512, 512), AVX2) == []
+
+
+def test_a_product_takes_what_its_class_was_found_to():
+    spec, near, other = (plain("NN", rows, 512, 384) for rows in (512, 540, 1024))
+    decide(class_of(spec, AVX2), Choice((4, 16), (((6, 16), 2.0), ((4, 16), 1.0)), 0.1))
+
+    assert chosen(spec, AVX2).tile == chosen(near, AVX2).tile == (4, 16)
+    assert chosen(other, AVX2) == other
+
+
+def test_regret_is_what_the_model_alone_would_cost():
+    assert Choice((4, 16), (((6, 16), 3.0), ((4, 16), 2.0)), 0.1).regret == 0.5
+    assert Choice((6, 16), (((6, 16), 2.0), ((4, 16), 3.0)), 0.1).regret == 0.0
