@@ -26,6 +26,7 @@ from gnomon.codegen.kernels.attention_parts import (
 )
 from gnomon.codegen.kernels.attention_slopes import (
     VIRTUAL_LANES,
+    QueryBlock,
     write_delta,
     write_fold,
     write_weights,
@@ -53,16 +54,6 @@ def emit_attention_grad(
 ) -> int:
     """Define kernel `name`, which writes dq, dk and dv; gives the bytes of scratch per thread."""
     return Backward(Parts(module, name, spec.forward, machine), spec).write()
-
-
-@dataclass(frozen=True)
-class QueryBlock:
-    """A block of queries: the first, how many, and where their sums and masks lie; SSA names."""
-
-    start: str
-    count: str
-    lse: str
-    masks: str | None
 
 
 class Backward:
@@ -162,12 +153,14 @@ class Backward:
         batch = e.value(f"udiv i64 {number}, {spec.key_heads}")
         head = e.value(f"urem i64 {number}, {spec.key_heads}")
         self.pack_keys(batch, head)
-        parts.fill(e, parts.at(e, "levels"), self.level)
         leaves = spec.leaves[1]
 
         def leaf(index: str, depth: str) -> list[str]:
             level = parts.skip(e, parts.at(e, "levels"), (depth, self.level))
-            parts.fill(e, level, self.level)
+            seen = self.seen_by(index)
+            for start, size in self.stretches(level):
+                rest = e.mul(e.sub(str(self.key_panels), seen), size)
+                parts.fill(e, parts.skip(e, start, (seen, size)), rest)
             inner = e.value(f"udiv i64 {index}, {leaves}")
             query_head = e.add(e.mul(head, spec.group), inner)
             first = e.mul(e.value(f"urem i64 {index}, {leaves}"), spec.blocks_per_leaf)
@@ -178,15 +171,33 @@ class Backward:
         e.loop(0, spec.group * leaves, 1, leaf, [("i64", "0")])
         self.store_keys(batch, head)
 
+    def seen_by(self, index: str) -> str:
+        """How many panels of keys the queries of a leaf see."""
+        e, spec, columns = self.e, self.spec, self.tile.columns
+        if not spec.queries:
+            return "0"
+        leaf = e.value(f"urem i64 {index}, {spec.leaves[1]}")
+        seen = self.parts.keys_seen(e, e.mul(e.add(leaf, 1), spec.leaf))
+        return e.value(f"udiv i64 {e.add(seen, columns - 1)}, {columns}")
+
+    def stretches(self, level: str) -> tuple[tuple[str, int], ...]:
+        """Where the panels of dK and dV begin, and the values of each."""
+        values = self.parts.skip(self.e, level, (self.key_panels, self.width_panel))
+        return (level, self.width_panel), (values, self.value_panel)
+
     def combine(self, index: str, depth: str) -> str:
         """Add what the tree owes after a leaf; gives the depth of the next."""
         e, parts = self.e, self.parts
-        pops = additions(e, self.letters, index)
+        pops, seen = additions(e, self.letters, index), self.seen_by(index)
 
         def pop(done: str) -> None:
             newer = parts.skip(e, parts.at(e, "levels"), (e.sub(depth, done), self.level))
             older = parts.skip(e, newer, (-1, self.level))
-            parts.call(e, "fold", ("ptr", older), ("ptr", newer), ("i64", str(self.level)))
+            # later leaves see more, and what none of the newer ones sees is -0.0 there
+            for (old, size), (new, _) in zip(
+                self.stretches(older), self.stretches(newer), strict=True
+            ):
+                parts.call(e, "fold", ("ptr", old), ("ptr", new), ("i64", e.mul(seen, size)))
 
         e.loop(0, pops, 1, pop)
         return e.add(e.sub(depth, pops), 1)
@@ -218,7 +229,9 @@ class Backward:
         flat = e.add(e.mul(where[0], spec.heads), where[1])
         lse = parts.skip(e, lse, (flat, spec.queries), (start, 1))
         masks = None if spec.mask is None else parts.head(e, spec.mask, *where)
-        block = QueryBlock(start, count, lse, masks)
+        first = e.value(f"icmp eq i64 {e.value(f'urem i64 {start}, {spec.leaf}')}, 0")
+        known = e.value(f"select i1 {first}, i64 0, i64 {parts.keys_seen(e, start)}")
+        block = QueryBlock(start, count, known, lse, masks)
         seen = parts.keys_seen(e, end)
 
         def meet(key: str) -> None:
@@ -272,12 +285,18 @@ class Backward:
         dv = parts.skip(e, level, (self.key_panels, self.width_panel), (number, self.value_panel))
         dk = parts.skip(e, level, (number, self.width_panel))
         length = e.mul(block.count, tile.rows)
-        for turned, count, right, into in (
-            ("dout_turned", spec.value_width, weights, dv),
-            ("q_turned", spec.width, slopes, dk),
-        ):
-            a = (parts.skip(e, parts.at(e, turned), (first, tile.rows)), count, length)
-            parts.multiply(e, a, right, left, into, "extend")
+
+        def gather(way: str) -> None:
+            for turned, count, right, into in (
+                ("dout_turned", spec.value_width, weights, dv),
+                ("q_turned", spec.width, slopes, dk),
+            ):
+                a = (parts.skip(e, parts.at(e, turned), (first, tile.rows)), count, length)
+                parts.multiply(e, a, right, left, into, way)
+
+        met = e.value(f"icmp slt i64 {key}, {block.known}")
+        e.when(met, lambda: gather("extend"))
+        e.when(e.value(f"xor i1 {met}, true"), lambda: gather("begin"))
 
     def first_query(self, limit: str) -> str:
         """The first query that meets a panel of keys, of which the block's first sees `limit`."""

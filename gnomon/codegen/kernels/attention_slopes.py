@@ -6,6 +6,7 @@ Which squares and which sums: attention_grad.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 
 from gnomon.codegen.emitter import LANES, Emitter, splat, vector
@@ -14,6 +15,18 @@ from gnomon.codegen.math import FUNCTIONS
 
 VIRTUAL_LANES = 64
 """How many partial sums a row of dO * O has."""
+
+
+@dataclass(frozen=True)
+class QueryBlock:
+    """A block of queries: the first, how many, and where their sums and masks lie; SSA names."""
+
+    start: str
+    count: str
+    known: str
+    """So many keys were met by blocks of its leaf before."""
+    lse: str
+    masks: str | None
 
 
 def write_delta(parts: Parts, dout: Operand) -> None:
