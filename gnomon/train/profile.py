@@ -57,6 +57,8 @@ def profile(wanted: Wanted, console: Console | None = None) -> Path:
     """Record steps of a recipe, write everything about them, show where time and memory go."""
     if wanted.steps < 1:
         raise ConfigError(f"profile: --steps: expected int >= 1: got {wanted.steps}.")
+    if wanted.out is not None and wanted.out.exists() and not wanted.out.is_dir():
+        raise ConfigError(f"profile: --out: {wanted.out} is a file. Name a folder.")
     console = console or wide_console()
     config = configure(wanted.recipe, list(wanted.changes))
     if config.run.threads:

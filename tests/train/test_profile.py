@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+import gnomon as gn
 from gnomon.errors import ConfigError
 from gnomon.profiler.model import Event, Machine, Profile
 from gnomon.profiler.reports import totals
@@ -22,6 +23,13 @@ SMALL = (
     "train.sequence_length=32",
     "evaluation.stride=32",
 )
+
+
+@pytest.fixture(autouse=True)
+def _threads():
+    before = gn.get_num_threads()
+    yield
+    gn.set_num_threads(before)
 
 
 def said(work, *words):
@@ -96,6 +104,9 @@ def test_two_profiles_are_compared(written, tmp_path):
 def test_steps_and_folders_that_cannot_be_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="--steps: expected int >= 1: got 0"):
         profile(Wanted(steps=0))
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"--out: .* is a file"):
+        profile(Wanted(out=tmp_path / "file"))
     with pytest.raises(ConfigError, match="No such file"):
         compare(tmp_path / "a", tmp_path / "b")
 
