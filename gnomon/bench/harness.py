@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from gnomon.bench.cases import Case
-from gnomon.bench.peers import Contender, Peer, contenders_of
+from gnomon.bench.peers import Contender, Peer, contenders_of, write_byte_code
 from gnomon.bench.problems import write_problem
 from gnomon.bench.quiet import Watch, wait_for_quiet
 from gnomon.bench.worker import Failed, Worker
@@ -109,6 +109,8 @@ def run_case(case: Case, peers: list[Peer], limits: Limits, options: Options, sa
         folder = Path(name)
         write_problem(case.problem, case.settings, folder)
         result, workers = Result(case, []), {}
+        if case.cold:
+            write_byte_code()
         for contender in contenders_of(case, peers, folder / "caches"):
             say(f"{case.name}: {contender.name} starts")
             figures = Figures(contender.name)

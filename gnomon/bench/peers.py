@@ -5,17 +5,19 @@ A peer's programs are in benchmarks/peers of a source checkout; they are started
 
 from __future__ import annotations
 
+import compileall
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gnomon.bench.cases import Case
 from gnomon.errors import ConfigError
 
-__all__ = ["Contender", "Peer", "contenders_of", "parse_peers", "root"]
+__all__ = ["Contender", "Peer", "contenders_of", "parse_peers", "root", "write_byte_code"]
 
 PACKAGES = {"torch": "torch", "jax": "jax"}
 """What an interpreter must be able to import, by the peer's name."""
@@ -124,4 +126,12 @@ def built_shim(folder: Path) -> Path | None:
 def environment_of(contender: Contender, threads: int) -> dict[str, str]:
     """The whole environment of a contender's process."""
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GNOMON_NUM_THREADS")
-    return {**os.environ, **dict.fromkeys(counts, str(threads)), **contender.environment}
+    around = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**around, **dict.fromkeys(counts, str(threads)), **contender.environment}
+
+
+def write_byte_code() -> None:
+    """Have our byte code on disk, where an installer would have put it, as it put the peers'."""
+    package = Path(__file__).parents[1]
+    with suppress(OSError):
+        compileall.compile_dir(package, quiet=2)

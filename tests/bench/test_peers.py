@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
+from pathlib import Path
 
 import pytest
 
 from gnomon.bench import peers
 from gnomon.bench.cases import CASES
-from gnomon.bench.peers import Peer, contenders_of, environment_of, parse_peers
+from gnomon.bench.peers import (
+    Peer,
+    contenders_of,
+    environment_of,
+    parse_peers,
+    write_byte_code,
+)
 from gnomon.errors import ConfigError
 
 pytestmark = pytest.mark.unit
@@ -64,3 +72,18 @@ def test_threads_are_the_same_for_all(tmp_path):
 
     assert told["GNOMON_NUM_THREADS"] == told["OMP_NUM_THREADS"] == "3"
     assert told["GNOMON_CACHE_DIR"].startswith(str(tmp_path))
+
+
+def test_contenders_may_keep_byte_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    ours = contenders_of(CASES[0], [], tmp_path)[0]
+
+    assert "PYTHONDONTWRITEBYTECODE" not in environment_of(ours, 1)
+
+
+def test_our_byte_code_is_written_where_python_looks_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+
+    write_byte_code()
+
+    assert Path(importlib.util.cache_from_source(peers.__file__)).is_file()
