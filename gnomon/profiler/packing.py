@@ -196,7 +196,7 @@ def packed(profile: Profile) -> dict[str, Any]:
     return {
         "machine": [machine.name, machine.threads, machine.flops, machine.bandwidth],
         "ranks": [profile.rank, profile.world],
-        "totals": [all_.wall, all_.busy, all_.steps, all_.kernels, all_.events, all_.coverage],
+        "totals": [all_.stepping, all_.busy, all_.steps, all_.kernels, all_.events, all_.coverage],
         "lost": profile.lost,
         "threads": profile.threads,
         **columns,

@@ -103,12 +103,14 @@ class Totals(Struct):
     """A profile in a few numbers; times in nanoseconds.
 
     named: how many events of kernels a user's line answers for. wall: from the first event's start
-    to the last one's end. busy: when anything was computed, moved or sent.
+    to the last one's end. stepping: of all steps, from start to end. busy: when anything was
+    computed, moved or sent.
     """
 
     wall: int = 0
     busy: float = 0.0
     steps: int = 0
+    stepping: int = 0
     kernels: int = 0
     events: int = 0
     named: int = 0
@@ -253,11 +255,13 @@ def totals(profile: Profile) -> Totals:
     """A profile in a few numbers."""
     events = work_of(profile)
     kernels = [event for event in events if event.kind == "kernel"]
+    steps = [event for event in profile.events if event.kind == "step"]
     return Totals(
         wall=max((e.end for e in profile.events), default=0)
         - min((e.start for e in profile.events), default=0),
         busy=float(time_shares(events).sum()),
-        steps=sum(event.kind == "step" for event in profile.events),
+        steps=len(steps),
+        stepping=sum(event.end - event.start for event in steps),
         kernels=len({event.record for event in kernels}),
         events=len(kernels),
         named=sum(any(x.file for x in lines_of(profile, event)) for event in kernels),

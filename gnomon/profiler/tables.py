@@ -112,11 +112,12 @@ def memory_table(memory: Memory, most: int = 10) -> Table:
 def summary(profile: Profile) -> str:
     """A profile in a line."""
     all_ = totals(profile)
-    steps = f"{all_.steps} step{'s' if all_.steps != 1 else ''}, " if all_.steps else ""
     lost = f"; {all_.lost} events lost" if all_.lost else ""
+    steps = f"{all_.steps} step{'s' if all_.steps != 1 else ''}"
+    each = f"{time_text(all_.stepping / all_.steps)}, of which " if all_.steps else ""
     return (
-        f"{steps}{time_text(all_.busy / max(1, all_.steps))} of kernels"
-        f"{' each' if all_.steps > 1 else ''}, {all_.kernels} kernels, "
+        f"{steps + ' of ' + each if all_.steps else ''}"
+        f"{time_text(all_.busy / max(1, all_.steps))} in kernels; {all_.kernels} kernels, "
         f"{all_.coverage:.1%} of {all_.events:,} events name a line{lost}"
     )
 

@@ -62,7 +62,7 @@ def test_the_peak_names_the_lines_of_its_buffers():
 
 def test_nothing_can_be_shown():
     assert shown(line_table(EMPTY)).count("\n") == 1
-    assert summary(EMPTY) == "0.00 µs of kernels, 0 kernels, 100.0% of 0 events name a line"
+    assert summary(EMPTY) == "0.00 µs in kernels; 0 kernels, 100.0% of 0 events name a line"
 
 
 def test_a_file_here_has_its_path_from_here(tmp_path, monkeypatch):
@@ -70,3 +70,11 @@ def test_a_file_here_has_its_path_from_here(tmp_path, monkeypatch):
 
     assert short_path(str(tmp_path / "a" / "b" / "c.py")) == "a/b/c.py"
     assert short_path("train.py") == "train.py"
+
+
+def test_a_profile_in_a_line_tells_steps_and_what_of_them_is_kernels():
+    told = summary(made_up(layers=1, steps=2))
+
+    assert told.startswith("2 steps of ")
+    assert ", of which " in told
+    assert told.endswith("in kernels; 11 kernels, 100.0% of 44 events name a line")

@@ -85,7 +85,7 @@ def test_lines_graph_and_code_of_what_ran_are_kept(written):
 def test_the_costliest_lines_are_shown(written):
     text = written[1]
 
-    assert text.startswith("2 steps, ")
+    assert text.startswith("2 steps of ")
     assert "100.0% of" in text
     assert "models/qwen3.py:" in text
 
@@ -97,7 +97,7 @@ def test_two_profiles_are_compared(written, tmp_path):
 
     text = said(compare, folder, again / "profile.json")
 
-    assert f"{folder}: 2 steps" in text.replace("\n", "")
+    assert f"{folder}: 2 steps of" in text.replace("\n", "")
     assert "all lines" in text
 
 

@@ -35,7 +35,7 @@ const machine = {
   name: raw.machine[0], threads: raw.machine[1], flops: raw.machine[2], bandwidth: raw.machine[3],
 };
 const totals = {
-  wall: raw.totals[0], busy: raw.totals[1], steps: raw.totals[2], kernels: raw.totals[3],
+  stepping: raw.totals[0], busy: raw.totals[1], steps: raw.totals[2], kernels: raw.totals[3],
   events: raw.totals[4], coverage: raw.totals[5],
 };
 const steps = Math.max(1, totals.steps);

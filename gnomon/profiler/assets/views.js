@@ -230,7 +230,7 @@ function figures() {
   }
   const figure = (name, value, more = "") => element("div", {}, element("dt", {}, name), element("dd", {}, value, " ", element("small", {}, more)));
   const all = [
-    figure(totals.steps ? "kernels of a step" : "kernels", time(totals.busy / steps), totals.steps > 1 ? `mean of ${totals.steps}` : ""),
+    figure(totals.steps ? "kernels of a step" : "kernels", time(totals.busy / steps), totals.steps ? `of ${time(totals.stepping / steps)}` : ""),
     figure("calls", perStep(calls), `of ${kernels.length.toLocaleString("en")} kernels`),
     figure("speed", totals.busy ? three(flops / totals.busy) : "–", "GFLOP/s"),
     figure("of roofline", totals.busy ? share(least / totals.busy) : "–"),
