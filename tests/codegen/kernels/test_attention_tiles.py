@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,8 @@ from gnomon.codegen.kernels.attention_parts import choose_tile
 from gnomon.codegen.kernels.attention_tiles import emit_columns
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.exact import fma, same_bits
-from tests.codegen.kernels.jit import Kernel
+from tests.codegen.kernels.jit import Kernel, assembly
+from tests.codegen.kernels.test_microkernel import CPUS, FUSED, hottest_loop
 
 
 def run(machine, way: str, rows: int, x: dict[str, np.ndarray]) -> np.ndarray:
@@ -49,3 +52,15 @@ def test_every_number_of_rows_has_the_sums_of_its_way(rng, machine, way, steps):
         for k in range(steps):
             total = fma(x["a"][k][:, None], x["b"][k], total)
         assert same_bits(sums[:rows], total[:rows])
+
+
+@pytest.mark.parametrize(("cpu", "triple", "machine"), CPUS, ids=[cpu for cpu, _, _ in CPUS])
+@pytest.mark.parametrize("way", ["begin", "grow"])
+def test_no_sum_leaves_its_register_inside_a_chain(cpu, triple, machine, way):
+    emit_columns(module := Module(), "some", choose_tile(machine, "float"), (way,))
+    text = module.text().replace("define internal", "define")
+
+    loop = hottest_loop(assembly(text, cpu, triple=triple))
+
+    assert [line for line in loop if FUSED.search(line)]
+    assert not [line for line in loop if re.search(r"\(%r[sb]p|\[sp", line)]
