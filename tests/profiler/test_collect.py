@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import gnomon as gn
+from gnomon.distributed.launch import run_ranks
 from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.program import Division, RankProgram
+from gnomon.dtypes import float32
+from gnomon.ir.node import Arena, Graph
+from gnomon.ir.provenance import Site, inherit
+from gnomon.ops.primitives import contract
+from gnomon.passes.layout import Split
 from gnomon.profiler import collect
 from gnomon.profiler.collect import Collector
-from gnomon.runtime import events
+from gnomon.profiler.model import Line
 
 
 def collected(work) -> Collector:
@@ -46,11 +55,22 @@ def test_a_free_without_its_allocation_is_left_out():
     assert all(event.kind != "free" for event in made.profile().events)
 
 
-def test_collectives_carry_lines_and_bytes():
-    made = collected(
-        lambda: events.announce("comm", name="all_reduce along dp", start=1, end=2, nbytes=64)
-    )
-    (event,) = made.profile().events
+def test_ranks_have_lanes_and_their_messages_lines():
+    arena = Arena()
+    x, w = arena.input((4, 256), float32, "x"), arena.input((8, 256), float32, "w")
+    with inherit((Site("model.py", 7, "forward", "head"),)):
+        graph = Graph([x, w], [contract("bi,oi->bo", x, w)])
+    mesh, split = Mesh((("tensor", 2),)), {"tensor": Split(1)}
+    program = RankProgram(graph, Division(mesh, (split, split), ({},)))
+    parts = [np.ones((4, 128), np.float32), np.ones((8, 128), np.float32)]
 
-    assert (event.kind, event.name, event.nbytes) == ("comm", "all_reduce along dp", 64)
-    assert Mesh is not None
+    data = collected(lambda: run_ranks(mesh, lambda comm, rank: program.run(comm, parts))).profile()
+
+    messages = [e for e in data.events if e.kind == "comm"]
+    kernels = [e for e in data.events if e.kind == "kernel"]
+    assert len({e.thread for e in messages}) == 2
+    for event in messages:
+        assert (event.name, event.nbytes) == ("all_reduce along tensor", 4 * 8 * 4)
+        assert event.lines == (Line("model.py", 7, "forward", "head", "comm"),)
+    assert {line.file for e in kernels for line in data.records[e.record].lines} == {"model.py"}
+    assert len({e.thread for e in kernels}) >= 2
