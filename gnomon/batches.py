@@ -36,7 +36,9 @@ def batched(kernels: Sequence[Kernel]) -> list[Kernel]:
         zip(kernels, stages([work(k) for k in kernels]), strict=True)
     ):
         alone = kernel.checks or is_opaque(kernel.nodes[0])
-        groups.setdefault(place if alone else (stage, kernel.code.symbol), []).append(kernel)
+        # with its numbers, code is told apart as it was before sizes varied: so batches never do
+        key = place if alone else (stage, kernel.code.symbol, kernel.numbers)
+        groups.setdefault(key, []).append(kernel)
     return [batch(group) if len(group) > 1 else group[0] for group in groups.values()]
 
 

@@ -313,3 +313,26 @@ def test_programs_of_this_package_count_as_a_users():
     assert not is_machinery(str(package / "train" / "step.py"))
     assert is_machinery(json.__file__)
     assert not is_machinery(pytest.__file__)
+
+
+def test_records_are_those_of_the_table_when_sizes_vary():
+    model = Model()
+    optimizer = gn.optim.AdamW(model.parameters(), lr=1e-3)
+
+    @gn.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x, x)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    for rows, length in ((2, 5), (3, 7), (4, 6), (4, 12)):
+        step(gn.randint(0, 11, (rows, length)))
+    programs = [p.executable for entries in step.programs.values() for _, p in entries]
+
+    assert len(programs) >= 4
+    for made in programs:
+        again = made.under(made.source, made.lines, made.name)
+        again._frame = None
+        assert again.records == made.records
