@@ -6,7 +6,7 @@ operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fil
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import count
 from typing import Any
@@ -29,7 +29,7 @@ class Primitive:
 
     name: str
 
-    def infer(self, inputs: tuple[Node, ...], params: dict) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         """Shape and dtype of the result; raises the user's error when the inputs do not fit."""
         raise NotImplementedError(f"{self.name} has no inference")
 
@@ -37,7 +37,7 @@ class Primitive:
         """How the output's axes follow the inputs' axes."""
         raise NotImplementedError(f"{self.name} has no signature")
 
-    def value(self, node: Node, *inputs):
+    def value(self, node: Node, *inputs: Any) -> Any:
         """The result by numpy: the living definition."""
         raise NotImplementedError(f"{self.name} has no value")
 
@@ -70,7 +70,7 @@ class Signature:
 PRIMITIVES: dict[str, Primitive] = {}
 
 
-def primitive(name: str):
+def primitive(name: str) -> Callable[[type[Primitive]], type[Primitive]]:
     """Class decorator: register the one instance of a primitive under its name."""
 
     def register(kind: type[Primitive]) -> type[Primitive]:
@@ -92,16 +92,17 @@ class Node(Operators):
     arena: Arena
     op: str
     inputs: tuple[Node, ...]
-    params: dict
+    params: dict[str, Any]
     serial: int
     """Order of creation in the arena."""
     shape: Shape
     dtype: DType
+    sites: Sites
     kind: int
     """A number shared by all nodes of this operation with these parameters (serial aside)."""
     value: Any
     """Eager nodes: the buffer that holds the result once it is computed; such a node is a leaf."""
-    watch: list | None
+    watch: list[Any] | None
     """Eager nodes: who is told the gradient of this node in a backward pass."""
 
     @property
@@ -122,11 +123,11 @@ class Node(Operators):
         return f"{name}: {self.dtype.name}[{', '.join(map(str, self.shape))}]"
 
 
-_KINDS: dict[tuple, int] = {}
+_KINDS: dict[tuple[Any, ...], int] = {}
 _next_kind = count()
 
 
-def kind_of(op: str, params: dict) -> int:
+def kind_of(op: str, params: dict[str, Any]) -> int:
     """The number of an operation with its parameters; a serial makes no difference."""
     if len(params) == 1:
         ((name, value),) = params.items()
@@ -144,7 +145,7 @@ def in_order(names: tuple[str, ...]) -> list[str]:
 
 
 @cache
-def leaf_kind(shape: Shape, dtype: DType) -> tuple[int, dict]:
+def leaf_kind(shape: Shape, dtype: DType) -> tuple[int, dict[str, Any]]:
     """The kind and parameters that all leaves of this shape and dtype share."""
     params = {"shape": shape, "dtype": dtype, "name": "", "serial": 0}
     return kind_of("input", params), params
@@ -154,26 +155,26 @@ class Arena:
     """The nodes of one program: interning, and their identities."""
 
     def __init__(self) -> None:
-        self._interned: dict[tuple, KeyedRef] = {}
-        self.constants: dict[tuple, Node] = {}
+        self._interned: dict[tuple[Any, ...], KeyedRef[Any, Any]] = {}
+        self.constants: dict[tuple[Any, ...], Node] = {}
         """Constants used lately, kept alive to be found again."""
         self._serial = count()
         interned = self._interned
 
-        def forget(reference: KeyedRef) -> None:
+        def forget(reference: KeyedRef[Any, Any]) -> None:
             if interned.get(reference.key) is reference:
                 del interned[reference.key]
 
         self._forget = forget
 
-    def node(self, op: str, inputs: tuple[Node, ...] = (), **params) -> Node:
+    def node(self, op: str, inputs: tuple[Node, ...] = (), **params: Any) -> Node:
         """The node of this operation; built once. One with a serial is never equal to another."""
         kind = kind_of(op, params)
         if "serial" in params:
             return self._build(kind, op, inputs, params)
         return self.intern(kind, op, inputs, params)
 
-    def intern(self, kind: int, op: str, inputs: tuple[Node, ...], params: dict) -> Node:
+    def intern(self, kind: int, op: str, inputs: tuple[Node, ...], params: dict[str, Any]) -> Node:
         """The node of an operation whose kind is known."""
         key = (kind, *inputs)
         reference = self._interned.get(key)
@@ -209,7 +210,7 @@ class Arena:
         """An identity of x (detach, barrier) that equals no other one."""
         return self.node(op, (x,), serial=next(self._serial))
 
-    def _build(self, kind: int, op: str, inputs: tuple[Node, ...], params: dict) -> Node:
+    def _build(self, kind: int, op: str, inputs: tuple[Node, ...], params: dict[str, Any]) -> Node:
         node = Node.__new__(Node)
         node.arena, node.op, node.inputs, node.params, node.kind = self, op, inputs, params, kind
         for x in inputs:
@@ -303,7 +304,9 @@ class Graph:
         return f"Graph({len(self.inputs)} -> {len(self.outputs)}, {len(self.nodes)} nodes)"
 
 
-def structure(inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]) -> tuple:
+def structure(
+    inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]
+) -> tuple[Any, ...]:
     """The graph as nested tuples in which inputs and nodes are numbers."""
     place = {leaf: -1 - k for k, leaf in enumerate(inputs)}
     rows = []
@@ -319,7 +322,7 @@ def structure(inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[N
     return (leaves, tuple(rows), tuple(place[x] for x in outputs))
 
 
-def asked_by(node: Node) -> tuple:
+def asked_by(node: Node) -> tuple[Any, ...]:
     """The user lines of a node, and what stands for those of graphs inside it."""
     inner = [x.asked for x in node.params.values() if isinstance(x, Graph) and x.asked]
     return (*node.sites, *inner) if inner else node.sites

@@ -110,29 +110,29 @@ class Operators:
 
     __slots__ = ()
 
-    def __add__(self, other):
+    def __add__(self, other: Node | Scalar) -> Node:
         return elementwise("add", self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Node | Scalar) -> Node:
         return elementwise("add", other, self)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Node | Scalar) -> Node:
         return elementwise("sub", self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Node | Scalar) -> Node:
         return elementwise("sub", other, self)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Node | Scalar) -> Node:
         return elementwise("mul", self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Node | Scalar) -> Node:
         return elementwise("mul", other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Node | Scalar) -> Node:
         return elementwise("div", self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Node | Scalar) -> Node:
         return elementwise("div", other, self)
 
-    def __neg__(self):
+    def __neg__(self) -> Node:
         return elementwise("neg", self)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 KEPT_LINES = 1 << 14
 PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
@@ -57,7 +57,7 @@ def current_sites() -> tuple[Site, ...]:
     return sites if sites is not None else sites_here()
 
 
-_known: dict[tuple, tuple[Site, ...]] = {}
+_known: dict[tuple[Any, ...], tuple[Site, ...]] = {}
 
 
 def sites_here() -> tuple[Site, ...]:

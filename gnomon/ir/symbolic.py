@@ -7,6 +7,7 @@ remainders, and integers read from memory. Simplification is exact over all inte
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from gnomon.dtypes import DType, int64
 from gnomon.ir.node import Arena, Node, Primitive, Shape, primitive
@@ -24,7 +25,7 @@ Terms = dict[Node, int]
 class Scalar(Primitive):
     """Base of the kernel's primitives: rank 0."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return (), params.get("dtype", int64)
 
 

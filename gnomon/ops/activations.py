@@ -22,7 +22,7 @@ from gnomon.ops.scalars import SCALARS, where
 from gnomon.ops.view_primitives import slice_
 
 
-def np_sigmoid(x):
+def np_sigmoid(x: np.ndarray):
     """sigmoid by numpy."""
     return SCALARS["sigmoid"].value(x)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,15 @@ from gnomon.ops.scalars import where
 from gnomon.ops.statistics import top
 
 
-def np_attention(q, k, v, *, causal=False, scale=None, mask=None):
+def np_attention(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    causal: bool = False,
+    scale: Any = None,
+    mask: np.ndarray | None = None,
+):
     """Attention by numpy."""
     repeats = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1
     k, v = (np.repeat(x, repeats, -3) if repeats > 1 else x for x in (k, v))
@@ -37,7 +46,15 @@ def np_attention(q, k, v, *, causal=False, scale=None, mask=None):
     return e / e.sum(-1, keepdims=True) @ v
 
 
-def np_attention_forward(q, k, v, mask=None, *, causal=False, scale=None):
+def np_attention_forward(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    mask: np.ndarray | None = None,
+    *,
+    causal: bool = False,
+    scale: Any = None,
+):
     """Attention and the logarithm of each query's sum by numpy."""
     repeats = q.shape[-3] // k.shape[-3]
     scores = q @ np.swapaxes(np.repeat(k, repeats, -3), -1, -2) * scale
@@ -51,7 +68,9 @@ def np_attention_forward(q, k, v, mask=None, *, causal=False, scale=None):
     return np_attention(q, k, v, causal=causal, scale=scale, mask=mask), lse
 
 
-def attention_rule(gs, results, *operands: Node | None, causal: bool, scale: float):
+def attention_rule(
+    gs: Sequence[Node], results: Sequence[Node], *operands: Node | None, causal: bool, scale: float
+):
     """The gradients of q, k and v as one call, which a kernel claims too, and the mask's own."""
     *qkv, mask = (*operands, None)[:4]
     if gs[0] is not None:
@@ -68,7 +87,13 @@ def attention_rule(gs, results, *operands: Node | None, causal: bool, scale: flo
     return dq, contract("bgwts,bgwtz->bgsz", slopes * scale, grouped), None, of_mask
 
 
-def score_slopes(gs, results, operands: Sequence[Node | None], causal: bool, scale: float) -> Node:
+def score_slopes(
+    gs: Sequence[Node],
+    results: Sequence[Node],
+    operands: Sequence[Node | None],
+    causal: bool,
+    scale: float,
+) -> Node:
     """The gradient of the scores, in full: only a mask's own gradient reads it."""
     *qkv, mask = (*operands, None)[:4]
     q, k, v = qkv

@@ -7,6 +7,8 @@ Sums are taken as a perfect binary tree in rank order, unless `ordered` is False
 
 from __future__ import annotations
 
+from typing import Any
+
 from gnomon.dtypes import DType
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
@@ -16,7 +18,7 @@ from gnomon.ops.primitives import letters
 class Collective(Primitive):
     """What all of them share: one input, and no value on a single machine."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape, inputs[0].dtype
 
     def signature(self, node: Node) -> Signature:
@@ -24,7 +26,7 @@ class Collective(Primitive):
         places = [node.params[k] for k in ("axis", "joined") if k in node.params]
         return Signature([names], names, whole=[names[k] for k in places])
 
-    def value(self, node: Node, *inputs):
+    def value(self, node: Node, *inputs: Any) -> Any:
         raise AssertionError(f"{self.name}: ranks do this together; one rank has no value for it")
 
 
@@ -41,7 +43,7 @@ class AllReduce(Collective):
 class AllGather(Collective):
     """Every rank's x side by side along an axis, on every rank."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), axis = inputs, params["axis"]
         return resized(x.shape, axis, x.shape[axis] * params["ranks"]), x.dtype
 
@@ -53,7 +55,7 @@ class AllGather(Collective):
 class ReduceScatter(Collective):
     """The fold of every rank's x, of which each rank keeps its part of an axis."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), axis = inputs, params["axis"]
         return resized(x.shape, axis, part_of("reduce_scatter", x.shape, axis, params)), x.dtype
 
@@ -66,7 +68,7 @@ class ReduceScatter(Collective):
 class AllToAll(Collective):
     """Cut x along `axis`, send each rank its part, and join what comes along `joined`."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), axis, joined = inputs, params["axis"], params["joined"]
         shape = resized(x.shape, axis, part_of("all_to_all", x.shape, axis, params))
         return resized(shape, joined, shape[joined] * params["ranks"]), x.dtype
@@ -95,7 +97,7 @@ def resized(shape: Shape, axis: int, size: int) -> Shape:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
-def part_of(op: str, shape: Shape, axis: int, params: dict) -> int:
+def part_of(op: str, shape: Shape, axis: int, params: dict[str, Any]) -> int:
     """The size of one rank's part of an axis."""
     if shape[axis] % params["ranks"]:
         raise LayoutError(

@@ -97,7 +97,7 @@ def atleast_3d(x: Node) -> Node:
     return lifted(x, 3)
 
 
-def np_block_diag(*xs):
+def np_block_diag(*xs: np.ndarray):
     """block_diag by numpy."""
     xs = [np.atleast_2d(x) for x in xs]
     made = np.zeros(tuple(sum(x.shape[k] for x in xs) for k in (0, 1)))

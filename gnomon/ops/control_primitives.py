@@ -8,6 +8,7 @@ for all its results at once (gnomon/passes/calls.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +23,17 @@ Run = Callable[[Graph, Sequence[np.ndarray]], list[np.ndarray]]
 class Control(Primitive):
     """What the three have in common: several results, and graphs that compute them."""
 
-    def kinds(self, inputs: Sequence[Node], params: dict) -> Kinds:
+    def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
         """Shape and dtype of every result."""
         raise NotImplementedError(f"{self.name} has no results")
 
-    def values(self, params: dict, inputs: Sequence[np.ndarray], run: Run) -> list[np.ndarray]:
+    def values(
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+    ) -> list[np.ndarray]:
         """Every result, by what runs graphs."""
         raise NotImplementedError(f"{self.name} has no values")
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return self.kinds(inputs, params)[params["index"]]
 
     def signature(self, node: Node) -> Signature:
@@ -54,7 +57,7 @@ class Cond(Control):
     Inputs are the truth value and what both graphs take.
     """
 
-    def kinds(self, inputs, params) -> Kinds:
+    def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
         then, other = params["then"], params["other"]
         check("cond", [((), bool_)], kinds_of(inputs[:1]))
         for graph in (then, other):
@@ -62,7 +65,9 @@ class Cond(Control):
         check("cond", kinds_of(then.outputs), kinds_of(other.outputs))
         return kinds_of(then.outputs)
 
-    def values(self, params, inputs, run) -> list[np.ndarray]:
+    def values(
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+    ) -> list[np.ndarray]:
         return run(params["then"] if inputs[0] else params["other"], inputs[1:])
 
 
@@ -73,7 +78,7 @@ class While(Control):
     The first `carried` inputs are the values; both graphs take the other inputs as they are.
     """
 
-    def kinds(self, inputs, params) -> Kinds:
+    def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
         test, body, carried = params["test"], params["body"], params["carried"]
         for graph in (test, body):
             check("while", kinds_of(inputs), kinds_of(graph.inputs))
@@ -81,7 +86,9 @@ class While(Control):
         check("while", kinds_of(inputs[:carried]), kinds_of(body.outputs))
         return kinds_of(body.outputs)
 
-    def values(self, params, inputs, run) -> list[np.ndarray]:
+    def values(
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+    ) -> list[np.ndarray]:
         state, rest = list(inputs[: params["carried"]]), inputs[params["carried"] :]
         while run(params["test"], [*state, *rest])[0]:
             state = run(params["body"], [*state, *rest])
@@ -96,7 +103,7 @@ class ScanOver(Control):
     every turn takes as it is. The body gives the values, then one slice of each tensor of rows.
     """
 
-    def kinds(self, inputs, params) -> Kinds:
+    def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
         body, carried, end = params["body"], params["carried"], params["carried"] + params["sliced"]
         for x in inputs[carried:end]:
             check("scan", [((params["length"],), x.dtype)], [(x.shape[:1], x.dtype)])
@@ -107,7 +114,9 @@ class ScanOver(Control):
         rows = kinds_of(body.outputs[carried:])
         return [*taken[:carried], *(((params["length"], *s), dtype) for s, dtype in rows)]
 
-    def values(self, params, inputs, run) -> list[np.ndarray]:
+    def values(
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+    ) -> list[np.ndarray]:
         body, carried = params["body"], params["carried"]
         end = carried + params["sliced"]
         state, rows = (
@@ -133,7 +142,7 @@ def call(op: str, inputs: Sequence[Node], **params: object) -> list[Node]:
     return [inputs[0].arena.node(op, inputs, **params, index=k) for k in range(count)]
 
 
-def call_of(node: Node) -> tuple:
+def call_of(node: Node) -> tuple[Any, ...]:
     """What results of one call have in common."""
     p = node.params
     return (node.op, node.inputs, *[p[name] for name in sorted(p) if name != "index"])
@@ -144,11 +153,11 @@ def control_values(node: Node, inputs: Sequence[np.ndarray], run: Run) -> list[n
     return PRIMITIVES[node.op].values(node.params, inputs, run)
 
 
-def graphs_of(params: dict) -> dict[str, Graph]:
+def graphs_of(params: dict[str, Any]) -> dict[str, Graph]:
     """The graphs among a call's parameters."""
     return {name: value for name, value in params.items() if isinstance(value, Graph)}
 
 
-def with_graphs(params: dict, change: Callable[[Graph], Graph]) -> dict:
+def with_graphs(params: dict[str, Any], change: Callable[[Graph], Graph]) -> dict[str, Any]:
     """The parameters with each graph changed."""
     return {**params, **{name: change(graph) for name, graph in graphs_of(params).items()}}

@@ -6,6 +6,7 @@ The sums are those of sliding.py; here are arguments, padding, biases and roundi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -130,7 +131,13 @@ def checked(name: str, x: Node, weight: Node, groups: int, axis: int) -> None:
         )
 
 
-def margins(name: str, padding: Numbers | str, kernel, stride, dilation) -> Pairs:
+def margins(
+    name: str,
+    padding: Numbers | str,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+) -> Pairs:
     """Padding before and after each axis, from numbers or a word."""
     if padding == "valid":
         return tuple((0, 0) for _ in kernel)
@@ -150,7 +157,15 @@ def batched(x: Node, count: int) -> tuple[Node, bool]:
     return (reshape(x, (1, *x.shape)) if alone else x), alone
 
 
-def np_convolution(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def np_convolution(
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+):
     """A convolution over any number of axes by numpy, for equal padding on both sides."""
     count = weight.ndim - 2
     stride, padding, dilation = (repeated("", v, count) for v in (stride, padding, dilation))

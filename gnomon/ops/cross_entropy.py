@@ -6,6 +6,8 @@ tensor, no scatter. The classes lie along axis 1 as in PyTorch, unless `axis` sa
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.errors import ArgumentError, ShapeError
@@ -64,7 +66,9 @@ def share_of(valid: Node, target: Node, weight: Node | None, x: Node) -> Node:
     return where(valid, looked_up, 0.0)
 
 
-def np_cross_entropy(x, target, weight=None, **settings):
+def np_cross_entropy(
+    x: np.ndarray, target: np.ndarray, weight: np.ndarray | None = None, **settings: Any
+):
     """cross_entropy by numpy, for a plain target."""
     top = x.max(1, keepdims=True)
     log_chance = x - top - np.log(np.exp(x - top).sum(1, keepdims=True))

@@ -5,6 +5,8 @@ A diagonal is a view: every (m + 1)-th element of the matrix laid flat.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.dtypes import int64
@@ -121,7 +123,7 @@ def diag_embed(x: Node, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Node
     return view_primitives.permute(made, tuple(order))
 
 
-def np_diag_embed(x, offset, dim1, dim2):
+def np_diag_embed(x: np.ndarray, offset: Any, dim1: Any, dim2: Any):
     """diag_embed by numpy."""
     rows = x.reshape(-1, x.shape[-1])
     made = np.stack([np.diag(row, offset) for row in rows])

@@ -6,7 +6,7 @@ are in logic.py, what networks apply between layers in activations.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +17,14 @@ from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops import scalars
 from gnomon.ops.arguments import floating, is_number, promoted
 from gnomon.ops.primitives import expand
-from gnomon.ops.registry import Op, op
+from gnomon.ops.registry import Op, Reference, op
 
 Operand = Node | Scalar
 
 
-def unary(name: str, sentence: str, reference: Callable, *, floats: bool = True, **also) -> Op:
+def unary(
+    name: str, sentence: str, reference: Reference, *, floats: bool = True, **also: Any
+) -> Op:
     """An operation that is one row of the scalar table; floats says: integers become float32."""
 
     def function(x: Node) -> Node:
@@ -35,7 +37,7 @@ def unary(name: str, sentence: str, reference: Callable, *, floats: bool = True,
     return op(function, inline=True, reference=reference, aliases=also.get("aliases", ()))
 
 
-def binary(name: str, sentence: str, reference: Callable, *, row: str, **also) -> Op:
+def binary(name: str, sentence: str, reference: Reference, *, row: str, **also: Any) -> Op:
     """An operation on two operands that is one row of the scalar table."""
 
     def function(x: Operand, y: Operand) -> Node:
@@ -114,7 +116,7 @@ def multiply(x: Operand, y: Operand) -> Node:
     return on_truth_values("mul", x, y, "and")
 
 
-def divided(x, y, rounding_mode=None):
+def divided(x: Any, y: Any, rounding_mode: Any = None):
     """Division by numpy."""
     quotient = np.true_divide(x, y)
     rounded = {None: lambda q: q, "floor": np.floor, "trunc": np.trunc}[rounding_mode](quotient)
@@ -325,7 +327,7 @@ def flat(g: Node, y: Node, x: Node, **_: object) -> Node:
     return expand(constant(x.arena, 0, x.dtype), x.shape)
 
 
-def rounding(name: str, sentence: str, reference: Callable) -> Op:
+def rounding(name: str, sentence: str, reference: Reference) -> Op:
     """An operation that makes floats whole, and leaves integers as they are."""
 
     def function(x: Node) -> Node:

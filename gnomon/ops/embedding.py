@@ -5,6 +5,8 @@ Everything that looks up by tensors of positions is in indexing.py.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.dtypes import int64
@@ -46,7 +48,7 @@ def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node
 MODES = ("sum", "mean", "max")
 
 
-def np_embedding_bag(index, weight, **settings):
+def np_embedding_bag(index: np.ndarray, weight: np.ndarray, **settings: Any):
     """embedding_bag by numpy, for bags of one size."""
     how = {"sum": np.sum, "mean": np.mean, "max": np.max}[settings.get("mode", "mean")]
     return how(weight[index], axis=1)

@@ -26,7 +26,7 @@ from gnomon.ops.view_primitives import permute
 from gnomon.ops.views import part
 
 
-def np_grouped_rows(x, mats, ends):
+def np_grouped_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray):
     """grouped_rows by numpy."""
     y = np.zeros((len(x), mats.shape[2]), np.result_type(x, mats))
     for group, (low, high) in enumerate(runs_of(ends[:, -1:])):
@@ -34,14 +34,14 @@ def np_grouped_rows(x, mats, ends):
     return y
 
 
-def np_grouped_steps(x, y, ends):
+def np_grouped_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray):
     """grouped_steps by numpy."""
     parts = [x[:, low:high] @ y[low:high] for low, high in runs_of(ends)]
     shape = (*ends.shape, x.shape[0], y.shape[1])
     return np.reshape(parts, shape).sum(1) if parts else np.zeros((0, *shape[2:]), x.dtype)
 
 
-def np_grouped_mm(mat_a, mat_b, offs=None):
+def np_grouped_mm(mat_a: np.ndarray, mat_b: np.ndarray, offs: np.ndarray | None = None):
     """grouped_mm by numpy."""
     if offs is None:
         return mat_a @ mat_b

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import floor, prod
+from typing import Any
 
 from gnomon.dtypes import DType, accumulator, float64, int64
 from gnomon.errors import ArgumentError, ShapeError
@@ -126,7 +127,7 @@ def cubic(share: Node) -> list[tuple[int, Node]]:
     return [(-1, far(share + 1.0)), (0, near(share)), (1, near(rest)), (2, far(rest + 1.0))]
 
 
-def taps(place: Node, old: int, kind: DType, shape: Callable) -> Node:
+def taps(place: Node, old: int, kind: DType, shape: Callable[..., Any]) -> Node:
     """The matrix (new, old) of weights; neighbours past an end are the end."""
     below = elementwise("floor", place)
     columns = reshape(iota(place, old, int64), (1, old))

@@ -93,7 +93,7 @@ def spec_of_rows(rank: int, axis: int) -> str:
     return f"{own[:axis]}y{own[axis + 1 :]},y->{own[:axis]}z{own[axis + 1 :]}"
 
 
-def np_index_add(x, axis, index, values, alpha=1):
+def np_index_add(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, alpha: float = 1):
     """index_add by numpy."""
     y = np.moveaxis(x.copy(), axis, 0)
     np.add.at(y, index, alpha * np.moveaxis(values, axis, 0))
@@ -114,7 +114,7 @@ def index_add(x: Node, axis: int, index: Node, values: Node, *, alpha: Scalar = 
     return x + lookup_primitives.scatter("add", spec, values, index, x.shape[axis])
 
 
-def np_index_copy(x, axis, index, values):
+def np_index_copy(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray):
     """index_copy by numpy."""
     y = np.moveaxis(x.copy(), axis, 0)
     y[index] = np.moveaxis(values, axis, 0)
@@ -209,7 +209,7 @@ def gather(x: Node, axis: int, index: Node) -> Node:
     return lookup_primitives.gather(f"{table},{own}->{own}", cut(x, axis, index.shape), index)
 
 
-def cut_like(x, index, axis):
+def cut_like(x: np.ndarray, index: np.ndarray, axis: int):
     """The corner by numpy."""
     axis %= x.ndim
     return x[tuple(slice(None) if k == axis else slice(n) for k, n in enumerate(index.shape))]
@@ -258,7 +258,7 @@ def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Sca
     return made
 
 
-def np_scatter(x, axis, index, values, fold=None):
+def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, fold=None):
     """Scatter by numpy: assignment, or a ufunc."""
     y = x.copy()
     places = list(np.indices(index.shape))
@@ -361,7 +361,7 @@ def scatter_reduce(
     return elementwise("floor_divide", total, cast(count, x.dtype))
 
 
-def np_masked_scatter(x, mask, source):
+def np_masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray):
     """masked_scatter by numpy."""
     y, mask = x.copy(), np.broadcast_to(mask, x.shape)
     y[mask] = source.reshape(-1)[: mask.sum()]

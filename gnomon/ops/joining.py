@@ -6,6 +6,7 @@ The gradient of a join is made of slices, not of the choice's own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int = 0):
     return tuple(parts)
 
 
-def np_cat(xs, axis=0):
+def np_cat(xs: np.ndarray, axis: int = 0):
     """numpy's concatenate, with our promotion."""
     return np.concatenate(xs, axis)
 
@@ -179,7 +180,7 @@ def rolled(x: Node, step: int, axis: int) -> Node:
 # padding
 
 
-def np_pad(x, pad, mode="constant", value=0):
+def np_pad(x: np.ndarray, pad: Any, mode: str = "constant", value: Any = 0):
     """PyTorch's order of pads, by numpy."""
     pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
     widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]

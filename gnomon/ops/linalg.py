@@ -228,7 +228,7 @@ def cross(x: Node, y: Node, axis: int = -1) -> Node:
 # layers
 
 
-def np_linear(x, weight, bias=None):
+def np_linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None):
     """linear by numpy."""
     return x @ weight.T + (0 if bias is None else bias)
 

@@ -6,7 +6,9 @@ the strategy, the loss and its slopes have the same bits: only memory and time d
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from gnomon.dtypes import int64
 from gnomon.errors import ArgumentError, ShapeError
@@ -50,7 +52,14 @@ class Settings(NamedTuple):
     shift: int
 
 
-def np_linear_cross_entropy(x, linear_weight, target, linear_bias=None, weight=None, **settings):
+def np_linear_cross_entropy(
+    x: np.ndarray,
+    linear_weight: np.ndarray,
+    target: np.ndarray,
+    linear_bias: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+    **settings: Any,
+):
     """linear_cross_entropy by numpy, for classes that are numbers."""
     logits = x @ linear_weight.T + (0 if linear_bias is None else linear_bias)
     known = ("ignore_index", "reduction", "label_smoothing")

@@ -5,8 +5,6 @@ Answers are truth values. Whole tensors are asked by `any` and `all` in reductio
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from gnomon.dtypes import bool_, dtype_of
@@ -18,7 +16,7 @@ from gnomon.ops import scalars
 from gnomon.ops.arguments import promoted, sum_like
 from gnomon.ops.elementwise import Operand, as_floats, binary, whole
 from gnomon.ops.primitives import expand
-from gnomon.ops.registry import Op, op
+from gnomon.ops.registry import Op, Reference, op
 
 ml_dtypes = Late("ml_dtypes")
 
@@ -53,7 +51,7 @@ greater_equal = binary(
 )
 
 
-def test_of_floats(name: str, sentence: str, reference: Callable, of_integer: bool) -> Op:
+def test_of_floats(name: str, sentence: str, reference: Reference, of_integer: bool) -> Op:
     """An operation that asks what kind of float this is; integers answer at once."""
 
     def function(x: Node) -> Node:

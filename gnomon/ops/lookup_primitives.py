@@ -6,6 +6,8 @@ place. The letter that x has and the result lacks is the one looked up.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.dtypes import DType, int64
@@ -43,7 +45,7 @@ def spread(values: np.ndarray, own: str, out: str) -> np.ndarray:
 class Gather(Primitive):
     """Elements of x at positions."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         x, index = inputs
         if not index.dtype.is_integer:
             raise DtypeError(
@@ -56,7 +58,7 @@ class Gather(Primitive):
         table, index, out = split_spec(node.params["spec"])
         return Signature([table, index], out, whole=[c for c in table if c not in out])
 
-    def value(self, node: Node, x, index):
+    def value(self, node: Node, x: np.ndarray, index: np.ndarray) -> Any:
         table, own, out = split_spec(node.params["spec"])
         size = dict(zip(out, node.shape, strict=True))
         looked_up = next(c for c in table if c not in out)
@@ -78,7 +80,7 @@ class Gather(Primitive):
 class Scatter(Primitive):
     """Values folded into positions of an axis; untouched places hold the identity."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         values, index = inputs
         if not index.dtype.is_integer:
             raise DtypeError(
@@ -93,7 +95,7 @@ class Scatter(Primitive):
         folded = {c: node.params["monoid"] for c in values if c not in out}
         return Signature([values, index], [c if c in values else None for c in out], folded)
 
-    def value(self, node: Node, values, index):
+    def value(self, node: Node, values: np.ndarray, index: np.ndarray) -> Any:
         p = node.params
         own, names, out = split_spec(p["spec"])
         size = dict(zip(own, values.shape, strict=True))
@@ -122,14 +124,14 @@ class Scatter(Primitive):
 class Sort(Primitive):
     """Positions that put an axis in order; equals keep theirs, NaN counts as largest."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape, int64
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
         return Signature([names], names, whole=[names[node.params["axis"]]])
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         axis = node.params["axis"]
         # numpy orders NaN only among its own floats
         x = x.astype(np.float32) if x.dtype.kind == "V" else x

@@ -7,6 +7,7 @@ integer count, or by the sum of weights.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def reduced(name: str, terms: Node, reduction: str) -> Node:
     return cast(mean_of(terms, axes, False), terms.dtype)
 
 
-def np_reduced(terms, reduction="mean"):
+def np_reduced(terms: np.ndarray, reduction: str = "mean"):
     """The same by numpy."""
     return {"mean": np.mean, "sum": np.sum, "none": lambda v: v}[reduction](terms)
 
@@ -71,7 +72,7 @@ def l1_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     return reduced("l1_loss", elementwise("abs", x - target), reduction)
 
 
-def np_huber(x, target, delta):
+def np_huber(x: np.ndarray, target: np.ndarray, delta: Any):
     """The Huber function of a difference by numpy."""
     away = np.abs(x - target)
     return np.where(away < delta, 0.5 * away**2, delta * (away - 0.5 * delta))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_) -> Node:
     return cast(z * (g - expand(fold("add", g * z, axes, True), x.shape)), x.dtype)
 
 
-def np_softmax(x, axis, dtype=None):
+def np_softmax(x: np.ndarray, axis: int, dtype: Any = None):
     """Softmax by numpy."""
     e = np.exp(x - np.max(x, axis, keepdims=True))
     return e / np.sum(e, axis, keepdims=True)
@@ -131,12 +132,12 @@ def standardized(x: Node, axes: tuple[int, ...], eps: float) -> Node:
     return (wide(x) - middle) * elementwise("rsqrt", variance + eps)
 
 
-def np_standardized(x, axes, eps):
+def np_standardized(x: np.ndarray, axes: Any, eps: Any):
     """The same by numpy."""
     return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
 
 
-def np_scaled(y, weight, bias):
+def np_scaled(y: np.ndarray, weight: np.ndarray, bias: np.ndarray):
     """weight · y + bias by numpy."""
     return y * (1 if weight is None else weight) + (0 if bias is None else bias)
 
@@ -220,8 +221,8 @@ def batch_norm(
 
 
 def batch_norm_gradient(
-    gs,
-    results,
+    gs: Sequence[Node],
+    results: Sequence[Node],
     x: Node,
     weight: Node | None = None,
     bias: Node | None = None,

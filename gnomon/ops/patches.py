@@ -26,7 +26,13 @@ from gnomon.ops.windows import (
 
 
 def taken(
-    name: str, x: Node, kernel: Sequence[int], pads: Pairs, stride, dilation, fill: float
+    name: str,
+    x: Node,
+    kernel: Sequence[int],
+    pads: Pairs,
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    fill: float,
 ) -> Node:
     """Windows of x (n, c, ...), each laid flat along axis 2: (n, c, elements, *places)."""
     check_reach(name, x, pads, kernel, dilation)
@@ -37,7 +43,13 @@ def taken(
 
 
 def spread(
-    g: Node, x: Node, kernel, stride, padding: Pairs, dilation, share: Callable[[int, Cut], Node]
+    g: Node,
+    x: Node,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Pairs,
+    dilation: Sequence[int],
+    share: Callable[[int, Cut], Node],
 ) -> Node:
     """The transpose of `taken`: share(k, cut) is what elements get that are the k-th of windows.
 
@@ -54,13 +66,23 @@ def spread(
     return collected(nothing(g, 2, len(kernel)), turns, x.shape[2:], met)
 
 
-def turns_of(x: Node, kernel, stride, padding: Pairs, dilation) -> Turns:
+def turns_of(
+    x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Pairs, dilation: Sequence[int]
+) -> Turns:
     """The phases of x's axes."""
     lows = tuple(low for low, _ in padding)
     return all_phases(x.shape[2:], lows, kernel, (stride, dilation, 1))
 
 
-def around(v: Node, x: Node, kernel, stride, padding: Pairs, dilation, fill: float) -> Node:
+def around(
+    v: Node,
+    x: Node,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Pairs,
+    dilation: Sequence[int],
+    fill: float,
+) -> Node:
     """Values per place (n, c, *places), with the margins that elements of x look into."""
     turns = turns_of(x, kernel, stride, padding, dilation)
     return padded_axes(v, 2, margins(turns, v.shape[2:]), fill)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,15 @@ def settled(name: str, count: int, x: Node, kernel_size: Numbers, stride: Number
     return (reshape(x, (1, *x.shape)) if alone else x), alone, kernel, steps
 
 
-def ends(name: str, x: Node, kernel, stride, padding: Numbers, dilation, ceil_mode: bool) -> Pairs:
+def ends(
+    name: str,
+    x: Node,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Numbers,
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> Pairs:
     """Padding before and after each axis."""
     pads = repeated(name, padding, len(kernel))
     if any(2 * p > k for p, k in zip(pads, kernel, strict=True)):
@@ -90,7 +99,9 @@ def first_of_largest(windows: Node, y: Node) -> Node:
     return reduce("min", where(won, along(windows, 2, int32), windows.shape[2]), (2,))
 
 
-def max_pool_gradient(gs, results, x: Node, *given, return_indices: bool = False):
+def max_pool_gradient(
+    gs: Sequence[Node], results: Sequence[Node], x: Node, *given: Any, return_indices: bool = False
+):
     """The gradient of each window stands where its largest stands first; `given` as max_pool's."""
     kernel, stride, padding, dilation, *more = given
     g, y = (gs[0], results[0]) if return_indices or any(more) else (gs, results)
@@ -131,7 +142,14 @@ def max_pool(
     return values, plane_position(x, place, kernel, stride, padding, dilation)
 
 
-def plane_position(x: Node, place: Node, kernel, stride, padding: Pairs, dilation) -> Node:
+def plane_position(
+    x: Node,
+    place: Node,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Pairs,
+    dilation: Sequence[int],
+) -> Node:
     """A place within a window as a place within the plane laid flat."""
     flat, inner = None, prod(kernel)
     for k, size in enumerate(kernel):
@@ -179,7 +197,7 @@ max_pool1d, max_pool2d, max_pool3d = map(max_pool_over, (1, 2, 3))
 # mean
 
 
-def avg_pool_gradient(g: Node, y: Node, x: Node, *given, divisor: int | None = None) -> Node:
+def avg_pool_gradient(g: Node, y: Node, x: Node, *given: Any, divisor: int | None = None) -> Node:
     """Every element collects its share of the gradients of its windows; `given` as avg_pool's."""
     kernel, stride, padding, counted, *more = given
     divisor = more[0] if more else divisor
@@ -216,7 +234,9 @@ def avg_pool(
     return cast(total / elements(total, x, kernel, stride, padding, counted), x.dtype)
 
 
-def elements(y: Node, x: Node, kernel, stride, padding: Pairs, counted: Pairs) -> Node | float:
+def elements(
+    y: Node, x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Pairs, counted: Pairs
+) -> Node | float:
     """How many elements each window has: one number, or one per place along some axes."""
     number: Node | float = 1.0
     for k, size in enumerate(kernel):

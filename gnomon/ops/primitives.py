@@ -6,6 +6,8 @@ signature, value, gradient.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.dtypes import DType, accumulator, bool_
@@ -28,7 +30,7 @@ def letters(rank: int, stem: str = "i") -> tuple[str, ...]:
 class Input(Primitive):
     """A value that comes from outside."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return params["shape"], params["dtype"]
 
     def signature(self, node: Node) -> Signature:
@@ -39,7 +41,7 @@ class Input(Primitive):
 class Const(Primitive):
     """A number, of rank 0."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return (), params["dtype"]
 
     def signature(self, node: Node) -> Signature:
@@ -53,7 +55,7 @@ class Const(Primitive):
 class Iota(Primitive):
     """0, 1, 2, ... along one axis."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return (params["size"],), params["dtype"]
 
     def signature(self, node: Node) -> Signature:
@@ -70,7 +72,7 @@ class Iota(Primitive):
 class Map(Primitive):
     """A scalar function of inputs that broadcast: equal ranks with sizes equal or 1, or rank 0."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         scalar = SCALARS[params["f"]]
         first = inputs[0]
         if scalar.result == "same" and scalar.name != "where":
@@ -100,7 +102,7 @@ class Map(Primitive):
 
         return Signature([kept(x) if x.shape else () for x in node.inputs], names)
 
-    def value(self, node: Node, *inputs):
+    def value(self, node: Node, *inputs: Any) -> Any:
         if node.params["f"] == "bitcast":
             return inputs[0].view(node.dtype.numpy)
         narrow = any(x.dtype.itemsize < 4 and x.dtype.kind in "fV" for x in inputs)
@@ -159,7 +161,7 @@ MONOIDS = {
 class Reduce(Primitive):
     """Fold one axis away; `leaves` and `lanes` fix the order of a sum."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), axis = inputs, params["axis"]
         return x.shape[:axis] + x.shape[axis + 1 :], params["dtype"]
 
@@ -169,7 +171,7 @@ class Reduce(Primitive):
             [names], names[:axis] + names[axis + 1 :], {names[axis]: node.params["monoid"]}
         )
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         wide = (
             x.astype(accumulator(node.inputs[0].dtype).numpy)
             if node.params["monoid"] in ("add", "mul")
@@ -239,7 +241,7 @@ def reduce(monoid: str, x: Node, axes: tuple[int, ...], dtype: DType | None = No
 class Contract(Primitive):
     """Einstein sum of two tensors by its spec; `leaves` fixes the order of each sum."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         left, right, out = split_spec(params["spec"])
         size: dict[str, int] = {}
         for part, x in zip((left, right), inputs, strict=True):
@@ -261,7 +263,7 @@ class Contract(Primitive):
         left, right, out = split_spec(node.params["spec"])
         return Signature([left, right], out, dict.fromkeys(summed(left, right, out), "add"))
 
-    def value(self, node: Node, a, b):
+    def value(self, node: Node, a: np.ndarray, b: np.ndarray) -> Any:
         wide = accumulator(node.inputs[0].dtype).numpy
         with np.errstate(all="ignore"):
             y = np.einsum(node.params["spec"], a.astype(wide), b.astype(wide), optimize=True)
@@ -332,14 +334,14 @@ def drop_lonely(x: Node, own: str, others: str) -> tuple[Node, str]:
 class Detach(Primitive):
     """x, through which no gradient flows."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape, inputs[0].dtype
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
         return Signature([names], names)
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         return x
 
 

@@ -63,7 +63,7 @@ class Call:
 
     __slots__ = ("_hash", "_key", "args", "kwargs")
 
-    def __init__(self, args: tuple, kwargs: tuple) -> None:
+    def __init__(self, args: tuple[Any, ...], kwargs: tuple[Any, ...]) -> None:
         self.args, self.kwargs = args, kwargs
         self._key = (typed(args), typed(kwargs))
         self._hash = hash(self._key)
@@ -103,6 +103,14 @@ class Traced:
         return made if self.several else made[0]
 
 
+Reference = (
+    Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any], Any]
+)
+"""A function of arrays, or of gradients; a lambda takes its types from the one that has as many."""
 OPS: dict[str, Op] = {}
 """Every operation that users can call, by name and by alias."""
 WHOLE: set[str] = set()
@@ -114,10 +122,10 @@ class Op:
 
     def __init__(
         self,
-        function: Callable,
+        function: Callable[..., Any],
         inline: bool,
-        reference: Callable | None,
-        gradient: Callable | None,
+        reference: Reference | None,
+        gradient: Callable[..., Any] | None,
         whole: bool = False,
     ) -> None:
         self.function, self.inline = function, inline
@@ -128,7 +136,7 @@ class Op:
         self.__doc__ = function.__doc__
         self.__module__ = function.__module__
         self.__wrapped__ = function
-        self._traced: dict[tuple, Traced] = {}
+        self._traced: dict[tuple[Any, ...], Traced] = {}
         self._lock = threading.RLock()
 
     @cached_property
@@ -222,11 +230,11 @@ def fill(value: Any, nodes: Sequence[Node]) -> Any:
 
 
 def op(
-    function: Callable | None = None,
+    function: Callable[..., Any] | None = None,
     *,
     inline: bool = False,
-    reference: Callable | None = None,
-    gradient: Callable | None = None,
+    reference: Reference | None = None,
+    gradient: Callable[..., Any] | None = None,
     whole: bool = False,
     aliases: Sequence[str] = (),
 ) -> Any:
@@ -240,7 +248,7 @@ def op(
     aliases: other names that users know it by.
     """
 
-    def declare(function: Callable) -> Op:
+    def declare(function: Callable[..., Any]) -> Op:
         made = Op(function, inline, reference, gradient, whole)
         for name in (function.__name__, *aliases):
             assert name not in OPS, f"two operations are called {name}"
@@ -250,10 +258,10 @@ def op(
     return declare if function is None else declare(function)
 
 
-def internal(function: Callable | None = None, *, whole: bool = False) -> Any:
+def internal(function: Callable[..., Any] | None = None, *, whole: bool = False) -> Any:
     """A region that operations are made of and users do not call; it has no entry in OPS."""
 
-    def declare(function: Callable) -> Op:
+    def declare(function: Callable[..., Any]) -> Op:
         return Op(function, inline=False, reference=None, gradient=None, whole=whole)
 
     return declare if function is None else declare(function)
@@ -263,7 +271,7 @@ def internal(function: Callable | None = None, *, whole: bool = False) -> Any:
 class Region(Primitive):
     """One result of a named graph; the others of the same call share its inputs and body."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         out = params["body"].outputs[params["index"]]
         return out.shape, out.dtype
 

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import pi, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 
-Gradient = Callable[..., Node] | None
+Slope = (
+    Callable[[Node, Node, Node], Node]
+    | Callable[[Node, Node, Node, Node], Node]
+    | Callable[[Node, Node, Node, Node, Node], Node]
+)
+Gradient = Slope | None
+Value = Callable[[Any], Any] | Callable[[Any, Any], Any] | Callable[[Any, Any, Any], Any] | np.ufunc
 
 
 class Scalar(NamedTuple):
     """A row of the table."""
 
     name: str
-    value: Callable
+    value: Callable[..., Any]
     gradients: tuple[Gradient, ...]
     """Per argument: (g, y, *arguments) -> gradient; None where the derivative is zero."""
     result: str = "same"
@@ -44,7 +50,7 @@ class Scalar(NamedTuple):
 SCALARS: dict[str, Scalar] = {}
 
 
-def row(name: str, value: Callable, *gradients: Gradient, **algebra) -> None:
+def row(name: str, value: Value, *gradients: Gradient, **algebra: Any) -> None:
     """Add a function to the table."""
     SCALARS[name] = Scalar(name, value, gradients, **algebra)
 
@@ -83,10 +89,10 @@ less, greater, equal, sign, sinh, cosh, rsqrt = (
 trunc, floor = f("trunc"), f("floor")
 
 
-def _chooses(better: Callable) -> tuple[Gradient, Gradient]:
+def _chooses(better: Callable[..., Any]) -> tuple[Gradient, Gradient]:
     """Gradients of minimum and maximum: the winner takes all, equals share."""
 
-    def of(first: bool) -> Callable:
+    def of(first: bool) -> Callable[..., Any]:
         def gradient(g: Node, y: Node, a: Node, b: Node) -> Node:
             mine, other = (a, b) if first else (b, a)
             return where(equal(a, b), g * 0.5, where(better(mine, other), g, g * 0.0))
@@ -96,7 +102,7 @@ def _chooses(better: Callable) -> tuple[Gradient, Gradient]:
     return of(True), of(False)
 
 
-def _numpy_power(a, b):
+def _numpy_power(a: np.ndarray, b: np.ndarray):
     """Powers that wrap on integers; 0 for negative exponents of bases other than 1 and -1."""
     if not np.issubdtype(a.dtype, np.integer):
         return np.power(a, b)
@@ -107,7 +113,7 @@ def _numpy_power(a, b):
     return np.where(b < 0, np.where(a == 1, 1, np.where(a == -1, odd, 0)), result).astype(a.dtype)
 
 
-def _numpy_erf(x):
+def _numpy_erf(x: np.ndarray):
     """erf from numpy's own pieces: the series below 3, one minus the continued fraction above."""
     x64 = np.asarray(x, np.float64)
     small, k, term = np.clip(x64, -3, 3), 0, None
@@ -123,27 +129,27 @@ def _numpy_erf(x):
     return np.where(np.abs(x64) < 3, total, np.copysign(tail, x64)).astype(np.asarray(x).dtype)
 
 
-def _numpy_sigmoid(x):
+def _numpy_sigmoid(x: np.ndarray):
     """1 / (1 + exp(-x)) without overflow."""
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
 
 
-def _numpy_floor_divide(a, b):
+def _numpy_floor_divide(a: np.ndarray, b: np.ndarray):
     """Floor division; 0 for integers divided by 0."""
     if np.issubdtype(a.dtype, np.integer):
         return np.where(b == 0, 0, a // np.where(b == 0, 1, b)).astype(a.dtype)
     return np.floor_divide(a, b)
 
 
-def _numpy_remainder(a, b):
+def _numpy_remainder(a: np.ndarray, b: np.ndarray):
     """Remainder with the divisor's sign; 0 for integers divided by 0."""
     if np.issubdtype(a.dtype, np.integer):
         return np.where(b == 0, 0, a % np.where(b == 0, 1, b)).astype(a.dtype)
     return np.remainder(a, b)
 
 
-def _numpy_div(a, b):
+def _numpy_div(a: np.ndarray, b: np.ndarray):
     assert np.issubdtype(a.dtype, np.floating) or a.dtype.kind == "V", (
         "div is for floats; cast first"
     )

@@ -5,6 +5,8 @@ In ascending order, whole: an axis that is scanned is never split into leaves.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.dtypes import DType, accumulator, int64
@@ -17,14 +19,14 @@ from gnomon.ops.primitives import MONOIDS, flip, letters
 class Scan(Primitive):
     """Running fold along one axis, in ascending order."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape, params["dtype"]
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
         return Signature([names], names, whole=[names[node.params["axis"]]])
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         axis, monoid = node.params["axis"], node.params["monoid"]
         if monoid in ("argmax", "argmin"):
             return running_positions(x, axis, np.maximum if monoid == "argmax" else np.minimum)
@@ -42,7 +44,7 @@ class Scan(Primitive):
         return (cast(flip(scan("add", flip(g, axis), axis), axis), node.inputs[0].dtype),)
 
 
-def running_positions(x, axis: int, better):
+def running_positions(x: np.ndarray, axis: int, better: Any):
     """Where the best so far stands; the latest of equals, and NaN once met is best."""
     best = better.accumulate(x, axis=axis)
     here = np.arange(x.shape[axis]).reshape([-1 if k == axis else 1 for k in range(x.ndim)])

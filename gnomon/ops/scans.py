@@ -5,6 +5,8 @@ What has no scan of its own (products' gradients, logcumsumexp) doubles its reac
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.dtypes import accumulator, bool_, dtype_of, int64
@@ -45,7 +47,9 @@ def accumulated(name: str, monoid: str, x: Node, axis: int, dtype: object) -> No
     return scan(monoid, x, axis, kind) if x.rank else cast(x, kind)
 
 
-def np_cumulative(fold, start, x, axis=None, *, include_initial=False):
+def np_cumulative(
+    fold: Any, start: Any, x: np.ndarray, axis: Any = None, *, include_initial: bool = False
+):
     """A running fold by numpy, after its start if that is wanted."""
     axis = 0 if axis is None else axis
     y = fold(x, axis)
@@ -178,7 +182,7 @@ def logcumsumexp(x: Node, axis: int) -> Node:
     return cast(total, kind)
 
 
-def np_diff(x, n=1, axis=-1, prepend=None, append=None):
+def np_diff(x: np.ndarray, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = None):
     """Differences by numpy."""
     return np.diff(
         np.concatenate([v for v in (prepend, x, append) if v is not None], axis), n, axis

@@ -5,6 +5,8 @@ All compute positions by one stable sort, then fetch values by position; NaN cou
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.dtypes import int32, int64
@@ -29,7 +31,7 @@ def fetched(x: Node, positions: Node, axis: int) -> Node:
     return gather(f"{table},{own}->{own}", x, positions)
 
 
-def np_argsort(x, axis=-1, descending=False, **_):
+def np_argsort(x: np.ndarray, axis: Any = -1, descending: bool = False, **_):
     """A stable order by numpy."""
     if not descending:
         return np.argsort(x, axis, kind="stable")
@@ -229,7 +231,7 @@ def between_ranks(x: Node, q: float, axis: int, interpolation: str) -> Node:
 # places in what is sorted
 
 
-def np_searchsorted(sorted_sequence, values, right=False, **_):
+def np_searchsorted(sorted_sequence: np.ndarray, values: np.ndarray, right: bool = False, **_):
     """searchsorted by numpy, for one sorted row."""
     return np.searchsorted(sorted_sequence, values, "right" if right else "left")
 

@@ -32,7 +32,7 @@ def slope_of_erf(x: Node) -> Node:
     return elementwise("exp", -(x * x)) * (2 / sqrt(pi))
 
 
-def np_erfc(x):
+def np_erfc(x: np.ndarray):
     """1 − erf by numpy."""
     return 1 - SCALARS["erf"].value(x)
 

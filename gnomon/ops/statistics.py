@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from gnomon.ops.canonical import ROWS, leaves
 from gnomon.ops.diagonals import diagonal_of
 from gnomon.ops.primitives import contract, expand, reshape, unsqueeze
 from gnomon.ops.reductions import fold, mean_of, np_axis
-from gnomon.ops.registry import Op, op
+from gnomon.ops.registry import Op, Reference, op
 from gnomon.ops.scalars import where
 
 Correction = int | float
@@ -49,14 +50,25 @@ def asked(
     return axis, correction
 
 
-def np_var(x, axis=None, unbiased=None, keepdims=False, *, correction=None):
+def np_var(
+    x: np.ndarray,
+    axis: Any = None,
+    unbiased: Any = None,
+    keepdims: bool = False,
+    *,
+    correction: Any = None,
+):
     """The variance by numpy."""
     axis, ddof = asked(axis, unbiased, correction)
     return np.var(x, np_axis(axis), ddof=ddof, keepdims=keepdims)
 
 
 def of_variance(
-    name: str, sentence: str, results: str, finish: Callable, reference: Callable
+    name: str,
+    sentence: str,
+    results: str,
+    finish: Callable[..., Any],
+    reference: Reference,
 ) -> Op:
     """An operation on the variance and the mean over axes."""
 
@@ -84,7 +96,7 @@ def deviation(variance: Node) -> Node:
     return elementwise("sqrt", variance)
 
 
-def np_mean_like(x, axis=None, *_, keepdims=False, **__):
+def np_mean_like(x: np.ndarray, axis: Any = None, *_, keepdims: bool = False, **__: Any):
     """The mean that goes with a variance, by numpy."""
     return np.mean(x, None if isinstance(axis, bool) else np_axis(axis), keepdims=keepdims)
 
@@ -125,7 +137,9 @@ std_mean = of_variance(
 # norms
 
 
-def norm_gradient(g: Node, y: Node, x: Node, ord: float = 2, axis: Axes = None, keepdims=False):
+def norm_gradient(
+    g: Node, y: Node, x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = False
+):
     """The gradient of a p-norm, 0 where the norm is 0."""
     axes = many_axes("norm", axis, x.rank)
     g, y = (reshape(v, kept_sizes(x.shape, axes)) for v in (g, y))
@@ -147,7 +161,7 @@ def norm_gradient(g: Node, y: Node, x: Node, ord: float = 2, axis: Axes = None, 
     return where(empty, 0.0, elementwise("sign", x) * power * where(flat, 0.0, g))
 
 
-def np_norm(x, ord=2, axis=None, keepdims=False):
+def np_norm(x: np.ndarray, ord: Any = 2, axis: Any = None, keepdims: bool = False):
     """A p-norm over any axes, by numpy."""
     axis, x = np_axis(axis), np.abs(x)
     if ord == 0:

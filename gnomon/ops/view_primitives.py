@@ -5,6 +5,8 @@ slice bounds are (start, stop, step) per axis, with stop -1 meaning "through 0" 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.dtypes import DType
@@ -18,14 +20,14 @@ from gnomon.ops.primitives import letters, reshape, sum_to
 class Permute(Primitive):
     """Axes in another order."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return tuple(inputs[0].shape[k] for k in params["order"]), inputs[0].dtype
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
         return Signature([names], [names[k] for k in node.params["order"]])
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         return x.transpose(node.params["order"])
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
@@ -36,7 +38,7 @@ class Permute(Primitive):
 class Reshape(Primitive):
     """The same elements over other axes; a group of axes keeps the letter of its major one."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), shape = inputs, params["shape"]
         if int(np.prod(shape, dtype=np.int64)) != x.size:
             raise ShapeError(
@@ -53,7 +55,7 @@ class Reshape(Primitive):
             ins[before[place]] = out[after[place]] = f"g{place}"
         return Signature([ins], out)
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         return x.reshape(node.params["shape"])
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
@@ -74,7 +76,7 @@ def starts(shape: Shape) -> dict[int, int]:
 class Expand(Primitive):
     """Axes of size 1 repeated."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), shape = inputs, params["shape"]
         if len(shape) != x.rank or any(
             n not in (1, m) for n, m in zip(x.shape, shape, strict=False)
@@ -90,7 +92,7 @@ class Expand(Primitive):
             names,
         )
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         return np.broadcast_to(x, node.shape)
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
@@ -101,7 +103,7 @@ class Expand(Primitive):
 class Slice(Primitive):
     """x[start:stop:step] along every axis; a negative stop means past 0."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return tuple(len(range(*bound)) for bound in params["bounds"]), inputs[0].dtype
 
     def signature(self, node: Node) -> Signature:
@@ -112,7 +114,7 @@ class Slice(Primitive):
         forward = [a if b[2] == 1 else None for a, b in bounds]
         return Signature([forward], forward)
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         for axis, bound in enumerate(node.params["bounds"]):
             x = x.take(list(range(*bound)), axis=axis)
         return x
@@ -136,7 +138,7 @@ class Slice(Primitive):
 class Pad(Primitive):
     """x with elements of a value around (`low`, `high`) and `between` its own, per axis."""
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,) = inputs
         rows = zip(x.shape, params["low"], params["high"], params["between"], strict=True)
         return tuple(low + max(n + (n - 1) * gap, 0) + high for n, low, high, gap in rows), x.dtype
@@ -149,7 +151,7 @@ class Pad(Primitive):
         ]
         return Signature([kept], kept)
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         p = node.params
         y = np.full(node.shape, p["value"], node.dtype.numpy)
         places = tuple(
@@ -176,7 +178,7 @@ class Window(Primitive):
     y[..., i, ..., j] = x[..., i * stride + j * dilation, ...]
     """
 
-    def infer(self, inputs, params) -> tuple[Shape, DType]:
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), axis = inputs, params["axis"]
         reach = (params["size"] - 1) * params["dilation"] + 1
         if reach > x.shape[axis]:
@@ -189,7 +191,7 @@ class Window(Primitive):
         kept = [None if k == node.params["axis"] else a for k, a in enumerate(names)]
         return Signature([kept], [*kept, None])
 
-    def value(self, node: Node, x):
+    def value(self, node: Node, x: np.ndarray) -> Any:
         axis, p = node.params["axis"], node.params
         steps = (
             np.arange(node.shape[axis])[:, None] * p["stride"]

@@ -6,6 +6,7 @@ All are made of view primitives, which dissolve into index arithmetic. Joining i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def part(x: Node, axis: int, start: int, stop: int, step: int = 1) -> Node:
     return view_primitives.slice_(x, (*whole[:axis], (start, stop, step), *whole[axis + 1 :]))
 
 
-def np_sizes(shape, more):
+def np_sizes(shape: Any, more: Any):
     """A shape for numpy."""
     return sizes(shape, more)
 
@@ -274,7 +275,7 @@ def select(x: Node, axis: int, index: int) -> Node:
     return primitives.reshape(taken, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
-def np_split(x, sections, axis=0):
+def np_split(x: np.ndarray, sections: Any, axis: int = 0):
     """Parts of a size, or of sizes, by numpy."""
     if isinstance(sections, int):
         cuts = range(sections, x.shape[axis], sections)
@@ -372,7 +373,7 @@ def unfold(x: Node, axis: int, size: int, step: int) -> Node:
     return view_primitives.window(x, one_axis("unfold", axis, x.rank), size, step)
 
 
-def np_windows(x, axis, size, step):
+def np_windows(x: np.ndarray, axis: int, size: Any, step: Any):
     """Overlapping stretches by numpy."""
     views = np.lib.stride_tricks.sliding_window_view(x, size, axis)
     return np.take(views, range(0, views.shape[axis], step), axis)

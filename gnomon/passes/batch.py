@@ -8,6 +8,7 @@ have alone. A region stays a region; its gradient is its own gradient with the s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
@@ -113,7 +114,7 @@ def of_spec(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> No
     return again(node, inputs, spec=f"{named}->{fresh}{out}")
 
 
-_bodies: dict[tuple, Graph] = {}
+_bodies: dict[tuple[Any, ...], Graph] = {}
 
 
 def of_region(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
@@ -206,7 +207,7 @@ Backward = tuple[Traced, tuple[int, ...]]
 
 
 def backward_with_axis(
-    params: Mapping, needed: Flags, derive: Callable[[dict, Flags], Backward]
+    params: Mapping[str, Any], needed: Flags, derive: Callable[[dict[str, Any], Flags], Backward]
 ) -> Backward:
     """The gradient of a region with the axis: that of the region it was made of, with the axis.
 

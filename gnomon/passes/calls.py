@@ -8,6 +8,7 @@ same loop stacks. What a gradient recomputes of its forward pass is found and ke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from gnomon.errors import GradientError
 from gnomon.ir.node import Arena, Graph, Node, copy_into
@@ -39,7 +40,7 @@ def results_by_call(
     nodes: Iterable[Node], asked: Callable[[Node], bool] = is_control
 ) -> dict[Node, list[Node]]:
     """The first result of every call that is asked for -> all its results, in order."""
-    calls: dict[tuple, list[Node]] = {}
+    calls: dict[tuple[Any, ...], list[Node]] = {}
     for node in nodes:
         if asked(node):
             calls.setdefault(call_of(node), []).append(node)
@@ -196,7 +197,7 @@ class Turn:
         return [None if k in unread else parts.get(k) for k in range(len(self.node.inputs))]
 
 
-def shared(params: dict) -> dict:
+def shared(params: dict[str, Any]) -> dict[str, Any]:
     """A call's parameters, without the place of a result."""
     return {name: value for name, value in params.items() if name != "index"}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from gnomon.errors import GradientError
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
@@ -27,7 +28,7 @@ def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | Non
 
 
 def pull_back(
-    seeds: Mapping[Node, Node], wanted: Sequence[Node], seen: Callable | None = None
+    seeds: Mapping[Node, Node], wanted: Sequence[Node], seen: Callable[..., Any] | None = None
 ) -> list[Node | None]:
     """The gradient of the sum of <seed, root> over all roots with respect to each wanted node.
 
@@ -84,7 +85,7 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[N
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
 
-_backward: dict[tuple, Backward] = {}
+_backward: dict[tuple[Any, ...], Backward] = {}
 _lock = threading.RLock()
 
 
@@ -100,7 +101,9 @@ def backward_of(results: tuple[Node, ...], needed: tuple[bool, ...]) -> Backward
     return found
 
 
-def derive(params: dict, needed: tuple[bool, ...], places: Sequence[int] = ()) -> Backward:
+def derive(
+    params: dict[str, Any], needed: tuple[bool, ...], places: Sequence[int] = ()
+) -> Backward:
     """Differentiate a body by some results, by its operation's own rule where it has one."""
     if "of" in params:
         return backward_with_axis(params, needed, derive)
@@ -125,7 +128,7 @@ def derive(params: dict, needed: tuple[bool, ...], places: Sequence[int] = ()) -
 
 
 def own_gradients(
-    rule: Callable, params: dict, leaves: list[Node], g: Node
+    rule: Callable[..., Any], params: dict[str, Any], leaves: list[Node], g: Node
 ) -> Sequence[Node | None]:
     """What an operation's own gradient rule gives; results are rebuilt for it to read."""
     call: Call = params["call"]

@@ -7,6 +7,7 @@ as they are, since only one of them runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest, topological
 from gnomon.ir.provenance import inherit
@@ -38,7 +39,7 @@ def hoist(graph: Graph) -> Graph:
     return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
 
 
-def freed(node: Node, inputs: tuple[Node, ...], params: dict) -> Node:
+def freed(node: Node, inputs: tuple[Node, ...], params: dict[str, Any]) -> Node:
     """A call over new inputs; what its turns have in common stands before it."""
     arena = inputs[0].arena
     if node.op == "cond":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from typing import Any
 
 from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest, topological
 from gnomon.ir.provenance import inherit
@@ -104,7 +105,7 @@ def keep(graph: Graph) -> Graph:
 
 def merged(calls: Mapping[Node, Sequence[Node]]) -> Home:
     """Calls as drafts, equal ones together."""
-    drafts: dict[tuple, Draft] = {}
+    drafts: dict[tuple[Any, ...], Draft] = {}
     home: Home = {}
     for node, results in calls.items():
         key = core(node)
@@ -115,7 +116,7 @@ def merged(calls: Mapping[Node, Sequence[Node]]) -> Home:
     return home
 
 
-def core(node: Node) -> tuple:
+def core(node: Node) -> tuple[Any, ...]:
     """What calls have in common that can be one."""
     p = shared(node.params)
     if node.op == "cond":

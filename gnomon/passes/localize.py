@@ -6,6 +6,8 @@ which offsets follow. Which strategy a node takes was decided in shard.py.
 
 from __future__ import annotations
 
+from typing import Any
+
 from gnomon.dtypes import DType, bool_, int64
 from gnomon.ir.node import Arena, Node
 from gnomon.ir.operators import cast, elementwise
@@ -119,7 +121,7 @@ def along(x: Node, own: str, out: str) -> Node:
     return reshape(x, tuple(sizes.get(c, 1) for c in out))
 
 
-def local_params(node: Node, strategy: Strategy, across: Across) -> dict:
+def local_params(node: Node, strategy: Strategy, across: Across) -> dict[str, Any]:
     """The parameters that follow from sizes."""
     given, ranks = strategy.given, across.ranks
     if isinstance(given, Partial) and "leaves" in node.params:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ir.provenance import inherit
@@ -22,7 +23,7 @@ class Kept:
 
     inputs: tuple[int, ...]
     results: tuple[int, ...]
-    params: dict
+    params: dict[str, Any]
     same: frozenset[int] = frozenset()
     """Results that are the inputs at their places."""
 
@@ -46,7 +47,7 @@ def trim(graph: Graph) -> Graph:
     return rebuilt(graph, alive, kept)
 
 
-def rebuilt(graph: Graph, alive: set[Node], kept: dict[tuple, Kept]) -> Graph:
+def rebuilt(graph: Graph, alive: set[Node], kept: dict[tuple[Any, ...], Kept]) -> Graph:
     """The graph with what is left of each call."""
     arena, known = Arena(), {}
     for node in topological([*graph.inputs, *graph.outputs]):
@@ -58,7 +59,9 @@ def rebuilt(graph: Graph, alive: set[Node], kept: dict[tuple, Kept]) -> Graph:
     return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
 
 
-def rebuild(arena: Arena, node: Node, known: dict[Node, Node], kept: dict[tuple, Kept]) -> Node:
+def rebuild(
+    arena: Arena, node: Node, known: dict[Node, Node], kept: dict[tuple[Any, ...], Kept]
+) -> Node:
     """One node over new inputs."""
     if node.op not in CONTROL:
         return arena.node(node.op, tuple(known[x] for x in node.inputs), **node.params)

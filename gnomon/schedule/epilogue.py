@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from math import prod
+from typing import Any
 
 from gnomon.ir.node import Node
 from gnomon.ir.symbolic import has_division, split
@@ -225,7 +226,7 @@ class EpilogueNest(Nest):
         self.epilogue = Epilogue(kernel, tuple(self.buffers))
 
 
-_epilogues: dict[tuple, tuple[LoopKernel, tuple[int, ...]]] = {}
+_epilogues: dict[tuple[Any, ...], tuple[LoopKernel, tuple[int, ...]]] = {}
 
 
 def epilogue_of(product: Node, nodes: Sequence[Node], stored: Mapping[Node, None]) -> Epilogue:

@@ -6,6 +6,7 @@ Stored nodes become loads. What is stored is decided in gnomon/schedule/partitio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from gnomon.dtypes import bool_, int64
 from gnomon.ir.node import Arena, Node
@@ -23,7 +24,7 @@ class Lowering:
 
     def __init__(self, arena: Arena, read: Read, fold_ranges: dict[Node, Node]) -> None:
         self.arena, self.read, self.fold_ranges = arena, read, fold_ranges
-        self.known: dict[tuple, Node] = {}
+        self.known: dict[tuple[Any, ...], Node] = {}
 
     def at(self, node: Node, index: Index, guard: Node | None = None, fill: object = None) -> Node:
         """The scalar that node holds at index; where guard is false, any value, and no access."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnomon.ir.node import Arena, Node, Shape, topological
 from gnomon.ir.symbolic import (
@@ -202,7 +202,7 @@ class Signature:
     def __init__(self, cluster: Cluster, partition: Partition) -> None:
         self.members, self.stored = cluster.members, partition.stored
         self.numbers: dict[Node, int] = {}
-        self.rows: list[tuple] = []
+        self.rows: list[tuple[Any, ...]] = []
         written = [x for x in cluster.members if x in partition.stored]
         self.key = (tuple(self._number(x) for x in written), tuple(self.rows))
 
@@ -220,7 +220,7 @@ class Signature:
         return self.numbers[x]
 
 
-_kernels: dict[tuple, list[tuple[Part, tuple[int, ...]]]] = {}
+_kernels: dict[tuple[Any, ...], list[tuple[Part, tuple[int, ...]]]] = {}
 
 
 def parts_of(cluster: Cluster, partition: Partition) -> Iterator[Part]:
