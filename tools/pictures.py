@@ -1,6 +1,6 @@
-"""Take the pictures of a profile's page that the documentation shows.
+"""Take the pictures of a profile's page that the documentation shows, and print README's table.
 
-    gnomon profile --out somewhere && python tools/pictures.py somewhere/profile.html
+    gnomon profile --out somewhere && python tools/pictures.py somewhere
 
 Needs Chromium, its driver and selenium (pip install -e '.[browser]').
 """
@@ -12,10 +12,14 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+
+from gnomon.profiler import Profile, by_source_line, read_profile, totals
+from gnomon.profiler.tables import costs, short_path, source_line, summary
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 SWITCHES = (
@@ -30,7 +34,31 @@ SHOTS = {
 """Name -> width, height, and the keys that are pressed first."""
 
 
-def main(page: Path) -> None:
+HEAD = "| line | time of a step | of all | kernels | GB/s | GFLOP/s | of roofline |"
+LONGEST = 66
+"""Letters of a line that the table shows."""
+
+
+def main(folder: Path) -> None:
+    """Everything that the documentation shows of a profile."""
+    take(folder / "profile.html")
+    made = read_profile(folder)
+    print(summary(made), HEAD, "|---" * HEAD.count(" | ") + "|---|", *rows(made), sep="\n")
+
+
+def rows(made: Profile) -> Iterator[str]:
+    """The ten costliest lines as rows of a table."""
+    whole = totals(made)
+    for row in by_source_line(made)[:10]:
+        time, part, _, *speeds = costs(row.cost, whole.busy, whole.steps)
+        text = source_line(made, row.file, row.line).replace("|", "\\|")
+        text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rstrip()}…"
+        place = f"{short_path(row.file)}:{row.line}"
+        linked = f"[{place}](gnomon/{place.replace(':', '#L')}) `{text}`"
+        yield f"| {' | '.join([linked, time, part, str(row.cost.kernels), *speeds])} |"
+
+
+def take(page: Path) -> None:
     """Open the page on every screen, press the keys, keep what is seen."""
     driver = browser()
     try:
