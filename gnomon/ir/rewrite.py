@@ -144,6 +144,15 @@ def build(pattern: Pattern | float, found: Match, like: Node) -> Node:
 
 def rewrite(graph: Graph, step: Callable[[Node], Node | None]) -> Graph:
     """The graph with every node replaced for as long as `step` has something to say."""
+
+    def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
+        return settled(arena.node(node.op, inputs, **node.params), step)
+
+    return remade(graph, rebuild)
+
+
+def remade(graph: Graph, rebuild: Callable[[Arena, Node, tuple[Node, ...]], Node]) -> Graph:
+    """The graph in an arena of its own, each node made of its new inputs under its own lines."""
     arena = Arena()
     known: dict[Node, Node] = {}
     for node in topological([*graph.inputs, *graph.outputs]):
@@ -151,8 +160,7 @@ def rewrite(graph: Graph, step: Callable[[Node], Node | None]) -> Graph:
             if node.op == "input":
                 known[node] = arena.input(node.shape, node.dtype, node.params["name"])
             else:
-                made = arena.node(node.op, tuple(known[x] for x in node.inputs), **node.params)
-                known[node] = settled(made, step)
+                known[node] = rebuild(arena, node, tuple(known[x] for x in node.inputs))
     return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
 
 

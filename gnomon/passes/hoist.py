@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest, topological
-from gnomon.ir.provenance import inherit
+from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest
+from gnomon.ir.rewrite import remade
 from gnomon.ops.control_primitives import CONTROL, graphs_of, with_graphs
 from gnomon.passes.calls import leaves_like, results_by_call
 from gnomon.passes.keep import VIEWS
@@ -23,20 +23,16 @@ def hoist(graph: Graph) -> Graph:
     """The graph whose loops compute nothing that could stand before them."""
     if not results_by_call(graph.nodes):
         return graph
-    arena, known = Arena(), {}
     inner: dict[Graph, Graph] = {}
-    for node in topological([*graph.inputs, *graph.outputs]):
-        with inherit(node.sites):
-            inputs = tuple(known[x] for x in node.inputs)
-            if node.op == "input":
-                known[node] = arena.input(node.shape, node.dtype, node.params["name"])
-            elif node.op not in CONTROL:
-                known[node] = arena.node(node.op, inputs, **node.params)
-            else:
-                for body in graphs_of(node.params).values():
-                    inner[body] = inner.get(body) or hoist(body)
-                known[node] = freed(node, inputs, with_graphs(node.params, inner.__getitem__))
-    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+
+    def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
+        if node.op not in CONTROL:
+            return arena.node(node.op, inputs, **node.params)
+        for body in graphs_of(node.params).values():
+            inner[body] = inner.get(body) or hoist(body)
+        return freed(node, inputs, with_graphs(node.params, inner.__getitem__))
+
+    return remade(graph, rebuild)
 
 
 def freed(node: Node, inputs: tuple[Node, ...], params: dict[str, Any]) -> Node:

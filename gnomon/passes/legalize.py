@@ -21,9 +21,9 @@ from gnomon.dtypes import (
     int32,
     uint8,
 )
-from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ir.provenance import inherit
+from gnomon.ir.rewrite import remade
 from gnomon.ops.primitives import expand, reduce, reshape, split_spec, summed
 from gnomon.ops.view_primitives import permute
 from gnomon.passes.chains import chained, is_short_chain
@@ -41,15 +41,7 @@ def legalize(graph: Graph) -> Graph:
     """The graph with only what kernels compute."""
     if all(is_legal(x) for x in graph):
         return graph
-    arena = Arena()
-    known: dict[Node, Node] = {}
-    for node in topological([*graph.inputs, *graph.outputs]):
-        with inherit(node.sites):
-            if node.op == "input":
-                known[node] = arena.input(node.shape, node.dtype, node.params["name"])
-            else:
-                known[node] = rebuild(arena, node, tuple(known[x] for x in node.inputs))
-    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+    return remade(graph, rebuild)
 
 
 def is_legal(node: Node) -> bool:

@@ -9,24 +9,14 @@ from __future__ import annotations
 from gnomon.dtypes import accumulator
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast
-from gnomon.ir.provenance import inherit
+from gnomon.ir.rewrite import remade
 
 
 def widen(graph: Graph) -> Graph:
     """The graph with no sum narrower than its accumulator."""
     if not any(is_narrow_sum(node) for node in graph):
         return graph
-    arena = Arena()
-    known: dict[Node, Node] = {}
-    for node in (*graph.inputs, *graph.nodes):
-        if node in known:
-            continue
-        with inherit(node.sites):
-            if node.op == "input":
-                known[node] = arena.input(node.shape, node.dtype, node.params["name"])
-            else:
-                known[node] = rebuild(arena, node, tuple(known[x] for x in node.inputs))
-    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+    return remade(graph, rebuild)
 
 
 def is_narrow_sum(node: Node) -> bool:
