@@ -57,10 +57,7 @@ class Convolution(Module):
             (in_channels, out_channels) if self.TRANSPOSED else (out_channels, in_channels)
         )
         self.weight = empty_parameter(first, second // groups, *self.kernel_size)
-        if bias:
-            self.bias = empty_parameter(out_channels)
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", empty_parameter(out_channels) if bias else None)
         self.reset_parameters()
         if dtype is not None:
             self.to(dtype)

@@ -37,10 +37,7 @@ class Linear(Module):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = empty_parameter(out_features, in_features)
-        if bias:
-            self.bias = empty_parameter(out_features)
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", empty_parameter(out_features) if bias else None)
         self.reset_parameters()
         if dtype is not None:
             self.to(dtype)
@@ -84,10 +81,7 @@ class Bilinear(Module):
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features = out_features
         self.weight = empty_parameter(out_features, in1_features, in2_features)
-        if bias:
-            self.bias = empty_parameter(out_features)
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", empty_parameter(out_features) if bias else None)
         self.reset_parameters()
         if dtype is not None:
             self.to(dtype)
