@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gnomon.codegen.emitter import BITS, LANES, Emitter, Module, vector
 from gnomon.codegen.kernels.strides import Dims, named, offset
-from gnomon.codegen.kernels.transposing import BLOCK, transpose
+from gnomon.codegen.kernels.transposing import BLOCK, read_turned, transpose
 from gnomon.codegen.kernels.units import Source, units_across, units_along
 
 SHORT = 8
@@ -340,12 +340,18 @@ def copy_square(e: Emitter, form: Form, run: Run, square: tuple[str, int, Sequen
     """Transpose one square: its first unit, its first row in the panel, where its rows begin."""
     (base, _, target), (unit, left, places) = run, square
     side, item, source = form.block, form.item, form.source
-    loaded = vector(source.memory, side * source.together)
     read = e.offset(base, e.mul(unit, form.stride))
-    values = [e.load(e.offset(read, place), loaded, source.item) for place in places]
-    rows = [units_along(e, source, value, side) for value in values]
+    starts = [e.offset(read, place) for place in places]
+    if source.together == 1 and source.memory == form.scalar:
+        turned = read_turned(e, form.scalar, starts, item)
+    else:
+        loaded = vector(source.memory, side * source.together)
+        values = [e.load(start, loaded, source.item) for start in starts]
+        turned = transpose(
+            e, form.scalar, [units_along(e, source, value, side) for value in values]
+        )
     corner = e.offset(target, e.add(e.mul(unit, form.width * item), left * item))
-    for number, value in enumerate(transpose(e, form.scalar, rows)):
+    for number, value in enumerate(turned):
         goal = e.offset(corner, number * form.width * item)
         e.store(value, goal, vector(form.scalar, side), item)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gnomon.codegen.emitter import Emitter, splat, vector
-from gnomon.codegen.kernels.microkernel import Right, Row, Tile, in_order
+from gnomon.codegen.kernels.microkernel import Right, Row, Tile, fence, in_order
 from gnomon.codegen.kernels.transposing import read_turned, transpose
 from gnomon.codegen.kernels.units import Source, units_across, units_along
 
@@ -179,8 +179,3 @@ class Across(Right):
                 number,
                 [units_across(e, self.source, [value], tile.lanes) for value in loaded],
             )
-
-
-def fence(e: Emitter) -> None:
-    """Keep later loads from being moved up, where their values would only wait for registers."""
-    e.do('call void asm sideeffect "", "~{memory}"()')

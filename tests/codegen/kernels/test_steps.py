@@ -11,7 +11,7 @@ import pytest
 from gnomon.codegen.emitter import Module
 from gnomon.codegen.kernels.blocking import choose_tile
 from gnomon.codegen.kernels.matmul import emit_matmul
-from gnomon.codegen.kernels.microkernel import UNROLL, emit_tile
+from gnomon.codegen.kernels.microkernel import Right, emit_tile
 from gnomon.codegen.kernels.steps import FUSED, Step, choose_step, memory_of, sums_of
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.jit import assembly
@@ -81,7 +81,7 @@ def test_each_instruction_is_what_the_processor_runs(name, sums, cpu, triple, ma
 
     loop = hottest_loop(assembly(text, cpu, triple=triple), name)
 
-    assert sum(name in line for line in loop) == UNROLL * len(tile.places)
+    assert sum(name in line for line in loop) == Right().unrolls(tile)[0] * len(tile.places)
     assert not [line for line in loop if re.search(r"\(%r[sb]p", line)]
 
 
