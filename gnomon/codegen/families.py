@@ -190,7 +190,8 @@ def written(
     parts = taken_apart(module, symbol)
     text = module.text()
     name = f"o{digest(text)}"
-    text = text.replace(f"@{symbol}(", f"@{name}(")
+    # a kernel's own functions are named after it
+    text = text.replace(f"@{symbol}(", f"@{name}(").replace(f"@{symbol}.", f"@{name}.")
     return Opened(pattern, lifting, name, text, scratch, parts)
 
 

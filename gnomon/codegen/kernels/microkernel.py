@@ -112,7 +112,10 @@ class Right:
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
         """How many units are taken at once: as many as can be, then fewer, at last one."""
         # LLVM adds integers in another order, for which there are no registers
-        return (2, 1) if tile.scalar.startswith("i") else (UNROLL, 1)
+        if tile.scalar.startswith("i"):
+            return 2, 1
+        # pairs stay together
+        return (UNROLL, 2, 1) if tile.step.paired else (UNROLL, 1)
 
     def unit(self, tile: Tile) -> int:
         """By how many bytes `b` goes on with every unit of K."""
