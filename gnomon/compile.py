@@ -294,6 +294,8 @@ def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -
     partition = Partition(flat, settings.fuse, carries_epilogue if settings.epilogues else None)
     passed(f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels", start)
     log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
+    if partition.fusions:
+        log(3, lambda: fusions(partition.fusions))
     parts, start = [], perf_counter()
     for part in generate(partition, lambda g: frame_of(g, settings, ask, inside=True)):
         for each in part.turns or ((part,) if isinstance(part, Kernel) else ()):

@@ -80,7 +80,7 @@ def listing(kernels: Sequence[Kernel], memory: MemoryPlan, only: str = "") -> st
 
 def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
     """One line about a program."""
-    codes = len({code.symbol for k in kernels for code in k.codes})
+    codes = len({each.code.symbol for k in kernels for each in (k, *k.members)})
     return (
         f"{counted(len(kernels), 'kernel')} of {counted(codes, 'code')}; "
         f"{scaled(sum(k.flops * k.times for k in kernels))} flop, "
