@@ -124,7 +124,6 @@ class Executable:
         `over` are outputs, each with the input whose buffer it takes. A position that is found to
         be wrong before the first of them is made leaves inputs as they are.
         """
-        start = perf_counter()
         if memory.may_be_full(self._need):
             self._check_room(over)
         taken = {self._returns[output][1]: inputs[given] for output, given in over}
@@ -135,17 +134,19 @@ class Executable:
         report = c_int64(0)
         outputs = [x.address for x in made]
         outputs.append(addressof(report))
-        with timed(self) if current().debug > 1 else SILENT:
-            self.program.run([x.address for x in inputs], outputs, caller=self)
+        run = self._run_aloud if current().debug else self.program.run
+        run([x.address for x in inputs], outputs, caller=self)
         if report.value:
             self._refuse(report.value - 1)
-        log(
-            1,
-            lambda: (
-                f"run: {len(self.program.steps)} kernels, {self.memory.total} bytes{since(start)}"
-            ),
-        )
         return [made[k] if fresh else inputs[k] for fresh, k in self._returns]
+
+    def _run_aloud(self, inputs: list[int], outputs: list[int], caller: Executable) -> None:
+        """Run, and say how long it took."""
+        start = perf_counter()
+        with timed(self) if current().debug > 1 else SILENT:
+            self.program.run(inputs, outputs, caller=caller)
+        told = f"run: {len(self.program.steps)} kernels, {self.memory.total} bytes{since(start)}"
+        log(1, lambda: told)
 
     def _check_room(self, over: Iterable[tuple[int, int]]) -> None:
         """Refuse to run where memory would not do; results over inputs are spared."""

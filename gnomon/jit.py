@@ -139,11 +139,12 @@ class Program:
         buffers = self.executable.run(given, over)
         if looked_for:
             nans.check(self.graph, given, buffers)
-        pairs = zip(self.graph.outputs, buffers, strict=True)
-        made = [leaf(x.shape, x.dtype, buffer, x.sites) for x, buffer in pairs]
-        for output, _ in over:
-            made[output] = None
-        return made
+        stays = dict(over)
+        pairs = enumerate(zip(self.graph.outputs, buffers, strict=True))
+        return [
+            None if k in stays else leaf(x.shape, x.dtype, buffer, x.sites)
+            for k, (x, buffer) in pairs
+        ]
 
     def _nodes(self, inputs: Sequence[Tensor]) -> list[Node | None]:
         """The outputs as results of one region, pending; opened where gradients come too late."""
