@@ -175,12 +175,14 @@ def test_lines_of_values_make_no_difference_to_what_reads_them():
     def make(k):
         return gn.ones(3) if k else gn.zeros(3)
 
-    used = []
+    added, used = [], []
     for k in (0, 1):
         x = make(k)
         gn.evaluate(x)
-        (x * 5 - 2).tolist()
-        *_, found = evaluation._programs[current()].values()
-        used.append(found.last[1])
+        known = list(evaluation._programs[current()].values())
+        (x * 5.25 - 2.75).tolist()
+        added += [p for p in evaluation._programs[current()].values() if p not in known]
+        used.append(added[0].last[1])
 
+    assert len(added) == 1
     assert used[0] is used[1]
