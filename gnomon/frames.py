@@ -104,7 +104,7 @@ def control(members: Sequence[Node], build: Build) -> Control:
         state = node.inputs[: p["carried"]]
         with inherit(node.sites):
             given, last = copies(state), copies([state[k] for k in made.left])
-        made.frames.update(enter=build(given), leave=build(last))
+        return replace(made, frames={"enter": build(given), **frames, "leave": build(last)})
     return made
 
 

@@ -9,6 +9,7 @@ from itertools import cycle
 import numpy as np
 import pytest
 
+import gnomon as gn
 from gnomon.codegen.python import exact
 from gnomon.runtime.program import Call
 from tests.compiled import execute, program, run, threads
@@ -88,3 +89,14 @@ def test_a_wait_that_is_missing_is_noticed():
 
     # around loops and branches threads wait in any case
     assert sum(map(noticed, waits)) > len(waits) // 2
+
+
+def test_kernels_are_listed_in_the_order_of_the_table():
+    layer = gn.nn.LSTM(6, 5)
+    step = gn.compile(lambda x: layer(x)[0].sum())
+    step(gn.ones(4, 2, 6))
+
+    for made in step._all():
+        steps = made.executable.program.steps
+        called = [each.kernel for each in steps if isinstance(each, Call)]
+        assert [kernel.code.symbol for kernel in made.executable.kernels] == called

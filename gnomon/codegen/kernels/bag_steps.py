@@ -18,7 +18,7 @@ from gnomon.codegen.kernels.bags import (
     report_position,
     store_lanes,
 )
-from gnomon.codegen.kernels.scatter import GROUP, ScatterSpec, ScatterWriter
+from gnomon.codegen.kernels.scatter import GROUP, Folded, ScatterSpec, ScatterWriter
 from gnomon.dtypes import float32, int64
 from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
 
@@ -44,7 +44,8 @@ class StepWriter(ScatterWriter):
     """Writes one step of a table's rows."""
 
     def __init__(self, e: Emitter, spec: BagSpec) -> None:
-        folded = ((spec.bags, leaves(spec.bags, ROWS)), (spec.size, leaves(spec.size, SEQUENCE)))
+        roles = ((spec.bags, ROWS), (spec.size, SEQUENCE))
+        folded = tuple(Folded(size, leaves(size, role)) for size, role in roles)
         super().__init__(e, ScatterSpec("add", float32, int64, 1, folded, spec.width, 1))
         self.bag_spec = spec
         self.state, numbers, self.weights = (
@@ -181,7 +182,7 @@ class StepWriter(ScatterWriter):
 
     def fold_list(self, first: str, last: str, c: str, active: Sequence[int]) -> list[str]:
         """The sum of a list: chains over a bag and over the bags of a leaf stay in registers."""
-        if self.spec.folded[1][1] > 1:
+        if self.spec.folded[1].leaves > 1:
             return super().fold_list(first, last, c, active)
         e, n = self.e, len(active)
         self.clear(0, n)
@@ -209,8 +210,8 @@ class StepWriter(ScatterWriter):
 
     def leaf_of(self, bag: str) -> str:
         """The leaf of a bag."""
-        size, leaves = self.spec.folded[0]
-        return self.e.value(f"udiv i64 {bag}, {max(size // leaves, 1)}")
+        bags = self.spec.folded[0]
+        return self.e.value(f"udiv i64 {bag}, {max(bags.size // bags.leaves, 1)}")
 
     def rest(self, bag: str, sums: Sequence[str]) -> None:
         """Put the sums of a bag's leaf into its slot."""
