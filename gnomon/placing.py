@@ -29,17 +29,13 @@ from gnomon.runtime.program import (
 )
 from gnomon.schedule.memory import ALIGN, Life, plan_memory, rounded
 from gnomon.schedule.order import Span, Touch, barriers
+from gnomon.schedule.spare import nbytes
 
 __all__ = ["Layout", "Overlays", "Table", "given_up"]
 
 Slots = dict[Node, Slot]
 Overlays = Mapping[Node, Sequence[Node]]
 """Result -> the inputs that it may lie over."""
-
-
-def nbytes(x: Node) -> int:
-    """The bytes of a value."""
-    return x.size * x.dtype.itemsize
 
 
 class Layout:

@@ -25,6 +25,7 @@ from gnomon.listing import Kernel
 from gnomon.runtime.files import publish
 from gnomon.runtime.program import Call, Slot, Step
 from gnomon.schedule.epilogue import Fusion
+from gnomon.schedule.spare import nbytes
 
 __all__ = ["Buffer", "Decision", "Line", "Op", "Record", "Saved", "records_of", "save"]
 
@@ -273,11 +274,6 @@ def label(node: Node) -> str:
         return f"contract {p['spec']}"
     name = p.get("name") or p.get("f") or p.get("monoid")
     return name if node.op in ("map", "region") else f"{node.op} {name}" if name else node.op
-
-
-def nbytes(node: Node) -> int:
-    """The bytes of a value."""
-    return node.size * node.dtype.itemsize
 
 
 def names_of(frame: Frame, before: str = "") -> dict[Node, str]:

@@ -13,7 +13,7 @@ from gnomon.frames import Frame
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site
 from gnomon.lives import values_of
-from gnomon.placing import nbytes
+from gnomon.schedule.spare import nbytes
 
 __all__ = ["Live", "check", "live_at_peak"]
 

@@ -5,7 +5,7 @@ One order, for every kernel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gnomon.codegen import scalar
 from gnomon.codegen.block import Values, neutral
@@ -84,20 +84,15 @@ class Folds:
         return self.tree(fold, [self._unspill(fold, slot) for slot in slots])
 
     def _climb(self, fold: Node, table: str, leaves: Lifted) -> None:
-        """Fold neighbours in the table, level by level, until the first place holds them all."""
+        """Fold neighbours in the table until the first place holds them all."""
         e = self.e
-        levels = e.call("i64", "llvm.cttz.i64", ("i64", str(leaves)), ("i1", "true"))
-
-        def level(k: str) -> None:
-            left = e.value(f"lshr i64 {leaves}, {e.add(k, 1)}")
-            e.loop(0, left, 1, pair)
 
         def pair(k: str) -> None:
             first = e.offset(table, e.mul(k, 2 * SLOT))
             one, other = (self._unspill(fold, x) for x in (first, e.offset(first, SLOT)))
             self.spill(fold, self.combine(fold, one, other), table, k)
 
-        e.loop(0, levels, 1, level)
+        climb(e, leaves, pair)
 
     def _unspill(self, fold: Node, place: str) -> str:
         kind = scalar.register(neutral(fold)[0])
@@ -105,3 +100,15 @@ class Folds:
             return self.e.load(place, vector(kind), 8)
         byte = self.e.load(place, vector("i8"), 8)
         return self.e.value(f"icmp ne {vector('i8')} {byte}, zeroinitializer")
+
+
+def climb(e: Emitter, leaves: Lifted, pair: Callable[[str], None]) -> None:
+    """The perfect tree over a table in memory: pair(k) puts 2 k and 2 k + 1 into k, level by level.
+
+    The number of leaves is a power of two that is read at run time.
+    """
+
+    def level(k: str) -> None:
+        e.loop(0, e.value(f"lshr i64 {leaves}, {e.add(k, 1)}"), 1, pair)
+
+    e.loop(0, e.call("i64", "llvm.cttz.i64", ("i64", str(leaves)), ("i1", "true")), 1, level)

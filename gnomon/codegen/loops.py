@@ -220,8 +220,7 @@ class LoopWriter:
         def group(i: str, *accs: str) -> list[str]:
             positions = []
             for u in range(GROUP):
-                left = e.broadcast(e.sub(e.sub(size, i), LANES * u), "i64")
-                on = e.value(f"icmp slt {vector('i64')} {LANE_NUMBERS}, {left}")
+                on = self._first_lanes(e.sub(e.sub(size, i), LANES * u))
                 positions.append(Position(e.add(e.add(low, i), LANES * u), on))
             return self._body(run, positions, list(accs))
 
@@ -315,7 +314,10 @@ class LoopWriter:
 
     def _last(self, run: Pass, start: str, high: str) -> None:
         """Fewer than sixteen elements."""
-        e = self.e
-        left = e.broadcast(e.value(f"sub i64 {high}, {start}"), "i64")
-        on = e.value(f"icmp slt {vector('i64')} {LANE_NUMBERS}, {left}")
+        on = self._first_lanes(self.e.value(f"sub i64 {high}, {start}"))
         self._body(run, [Position(start, on)], [])
+
+    def _first_lanes(self, count: str) -> str:
+        """A mask of the first lanes, so many of them; all or none where that is out of range."""
+        bound = self.e.broadcast(count, "i64")
+        return self.e.value(f"icmp slt {vector('i64')} {LANE_NUMBERS}, {bound}")

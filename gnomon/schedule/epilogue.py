@@ -19,6 +19,7 @@ from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.glance import Reading
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import Nest, Piece, Signature
+from gnomon.schedule.spare import nbytes
 
 SMALL = 8
 """Operands of so small a part of the product's size are read from cache and count as nothing."""
@@ -266,8 +267,3 @@ def is_plain(kernel: LoopKernel) -> bool:
     made = [split(store.place)[0].get(kernel.inner, 0) for store in kernel.stores]
     fits = all(step in (0, 1) for step in steps) and all(step == 1 for step in made)
     return fits and not kernel.checks() and not has_division(varying)
-
-
-def nbytes(x: Node) -> int:
-    """The bytes of a value."""
-    return x.size * x.dtype.itemsize

@@ -15,12 +15,12 @@ from math import prod
 
 from gnomon.codegen import scalar
 from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
+from gnomon.codegen.folds import COMBINE, climb
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.dtypes import DType
 from gnomon.ops.primitives import identity_of
 
 GROUP = 4
-COMBINE = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ class ScatterWriter:
         return parts[0]
 
     def climb(self, slots: str, leaves: Lifted, n: int) -> None:
-        """Fold neighbours, level by level, until the first slot holds them all."""
+        """Fold neighbours until the first slot holds them all."""
         e = self.e
 
         def pair(k: str) -> None:
@@ -356,10 +356,7 @@ class ScatterWriter:
             for u, value in enumerate(self.joined(*both)):
                 e.store(value, self.within(slots, k, u), vector(self.register), 8)
 
-        def level(k: str) -> None:
-            e.loop(0, e.value(f"lshr i64 {leaves}, {e.add(k, 1)}"), 1, pair)
-
-        e.loop(0, e.call("i64", "llvm.cttz.i64", ("i64", str(leaves)), ("i1", "true")), 1, level)
+        climb(e, leaves, pair)
 
     def slot(self, slots: str, leaf: int | str, n: int) -> list[str]:
         """What a leaf's slot holds."""
