@@ -34,6 +34,9 @@ class Memory(Struct):
     at: int = 0
     buffers: list[Live] = []
 
+    def __repr__(self) -> str:
+        return f"Memory(peak={self.peak}, at={self.at}, {len(self.buffers)} buffers alive)"
+
     @property
     def lines(self) -> dict[tuple[str, int], int]:
         """Bytes at the peak by (file, line), the most first."""

@@ -5,16 +5,17 @@ What is recorded is in `data`, a Profile (model.py); reports and exports are fun
 
 from __future__ import annotations
 
-import functools
 import html
 import os
 from collections.abc import Callable
+from functools import partial, wraps
 from io import StringIO
 from pathlib import Path
 from time import monotonic_ns
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
+from rich.table import Table
 
 from gnomon.errors import ArgumentError
 from gnomon.profiler import reports
@@ -26,31 +27,34 @@ from gnomon.profiler.page import page, write_page
 from gnomon.profiler.perfetto import write_perfetto
 from gnomon.profiler.schedule import ProfilerAction, Schedule
 from gnomon.profiler.store import write_profile
-from gnomon.profiler.tables import kernel_table
+from gnomon.profiler.tables import kernel_table, line_table, module_table
 from gnomon.runtime import events
 
-__all__ = ["Averages", "profile", "record_function"]
+__all__ = ["Rows", "profile", "record_function"]
 
 IGNORED = frozenset(
     {"record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"}
     | {"experimental_config", "acc_events", "use_cuda", "execution_trace_observer"}
 )
 """Options of PyTorch's that ask for what is always there, or for what nothing here needs."""
+Row = TypeVar("Row")
 RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
-class Averages(list):
-    """What each call site cost, the costliest first."""
+class Rows(list[Row]):
+    """Rows of a report: a list that prints as a table."""
 
-    def __init__(self, made: Profile) -> None:
-        super().__init__(reports.by_kernel(made))
-        self.profile = made
+    def __init__(self, rows: list[Row], drawn: Callable[[int], Table]) -> None:
+        super().__init__(rows)
+        self._drawn = drawn
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
-        """The same as text; the order is always that of time."""
+        """The rows as text; the order is always that of time."""
         console = Console(file=StringIO(), width=160)
-        console.print(kernel_table(self.profile, row_limit))
+        console.print(self._drawn(row_limit))
         return console.file.getvalue()  # type: ignore[attr-defined]
+
+    __str__ = table
 
 
 class profile:
@@ -159,21 +163,21 @@ class profile:
         """Everything that happened, in order of its start."""
         return self.data.events
 
-    def key_averages(self, *_: object, **options: object) -> Averages:
-        """What each call site cost, the costliest first; `.table()` gives it as text."""
-        return Averages(self.data)
+    def key_averages(self, *_: object, **options: object) -> Rows[reports.KernelRow]:
+        """What each call site cost, under the name that PyTorch has for it."""
+        return self.by_kernel()
 
-    def by_source_line(self) -> list[reports.LineRow]:
-        """What each line of user code cost, the costliest first."""
-        return reports.by_source_line(self.data)
+    def by_source_line(self) -> Rows[reports.LineRow]:
+        """What each line of user code cost, the costliest first; prints as a table."""
+        return Rows(reports.by_source_line(self.data), partial(line_table, self.data))
 
-    def by_module(self) -> list[reports.ModuleRow]:
-        """What each part of the model cost."""
-        return reports.by_module(self.data)
+    def by_module(self) -> Rows[reports.ModuleRow]:
+        """What each part of the model cost, in the model's order; prints as a table."""
+        return Rows(reports.by_module(self.data), partial(module_table, self.data))
 
-    def by_kernel(self) -> list[reports.KernelRow]:
-        """What each call site cost, the costliest first."""
-        return reports.by_kernel(self.data)
+    def by_kernel(self) -> Rows[reports.KernelRow]:
+        """What each call site cost, the costliest first; prints as a table."""
+        return Rows(reports.by_kernel(self.data), partial(kernel_table, self.data))
 
     def memory_timeline(self) -> Memory:
         """Bytes alive over time, and by line what was alive when they were most."""
@@ -224,7 +228,7 @@ class record_function:
     def __call__(self, function: Callable) -> Callable:
         """The function, each call of which is such a stretch."""
 
-        @functools.wraps(function)
+        @wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with record_function(self.name, self.args):
                 return function(*args, **kwargs)

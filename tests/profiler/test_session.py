@@ -189,6 +189,10 @@ def test_reports_and_exports_are_at_hand(tmp_path):
     assert prof.by_kernel()
     assert prof.memory_timeline().peak > 0
     assert "GFLOP/s" in prof.key_averages().table(sort_by="cpu_time_total", row_limit=3)
+    for rows in (prof.by_source_line(), prof.by_module(), prof.by_kernel()):
+        assert str(rows) == rows.table()
+        assert len(rows.table(row_limit=1).splitlines()) == 2
+    assert len(repr(prof.memory_timeline())) < 100
     assert len(prof.events()) > 3
     assert json.loads((tmp_path / "trace.json").read_bytes())["traceEvents"]
     assert gn.profiler.read_profile(tmp_path / "profile.json") == prof.data
