@@ -98,22 +98,24 @@ class Candidate:
 
         None if one of them cannot be computed with the product.
         """
-        own = self.placed.home[node]
-        if node.op != "map" or own.opaque or own.members[node] or node.size != self.product.size:
-            return None
-        found: list[Node] = []
-        for r in self.placed.reads[node]:
-            known = r.node is self.product or r.node in self.nodes
-            maker = self.placed.home.get(r.node)
-            if (known or maker is own) and not r.same:
-                return None
-            if known:
+        own, found, waiting = self.placed.home[node], set(), [node]
+        while waiting:
+            node = waiting.pop()
+            if node in found:
                 continue
-            more = self._with_operands(r.node) if maker is own else []
-            if more is None or (maker is not own and not self._is_before(maker)):
+            if node.op != "map" or own.opaque or own.members[node] or node.size != self.product.size:
                 return None
-            found += more
-        return [*dict.fromkeys(found), node]
+            found.add(node)
+            for r in self.placed.reads[node]:
+                known = r.node is self.product or r.node in self.nodes
+                maker = self.placed.home.get(r.node)
+                if (known or maker is own) and not r.same:
+                    return None
+                if not known and maker is own:
+                    waiting.append(r.node)
+                elif not known and not self._is_before(maker):
+                    return None
+        return sorted(found, key=lambda x: x.serial)
 
     def _is_before(self, maker: Cluster | None) -> bool:
         """Whether a cluster runs before the product; so all orders that were possible still are."""

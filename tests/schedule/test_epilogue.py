@@ -44,6 +44,18 @@ def test_an_activation_is_computed_with_the_product():
     assert list(made.stored) == [y]
 
 
+def test_operands_that_are_read_many_times_are_looked_at_once():
+    c = product()
+    mask = beside(c, 40, 50)
+    for _ in range(60):
+        mask = mask + mask
+
+    made = fused(c * mask)
+
+    (cluster,) = made.clusters
+    assert len(cluster.members) == 62
+
+
 def test_sums_that_others_read_are_stored_too():
     c = product()
     y, back = exp(c), permute(c, (1, 0))
