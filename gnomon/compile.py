@@ -5,6 +5,7 @@ hoist       what all turns of a loop compute alike stands before it
 keep        choices and loops keep what their gradients would recompute
 trim        results of them that nobody reads go
 legalize    what kernels cannot compute becomes what they can
+loosen      sums drop their trees, where numerics are "fast"
 simplify    rewrites that keep every bit
 partition   which nodes share a kernel, which are stored
 generate    a kernel each, equal ones once
@@ -49,6 +50,7 @@ from gnomon.passes.hoist import hoist
 from gnomon.passes.inline import inline
 from gnomon.passes.keep import keep
 from gnomon.passes.legalize import legalize
+from gnomon.passes.loosen import loosen
 from gnomon.passes.simplify import simplify
 from gnomon.passes.trim import trim
 from gnomon.plan import Plan, key_of, plan_of, save, saved
@@ -289,6 +291,7 @@ def kernels_of(graph: Graph, settings: Settings, ask: Ask = ignored) -> Frame:
 def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -> Frame:
     """An opened graph as kernels, and as frames for the graphs inside it."""
     flat = shown("legalize", graph, legalize)
+    flat = shown("loosen", flat, loosen) if settings.numerics == "fast" else flat
     flat = shown("simplify", flat, simplify)
     flat = separated(flat) if inside else flat
     start = perf_counter()

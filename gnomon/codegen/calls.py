@@ -38,6 +38,7 @@ from gnomon.schedule.access import Strided, strided
 from gnomon.schedule.epilogue import epilogue_of, table_of
 from gnomon.schedule.nested import Nest, Nested, common, cut, factors, row_major, stored
 from gnomon.schedule.turns import in_turns
+from gnomon.settings import current
 
 
 def operand(x: Node) -> Strided:
@@ -215,6 +216,11 @@ def heads_of(slot: int, view: Strided) -> Operand:
     return Operand(slot, *view.strides, view.offset)
 
 
+def leaves_of(size: int, role: tuple[int, int]) -> int:
+    """The leaves of a claimed region's sum; one where numerics are "fast" (passes/loosen.py)."""
+    return 1 if current().numerics == "fast" else leaves(size, role)
+
+
 def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpec:
     """The description that both attention kernels share; slots are those of q, k, v, out, lse.
 
@@ -237,7 +243,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
         value_width=v.shape[3],
         causal=settings["causal"],
         scale=settings["scale"],
-        leaves=(leaves(group, ROWS), leaves(q.shape[2], SEQUENCE)),
+        leaves=(leaves_of(group, ROWS), leaves_of(q.shape[2], SEQUENCE)),
         **{
             name: heads_of(slot, view)
             for name, slot, view in zip("qkv", slots, views, strict=False)
@@ -310,7 +316,7 @@ def grouped(node: Node, machine: Machine) -> OpaqueCall:
     steps = Axis(node.inputs[0].shape[1], a=x.strides[1], b=y.strides[-2])
     if node.params["name"] == "grouped_rows":
         batch, axis = Axis(groups, b=y.strides[0]), "rows"
-        steps = replace(steps, leaves=leaves(steps.size, OTHERS))
+        steps = replace(steps, leaves=leaves_of(steps.size, OTHERS))
     else:
         batch, axis = Axis(groups, c=shape[1] * shape[2]), "steps"
     product = MatmulSpec(name, (batch,), (rows,), (columns,), (steps,), starts)
