@@ -396,4 +396,5 @@ def opaque(cluster: Cluster, partition: Partition) -> Kernel:
         call.checks,
         over=call.over,
         numbers=call.numbers,
+        bytes=call.bytes,
     )

@@ -51,6 +51,8 @@ class Kernel:
     """What its code is given after everything else, if it serves several sizes."""
     members: tuple[Kernel, ...] = ()
     """The kernels that a batch runs as one; their outputs stand first among its buffers."""
+    bytes: int | None = None
+    """What it reads and writes with results over operands, if that is not every buffer once."""
 
     @property
     def places(self) -> tuple[tuple[Node, int], ...]:
@@ -136,8 +138,12 @@ def shapes(nodes: tuple[Node, ...]) -> str:
 
 
 def traffic(kernel: Kernel) -> int:
-    """The bytes of a kernel's operands and results, each once."""
-    return sum(x.size * x.dtype.itemsize for x in kernel.buffers)
+    """The bytes of a kernel's operands and results, each once, where it does not know better."""
+    if kernel.bytes is not None:
+        return kernel.bytes
+    if kernel.members:
+        return sum(map(traffic, kernel.members))
+    return sum(x.size * x.dtype.itemsize for x in dict.fromkeys(kernel.buffers))
 
 
 def counted(number: int, what: str) -> str:

@@ -21,7 +21,7 @@ from gnomon.codegen.batch import ENTRY, HEAD
 from gnomon.frames import Control, Frame
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site
-from gnomon.listing import Kernel
+from gnomon.listing import Kernel, traffic
 from gnomon.runtime.files import publish
 from gnomon.runtime.program import Call, Slot, Step
 from gnomon.schedule.epilogue import Fusion
@@ -88,9 +88,10 @@ class Decision(Struct, frozen=True):
 class Record(Struct, frozen=True):
     """One call site of a program.
 
-    nbytes: of all its buffers, each once. symbol: which machine code it runs, shared by equal
-    kernels. times: how often one run of the program calls it. members: the kernels that it runs as
-    one, if it is a batch; events name the batch.
+    nbytes: of all its buffers, each once; less where a kernel touches only some of a buffer.
+    symbol: which machine code it runs, shared by equal kernels. times: how often one run of the
+    program calls it. members: the kernels that it runs as one, if it is a batch; events name the
+    batch.
     """
 
     id: int
@@ -161,7 +162,7 @@ class Writer:
             ops=tuple(self.ops(kernel, lines)),
             buffers=tuple(self.buffers(kernel, () if kernel.members else call.slots)),
             flops=kernel.flops,
-            nbytes=sum(nbytes(x) for x in dict.fromkeys(kernel.buffers)),
+            nbytes=traffic(kernel),
             times=kernel.times,
             decisions=tuple(self.decisions(kernel)),
             members=tuple(

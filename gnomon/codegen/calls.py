@@ -21,9 +21,11 @@ from gnomon.codegen.kernels.frame import FrameSpec, emit_frame
 from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
+from gnomon.codegen.kernels.put_rows import PutRowsSpec, emit_put_rows
 from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
 from gnomon.codegen.kernels.scatter import Folded, ScatterSpec, emit_scatter
 from gnomon.codegen.kernels.sort import SortSpec, emit_sort
+from gnomon.codegen.kernels.strides import merge
 from gnomon.codegen.kernels.weave import WeaveSpec, emit_weave
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import OpaqueCall, call
@@ -37,6 +39,8 @@ from gnomon.ops.primitives import split_spec, summed
 from gnomon.schedule.access import Strided, strided
 from gnomon.schedule.epilogue import epilogue_of, table_of
 from gnomon.schedule.nested import Nest, Nested, common, cut, factors, row_major, stored
+from gnomon.schedule.partition import whole_below
+from gnomon.schedule.spare import nbytes
 from gnomon.schedule.turns import in_turns
 from gnomon.settings import current
 
@@ -306,6 +310,26 @@ def frame(node: Node, machine: Machine) -> OpaqueCall:
     return call("frame", emit_frame, (spec,), (node, x), 0)
 
 
+def put_rows(node: Node, machine: Machine) -> OpaqueCall:
+    """Slices put in their places; only they move where the result lies over the operand."""
+    (x, index, values), axis = node.inputs, dict(node.params["call"].kwargs)["axis"]
+    seen = operand(values)
+    axes = list(zip(values.shape, seen.strides, strict=True))
+    spec = PutRowsSpec(
+        x.dtype.itemsize,
+        index.dtype,
+        size=x.shape[axis],
+        count=index.size,
+        before=merge(axes[:axis]),
+        step=seen.strides[axis],
+        after=merge(axes[axis + 1 :]),
+        start=seen.offset,
+    )
+    buffers, moved = (node, whole_below(x), index, seen.node), 2 * nbytes(values) + nbytes(index)
+    more = {"checks": 1, "over": ((0, 1),), "bytes": moved}
+    return call("put_rows", emit_put_rows, (spec,), buffers, 0, **more)
+
+
 def grouped(node: Node, machine: Machine) -> OpaqueCall:
     """A product of groups of rows or of steps."""
     x, y = (operand(v) for v in node.inputs[:2])
@@ -333,6 +357,7 @@ CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
     "frame": frame,
     "grouped_rows": grouped,
     "grouped_steps": grouped,
+    "put_rows": put_rows,
 }
 """Region -> the kernel that takes it whole."""
 
@@ -346,7 +371,7 @@ def is_claimed(node: Node) -> bool:
         return in_turns(node)
     if node.params["name"] == "slide_back" and node.inputs[1].shape[1] < FEWEST:
         return False
-    if node.params["name"].startswith("grouped_"):
+    if node.params["name"].startswith(("grouped_", "put_rows")):
         return all(x.size for x in node.inputs)
     return all(x.size and x.dtype.is_floating_point and x.dtype.bits >= 32 for x in node.inputs)
 

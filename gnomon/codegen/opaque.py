@@ -30,6 +30,8 @@ class OpaqueCall:
     """Which output may lie over which operand, by their numbers among the buffers."""
     numbers: tuple[int, ...] = ()
     """What the code is given after everything else: numbers that it reads at run time."""
+    bytes: int | None = None
+    """What it reads and writes, where that is not every buffer once."""
 
 
 _written: dict[tuple, Given] = {}

@@ -64,18 +64,16 @@ class Attention(nn.Module):
         x_b1d: gn.Tensor,
         turns: tuple[gn.Tensor, gn.Tensor],
         cache: tuple[gn.Tensor, gn.Tensor],
-        here: tuple[gn.Tensor, gn.Tensor],
-    ) -> tuple[gn.Tensor, tuple[gn.Tensor, gn.Tensor]]:
-        """Attention of one new position over the cache, and the cache with it.
-
-        `here` says of every cached position whether it is the new one, and whether it may be read.
-        """
+        position_1: gn.Tensor,
+    ) -> gn.Tensor:
+        """Attention of one new position over the cache, which takes it in."""
         q, k, v = self.queries_keys_values(x_b1d, turns)
-        new, seen = here
-        keys = gn.where(new, k, cache[0])
-        values = gn.where(new, v, cache[1])
-        y = F.scaled_dot_product_attention(q, keys, values, attn_mask=seen, enable_gqa=True)
-        return self.join(y), (keys, values)
+        keys, values = (
+            old.index_copy_(2, position_1, new) for old, new in zip(cache, (k, v), strict=True)
+        )
+        seen_1s = (gn.arange(keys.shape[2]) <= position_1).reshape(1, -1)
+        y = F.scaled_dot_product_attention(q, keys, values, attn_mask=seen_1s, enable_gqa=True)
+        return self.join(y)
 
 
 class MLP(nn.Module):
@@ -113,12 +111,12 @@ class Layer(nn.Module):
         x_b1d: gn.Tensor,
         turns: tuple[gn.Tensor, gn.Tensor],
         cache: tuple[gn.Tensor, gn.Tensor],
-        here: tuple[gn.Tensor, gn.Tensor],
-    ) -> tuple[gn.Tensor, tuple[gn.Tensor, gn.Tensor]]:
+        position_1: gn.Tensor,
+    ) -> gn.Tensor:
         """One layer for one new position."""
-        y_b1d, cache = self.self_attn.extend(self.input_layernorm(x_b1d), turns, cache, here)
-        x_b1d = x_b1d + y_b1d
-        return x_b1d + self.mlp(self.post_attention_layernorm(x_b1d)), cache
+        normal = self.input_layernorm(x_b1d)
+        x_b1d = x_b1d + self.self_attn.extend(normal, turns, cache, position_1)
+        return x_b1d + self.mlp(self.post_attention_layernorm(x_b1d))
 
 
 class Decoder(nn.Module):
@@ -164,24 +162,18 @@ class Qwen3ForCausalLM(nn.Module):
         shape = (batch, c.num_key_value_heads, c.max_position_embeddings, c.head_dim)
         return [(gn.zeros(shape), gn.zeros(shape)) for _ in range(c.num_hidden_layers)]
 
-    def extend(
-        self, token_b1: gn.Tensor, position_1: gn.Tensor, cache: Cache
-    ) -> tuple[gn.Tensor, Cache]:
-        """Scores (b, v) after one more token at a position, and the cache with it.
+    def extend(self, token_b1: gn.Tensor, position_1: gn.Tensor, cache: Cache) -> gn.Tensor:
+        """Scores (b, v) after one more token at a position; the cache takes it in, in place.
 
         The position is a tensor and the cache has its full length from the start,
         so that one compiled program serves every position.
         """
         model = self.model
-        places = gn.arange(self.config.max_position_embeddings)
-        here = (places == position_1).reshape(1, 1, -1, 1), (places <= position_1).reshape(1, -1)
         turns = model.cosines[position_1], model.sines[position_1]
         x_b1d = model.embed_tokens(token_b1)
-        kept: Cache = []
         for layer, old in zip(model.layers, cache, strict=True):
-            x_b1d, new = layer.extend(x_b1d, turns, old, here)
-            kept.append(new)
-        return F.linear(model.norm(x_b1d), model.embed_tokens.weight)[:, 0], kept
+            x_b1d = layer.extend(x_b1d, turns, old, position_1)
+        return F.linear(model.norm(x_b1d), model.embed_tokens.weight)[:, 0]
 
 
 def turns_of(config: Qwen3Config) -> tuple[np.ndarray, np.ndarray]:

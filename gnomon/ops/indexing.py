@@ -16,7 +16,7 @@ from gnomon.ops import lookup_primitives
 from gnomon.ops.arguments import choice, one_axis, positions_only
 from gnomon.ops.joining import padded
 from gnomon.ops.primitives import expand, identity_of, reshape, unsqueeze
-from gnomon.ops.registry import op
+from gnomon.ops.registry import internal, op
 from gnomon.ops.scalars import where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.scans import LETTERS
@@ -65,16 +65,16 @@ def index_select(x: Node, axis: int, index: Node) -> Node:
 
     Shapes: x (...), index (n) -> (?)
     """
-    axis = vector_of_positions("index_select", x, axis, index)
-    return rows(x, axis, reshape(index, (index.size,)))
+    axis, index = vector_of_positions("index_select", x, axis, index)
+    return rows(x, axis, index)
 
 
-def vector_of_positions(name: str, x: Node, axis: int, index: Node) -> int:
-    """The axis, once the index is known to be a vector of positions."""
+def vector_of_positions(name: str, x: Node, axis: int, index: Node) -> tuple[int, Node]:
+    """The axis, and the index once it is known to be a vector of positions, or one."""
     positions_only(name, index)
     if index.rank > 1:
         raise ShapeError(f"{name}: positions must be a vector: got {index.shape}.")
-    return one_axis(name, axis, x.rank)
+    return one_axis(name, axis, x.rank), reshape(index, (index.size,))
 
 
 def slices_match(name: str, x: Node, axis: int, index: Node, values: Node) -> None:
@@ -106,8 +106,7 @@ def index_add(x: Node, axis: int, index: Node, values: Node, *, alpha: Scalar = 
 
     Shapes: x (...), index (n), values (?) -> (...)
     """
-    axis = vector_of_positions("index_add", x, axis, index)
-    index = reshape(index, (index.size,))
+    axis, index = vector_of_positions("index_add", x, axis, index)
     slices_match("index_add", x, axis, index, values)
     values = cast(values if alpha == 1 else values * alpha, x.dtype)
     spec = spec_of_rows(x.rank, axis)
@@ -127,17 +126,19 @@ def index_copy(x: Node, axis: int, index: Node, values: Node) -> Node:
 
     Shapes: x (...), index (n), values (?) -> (...)
     """
-    axis = vector_of_positions("index_copy", x, axis, index)
-    index = reshape(index, (index.size,))
+    axis, index = vector_of_positions("index_copy", x, axis, index)
     slices_match("index_copy", x, axis, index, values)
-    if not index.size:
-        return x
+    return put_rows(x, index, cast(values, x.dtype), axis=axis) if index.size else x
+
+
+@internal
+def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
+    """x with slices put at a vector of positions along an axis, the last of those that meet."""
     number = x.arena.node("iota", (), size=index.size, dtype=int64)
     winner = lookup_primitives.scatter("max", "x,x->z", number, index, x.shape[axis])
-    new = rows(cast(values, x.dtype), axis, elementwise("maximum", winner, 0))
-    taken = elementwise("ge", winner, 0)
-    lying = reshape(taken, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
-    return where(lying, new, x)
+    new = rows(values, axis, elementwise("maximum", winner, 0))
+    lying = reshape(winner, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
+    return where(elementwise("ge", lying, 0), new, x)
 
 
 @op(
@@ -150,7 +151,7 @@ def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
 
     Shapes: x (...), index (n) -> (...)
     """
-    axis = vector_of_positions("index_fill", x, axis, index)
+    axis, index = vector_of_positions("index_fill", x, axis, index)
     places = x.arena.node("iota", (), size=x.shape[axis], dtype=index.dtype)
     hit = elementwise("eq", unsqueeze(places, 1), reshape(index, (1, index.size)))
     chosen = x.arena.node(

@@ -289,6 +289,9 @@ def operand_bases(node: Node) -> tuple[Node, ...]:
     """What is stored for the operands of an opaque call: below views that strides can say."""
     if node.op == "contract":
         return tuple(found.node for found in factors(node))
+    if node.op == "region" and node.params["name"] == "put_rows":
+        x, index, values = node.inputs
+        return whole_below(x), index, plain(values).node
     if node.op == "region" and node.params["name"] in BY_STRIDES:
         ranks = BY_STRIDES[node.params["name"]]
         seen = (x.rank in ranks and x.dtype.is_floating_point for x in node.inputs)

@@ -17,7 +17,8 @@ from gnomon.dtypes import bool_, int64
 from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
-from gnomon.ops.lookup_primitives import gather, scatter
+from gnomon.ops.indexing import index_add, index_copy
+from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.scan_primitives import scan
@@ -319,36 +320,15 @@ def where_mask(x: Node, mask: Node, value: Node) -> Node:
 def put_at(x: Node, value: Node, axes: tuple[int, ...], accumulate: bool, *arrays: Node) -> Node:
     """x with values at positions along axes; of several for a place the last stays, or all add."""
     flat, shape = flat_positions(x, axes, arrays)
-    table, order = leading(x, axes)
-    at, count = home_of(axes), len(shape)
-    rest = table.shape[1:]
-    target = (*rest[:at], *shape, *rest[at:])
-    value = fitted(cast(value, x.dtype), target)
-    value = permute(value, (*range(at, at + count), *range(at), *range(at + count, len(target))))
-    value = reshape(value, (prod(shape), *rest))
-    y = added(table, value, flat) if accumulate else replaced(table, value, flat)
-    y = reshape(y, tuple(x.shape[k] for k in order))
+    at, rest = home_of(axes), [k for k in range(x.rank) if k not in axes]
+    order = (*rest[:at], *axes, *rest[at:])
+    before, after = ([x.shape[k] for k in some] for some in (rest[:at], rest[at:]))
+    value = fitted(cast(value, x.dtype), (*before, *shape, *after))
+    value = reshape(value, (*before, flat.size, *after))
+    table = reshape(permute(x, order), (*before, prod(x.shape[k] for k in axes), *after))
+    put = index_add if accumulate else index_copy
+    y = reshape(put(table, at, flat, value), tuple(x.shape[k] for k in order))
     return permute(y, tuple(order.index(k) for k in range(x.rank)))
-
-
-def added(table: Node, value: Node, flat: Node) -> Node:
-    """Rows with values added to them."""
-    rest = letters_of(table.rank - 1)
-    return table + scatter("add", f"z{rest},z->y{rest}", value, flat, table.shape[0])
-
-
-def replaced(table: Node, value: Node, flat: Node) -> Node:
-    """Rows with values in their places: positions first, then a gather."""
-    if not flat.size:
-        return table
-    rest = letters_of(table.rank - 1)
-    number = table.arena.node("iota", (), size=flat.size, dtype=int64)
-    winner = scatter("max", "z,z->y", number, flat, table.shape[0])
-    taken = elementwise("ge", winner, 0)
-    place = elementwise("maximum", winner, 0)
-    new = gather(f"z{rest},y->y{rest}", value, place)
-    taken = expand(reshape(taken, taken.shape + (1,) * (table.rank - 1)), table.shape)
-    return where(taken, new, table)
 
 
 @method

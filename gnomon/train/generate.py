@@ -38,20 +38,20 @@ class Writer:
         self.longest = model.config.max_position_embeddings
 
         @gn.compile
-        def extend(token: gn.Tensor, position: gn.Tensor, cache: Cache) -> tuple:
+        def extend(token: gn.Tensor, position: gn.Tensor, cache: Cache) -> gn.Tensor:
             with gn.no_grad():
                 return model.extend(token, position, cache)
 
         self.extend = extend
 
-    def read(self, tokens: Sequence[int], cache: Cache, position: int) -> tuple[np.ndarray, Cache]:
-        """Scores for what follows the tokens, which begin at a position, and the cache."""
+    def read(self, tokens: Sequence[int], cache: Cache, position: int) -> np.ndarray:
+        """Scores for what follows the tokens, which begin at a position and go into the cache."""
         scores = None
         for offset, token in enumerate(tokens):
             place = gn.from_numpy(np.array([position + offset], np.int64))
-            scores, cache = self.extend(gn.from_numpy(np.array([[token]], np.int64)), place, cache)
+            scores = self.extend(gn.from_numpy(np.array([[token]], np.int64)), place, cache)
         assert scores is not None, "there is always a token to read: the end mark opens a text."
-        return scores[0].numpy(), cache
+        return scores[0].numpy()
 
     def write(self, prompt: Sequence[int], sampling: Sampling) -> Iterator[int]:
         """Tokens after the prompt, until the end mark or forever."""
@@ -62,7 +62,7 @@ class Writer:
             if position + len(fresh) > self.longest:
                 position, cache = 0, self.model.empty_cache(1)
                 fresh = tokens[-(self.longest // 2) :]
-            scores, cache = self.read(fresh, cache, position)
+            scores = self.read(fresh, cache, position)
             position += len(fresh)
             chosen = choose(scores, sampling, number)
             if chosen == END_ID:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import gnomon as gn
 from gnomon.models.config import Qwen3Config
 from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import Qwen3ForCausalLM, rotate, turns_of
+from gnomon.runtime.buffer import memory
 
 SMALL = Qwen3Config(
     vocab_size=260,
@@ -84,8 +87,36 @@ def test_the_cache_gives_the_scores_of_the_whole_sequence(model, rng):
     with gn.no_grad():
         for place in range(9):
             position = gn.from_numpy(np.array([place], np.int64))
-            scores, cache = model.extend(row[:, place : place + 1], position, cache)
+            scores = model.extend(row[:, place : place + 1], position, cache)
             np.testing.assert_allclose(scores.numpy()[0], whole[place], rtol=2e-4, atol=2e-5)
+
+
+def test_a_compiled_step_writes_into_the_cache_where_it_lies(rng):
+    told = {}
+    for longest in (128, 1024):
+        made = Qwen3ForCausalLM(replace(SMALL, max_position_embeddings=longest, head_dim=32))
+        initialize(made, seed=0)
+        extend, cache = gn.compile(made.extend), made.empty_cache(1)
+        token = tokens(rng, 1, 1)
+        with gn.no_grad():
+            for place in range(3):
+                gn.evaluate(extend(token, gn.tensor([place]), cache))
+                flat = [x for pair in cache for x in pair]
+                if place < 2:
+                    places, before = list(map(address, flat)), memory.use().allocated
+                    memory.reset_peak()
+        assert list(map(address, flat)) == places
+        puts = [x for x in extend.kernels() if x.name == "put_rows"]
+        told[longest] = len(puts), sum(x.nbytes for x in puts), memory.use().peak - before
+
+    (count, moved, short), (_, _, long) = told.values()
+    assert told[1024][:2] == (count, moved) == (4, 4 * (2 * 4 * 32 + 8))
+    assert long - short < (1024 - 128) * 4 + 256  # the mask: a number per position
+
+
+def address(tensor):
+    """Where a tensor's bytes are."""
+    return tensor._storage.node.value.address
 
 
 def test_turning_keeps_lengths_and_depends_on_distance_alone(rng):

@@ -36,31 +36,29 @@ class Decoder(Weights):
 
     def attend(
         self, x_1d: gn.Tensor, layer: int, place: gn.Tensor, cache: tuple[gn.Tensor, gn.Tensor]
-    ) -> tuple[gn.Tensor, tuple[gn.Tensor, gn.Tensor]]:
-        """What the new position reads, and the cache with it."""
+    ) -> gn.Tensor:
+        """What the new position reads; the cache takes it in."""
         parts = F.linear(x_1d, self.weight(layer, "qkv")).chunk(3, -1)
         q, k, v = (z.view(1, self.heads, 1, -1) for z in parts)
         turns = (self.cosines[place].to(x_1d.dtype), self.sines[place].to(x_1d.dtype))
-        places = gn.arange(cache[0].shape[2])
-        new, seen = (places == place).reshape(1, 1, -1, 1), (places <= place).reshape(1, -1)
         keys, values = (
-            gn.where(new, z, c) for z, c in zip((rotate(k, turns), v), cache, strict=True)
+            c.index_copy_(2, place, z) for z, c in zip((rotate(k, turns), v), cache, strict=True)
         )
+        seen = (gn.arange(keys.shape[2]) <= place).reshape(1, -1)
         y = F.scaled_dot_product_attention(rotate(q, turns), keys, values, attn_mask=seen)
-        return F.linear(y.reshape(1, -1), self.weight(layer, "o")), (keys, values)
+        return F.linear(y.reshape(1, -1), self.weight(layer, "o"))
 
-    def forward(self, token_1: gn.Tensor, place_1: gn.Tensor, cache: Cache) -> tuple:
-        """Scores of the next token, and the cache with this one."""
-        x_1d, kept = F.embedding(token_1, self.emb), []
+    def forward(self, token_1: gn.Tensor, place_1: gn.Tensor, cache: Cache) -> gn.Tensor:
+        """Scores of the next token; the cache takes in this one."""
+        x_1d = F.embedding(token_1, self.emb)
         for layer in range(self.count):
             w = functools.partial(self.weight, layer)
-            y_1d, new = self.attend(normal(x_1d, w("n1")), layer, place_1, cache[layer])
-            x_1d, kept = x_1d + y_1d, [*kept, new]
+            x_1d = x_1d + self.attend(normal(x_1d, w("n1")), layer, place_1, cache[layer])
             y_1d = normal(x_1d, w("n2"))
             x_1d = x_1d + F.linear(
                 F.silu(F.linear(y_1d, w("w1"))) * F.linear(y_1d, w("w3")), w("w2")
             )
-        return F.linear(normal(x_1d, self.nf), self.head), kept
+        return F.linear(normal(x_1d, self.nf), self.head)
 
 
 def decode(problem: Problem) -> dict:
@@ -74,15 +72,15 @@ def decode(problem: Problem) -> dict:
 
     @gn.compile
     def extend(token_1: gn.Tensor, place_1: gn.Tensor, cache: Cache) -> tuple:
-        scores, kept = model(token_1, place_1, cache)
-        return scores.argmax(-1), scores.max(), kept
+        scores = model(token_1, place_1, cache)
+        return scores.argmax(-1), scores.max()
 
     token, place = gn.tensor([1]), 0
 
     def step() -> float:
-        nonlocal token, place, cache
+        nonlocal token, place
         with gn.no_grad():
-            token, best, cache = extend(token, gn.tensor([place % problem["longest"]]), cache)
+            token, best = extend(token, gn.tensor([place % problem["longest"]]), cache)
         place += 1
         return best.item()
 

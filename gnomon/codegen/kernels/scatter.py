@@ -125,12 +125,7 @@ class ScatterWriter:
 
     def position(self, index: str, i: str) -> str:
         """The position of occurrence i."""
-        e, dtype = self.e, self.spec.index
-        kind = scalar.memory(dtype)
-        found = e.load(e.offset(index, e.mul(i, dtype.itemsize)), kind, dtype.itemsize)
-        if kind == "i64":
-            return found
-        return e.value(f"{'sext' if dtype.kind == 'int' else 'zext'} {kind} {found} to i64")
+        return position(self.e, index, i, self.spec.index)
 
     def look(self, index: str, i: str) -> None:
         """Count an occurrence; report a position outside the axis, which is no thread's."""
@@ -366,3 +361,12 @@ class ScatterWriter:
     def joined(self, a: Sequence[str], b: Sequence[str]) -> list[str]:
         """What two slots hold together, the earlier first."""
         return [self.combine(x, y) for x, y in zip(a, b, strict=True)]
+
+
+def position(e: Emitter, table: str, number: str, dtype: DType) -> str:
+    """A position of a table of integers, as an i64."""
+    kind = scalar.memory(dtype)
+    found = e.load(e.offset(table, e.mul(number, dtype.itemsize)), kind, dtype.itemsize)
+    if kind == "i64":
+        return found
+    return e.value(f"{'sext' if dtype.kind == 'int' else 'zext'} {kind} {found} to i64")
