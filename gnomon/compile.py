@@ -102,7 +102,7 @@ class Executable:
         return listing(self.kernels, self.memory)
 
     def explain_fusions(self) -> str:
-        """What products compute in their own calls, what they do not, and why: a line for each."""
+        """What products compute in their own calls, what loops store, and why."""
         return fusions(list(self.frame.decisions()))
 
     def explain_gemm(self) -> str:
@@ -298,8 +298,7 @@ def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -
     partition = Partition(flat, settings.fuse, carries_epilogue if settings.epilogues else None)
     passed(f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels", start)
     log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
-    if partition.fusions:
-        log(3, lambda: fusions(partition.fusions))
+    log(3, lambda: fusions(list(partition.notes().decisions())))
     parts, start = [], perf_counter()
     for part in generate(partition, lambda g: frame_of(g, settings, ask, inside=True)):
         for each in part.turns or ((part,) if isinstance(part, Kernel) else ()):
@@ -309,7 +308,7 @@ def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -
     passed(f"generate: {len(parts)} kernels", start)
     lasting = {*flat.inputs, *flat.outputs}
     ordered = apart(in_order(parts, lasting, settings.fuse))
-    return Frame(flat, tuple(ordered), tuple(partition.fusions))
+    return Frame(flat, tuple(ordered), partition.notes())
 
 
 def generate(partition: Partition, inside: Build) -> Iterator[Kernel | Control]:

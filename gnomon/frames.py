@@ -15,6 +15,7 @@ from gnomon.listing import Kernel
 from gnomon.ops.control_primitives import graphs_of
 from gnomon.passes.calls import leaves_like, shared
 from gnomon.schedule.epilogue import Fusion
+from gnomon.schedule.notes import Notes
 from gnomon.schedule.partition import operand_bases
 
 __all__ = ["Control", "Frame", "control", "separated"]
@@ -29,12 +30,13 @@ class Frame:
 
     graph: Graph
     parts: tuple[Kernel | Control, ...]
-    fusions: tuple[Fusion, ...] = ()
-    """What was decided about products and the nodes above them."""
+    notes: Notes | None = None
+    """What was decided about nodes that could share a kernel."""
 
     def decisions(self) -> Iterator[Fusion]:
         """Every such decision, of inner frames too."""
-        yield from self.fusions
+        if self.notes:
+            yield from self.notes.decisions()
         for part in self.parts:
             if isinstance(part, Control):
                 for frame in part.frames.values():

@@ -323,7 +323,7 @@ class Compiled:
         return "\n".join(p.executable.explain_gemm() for p in self._all())
 
     def explain_fusions(self) -> str:
-        """What matrix products compute in their own calls, what they do not, and why."""
+        """What matrix products compute in their own calls, what loops store, and why."""
         return "\n".join(p.executable.explain_fusions() for p in self._all())
 
     def _all(self) -> list[Program]:

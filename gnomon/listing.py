@@ -103,22 +103,67 @@ def row(kernel: Kernel) -> tuple[str, ...]:
 
 
 def fusions(decisions: Sequence[Fusion]) -> str:
-    """What was decided about products: with what, the bytes apart and together, and why not."""
-    rows = []
+    """What was decided about products: with what, the bytes apart and together, and why not.
+
+    Below it how other operations share kernels, equal reasons summed up.
+    """
+    products = [each for each in decisions if each.kind == "epilogue"]
+    done = sum(not each.refused for each in products)
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for each in products:
+        rows.setdefault(weighed(each), []).append(of_lines(each.maker, *each.nodes))
+    told = [
+        (*row, f"{len(found)} times, first {found[0]}" if found[1:] else found[0])
+        for row, found in rows.items()
+    ]
+    sums = summed([each for each in decisions if each.kind != "epilogue"])
+    return "\n".join([f"{counted(len(products), 'candidate')}, {done} done", *aligned(told), *sums])
+
+
+def weighed(each: Fusion) -> tuple[str, ...]:
+    """What is told of a product and what is pointwise on it."""
+    names = ", ".join(dict.fromkeys(x.params["f"] for x in each.nodes))
+    moved = f"{scaled(each.apart)} B apart", f"{scaled(each.together)} B together"
+    return shapes((each.maker,)), f"with {names}", *moved, each.refused or "done"
+
+
+DONE = {"join": "not stored", "share": "read once for both", "recompute": "computed again"}
+APART = {"join": "stored", "share": "read twice", "recompute": "not computed again"}
+"""Kind of a fusion -> what becomes of a value between two operations, if it is done or refused."""
+
+
+def summed(decisions: Sequence[Fusion]) -> list[str]:
+    """Fusions of loops by what was decided: how many, their bytes, and the largest of them."""
+    groups: dict[tuple[str, str], list[Fusion]] = {}
     for each in decisions:
-        names = ", ".join(dict.fromkeys(x.params["f"] for x in each.nodes))
-        moved = f"{scaled(each.apart)} B apart", f"{scaled(each.together)} B together"
-        verdict = each.refused or "done"
-        sites = union(each.product.sites, *(x.sites for x in each.nodes))
-        rows.append((shapes((each.product,)), f"with {names}", *moved, verdict, lines(sites)))
-    done = sum(not each.refused for each in decisions)
-    told = f"{counted(len(decisions), 'candidate')}, {done} done"
-    return "\n".join([told, *aligned(rows)]) if rows else told
+        groups.setdefault((each.kind, each.refused), []).append(each)
+    rows = []
+    for (kind, refused), found in sorted(groups.items(), key=lambda x: (x[0][1] != "", x[0])):
+        most = max(found, key=lambda each: each.apart)
+        verdict = f"{APART[kind]}: {refused}" if refused else DONE[kind]
+        size = f"{scaled(sum(each.apart for each in found) / 2)} B"
+        ends = (f"{label(x)} ({of_lines(x)})" for x in (most.maker, most.nodes[-1]))
+        rows.append((counted(len(found), "value"), verdict, size, " and ".join(ends)))
+    return ["between operations, the largest of each kind named:", *aligned(rows)] if rows else []
+
+
+def label(node: Node) -> str:
+    """An operation's name."""
+    p = node.params
+    if node.op == "contract":
+        return f"contract {p['spec']}"
+    name = p.get("name") or p.get("f") or p.get("monoid")
+    return name if node.op in ("map", "region") else f"{node.op} {name}" if name else node.op
 
 
 def where(kernel: Kernel) -> str:
     """The first user line behind a kernel."""
     return lines(kernel.sites)
+
+
+def of_lines(*nodes: Node) -> str:
+    """The first user line behind nodes."""
+    return lines([site for x in nodes for site in x.sites])
 
 
 def lines(sites: Sequence[Site]) -> str:

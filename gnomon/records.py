@@ -21,7 +21,7 @@ from gnomon.codegen.batch import ENTRY, HEAD
 from gnomon.frames import Control, Frame
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site
-from gnomon.listing import Kernel, traffic
+from gnomon.listing import Kernel, label, traffic
 from gnomon.runtime.files import publish
 from gnomon.runtime.program import Call, Slot, Step
 from gnomon.schedule.epilogue import Fusion
@@ -29,10 +29,12 @@ from gnomon.schedule.spare import nbytes
 
 __all__ = ["Buffer", "Decision", "Line", "Op", "Record", "Saved", "records_of", "save"]
 
-VERSION = 1
+VERSION = 2
 """Of the format on disk; a reader refuses others."""
 
 Role = Literal["input", "output", "in-place"]
+Kind = Literal["epilogue", "join", "share", "recompute"]
+Side = Literal["both", "reads", "makes"]
 NUMBER_BITS = 53
 """Of ids: as many as JavaScript's numbers hold."""
 PLAIN = frozenset({"map", "reduce"})
@@ -76,13 +78,24 @@ class Buffer(Struct, frozen=True):
     nbytes: int
 
 
-class Decision(Struct, frozen=True):
-    """A fusion that was weighed: with what, bytes moved apart and together, why it was refused."""
+class Decision(Struct, frozen=True, omit_defaults=True):
+    """Whether operations share a kernel: which, of which lines, bytes apart and together, why not.
+
+    kind: how: by what a product does on its sums, by not storing what `what` reads `of` another, by
+    reading once what both read, or by making it again. side: what this kernel computes of them.
+    times: how many equal ones are summed up here.
+    """
 
     what: str
     apart: int
     together: int
     refused: str = ""
+    kind: Kind = "epilogue"
+    of: str = ""
+    line: Line | None = None
+    of_line: Line | None = None
+    side: Side = "both"
+    times: int = 1
 
 
 class Record(Struct, frozen=True):
@@ -137,7 +150,8 @@ class Writer:
         self.names = names_of(frame)
         self.fusions: dict[Node, list[Fusion]] = {}
         for fusion in frame.decisions():
-            self.fusions.setdefault(fusion.product, []).append(fusion)
+            for node in dict.fromkeys((fusion.maker, *fusion.nodes)):
+                self.fusions.setdefault(node, []).append(fusion)
         self.stored = {x for k in kernels for x in k.buffers[: k.outputs]}
         self.origins = self._origins()
         self._lines: dict[tuple[Site, ...], tuple[Line, ...]] = {}
@@ -223,11 +237,23 @@ class Writer:
         return self.names.setdefault(node, f"part{len(self.names)}")
 
     def decisions(self, kernel: Kernel) -> Iterator[Decision]:
-        """What was decided about the kernel's product and what is pointwise on it."""
-        for node in kernel.nodes:
-            for each in self.fusions.get(node, ()):
-                what = ", ".join(dict.fromkeys(map(label, each.nodes)))
-                yield Decision(what, each.apart, each.together, each.refused)
+        """What was decided about the kernel's nodes and their neighbours; equal ones are one."""
+        own, groups = frozenset(kernel.nodes), {}
+        near = {id(each): each for x in kernel.nodes for each in self.fusions.get(x, ())}
+        for each in near.values():
+            ends = self.first_line(each.nodes[-1]), self.first_line(each.maker)
+            side = "reads" if each.maker not in own else "both"
+            side = "makes" if own.isdisjoint(each.nodes) else side
+            groups.setdefault((each.kind, each.refused, side, *ends), []).append(each)
+        for (kind, refused, side, line, of_line), found in groups.items():
+            what = ", ".join(dict.fromkeys(label(x) for each in found for x in each.nodes))
+            of = ", ".join(dict.fromkeys(label(each.maker) for each in found))
+            moved = sum(each.apart for each in found), sum(each.together for each in found)
+            yield Decision(what, *moved, refused, kind, of, line, of_line, side, len(found))
+
+    def first_line(self, node: Node) -> Line | None:
+        """The line that first asked for a node."""
+        return next(iter(self.lines(node.sites)), None)
 
 
 def number_of(program: str, place: str) -> int:
@@ -266,15 +292,6 @@ def flops_of(work: Sequence[Node], total: int) -> dict[Node, int]:
     others = [x for x in work if x not in known]
     left = max(total - sum(known.values()), 0)
     return known | {x: left // len(others) for x in others}
-
-
-def label(node: Node) -> str:
-    """An operation's name."""
-    p = node.params
-    if node.op == "contract":
-        return f"contract {p['spec']}"
-    name = p.get("name") or p.get("f") or p.get("monoid")
-    return name if node.op in ("map", "region") else f"{node.op} {name}" if name else node.op
 
 
 def names_of(frame: Frame, before: str = "") -> dict[Node, str]:

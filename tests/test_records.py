@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import runpy
@@ -20,6 +21,7 @@ from gnomon.ir.provenance import is_machinery
 from gnomon.nn import functional as F
 from gnomon.records import Line, Record, Saved, records_of, save, text_of
 from gnomon.runtime import events
+from gnomon.schedule import cluster
 from gnomon.settings import current, override
 from tests.house import ROOT
 from tests.test_listing import small_model
@@ -134,8 +136,37 @@ def test_a_record_tells_operations_buffers_and_work():
     assert {b.role for b in record.buffers} == {"input", "output"}
     assert record.nbytes == 4 * (4 * 6 + 6 * 5 + 4 * 5)
     assert all(b.nbytes == 4 * prod(b.shape) for b in record.buffers)
-    assert record.decisions[0].what == "where"
+    (fused,) = record.decisions
+    assert (fused.kind, fused.of, fused.what) == ("epilogue", "contract xz,zy->xy", "where")
+    assert fused.line == fused.of_line == record.lines[0]
     assert record.program.startswith("<lambda> ")
+
+
+def test_decisions_name_both_sides_of_a_cut_in_both_records():
+    def f(x):
+        a = x.exp()
+        return a.cumsum(1), a.sum(0)
+
+    g = gn.compile(f)
+    g(gn.ones(30, 7))
+    first = inspect.getsourcelines(f)[1]
+    cuts = [(d, r.name) for r in g.kernels() for d in r.decisions if d.refused and d.kind == "join"]
+
+    lines = {(d.of, d.of_line.line - first, d.what, d.line.line - first) for d, _ in cuts}
+    assert lines == {("exp", 1, "scan add", 2), ("exp", 1, "reduce add", 2)}
+    assert {d.refused for d, _ in cuts} == {cluster.READ, cluster.SPACE}
+    assert sorted(d.side for d, _ in cuts) == ["makes", "makes", "reads", "reads"]
+
+
+def test_every_decision_of_a_training_step_names_an_operation_and_a_line_on_both_sides(trained):
+    decisions = [d for record in trained for d in record.decisions]
+
+    assert {d.kind for d in decisions} == {"epilogue", "join", "share", "recompute"}
+    assert all(d.what and d.of and d.times > 0 for d in decisions)
+    assert {x.file for d in decisions for x in (d.line, d.of_line)} == {HERE}
+    for record in trained:
+        keys = [(d.kind, d.refused, d.side, d.line, d.of_line) for d in record.decisions]
+        assert len(keys) == len(set(keys))
 
 
 def test_what_another_kernel_computes_as_well_is_marked_as_recomputed(trained):

@@ -92,8 +92,10 @@ class Packing:
 
     def decision(self, weighed: Decision) -> list[int]:
         """A fusion that was weighed."""
-        words = self.text(weighed.what), self.text(weighed.refused)
-        return [words[0], weighed.apart, weighed.together, words[1]]
+        of = weighed
+        words = (self.text(x) for x in (of.kind, of.side, of.what, of.of, of.refused))
+        lines = (-1 if x is None else self.line(x) for x in (of.line, of.of_line))
+        return [*words, *lines, of.apart, of.together, of.times]
 
     def buffer(self, buffer: Buffer) -> int:
         """The number of a buffer."""

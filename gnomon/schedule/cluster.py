@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gnomon.ir.node import Node
 
 MEMBERS = 64
 """A cluster's most members: past it, registers and compile time suffer."""
+
+SPACE = "they run over different rows and columns"
+ELSEWHERE = "it is read at other places than where it is made"
+LATER = "another kernel must run in between"
+READ = "a kernel of its own reads it from memory"
+FULL = f"a kernel has at most {MEMBERS} members"
+"""Why nodes are not computed together."""
+
+
+class Weighed(NamedTuple):
+    """What was thought of computing two nodes in one kernel, noted while it is decided.
+
+    value: what they would not have to read from memory; that of the maker, except where both read.
+    """
+
+    kind: str
+    value: Node
+    maker: Node
+    reader: Node
+    refused: str = ""
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 from gnomon.ir.node import Node
 from gnomon.ir.symbolic import has_division, split
 from gnomon.ops.primitives import split_spec
-from gnomon.schedule.cluster import Cluster
+from gnomon.schedule.cluster import ELSEWHERE, READ, SPACE, Cluster, Weighed
 from gnomon.schedule.glance import Reading
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import Nest, Piece, Signature
@@ -31,16 +31,22 @@ more than that and three 10 %.
 """
 
 
+FOLDS = "it folds whole rows, of which a product has a few columns at hand"
+AFTER = "its other operand is made after the product"
+
+
 @dataclass(frozen=True)
 class Fusion:
-    """A decision: the product, what could be computed in its call, the bytes without and with."""
+    """A decision: a node, what could be computed in its kernel, the bytes without and with."""
 
-    product: Node
+    maker: Node
     nodes: tuple[Node, ...]
     apart: int
     together: int
     refused: str = ""
     """Why not; empty where it is done."""
+    kind: str = "epilogue"
+    """Or "join": what is read is not stored; "share": it is read once; "recompute": made again."""
 
 
 @dataclass
@@ -53,6 +59,7 @@ class Placed:
     required: Iterable[Node]
     readers: Mapping[Node, Sequence[Node]]
     """Node -> the nodes of clusters that read it."""
+    weighed: list[Weighed]
     order: InitVar[Sequence[Cluster]]
 
     def __post_init__(self, order: Sequence[Cluster]) -> None:
@@ -85,36 +92,50 @@ class Candidate:
     def _grow(self) -> None:
         """Find every pointwise node above the product whose other operands are there before it."""
         waiting = list(self.placed.readers.get(self.product, ()))
+        refused: dict[Node, str] = {}
         while waiting:
             node = min(waiting, key=lambda x: x.serial)
             waiting.remove(node)
-            added = None if node in self.nodes else self._with_operands(node)
-            if added:
+            if node in self.nodes:
+                continue
+            added = self._with_operands(node)
+            if isinstance(added, str):
+                refused[node] = added
+            else:
                 self.nodes.update(dict.fromkeys(added))
                 waiting += self.placed.readers.get(node, ())
+        self.placed.weighed += [
+            Weighed("join", self.product, self.product, node, why)
+            for node, why in refused.items()
+            if node not in self.nodes
+        ]
 
-    def _with_operands(self, node: Node) -> list[Node] | None:
+    def _with_operands(self, node: Node) -> list[Node] | str:
         """A node of the product's element, after those of its own cluster that it needs.
 
-        None if one of them cannot be computed with the product.
+        Or why one of them cannot be computed with the product.
         """
         own, found, waiting = self.placed.home[node], set(), [node]
+        if own.opaque:
+            return READ
         while waiting:
             node = waiting.pop()
             if node in found:
                 continue
-            if node.op != "map" or own.opaque or own.members[node] or node.size != self.product.size:
-                return None
+            if node.op == "reduce" or own.members[node]:
+                return FOLDS
+            if node.op != "map" or node.size != self.product.size:
+                return SPACE
             found.add(node)
             for r in self.placed.reads[node]:
                 known = r.node is self.product or r.node in self.nodes
                 maker = self.placed.home.get(r.node)
                 if (known or maker is own) and not r.same:
-                    return None
+                    return ELSEWHERE
                 if not known and maker is own:
                     waiting.append(r.node)
                 elif not known and not self._is_before(maker):
-                    return None
+                    return AFTER
         return sorted(found, key=lambda x: x.serial)
 
     def _is_before(self, maker: Cluster | None) -> bool:

@@ -10,22 +10,43 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gnomon.ir.node import Node
-from gnomon.schedule.cluster import MEMBERS, Cluster, closure, is_chain
+from gnomon.schedule.cluster import (
+    ELSEWHERE,
+    FULL,
+    LATER,
+    MEMBERS,
+    SPACE,
+    Cluster,
+    Weighed,
+    closure,
+    is_chain,
+)
 from gnomon.schedule.glance import Reading
 
 Reads = Mapping[Node, Sequence[Reading]]
+CHAINS = "one folds in chains"
 
 
-def join(clusters: list[Cluster], home: dict[Node, Cluster], reads: Reads) -> None:
+def join(clusters: list[Cluster], home: dict[Node, Cluster], reads: Reads) -> list[Weighed]:
     """Merge, in place, clusters that read the same; later ones go into earlier ones."""
-    for sharers in shared(home, reads).values():
-        merged: list[Cluster] = []
-        for cluster in dict.fromkeys(home[node] for node in sharers):
-            first = next((c for c in merged if may_merge(c, cluster, home, reads)), None)
-            if first is None:
-                merged.append(cluster)
+    found: list[Weighed] = []
+    for value, sharers in shared(home, reads).items():
+        merged: dict[Cluster, Node] = {}
+        for node in sharers:
+            cluster, refused = home[node], ""
+            if cluster in merged:
+                continue
+            for first, other in merged.items():
+                refused = why_apart(first, cluster, home, reads)
+                if not refused:
+                    merge(first, cluster, clusters, home)
+                    found.append(Weighed("share", value, other, node))
+                    break
             else:
-                merge(first, cluster, clusters, home)
+                if refused:
+                    found.append(Weighed("share", value, other, node, refused))
+                merged[cluster] = node
+    return found
 
 
 def shared(home: Mapping[Node, Cluster], reads: Reads) -> dict[Node, list[Node]]:
@@ -39,19 +60,21 @@ def shared(home: Mapping[Node, Cluster], reads: Reads) -> dict[Node, list[Node]]
     return found
 
 
-def may_merge(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads) -> bool:
-    """Whether one kernel may compute two clusters, row by row."""
-    if (a.rows, a.inner) != (b.rows, b.inner) or len(a.members) + len(b.members) > MEMBERS:
-        return False
+def why_apart(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads) -> str:
+    """Why one kernel cannot compute two clusters, row by row; empty where it can."""
+    if (a.rows, a.inner) != (b.rows, b.inner):
+        return SPACE
+    if len(a.members) + len(b.members) > MEMBERS:
+        return FULL
     if any(is_chain(x) for x in (*a.members, *b.members)):
-        return False
+        return CHAINS
     for one, other in ((a, b), (b, a)):
         met = (r for x in one.members for r in reads[x] if home.get(r.node) is other)
         if not all(r.row if other.members[r.node] else r.same for r in met):
-            return False
-    return not any(
-        other in closure(c) for one, other in ((a, b), (b, a)) for c in one.needs if c is not other
-    )
+            return ELSEWHERE
+    pairs = ((a, b), (b, a))
+    late = any(other in closure(c) for one, other in pairs for c in one.needs if c is not other)
+    return LATER if late else ""
 
 
 def merge(a: Cluster, b: Cluster, clusters: list[Cluster], home: dict[Node, Cluster]) -> None:

@@ -14,11 +14,22 @@ from gnomon.ops import control_primitives
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.scalars import SCALARS
 from gnomon.schedule.access import VIEWS, domain_of, readings
-from gnomon.schedule.cluster import MEMBERS, Cluster, closure, is_chain
+from gnomon.schedule.cluster import (
+    ELSEWHERE,
+    FULL,
+    LATER,
+    MEMBERS,
+    SPACE,
+    Cluster,
+    Weighed,
+    closure,
+    is_chain,
+)
 from gnomon.schedule.epilogue import Fusion, Placed, fuse_epilogues
 from gnomon.schedule.glance import Reading, glance
 from gnomon.schedule.join import join
 from gnomon.schedule.nested import factors, plain
+from gnomon.schedule.notes import Notes
 from gnomon.schedule.spare import spare
 
 LEAVES = frozenset({"input", "const", "iota"})
@@ -49,12 +60,14 @@ class Partition:
         self.clusters: list[Cluster] = []
         self.calls: dict[object, Cluster] = {}
         """Results of one call of a claimed region are computed together."""
+        self.weighed: list[Weighed] = []
+        """What was thought of joining nodes: only where it is not plain to see."""
         for node in graph.nodes:
             if node.op not in LEAVES or node in self.required:
                 self._place(node)
         if fuse:
-            join(self.clusters, self.cluster, self.reads)
-            spare(self.cluster, self.reads, self.required)
+            self.weighed += join(self.clusters, self.cluster, self.reads)
+            self.weighed += spare(self.cluster, self.reads, self.required)
         self.fusions = self._with_products(carries) if fuse and carries else []
         """What was decided about products and the nodes above them."""
         self.stored = self._stored()
@@ -66,10 +79,14 @@ class Partition:
             read = self._bases(node) if is_opaque(node) else [r.node for r in self.reads[node]]
             for x in dict.fromkeys(read):
                 readers.setdefault(x, []).append(node)
-        placed = Placed(
-            self.clusters, self.cluster, self.reads, self.required, readers, self.ordered()
+        known = self.clusters, self.cluster, self.reads, self.required, readers, self.weighed
+        return fuse_epilogues(Placed(*known, self.ordered()), carries)
+
+    def notes(self) -> Notes:
+        """All that was decided, to be told when somebody asks."""
+        return Notes(
+            self.cluster, self.reads, self.bases, self.required, tuple(self.weighed), self.fusions
         )
-        return fuse_epilogues(placed, carries)
 
     def _required(self) -> set[Node]:
         """Nodes that are stored whatever fusion says: results, and what opaque calls read."""
@@ -168,10 +185,16 @@ class Partition:
             return False
         for cluster in self._candidates(node):
             kind = self._role(node, cluster)
-            if kind is not None and not self._would_cycle(node, cluster):
+            if not isinstance(kind, str) and not self._would_cycle(node, cluster):
                 self._add(node, cluster, kind)
                 return True
+            self._refuse(node, cluster, kind if isinstance(kind, str) else LATER)
         return False
+
+    def _refuse(self, node: Node, cluster: Cluster, why: str) -> None:
+        """Note why a node is not computed with what it reads."""
+        read = dict.fromkeys(r.node for r in self.reads[node] if r.node in cluster.members)
+        self.weighed += [Weighed("join", x, x, node, why) for x in read]
 
     def _candidates(self, node: Node) -> list[Cluster]:
         """Clusters worth joining, the latest first; chains that read one tensor also join."""
@@ -185,24 +208,29 @@ class Partition:
                 alike = is_chain(first) and first.shape == node.shape
                 if alike and same_axis(first, node, size) and read & self._wide_reads(first):
                     found[other] = None
-        return [c for c in found if not c.opaque and len(c.members) < MEMBERS]
+        for full in [c for c in found if not c.opaque and len(c.members) >= MEMBERS]:
+            self._refuse(node, full, FULL)
+            del found[full]
+        return [c for c in found if not c.opaque]
 
     def _wide_reads(self, chain: Node) -> set[Node]:
         """What a chain reads that is larger than its result."""
         return {r.node for r in self.reads[chain] if r.picked or r.node.size > chain.size}
 
-    def _role(self, node: Node, cluster: Cluster) -> bool | None:
-        """Whether a node is per row (True) or per element (False) of a cluster; None if neither."""
+    def _role(self, node: Node, cluster: Cluster) -> bool | str:
+        """Whether a node is per row (True) or per element (False) of a cluster, or why neither."""
         total = cluster.rows * cluster.inner
         inside = [r for r in self.reads[node] if self.cluster.get(r.node) is cluster]
         if node.op == "reduce" and node.params["lanes"]:
             fits = node.inputs[0].size == total and node.inputs[0].shape[-1] == cluster.inner
-            return True if fits and all(self._aligned(r, cluster) for r in inside) else None
+            aligned = fits and all(self._aligned(r, cluster) for r in inside)
+            return True if aligned else ELSEWHERE if fits else SPACE
         if node.size == total and (node.shape[-1] if node.shape else 1) == cluster.inner:
-            return False if all(self._aligned(r, cluster) for r in inside) else None
+            return False if all(self._aligned(r, cluster) for r in inside) else ELSEWHERE
         if node.size == cluster.rows and node.op == "map":
-            return True if all(cluster.members[r.node] and r.same for r in inside) else None
-        return None
+            kept = all(cluster.members[r.node] and r.same for r in inside)
+            return True if kept else ELSEWHERE
+        return SPACE
 
     def _aligned(self, reading: Reading, cluster: Cluster) -> bool:
         """Whether a member is read at the element, or the row, where it is computed."""

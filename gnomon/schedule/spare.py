@@ -10,14 +10,18 @@ from collections.abc import Collection, Mapping
 
 from gnomon.ir.node import Node
 from gnomon.ops.scalars import SCALARS
-from gnomon.schedule.cluster import Cluster
+from gnomon.schedule.cluster import ELSEWHERE, Cluster, Weighed
 from gnomon.schedule.glance import Reading
 
 Reads = dict[Node, list[Reading]]
+COSTLY = "it takes long to compute again"
+GONE = "what it is made of is not kept"
+MORE = "its readers would read more than they spare"
 
 
-def spare(home: Mapping[Node, Cluster], reads: Reads, required: Collection[Node]) -> None:
+def spare(home: Mapping[Node, Cluster], reads: Reads, required: Collection[Node]) -> list[Weighed]:
     """Let readers in other clusters read, in place of such a value, what it is made of."""
+    found: list[Weighed] = []
     readers: dict[Node, list[Node]] = {}
     for node in home:
         for x in dict.fromkeys(r.node for r in reads.get(node, ())):
@@ -26,12 +30,17 @@ def spare(home: Mapping[Node, Cluster], reads: Reads, required: Collection[Node]
         if node.op != "map" or node in required:
             continue
         outside = [x for x in readers.get(node, ()) if home[x] is not home[node]]
-        if not outside or not Spared(node, outside, home, reads).pays():
+        if not outside:
+            continue
+        refused = Spared(node, outside, home, reads).refused()
+        found += [Weighed("recompute", node, node, x, refused) for x in outside]
+        if refused:
             continue
         for reader in outside:
             reads[reader] = expanded(reads[reader], node, reads[node])
         for r in reads[node]:
             readers.setdefault(r.node, []).extend(outside)
+    return found
 
 
 class Spared:
@@ -42,16 +51,21 @@ class Spared:
     ) -> None:
         self.node, self.outside, self.home, self.reads = node, outside, home, reads
 
-    def pays(self) -> bool:
-        """Whether fewer bytes are read and written when readers compute the value again."""
+    def refused(self) -> str:
+        """Why readers do not compute the value again; empty if fewer bytes are moved when they do.
+
+        What is folded or costly, a whole row's work for each element, is never done twice.
+        """
         own, same = self.home[self.node], (r for x in self.outside for r in self.reads[x])
         if SCALARS[self.node.params["f"]].costly or own.opaque or own.members[self.node]:
-            return False
-        if not all(r.same for r in same if r.node is self.node) or not self._can_be_read():
-            return False
+            return COSTLY
+        if not all(r.same for r in same if r.node is self.node):
+            return ELSEWHERE
+        if not self._can_be_read():
+            return GONE
         clusters = {self.home[x]: None for x in self.outside}
         more = sum(self._added(cluster) for cluster in clusters)
-        return more < nbytes(self.node) * (1 + len(clusters))
+        return "" if more < nbytes(self.node) * (1 + len(clusters)) else MORE
 
     def _can_be_read(self) -> bool:
         """Whether all that the value is made of has a buffer in any case."""

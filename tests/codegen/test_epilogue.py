@@ -174,6 +174,13 @@ def test_decisions_are_told_with_their_reason():
     assert "with add" in told
 
 
+def test_an_epilogue_of_several_operations_is_told_in_one_line():
+    roots, leaves, arrays = case("residual and scale of rows")
+    program, _ = compiled(roots, leaves, arrays)
+
+    assert "with add, mul" in program.explain_fusions()
+
+
 def test_operands_are_asked_for_before_they_are_read():
     text = {}
     for name in ("bias", "residual and scale of rows"):

@@ -104,7 +104,11 @@ def add(records: dict[int, Record], name: str, line: Line, flops: int, nbytes: i
     decisions = ()
     if "contract" in name:
         refused = "read by two kernels" if line.phase == "backward" else ""
-        decisions = (Decision(f"{name} with relu", nbytes, nbytes // 2, refused),)
+        sides = "reads" if refused else "both"
+        decisions = (
+            Decision("relu", nbytes, nbytes // 2, refused, "epilogue", name, line, before),
+            Decision("add", 64, 32, refused, "join", "mul", line, before, sides, 2),
+        )
     lines = (line, before) if second else (line,)
     records[number] = Record(
         number,

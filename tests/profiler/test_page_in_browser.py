@@ -272,6 +272,27 @@ def test_a_table_sorts_by_what_is_clicked(page):
     assert page.texts(by)[0] != first
 
 
+def test_a_decision_names_both_sides_and_shows_its_kernel(page):
+    page.press("8")
+    rows = page.texts("#view-fusion .row")
+    apart = next(x for x in rows if "add" in x and "backward" in x and "model.py:9" in x)
+
+    assert apart.startswith("apart")
+    assert "add (somebody/model.py:10 backward) of mul (somebody/model.py:9 backward)" in apart
+    assert "read by two kernels" in apart
+
+    page.run(
+        "[...document.querySelectorAll('#view-fusion .row')]"
+        ".find(x => x.textContent.startsWith('fused')).click()"
+    )
+    page.press("1")
+    names, told = page.texts(".facts dt"), page.texts(".facts dd")
+    facts = [x for name, x in zip(names, told, strict=True) if name == "fused"]
+    assert facts
+    assert all("relu" in x or "add" in x for x in facts)
+    assert all("together" in x and "model.py:" in x for x in facts)
+
+
 def test_the_theme_turns_and_is_kept(page, driver, address):
     ground = "return getComputedStyle(document.body).backgroundColor"
     before = page.run(ground)

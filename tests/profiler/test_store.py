@@ -23,13 +23,13 @@ def test_another_version_is_refused(tmp_path):
     file = tmp_path / PROFILE
     file.write_bytes(msgspec.json.encode({"version": 99, "machine": 7}))
 
-    with pytest.raises(ConfigError, match="has version 99, this gnomon reads version 1"):
+    with pytest.raises(ConfigError, match="has version 99, this gnomon reads version 2"):
         read_profile(file)
 
 
 def test_what_is_not_a_profile_is_refused(tmp_path):
     file = tmp_path / PROFILE
-    for content in (b"", b"[1]", b'{"version": 1}', b'{"version": "x"}'):
+    for content in (b"", b"[1]", b'{"version": 2}', b'{"version": "x"}'):
         file.write_bytes(content)
 
         with pytest.raises(ConfigError, match="is not a profile"):

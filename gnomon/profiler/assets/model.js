@@ -48,8 +48,9 @@ const records = raw.records.id.map((id, n) => {
     n, id, name: words(of.name[n]), symbol: words(of.symbol[n]), program: words(of.program[n]),
     backend: words(of.backend[n]), times: of.times[n], flops: of.flops[n], nbytes: of.nbytes[n],
     parts, ops: of.ops[n].map((k) => ops[k]), buffers: of.buffers[n].map((k) => buffers[k]),
-    decisions: of.decisions[n].map(([what, apart, together, refused]) => ({
-      what: words(what), apart, together, refused: words(refused),
+    decisions: of.decisions[n].map(([kind, side, what, made, refused, line, madeAt, apart, together, times]) => ({
+      kind: words(kind), side: words(side), what: words(what), of: words(made), refused: words(refused),
+      line: lines[line] ?? null, ofLine: lines[madeAt] ?? null, apart, together, times,
     })),
     members: of.members[n].map(words), time: of.time[n], calls: of.calls[n], least: of.least[n],
     phase: parts.length ? parts[0].line.phase : "forward",
@@ -146,6 +147,11 @@ const count = (n) => scaled(n, [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]]
 const share = (x) => `${(100 * x).toFixed(x < 0.0995 ? 1 : 0)}%`;
 const short = (file) => file.split("/").slice(-2).join("/");
 const place = (line) => (line.file ? `${short(line.file)}:${line.line}` : "(no line)");
+const DONE = { epilogue: "fused", join: "fused", share: "read once", recompute: "computed again" };
+const verdict = (d) => (d.refused ? "apart" : DONE[d.kind] ?? "fused");
+// both sides of a decision, each with its line
+const named_ = (ops, line) => `${ops}${line ? ` (${place(line)}${line.phase === "forward" ? "" : ` ${line.phase}`})` : ""}`;
+const sides = (d) => `${named_(d.what, d.line)}${d.of ? `${d.kind === "share" ? " and " : " of "}${named_(d.of, d.ofLine)}` : ""}`;
 const said = (line) => (sources.get(line.file)?.[line.line - 1] ?? "").trim();
 
 function speeds(of, calls = 1) {

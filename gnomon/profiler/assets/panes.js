@@ -181,6 +181,8 @@ function codePane() {
     },
   });
   const fact = (name, ...value) => [element("dt", {}, name), element("dd", {}, ...value)];
+  // what most bytes hang on first
+  const weighed = (of) => [...of.decisions].sort((a, b) => b.apart - a.apart);
   function describe(of) {
     const { gbytes, gflops: speed_, roofline: part } = speeds(of, of.calls);
     summary.textContent = `${time(of.time / steps)} a step, ${perStep(of.calls)} call${of.calls === steps ? "" : "s"}, ${three(speed_)} GFLOP/s, ${three(gbytes)} GB/s, ${share(part)} of roofline`;
@@ -190,7 +192,8 @@ function codePane() {
       ...of.buffers.slice(0, 40).flatMap((b) => fact(b.role, `${b.name} ${b.type} ${size(b.nbytes)}`)),
       ...(of.buffers.length > 40 ? fact("", `and ${of.buffers.length - 40} more`) : []),
       ...fact("work", `${count(of.flops)}flop, ${size(of.nbytes)}, ${of.backend}${of.members.length ? `, a batch of ${of.members.length}` : ""}`),
-      ...of.decisions.flatMap((d) => fact(d.refused ? "not fused" : "fused", `${d.what}: ${size(d.apart)} apart, ${size(d.together)} together${d.refused ? `; ${d.refused}` : ""}`)),
+      ...weighed(of).slice(0, 40).flatMap((d) => fact(verdict(d), `${sides(d)}: ${size(d.apart)} apart, ${size(d.together)} together${d.refused ? `; ${d.refused}` : ""}`)),
+      ...(of.decisions.length > 40 ? fact("", `and ${of.decisions.length - 40} more decisions`) : []),
     );
   }
   function open(of) {

@@ -188,28 +188,33 @@ function did({ told, args }) {
   return [...(told ? [told] : []), ...nodes, ...Object.entries(rest).map(([name, value]) => `${name} ${value}`)].join(", ");
 }
 
-// equal decisions of many calls are one row
+// equal decisions of many calls are one row; one about two kernels counts where the value is read,
+// or at the product
 const decisions = (() => {
   const found = new Map();
   for (const record of records) for (const d of record.decisions) {
-    const key = `${record.name}\u0000${d.what}\u0000${d.apart}\u0000${d.refused}`;
-    const row = found.get(key) ?? { ...d, record, times: 0, all: [] };
-    row.times += 1;
-    row.all.push(record);
+    const key = [d.kind, d.what, d.of, d.line?.key, d.ofLine?.key, d.refused].join("\u0000");
+    const row = found.get(key) ?? { ...d, apart: 0, together: 0, times: 0, record, all: new Set() };
+    if (d.side !== (d.kind === "epilogue" ? "reads" : "makes")) {
+      row.times += d.times;
+      row.apart += d.apart;
+      row.together += d.together;
+    }
+    row.all.add(record);
     found.set(key, row);
   }
-  return [...found.values()];
+  return [...found.values()].map((row) => ({ ...row, all: [...row.all] }));
 })();
 view("fusion", "Fusion", decisions.length, (host) => new Table(host, {
   rows: decisions,
   sorted: 2,
   columns: [
-    ["kernel", "name", (d) => d.record.name, (d) => d.record.name],
+    ["decision", "name", (d) => verdict(d), (d) => verdict(d)],
     ["times", "wide", (d) => d.times, (d) => String(d.times)],
     ["apart", "wide", (d) => d.apart, (d) => size(d.apart)],
     ["together", "", (d) => d.together, (d) => size(d.together)],
-    ["saved", "", (d) => d.apart - d.together, (d) => (d.refused ? "" : size(d.apart - d.together))],
-    ["decision", "words", (d) => d.refused, (d) => words_(element("span", { class: "place" }, d.refused ? "not " : "done "), element("span", { class: "said" }, [d.what, d.refused].filter(Boolean).join(": ")), d.record.parts.length ? element("span", { class: "quiet" }, `  ${place(d.record.parts[0].line)}`) : null)],
+    ["saved", "", (d) => (d.refused ? 0 : d.apart - d.together), (d) => (d.refused ? "" : size(d.apart - d.together))],
+    ["why not, and of what", "words", (d) => d.refused, (d) => words_(element("span", { class: "place" }, d.refused ? `${d.refused}  ` : ""), element("span", { class: "said" }, sides(d)))],
   ],
   pick: (d) => select({ record: d.record, records: d.all, source: "fusion" }),
   chosen: (d) => d.all.some((r) => selection.records.has(r)),
