@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 
 from gnomon.codegen.emitter import KERNEL, Emitter, Module, vector
-from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
+from gnomon.codegen.kernels.microkernel import Left, Tile
 from gnomon.codegen.kernels.packed import Bounds, Region, Writer
 from gnomon.codegen.kernels.packing import BLOCK, emit_pack, transpose
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to, walk
@@ -87,7 +87,7 @@ class WindowWriter(Writer):
     def write_parts(self) -> None:
         """What the kernel calls."""
         emit_pack(self.module, f"{self.name}.pack_b", self.packings["b"])
-        emit_tile(self.module, f"{self.name}.tile", self.tile, Gathered())
+        self.write_tiles(Gathered())
 
     def fill_table(self, target: str, first: str, entries: str, dims: Dims) -> None:
         """Where flat indices lie, in bytes."""

@@ -69,6 +69,7 @@ class DirectWriter(Writer):
     """What both layouts share: threads cut columns alone, and the last tile ends where B does."""
 
     layout = ""
+    narrow = 0
 
     def make_tile(self, machine: Machine) -> Tile:
         """All rows together."""

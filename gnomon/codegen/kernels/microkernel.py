@@ -24,7 +24,8 @@ With two, a chunk of 128 took 5 % longer on Zen 3: the end of a long loop is not
 class Tile:
     """The block of the result that one call holds in registers; columns are a multiple of lanes.
 
-    `scalar` is that of sums; a unit of a panel, which one step multiplies, is as wide.
+    `scalar` is that of sums; a unit of a panel, which one step multiplies, is as wide. `used`: how
+    many columns are counted, the first ones; 0 is all. Memory has room for all in any case.
     """
 
     scalar: str
@@ -32,6 +33,12 @@ class Tile:
     rows: int
     columns: int
     step: Step = FUSED
+    used: int = 0
+
+    @property
+    def wide(self) -> int:
+        """Vectors of a row that are counted."""
+        return (self.used or self.columns) // self.lanes
 
     @property
     def item(self) -> int:
@@ -56,7 +63,8 @@ class Tile:
     @property
     def places(self) -> list[int]:
         """Where each accumulator lies in the tile, in bytes."""
-        return list(range(0, self.bytes, self.lanes * self.item))
+        lines = range(0, self.rows * self.columns, self.columns)
+        return [(i + j * self.lanes) * self.item for i in lines for j in range(self.wide)]
 
 
 PARAMETERS = (
@@ -107,7 +115,7 @@ class Right:
 
     def groups(self, tile: Tile) -> list[range]:
         """Which of a row's vectors are counted together: all, or one group after another."""
-        return [range(tile.columns // tile.lanes)]
+        return [range(tile.wide)]
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
         """How many units are taken at once: as many as can be, then fewer, at last one."""
@@ -248,8 +256,7 @@ def chain(
 
 def places_of(tile: Tile, vectors: range) -> list[int]:
     """Which accumulators belong to these vectors of a row of B."""
-    wide = tile.columns // tile.lanes
-    return [i * wide + j for i in range(tile.rows) for j in vectors]
+    return [i * tile.wide + j for i in range(tile.rows) for j in vectors]
 
 
 def chain_group(

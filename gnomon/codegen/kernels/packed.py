@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, vector
 from gnomon.codegen.kernels.blocking import Cut, choose_tile, cut_for
-from gnomon.codegen.kernels.microkernel import Tile, emit_tile
+from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, Place, count, walk
 from gnomon.codegen.kernels.sharing import Work, evenly, share_work
@@ -124,7 +124,20 @@ class Writer:
         """What the kernel calls."""
         for operand, packing in self.packings.items():
             emit_pack(self.module, f"{self.name}.pack_{operand}", packing)
-        emit_tile(self.module, f"{self.name}.tile", self.tile)
+        self.write_tiles()
+
+    def write_tiles(self, left: Left | None = None) -> None:
+        """The microkernel, and a narrower one for the last columns."""
+        emit_tile(self.module, f"{self.name}.tile", self.tile, left)
+        if self.narrow:
+            edge = replace(self.tile, used=self.narrow)
+            emit_tile(self.module, f"{self.name}.edge", edge, left)
+
+    @property
+    def narrow(self) -> int:
+        """How many columns the narrower microkernel counts; 0 if there is none."""
+        vectors = self.tile.wide
+        return (vectors + 1) // 2 * self.tile.lanes if vectors > 1 else 0
 
     def lay_out(self) -> Scratch:
         """The addresses in scratch memory."""
@@ -338,12 +351,21 @@ class Writer:
         i, j = e.sub(row, part.rows[0]), e.sub(column, part.columns[0])
         a, more = self.left_of(i, part, block)
         b = self.right_of(j, part, block)
-        return e.call(
-            "ptr", f"{self.name}.tile",
-            ("ptr", a), ("ptr", b),
-            ("ptr", self.waiting_sums(part, row, column)),
-            ("ptr", self.scratch.stack), *block.parameters, *more,
-        )  # fmt: skip
+        arguments = (
+            *(("ptr", x) for x in (a, b, self.waiting_sums(part, row, column), self.scratch.stack)),
+            *(*block.parameters, *more),
+        )
+
+        def run(name: str) -> str:
+            return e.call("ptr", f"{self.name}.{name}", *arguments)
+
+        if not self.narrow:
+            return run("tile")
+        left = e.sub(str(self.sizes[1]), e.mul(column, self.tile.columns))
+        fits = e.value(f"icmp sle i64 {left}, {self.narrow}")
+        narrow = e.value(f"zext i1 {fits} to i64")
+        edge = e.loop(0, narrow, 1, lambda *_: [run("edge")], [("ptr", "null")])
+        return e.loop(narrow, 1, 1, lambda *_: [run("tile")], [("ptr", edge[0])])[0]
 
     def waiting_sums(self, part: Region, row: str, column: str) -> str:
         """Where a tile's partial sums lie from one block of K to the next."""

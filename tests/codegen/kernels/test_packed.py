@@ -10,7 +10,7 @@ from gnomon.codegen.families import Families
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.packed import Writer
 from gnomon.codegen.kernels.product import store_to
-from gnomon.codegen.machine import AVX2
+from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.exact import product, same_bits
 from tests.codegen.kernels.jit import Kernel
 from tests.codegen.kernels.operands import KINDS, plain, stored
@@ -29,6 +29,24 @@ def test_few_rows_have_the_same_bits_when_they_are_packed(rng, kind, size):
     Kernel(module.text(), "packed", scratch)([c, a_stored, b_stored], 2)
 
     assert same_bits(c, product(a, b.T, [(k, leaves)]))
+
+
+@pytest.mark.parametrize("machine", [AVX2, AVX512, NEON], ids=lambda machine: machine.name)
+@pytest.mark.parametrize("n", [17, 24, 25, 33, 65, 101])
+def test_the_last_columns_have_the_same_bits_in_a_narrower_tile(rng, machine, n):
+    m, k, leaves = 50, 1100, 4
+    _, a = stored(rng, False, m, k)
+    _, b = stored(rng, True, k, n)
+    b[-1, ::7] = np.inf
+    a[3, 5] = np.nan
+    module, spec = Module(), plain("NT", m, n, k, leaves)
+    scratch = Writer(module, "packed", spec, machine, store_to(spec)).write()
+    c = np.full((m, n), np.nan, np.float32)
+
+    Kernel(module.text(), "packed", scratch)([c, a, b], 1)
+
+    assert "packed.edge" in module.functions
+    assert same_bits(c, product(a, b, [(k, leaves)]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
