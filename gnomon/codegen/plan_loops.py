@@ -128,13 +128,17 @@ def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
             loads.setdefault(node.params["buffer"], []).append(node)
     found = []
     for k, store in enumerate(last):
-        for buffer, nodes in loads.items():
-            same = all(x.inputs == (store.place,) for x in nodes)
-            fits = kernel.dtypes[buffer].itemsize == store.dtype.itemsize
+        size = store.dtype.itemsize
+        fits = [
+            (buffer, nodes)
+            for buffer, nodes in loads.items()
+            if buffer >= kernel.outputs and kernel.dtypes[buffer].itemsize == size
+            if all(x.inputs == (store.place,) for x in nodes)
+        ]
+        if fits:
             later = {*topological([s.value for s in last[k + 1 :]])}
-            again = {*nodes} & later - at_hand(plan, [s.value for s in last[: k + 1]])
-            if same and fits and buffer >= kernel.outputs and not again:
-                found.append((store.buffer, buffer))
+            again = later - at_hand(plan, [s.value for s in last[: k + 1]])
+            found += [(store.buffer, buffer) for buffer, nodes in fits if again.isdisjoint(nodes)]
     return tuple(found)
 
 

@@ -244,10 +244,10 @@ def typed(value: object) -> object:
     return (type(value), value)
 
 
-def topological(roots: Iterable[Node]) -> list[Node]:
-    """Every node that the roots depend on, inputs first, each once."""
+def topological(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]:
+    """Every node that the roots depend on, inputs first, each once; not what is known already."""
     order: list[Node] = []
-    seen: set[Node] = set()
+    seen: set[Node] = {*known}
     stack: list[Node | None] = list(roots)
     stack.reverse()
     while stack:

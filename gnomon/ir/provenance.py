@@ -132,14 +132,22 @@ def is_machinery(file: str) -> bool:
     return file.startswith(("<frozen ", STANDARD))
 
 
-@contextmanager
-def inherit(sites: tuple[Site, ...] | None) -> Iterator[None]:
-    """Nodes built inside carry these sites; None looks at the frames again."""
-    before, _scope.sites = _scope.sites, sites
-    try:
-        yield
-    finally:
-        _scope.sites = before
+class inherit:
+    """Nodes built inside a `with` carry these sites; None looks at the frames again.
+
+    Every pass enters it for every node, so it is no generator.
+    """
+
+    __slots__ = ("_before", "_sites")
+
+    def __init__(self, sites: tuple[Site, ...] | None) -> None:
+        self._sites = sites
+
+    def __enter__(self) -> None:
+        self._before, _scope.sites = _scope.sites, self._sites
+
+    def __exit__(self, *_: object) -> None:
+        _scope.sites = self._before
 
 
 @lru_cache(KEPT_LINES)

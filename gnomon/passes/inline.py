@@ -21,46 +21,48 @@ def inline(graph: Graph, claimed: Claim, sites: tuple[Site, ...] | None = None) 
     for leaf in graph.inputs:
         with inherit(leaf.sites):
             known[leaf] = arena.input(leaf.shape, leaf.dtype, leaf.params["name"])
-    outputs = expand_into(arena, graph.outputs, known, claimed, sites)
+    outputs = Opening(arena, claimed).expand(graph.outputs, known, sites)
     return Graph([known[leaf] for leaf in graph.inputs], outputs)
 
 
-def expand_into(
-    arena: Arena,
-    roots: Sequence[Node],
-    known: dict[Node, Node],
-    claimed: Claim,
-    sites: tuple[Site, ...] | None,
-) -> list[Node]:
-    """Rebuild roots in the arena; inside a region, nodes carry the region's sites."""
-    for node in topological(roots):
-        if node in known:
-            continue
-        inputs = tuple(known[x] for x in node.inputs)
-        with inherit(sites if sites is not None else node.sites):
-            if node.op == "region" and not claimed(node):
-                known[node] = opened(arena, node, inputs, claimed, sites)
-            elif node.op in CONTROL:
-                params = with_graphs(node.params, lambda body: inline(body, claimed, sites))
-                known[node] = arena.node(node.op, inputs, **params)
-            else:
-                known[node] = arena.node(node.op, inputs, **node.params)
-    return [known[root] for root in roots]
+class Opening:
+    """Regions being opened into one arena.
 
+    bodies: what is known of each body on the same inputs, for the same lines. A region of several
+    results is a node for each of them, and all find what the first has built: opened anew for each
+    result, regions within regions would take powers of their depth.
+    """
 
-def opened(
-    arena: Arena,
-    node: Node,
-    inputs: tuple[Node, ...],
-    claimed: Claim,
-    sites: tuple[Site, ...] | None,
-) -> Node:
-    """A region's result as nodes of the arena."""
-    body: Graph = node.params["body"]
-    result = body.outputs[node.params["index"]]
-    named = sites or tuple(site._replace(op=node.params["name"]) for site in node.sites)
-    inner = dict(zip(body.inputs, inputs, strict=True))
-    # a captured program's nodes have lines of their own; an operation's have the caller's
-    lines = None if result.sites and sites is None else named
-    (image,) = expand_into(arena, [result], inner, claimed, lines)
-    return image
+    def __init__(self, arena: Arena, claimed: Claim) -> None:
+        self.arena, self.claimed = arena, claimed
+        self.bodies: dict[tuple, dict[Node, Node]] = {}
+
+    def expand(
+        self, roots: Sequence[Node], known: dict[Node, Node], sites: tuple[Site, ...] | None
+    ) -> list[Node]:
+        """Rebuild roots in the arena; inside a region, nodes carry the region's sites."""
+        for node in topological(roots, known):
+            inputs = tuple([known[x] for x in node.inputs])
+            with inherit(sites if sites is not None else node.sites):
+                if node.op == "region" and not self.claimed(node):
+                    known[node] = self.opened(node, inputs, sites)
+                elif node.op in CONTROL:
+                    params = with_graphs(
+                        node.params, lambda body: inline(body, self.claimed, sites)
+                    )
+                    known[node] = self.arena.node(node.op, inputs, **params)
+                else:
+                    known[node] = self.arena.node(node.op, inputs, **node.params)
+        return [known[root] for root in roots]
+
+    def opened(self, node: Node, inputs: tuple[Node, ...], sites: tuple[Site, ...] | None) -> Node:
+        """A region's result as nodes of the arena."""
+        body: Graph = node.params["body"]
+        result = body.outputs[node.params["index"]]
+        named = sites or tuple(site._replace(op=node.params["name"]) for site in node.sites)
+        # a captured program's nodes have lines of their own; an operation's have the caller's
+        lines = None if result.sites and sites is None else named
+        inner = self.bodies.setdefault((body, inputs, lines), {})
+        inner.update(zip(body.inputs, inputs, strict=True))
+        (image,) = self.expand([result], inner, lines)
+        return image

@@ -71,3 +71,29 @@ def test_the_graph_that_was_given_is_left_alone(nested):
 
     assert nested.key == key
     assert flat.outputs[0].arena is not arena
+
+
+def test_regions_of_several_results_are_opened_once_at_any_depth(rng):
+    before = set(OPS)
+
+    def level(number, below):
+        def both(x):
+            """The sum and the difference of two results."""
+            first, second = below(x)
+            return first + second, first - second
+
+        both.__name__ = f"both_{number}"
+        return op(both)
+
+    part = level(0, lambda x: (x * 2.0, x * 3.0))
+    for number in range(1, 40):
+        part = level(number, part)
+    x = Arena().input((2,), float64)
+    graph = Graph([x], part(x))
+    for name in set(OPS) - before:
+        del OPS[name]
+
+    flat = inline(graph, lambda node: False)
+
+    assert not [node for node in flat if node.op == "region"]
+    assert len(flat.nodes) < 200
