@@ -146,7 +146,10 @@ class Walk:
         return rows.index([])
 
     def go_elsewhere(self, order: list[int]) -> None:
-        """Work that lies in no launch of its thread belongs to the last that is open on another."""
+        """Work that lies in no launch of its thread belongs to the last that is open on another.
+
+        An arrow leads forward in time: what begins at the very moment of a launch is not its work.
+        """
         layout = self.layout
         sorts, launch = layout.sorts, layout.launch
         if not np.any((np.array(sorts) == LAUNCHED) & (np.array(launch) < 0)):
@@ -157,7 +160,8 @@ class Walk:
                 open_.append(k)
             elif sorts[k] == LAUNCHED and launch[k] < 0:
                 open_ = [n for n in open_ if self.ends[n] > self.starts[k]]
-                launch[k] = open_[-1] if open_ else -1
+                began = [n for n in open_ if self.starts[n] < self.starts[k]]
+                launch[k] = began[-1] if began else -1
 
 
 def live_bytes(moves: Sequence[Event]) -> np.ndarray:

@@ -41,6 +41,16 @@ def test_work_on_another_thread_belongs_to_the_last_launch_that_is_open():
     assert arrange(profile).launch == [-1, -1, -1, 2, -1]
 
 
+def test_work_that_begins_with_a_launch_of_another_thread_is_not_its_own():
+    profile = of(
+        Event("span", "train", 5, 90),
+        Event("kernel", "k", 5, 9, thread=1),
+        Event("kernel", "k", 6, 9, thread=2),
+    )
+
+    assert arrange(profile).launch == [-1, -1, 0]
+
+
 def test_what_was_allocated_before_the_profile_lived_from_its_start():
     profile = of(
         Event("free", "free", 1, 1, nbytes=50),
