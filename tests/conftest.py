@@ -10,7 +10,6 @@ import importlib.util
 import os
 import random
 import re
-import shutil
 import zlib
 from pathlib import Path
 
@@ -96,8 +95,6 @@ def absent_tiers(config: pytest.Config) -> dict[str, str]:
         absent["parity"] = "needs torch: pip install -e '.[parity]'"
     if "proof" not in config.option.markexpr:
         absent["proof"] = "heavy bit tests run on request: pytest -m proof"
-    if shutil.which("nvidia-smi") is None:
-        absent["gpu"] = "needs an NVIDIA GPU"
     return absent
 
 

@@ -99,7 +99,6 @@ def test_the_number_of_threads_changes_no_bit(tmp_path):
     assert one["bits_per_byte"] == two["bits_per_byte"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 def test_sigterm_saves_and_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "gnomon", *words("run.dir=one", "train.steps=100000")]
     process = subprocess.Popen(

@@ -10,7 +10,9 @@ import pytest
 from gnomon.bench.quiet import Watch, others_share, spent_by, wait_for_quiet
 
 pytestmark = pytest.mark.unit
-linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="processes are read from /proc, which Linux alone has"
+)
 
 
 @linux

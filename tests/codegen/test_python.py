@@ -100,7 +100,9 @@ def test_bits_do_not_depend_on_the_number_of_threads(graph: Graph, seed: int):
         assert all(map(same_bits, found[0], other))
 
 
-@pytest.mark.skipif(not has_avx512(), reason="needs a processor with AVX-512")
+@pytest.mark.skipif(
+    not has_avx512(), reason="compares by running both: needs a processor with AVX-512"
+)
 @large
 @given(graph=graphs(ANY, MIXED), seed=seeds)
 def test_avx2_and_avx512_give_the_same_bits(graph: Graph, seed: int):

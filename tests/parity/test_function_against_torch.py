@@ -6,7 +6,7 @@ import pytest
 
 import gnomon as gn
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="needs torch: pip install -e '.[parity]'")
 pytestmark = pytest.mark.parity
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.bench.tiny import place, tiny
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="needs torch: pip install -e '.[parity]'")
 pytestmark = pytest.mark.parity
 
 

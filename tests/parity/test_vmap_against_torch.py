@@ -8,7 +8,7 @@ import pytest
 import gnomon as gn
 import gnomon.nn.functional as F
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="needs torch: pip install -e '.[parity]'")
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore:There is a performance drop")]
 
 # name -> (function of (lib, functional, x (4, 6), y (6,)), axes of samples)

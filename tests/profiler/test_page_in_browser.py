@@ -15,7 +15,9 @@ import pytest
 from gnomon.profiler.page import write_page
 from tests.profiler.synthetic import made_up
 
-webdriver = pytest.importorskip("selenium.webdriver")
+webdriver = pytest.importorskip(
+    "selenium.webdriver", reason="needs selenium: pip install -e '.[browser]'"
+)
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -24,7 +26,9 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium with chromedriver"),
+    pytest.mark.skipif(
+        not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver on the path"
+    ),
 ]
 SWITCHES = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),

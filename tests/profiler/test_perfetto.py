@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 
 import pytest
+from google.protobuf.unknown_fields import UnknownFieldSet
 from hypothesis import given, settings
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as published
 
 from gnomon.profiler.model import Event, Profile
 from gnomon.profiler.perfetto import perfetto, write_perfetto
@@ -121,8 +123,6 @@ def sound(trace: bytes, tracks: set, tables: dict) -> None:
 
 
 def test_the_published_format_reads_it():
-    published = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-
     trace = published.Trace.FromString(perfetto(one_run()))
     kernels = [p.track_event for p in trace.packet if p.track_event.terminating_flow_ids]
     names = {x.iid: x.name for x in trace.packet[0].interned_data.event_names}
@@ -137,25 +137,22 @@ def test_the_published_format_reads_it():
     assert (said["bytes"].int_value, said["GB/s"].double_value) == (3200, 2.0)
     assert len(said["shapes"].array_values) == 2
     assert {p.track_descriptor.thread.thread_name for p in trace.packet} >= {"thread 0", "thread 1"}
-    assert not any(list(unknown(published, p)) for p in trace.packet)
+    assert not any(list(unknown(p)) for p in trace.packet)
 
 
 @settings(max_examples=40)
 @given(profiles())
 def test_the_published_format_knows_every_field_of_any_profile(profile):
-    published = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-
     trace = published.Trace.FromString(perfetto(profile))
 
-    assert not any(list(unknown(published, packet)) for packet in trace.packet)
+    assert not any(list(unknown(packet)) for packet in trace.packet)
 
 
-def unknown(published, message) -> list:
+def unknown(message) -> list:
     """The fields of a message that the published format has not."""
-    sets = pytest.importorskip("google.protobuf.unknown_fields")
-    found = list(sets.UnknownFieldSet(message))
+    found = list(UnknownFieldSet(message))
     for field, value in message.ListFields():
         if field.message_type is not None:
             several = value if field.is_repeated else [value]
-            found += [x for each in several for x in unknown(published, each)]
+            found += [x for each in several for x in unknown(each)]
     return found

@@ -84,7 +84,7 @@ def test_beside_cprofile_both_are_whole_or_the_owner_is_named():
     assert any(name == "slow" for _, _, name in pstats.Stats(other).stats)
 
 
-@pytest.mark.skipif(not MONITORS, reason="Python 3.11 has no sys.monitoring")
+@pytest.mark.skipif(not MONITORS, reason="sys.monitoring came with Python 3.12")
 def test_without_a_free_number_the_owners_are_named():
     taken = [k for k in range(6) if sys.monitoring.get_tool(k) is None]
     for k in taken:

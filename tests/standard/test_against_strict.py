@@ -10,13 +10,12 @@ import inspect
 import itertools
 from typing import Any
 
+import array_api_strict as strict
 import numpy as np
 import pytest
 
 import gnomon as gn
 from tests.standard.cases import ALL, CASES, Case, Dtype
-
-strict = pytest.importorskip("array_api_strict", reason="needs array-api-strict: '.[test]'")
 
 COMPLEX = {"complex64", "complex128", "conj", "imag", "real"}
 EXTENSIONS = {"fft", "linalg"}

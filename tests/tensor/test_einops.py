@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import einops
 import numpy as np
 import pytest
 
 import gnomon as gn
-
-einops = pytest.importorskip("einops")
 
 
 @pytest.fixture
