@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,27 +11,35 @@ import pytest
 from gnomon.codegen.emitter import KERNEL, Module
 from gnomon.codegen.kernels.attention_parts import choose_tile
 from gnomon.codegen.kernels.attention_tiles import emit_columns
-from gnomon.codegen.machine import AVX2, AVX512, NEON
+from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
 from tests.codegen.kernels.exact import fma, same_bits
 from tests.codegen.kernels.jit import Kernel, assembly
 from tests.codegen.kernels.test_microkernel import CPUS, FUSED, hottest_loop
 
 
-def run(machine, way: str, rows: int, x: dict[str, np.ndarray]) -> np.ndarray:
-    """The tiles after a call; `a` is (steps, rows of whole panels), `b` (steps, columns)."""
+@cache
+def compiled(machine: Machine, way: str) -> Kernel:
+    """A call of the tiles whose numbers are read when it runs: rows, bytes of a panel, steps."""
     tile, module = choose_tile(machine, "float"), Module()
     emit_columns(module, "some", tile, (way,))
     e = module.function("main", KERNEL)
-    a, b, into, factors = (e.load(e.offset("%buffers", 8 * slot), "ptr", 8) for slot in range(4))
-    steps = len(x["b"])
+    *places, numbers = (e.load(e.offset("%buffers", 8 * slot), "ptr", 8) for slot in range(5))
+    a, b, into, factors = places
+    rows, panel, steps = (e.load(e.offset(numbers, 8 * k), "i64", 8) for k in range(3))
     e.call(
-        "void", f"some.{way}", ("ptr", a), ("ptr", b), ("i64", str(rows)),
-        ("i64", str(steps * tile.rows * 4)), ("i64", str(steps)), ("ptr", into), ("ptr", factors),
+        "void", f"some.{way}", ("ptr", a), ("ptr", b), ("i64", rows),
+        ("i64", panel), ("i64", steps), ("ptr", into), ("ptr", factors),
     )  # fmt: skip
     e.ret()
+    return Kernel(module.text(), "main", 64)
+
+
+def run(machine: Machine, way: str, rows: int, x: dict[str, np.ndarray]) -> np.ndarray:
+    """The tiles after a call; `a` is (steps, rows of whole panels), `b` (steps, columns)."""
+    tile, steps = choose_tile(machine, "float"), len(x["b"])
     panels = x["a"].reshape(steps, -1, tile.rows).swapaxes(0, 1).copy()
-    sums = x["sums"].copy()
-    Kernel(module.text(), "main", 64)([panels, x["b"], sums, x["factors"]])
+    sums, numbers = x["sums"].copy(), np.array([rows, steps * tile.rows * 4, steps])
+    compiled(machine, way)([panels, x["b"], sums, x["factors"], numbers])
     return sums
 
 
