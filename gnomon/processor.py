@@ -22,6 +22,7 @@ def machine_of(target: device.Target) -> Machine:
         caches.l2,
         caches.l3 // system.usable_cores(),
         instructions_of(target),
+        caches.l3,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from gnomon.codegen.choices import chosen
+from gnomon.codegen.emitter import LANES
 from gnomon.codegen.epilogue import Ending, emit_product_with
 from gnomon.codegen.kernels.attention import emit_attention
 from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
@@ -135,14 +136,16 @@ def scatter(node: Node, machine: Machine) -> OpaqueCall:
     own, names, out = split_spec(p["spec"])
     sizes = dict(zip(own, values.shape, strict=True))
     folded = [c for c in own if c not in out]
+    free = prod(sizes[c] for c in own if c in out and c not in names)
     spec = ScatterSpec(
         p["monoid"],
         node.dtype,
         index.dtype,
         batch=prod(sizes[c] for c in own if c in out and c in names),
         folded=tuple(map(Folded, (sizes[c] for c in folded), p["leaves"])),
-        free=prod(sizes[c] for c in own if c in out and c not in names),
+        free=free,
         size=p["size"],
+        streams=free % LANES == 0 and machine.is_far(node.size * node.dtype.itemsize),
     )
     return call("scatter", emit_scatter, (spec,), (node, values, index), values.size, checks=1)
 

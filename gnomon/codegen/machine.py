@@ -26,6 +26,12 @@ class Machine:
     l2: int = 512 << 10
     l3: int = 16 << 20
     instructions: tuple[str, ...] = ("mxcsr",)
+    last: int = 32 << 20
+    """Bytes of the whole last cache."""
+
+    def is_far(self, size: int) -> bool:
+        """Whether so many bytes, written once, leave the caches before they are read."""
+        return size > self.last
 
     def lanes(self, scalar: str) -> int:
         """How many values of an LLVM type one register holds."""

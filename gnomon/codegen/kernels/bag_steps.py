@@ -180,51 +180,6 @@ class StepWriter(ScatterWriter):
         older, newer = (self.values_at(place, c, active) for place in places)
         return [self.combine(a, b) for a, b in zip(older, newer, strict=True)]
 
-    def fold_list(self, first: str, last: str, c: str, active: Sequence[int]) -> list[str]:
-        """The sum of a list: chains over a bag and over the bags of a leaf stay in registers."""
-        if self.spec.folded[1].leaves > 1:
-            return super().fold_list(first, last, c, active)
-        e, n = self.e, len(active)
-        self.clear(0, n)
-        start = [(vector(self.register), self.identity)] * (2 * n)
-
-        def more(i: str, before: str, *sums: str) -> list[str]:
-            position = self.occurrence(i)
-            bag = e.value(f"udiv i64 {position}, {self.bag_spec.size}")
-            same = e.value(f"icmp eq i64 {bag}, {before}")
-            inner, outer = sums[:n], sums[n:]
-            joined = [self.combine(a, b) for a, b in zip(outer, inner, strict=True)]
-            outer = self.choose(same, outer, joined)
-            near = e.value(f"icmp eq i64 {self.leaf_of(bag)}, {self.leaf_of(before)}")
-            e.when(e.value(f"xor i1 {near}, true"), lambda: self.rest(before, outer))
-            outer = self.choose(near, outer, [self.identity] * n)
-            values = self.values_at(position, c, active)
-            added = [self.combine(a, b) for a, b in zip(inner, values, strict=True)]
-            return [bag, *self.choose(same, added, values), *outer]
-
-        here = e.value(f"udiv i64 {self.occurrence(first)}, {self.bag_spec.size}")
-        bag, *sums = e.loop(first, last, 1, more, [("i64", here), *start])
-        joined = [self.combine(a, b) for a, b in zip(sums[n:], sums[:n], strict=True)]
-        self.rest(bag, joined)
-        return self.tree(0, n)
-
-    def leaf_of(self, bag: str) -> str:
-        """The leaf of a bag."""
-        bags = self.spec.folded[0]
-        return self.e.value(f"udiv i64 {bag}, {max(bags.size // bags.leaves, 1)}")
-
-    def rest(self, bag: str, sums: Sequence[str]) -> None:
-        """Put the sums of a bag's leaf into its slot."""
-        slot = self.e.offset(self.slots[0], self.e.mul(self.leaf_of(bag), GROUP * LANES * 8))
-        for u, value in enumerate(sums):
-            self.e.store(value, self.e.offset(slot, u * LANES * 8), vector(self.register), 8)
-
-    def choose(self, condition: str, first: Sequence[str], other: Sequence[str]) -> list[str]:
-        """The first vectors if a condition holds, else the others."""
-        kind = vector(self.register)
-        pairs = zip(first, other, strict=True)
-        return [self.e.value(f"select i1 {condition}, {kind} {a}, {kind} {b}") for a, b in pairs]
-
     # what rules are made of
 
     def parts(self, table: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Scatter in canonical order: values of equal position folded in ascending order, leaf by leaf.
 
 Each thread owns a range of positions. It sorts the occurrences of its own by counting, which keeps
-their order, and folds each position's list with slots per leaf and a perfect tree: an occurrence
-that is absent adds the identity, so no dense intermediate is needed. Layout: values (batch,
+their order, and folds each position's list by leaves and a perfect tree: an occurrence that is
+absent adds the identity, so no dense intermediate is needed. Layout: values (batch,
 folded..., free), index (batch, folded...), result (batch, size, free), all contiguous.
 """
 
@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import prod
 
 from gnomon.codegen import scalar
 from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
-from gnomon.codegen.folds import COMBINE, climb
-from gnomon.codegen.lifted import Lifted, is_lifted
+from gnomon.codegen.folds import COMBINE
 from gnomon.dtypes import DType
 from gnomon.ops.primitives import identity_of
 
 GROUP = 4
+"""Vectors of a row that are folded side by side."""
+LEVELS = 6
+"""Levels of an axis, at least: its chain, and one for each bit of the number of a leaf."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,10 @@ class Folded:
 
 @dataclass(frozen=True)
 class ScatterSpec:
-    """What to fold where; folded lists the summed axes, outermost first."""
+    """What to fold where; folded lists the summed axes, outermost first.
+
+    `streams`: the result goes past the caches, since it is far larger.
+    """
 
     monoid: str
     dtype: DType
@@ -42,6 +46,7 @@ class ScatterSpec:
     folded: tuple[Folded, ...]
     free: int
     size: int
+    streams: bool = False
 
     @property
     def occurrences(self) -> int:
@@ -75,7 +80,7 @@ class ScatterWriter:
         self.used = 0
         self.starts = self.reserve(8 * (spec.size + 2))
         self.order = self.reserve(8 * max(spec.occurrences, 1))
-        self.slots = [self.reserve(axis.leaves * GROUP * LANES * 8) for axis in spec.folded]
+        self.stack = self.reserve(LEVELS * len(spec.folded) * GROUP * LANES * 8)
 
     def reserve(self, size: int) -> str:
         """The address of scratch memory that nothing else uses."""
@@ -89,6 +94,8 @@ class ScatterWriter:
         self.low = e.value(f"udiv i64 {e.mul('%thread', size)}, %threads")
         self.high = e.value(f"udiv i64 {e.mul(e.add('%thread', 1), size)}, %threads")
         e.loop(0, self.spec.batch, 1, self.one_batch)
+        if self.spec.streams:
+            e.settle()
         e.ret()
         return self.used
 
@@ -216,6 +223,9 @@ class ScatterWriter:
     def store(self, value: str, place: str, active: int) -> None:
         """Write the first lanes of a vector."""
         e, stored = self.e, scalar.narrow(self.e, value, self.spec.dtype)
+        if active == LANES and self.spec.streams:
+            e.store_far(stored, place, vector(self.kind), LANES * self.width)
+            return
         if active == LANES:
             e.store(stored, place, vector(self.kind), self.width)
             return
@@ -238,21 +248,96 @@ class ScatterWriter:
         return scalar.widen(e, raw, self.spec.dtype)
 
     def fold_list(self, first: str, last: str, c: str, active: Sequence[int]) -> list[str]:
-        """The fold of one list at the columns from c on."""
-        e, n = self.e, len(active)
-        self.clear(0, n)
+        """The fold of one list at the columns from c on.
 
-        def more(i: str, previous: str) -> list[str]:
-            """One occurrence: close the axes that it has left, then add it to its leaf."""
+        A chain goes on while occurrences share a leaf. What is finished waits on a stack, under the
+        level at which it meets its neighbour, and is taken up when that level is reached: leaves
+        that no occurrence falls on are never met, since they hold the identity.
+        """
+        e = self.e
+        begin = self.occurrence(first)
+        marks = self.marks(begin)
+        values = self.values_at(begin, c, active)
+
+        def more(i: str, waiting: str, *state: str) -> list[str]:
             position = self.occurrence(i)
-            self.close_left(previous, position, n)
-            slot = self.slot_of(len(self.spec.folded) - 1, position)
-            self.add_to(slot, self.values_at(position, c, active))
-            return [position]
+            marks, before, sums = self.marks(position), state[:count], state[count:]
+            near, level = self.meeting(before, marks)
+            below = e.value(f"sub i64 {e.value(f'shl i64 2, {level}')}, 1")
+            far = e.value(f"xor i1 {near}, true")
+            e.when(far, lambda: self.put_by(waiting, below, sums))
+            higher = e.value(f"and i64 {waiting}, {e.value(f'xor i64 {below}, -1')}")
+            left = e.value(f"or i64 {higher}, {e.value(f'shl i64 1, {level}')}")
+            waiting = e.value(f"select i1 {near}, i64 {waiting}, i64 {left}")
+            fresh = self.values_at(position, c, active)
+            return [waiting, *marks, *self.choose(near, self.joined(sums, fresh), fresh)]
 
-        (final,) = e.loop(first, last, 1, more, [("i64", "-1")])
-        self.close_all(final, n)
-        return self.tree(0, n)
+        count, kind = len(marks), vector(self.register)
+        state = [("i64", "0"), *(("i64", m) for m in marks), *((kind, v) for v in values)]
+        waiting, *ended = e.loop(e.add(first, 1), last, 1, more, state)
+        return self.taken_up(waiting, waiting, ended[count:])
+
+    def marks(self, position: str) -> list[str]:
+        """Where an occurrence stands, innermost axis first: its leaf and, but there, its index.
+
+        All are counted through the axes outside.
+        """
+        e, found, inner = self.e, [], 1
+        for k, axis in enumerate(reversed(self.spec.folded)):
+            index = e.value(f"udiv i64 {position}, {inner}") if k else position
+            leaf = e.value(f"udiv i64 {index}, {max(axis.size // axis.leaves, 1)}")
+            found += [index, leaf] if k else [leaf]
+            inner *= axis.size
+        return found
+
+    def meeting(self, before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
+        """Whether two neighbours are in one chain, and the level at which what they end meets."""
+        e = self.e
+
+        def highest(k: int, base: int) -> str:
+            """The level of two leaves of an axis: its chain, or a node of its tree."""
+            differ = e.value(f"xor i64 {before[k]}, {after[k]}")
+            zeros = e.call("i64", "llvm.ctlz.i64", ("i64", differ), ("i1", "false"))
+            return e.sub(base + 64, zeros)
+
+        near = e.value(f"icmp eq i64 {before[0]}, {after[0]}")
+        level = highest(0, 0)
+        for k in range(1, len(after), 2):
+            same = e.value(f"icmp eq i64 {before[k]}, {after[k]}")
+            other = highest(k + 1, LEVELS * (k + 1) // 2)
+            level = e.value(f"select i1 {same}, i64 {level}, i64 {other}")
+        return near, level
+
+    def put_by(self, waiting: str, below: str, sums: Sequence[str]) -> None:
+        """Take up what waits for no more than the levels below, and let the result wait."""
+        e = self.e
+        taken = self.taken_up(waiting, e.value(f"and i64 {waiting}, {below}"), sums)
+        kept = e.value(f"and i64 {waiting}, {e.value(f'xor i64 {below}, -1')}")
+        place = self.on_stack(e.call("i64", "llvm.ctpop.i64", ("i64", kept)))
+        for u, value in enumerate(taken):
+            e.store(value, e.offset(place, u * LANES * 8), vector(self.register), 8)
+
+    def taken_up(self, waiting: str, wanted: str, sums: Sequence[str]) -> list[str]:
+        """Sums with what waits at some of the levels, the last to come first."""
+        e, kind = self.e, vector(self.register)
+        top, some = (e.call("i64", "llvm.ctpop.i64", ("i64", x)) for x in (waiting, wanted))
+
+        def one(k: str, *newer: str) -> list[str]:
+            place = self.on_stack(e.sub(e.sub(top, 1), k))
+            places = (e.offset(place, u * LANES * 8) for u in range(len(newer)))
+            return self.joined([e.load(place, kind, 8) for place in places], newer)
+
+        return e.loop(0, some, 1, one, [(kind, value) for value in sums])
+
+    def on_stack(self, place: str) -> str:
+        """The address of a sum that waits."""
+        return self.e.offset(self.stack, self.e.mul(place, GROUP * LANES * 8))
+
+    def choose(self, condition: str, first: Sequence[str], other: Sequence[str]) -> list[str]:
+        """The first vectors if a condition holds, else the others."""
+        kind = vector(self.register)
+        pairs = zip(first, other, strict=True)
+        return [self.e.value(f"select i1 {condition}, {kind} {a}, {kind} {b}") for a, b in pairs]
 
     def values_at(self, position: str, c: str, active: Sequence[int]) -> list[str]:
         """The values of one occurrence at the columns from c on."""
@@ -260,103 +345,6 @@ class ScatterWriter:
         row = e.add(e.mul(position, self.spec.free), c)
         place = e.offset(self.values_here, e.mul(row, self.width))
         return [self.load(e.offset(place, LANES * u * self.width), a) for u, a in enumerate(active)]
-
-    def clear(self, level: int, n: int) -> None:
-        """Empty the slots of an axis and those inside it."""
-        for k in range(level, len(self.slots)):
-            self.each_leaf(k, partial(self.clear_leaf, self.slots[k], n))
-
-    def each_leaf(self, level: int, body: Callable[[int | str], None]) -> None:
-        """Do something for every leaf of an axis; one by one in the text where it knows them."""
-        leaves = self.spec.folded[level].leaves
-        if is_lifted(leaves):
-            self.e.loop(0, leaves, 1, body)
-            return
-        for leaf in range(leaves):
-            body(leaf)
-
-    def clear_leaf(self, slots: str, n: int, leaf: int | str) -> None:
-        """Empty one slot."""
-        for u in range(n):
-            self.e.store(self.identity, self.within(slots, leaf, u), vector(self.register), 8)
-
-    def within(self, slots: str, leaf: int | str, u: int) -> str:
-        """The address of a vector of a leaf's slot."""
-        place = self.e.offset(slots, self.e.mul(leaf, GROUP * LANES * 8))
-        return self.e.offset(place, u * LANES * 8)
-
-    def index_on(self, level: int, position: str) -> str:
-        """The index along a folded axis."""
-        inner = prod(axis.size for axis in self.spec.folded[level + 1 :])
-        whole = self.e.value(f"udiv i64 {position}, {inner}")
-        return self.e.value(f"urem i64 {whole}, {self.spec.folded[level].size}")
-
-    def slot_of(self, level: int, position: str) -> str:
-        """The slot of the leaf that an occurrence belongs to."""
-        axis = self.spec.folded[level]
-        size = max(axis.size // axis.leaves, 1)
-        leaf = self.e.value(f"udiv i64 {self.index_on(level, position)}, {size}")
-        return self.e.offset(self.slots[level], self.e.mul(leaf, GROUP * LANES * 8))
-
-    def add_to(self, slot: str, values: Sequence[str]) -> None:
-        """Fold values into a slot."""
-        for u, value in enumerate(values):
-            place = self.e.offset(slot, u * LANES * 8)
-            old = self.e.load(place, vector(self.register), 8)
-            self.e.store(self.combine(old, value), place, vector(self.register), 8)
-
-    def close_left(self, previous: str, position: str, n: int) -> None:
-        """When an outer index changes, the inner axes' sum goes to the outer leaf."""
-        e = self.e
-        for level in reversed(range(len(self.slots) - 1)):
-            inner = prod(axis.size for axis in self.spec.folded[level + 1 :])
-            started = e.value(f"icmp sge i64 {previous}, 0")
-            before, now = (e.value(f"sdiv i64 {x}, {inner}") for x in (previous, position))
-            changed = e.value(f"and i1 {started}, {e.value(f'icmp ne i64 {before}, {now}')}")
-            e.when(changed, lambda level=level: self.close(level, previous, n))
-
-    def close(self, level: int, position: str, n: int) -> None:
-        """Add the inner axes' sum to the leaf of this axis, and empty them."""
-        self.add_to(self.slot_of(level, position), self.tree(level + 1, n))
-        self.clear(level + 1, n)
-
-    def close_all(self, final: str, n: int) -> None:
-        """Close every axis after the last occurrence."""
-        some = self.e.value(f"icmp sge i64 {final}, 0")
-
-        def finish() -> None:
-            for level in reversed(range(len(self.slots) - 1)):
-                self.close(level, final, n)
-
-        self.e.when(some, finish)
-
-    def tree(self, level: int, n: int) -> list[str]:
-        """The perfect tree over an axis's leaves."""
-        slots, leaves = self.slots[level], self.spec.folded[level].leaves
-        if is_lifted(leaves):
-            self.climb(slots, leaves, n)
-            return self.slot(slots, 0, n)
-        parts = [self.slot(slots, k, n) for k in range(leaves)]
-        while len(parts) > 1:
-            parts = [self.joined(*parts[k : k + 2]) for k in range(0, len(parts), 2)]
-        return parts[0]
-
-    def climb(self, slots: str, leaves: Lifted, n: int) -> None:
-        """Fold neighbours until the first slot holds them all."""
-        e = self.e
-
-        def pair(k: str) -> None:
-            first = e.mul(k, 2)
-            both = self.slot(slots, first, n), self.slot(slots, e.add(first, 1), n)
-            for u, value in enumerate(self.joined(*both)):
-                e.store(value, self.within(slots, k, u), vector(self.register), 8)
-
-        climb(e, leaves, pair)
-
-    def slot(self, slots: str, leaf: int | str, n: int) -> list[str]:
-        """What a leaf's slot holds."""
-        places = (self.within(slots, leaf, u) for u in range(n))
-        return [self.e.load(place, vector(self.register), 8) for place in places]
 
     def joined(self, a: Sequence[str], b: Sequence[str]) -> list[str]:
         """What two slots hold together, the earlier first."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,8 @@ from gnomon.dtypes import DType, bfloat16, float16, float32, float64, int32, int
 from gnomon.errors import IndexOutOfBounds
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.lookup_primitives import scatter
-from tests.compiled import run, threads
+from gnomon.processor import machine
+from tests.compiled import PIPELINE, execute, program, run, threads
 from tests.strategies import same_bits
 
 
@@ -46,6 +49,31 @@ def test_every_layout_has_the_bits_of_the_oracle(name: str, rng: np.random.Gener
     for count in (1, 2, 3):
         with threads(count):
             assert same_bits(run(graph, arrays)[0], expected)
+
+
+@pytest.mark.parametrize("free", [16, 80])
+def test_what_is_larger_than_the_caches_is_written_past_them(
+    free: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+):
+    index = rng.integers(0, 9, 40)
+    graph, arrays = scattered("bd,b->vd", rng.normal(size=(40, free)), index, 12)
+    monkeypatch.setattr(PIPELINE, "machine", lambda: replace(machine(), last=12 * 4 * free - 1))
+
+    made = program(graph)
+
+    assert "nontemporal" in made.kernels[0].code.text
+    assert same_bits(execute(made, graph, arrays)[0], exact(graph, arrays)[0])
+
+
+def test_leaves_meet_as_in_the_whole_tree(rng: np.random.Generator):
+    for _ in range(20):
+        shape, size = (int(rng.choice([8, 16, 96])), int(rng.choice([3, 128, 512]))), 5
+        index = rng.integers(0, size, shape)
+        # most leaves of most places are empty
+        values = np.where(rng.random(shape) < 0.1, index, size)
+        graph, arrays = scattered("bt,bt->v", rng.normal(size=shape), values, size + 1)
+
+        assert same_bits(run(graph, arrays)[0], exact(graph, arrays)[0])
 
 
 @pytest.mark.parametrize("dtype", [float64, bfloat16, float16, int32, uint8])
