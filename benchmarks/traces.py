@@ -1,8 +1,9 @@
 """How long a profile of many events takes to be written as a trace, in each format.
 
-Run by hand (python -m benchmarks.traces [events]) on an idle machine. The profile is of a made-up
+Run by hand (python -m benchmarks.traces [events]) on an idle machine. One profile is of a made-up
 step of 400 calls, each with an arrow from the run that launched it, and an allocation for every
-eighth; the median of five counts, with the file on the disk.
+eighth; the other of eager evaluation, where each call has a run of its own. The median of five
+counts, with the file on the disk.
 """
 
 from __future__ import annotations
@@ -21,21 +22,23 @@ from gnomon.profiler.perfetto import write_perfetto
 CALLS = 400
 
 
-def made_up(count: int) -> Profile:
-    """A profile of so many events."""
+def made_up(count: int, together: int = CALLS) -> Profile:
+    """A profile of so many events, of runs of so many calls."""
     size = Buffer("x", "input", "float32", (8, 512, 512), 8 << 20)
     records = {k: record(k, size) for k in range(CALLS)}
     events: list[Event] = []
-    start = 0
+    call = 0
     while len(events) < count:
-        events.append(Event("span", "step", start, start + 1000 * CALLS + 500))
-        for k in range(CALLS):
-            begin = start + 1000 * k
-            if k % 8 == 0:
-                noted = {"buffer": len(events)}
-                events.append(Event("alloc", "alloc", begin, begin, nbytes=4096 * k, args=noted))
-            events.append(Event("kernel", records[k].name, begin + 10, begin + 900, record=k))
-        start += 1000 * (CALLS + 1)
+        begin, k = 1000 * call, call % CALLS
+        if call % together == 0:
+            run = {"run": call // together}
+            events.append(Event("span", "run", begin, begin + 1000 * together - 50, args=run))
+        if k % 8 == 0:
+            noted = {"buffer": len(events)}
+            events.append(Event("alloc", "alloc", begin, begin, nbytes=4096 * k, args=noted))
+        name = records[k].name
+        events.append(Event("kernel", name, begin + 10, begin + 900, record=k, args=run))
+        call += 1
     return Profile(Machine("made up", 2, 1e11, 2e10), records, events[:count])
 
 
@@ -60,14 +63,16 @@ def seconds(write: Callable[[Profile, Path], None], profile: Profile, path: Path
 
 
 def main() -> None:
-    """Print a line per format."""
+    """Print a line per format and kind of profile."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
-    profile = made_up(count)
-    with tempfile.TemporaryDirectory() as folder:
-        for write, name in ((write_chrome, "trace.json"), (write_perfetto, "trace.pftrace")):
-            path = Path(folder) / name
-            took = seconds(write, profile, path)
-            print(f"{name}: {count} events in {took:.2f} s, {path.stat().st_size / 1e6:.0f} MB")
+    for what, together in (("compiled", CALLS), ("eager", 1)):
+        profile = made_up(count, together)
+        with tempfile.TemporaryDirectory() as folder:
+            for write, name in ((write_chrome, "trace.json"), (write_perfetto, "trace.pftrace")):
+                path = Path(folder) / name
+                took = seconds(write, profile, path)
+                size = path.stat().st_size / 1e6
+                print(f"{name}, {what}: {count} events in {took:.2f} s, {size:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gnomon.profiler.details import alone, details, origin, rates, text, title
+from gnomon.profiler.details import alike, details, origin, rates, text, title
 from gnomon.profiler.lanes import LANES, POINT, arrange
 from gnomon.profiler.merge import merge
 from gnomon.profiler.model import Profile
-from gnomon.profiler.sheet import AT_ONCE, Sheet, decimals, widest
+from gnomon.profiler.sheet import Sheet, counts, decimals, widest
 from gnomon.runtime.files import publish
 
 __all__ = ["FORMAT", "chrome", "write_chrome"]
@@ -70,13 +70,9 @@ class Hole:
     """Where numbers of one kind go, each as wide as the widest."""
 
     def __init__(self, values: np.ndarray, point: bool = False) -> None:
-        self.values, self.point = values, point
         self.width = widest(values, point)
         self.blank = " " * self.width
-
-    def glyphs(self, chosen: np.ndarray) -> np.ndarray:
-        """The numbers of some events."""
-        return decimals(self.values[chosen], self.width, self.point)
+        self.glyphs = decimals(values, self.width, point)
 
 
 class Writer:
@@ -93,8 +89,8 @@ class Writer:
         self.moved, self.counted = Hole(moved, point=True), Hole(counted, point=True)
         self.flow = Hole((self.process << 32) + np.arange(len(layout.launch)))
         ends = [len(self.arrow("f", lane)) for lane in range(len(layout.lanes))]
-        self.landed = np.array(layout.launch, np.int64) >= 0
-        self.heads = np.array(ends, np.int64)[np.array(layout.lane, np.int64)]
+        self.landed = layout.launch >= 0
+        self.heads = np.array(ends, np.int64)[layout.lane]
 
     def names(self) -> Iterator[str]:
         """What process and threads are called, and their order."""
@@ -115,65 +111,51 @@ class Writer:
 
     def slices(self) -> Iterator[bytearray]:
         """Every event as a slice or a point, beside it the arrows that start or end there."""
-        table, chosen, drawn, other = self.drawn()
-        for first in range(0, len(table), AT_ONCE):
-            part = slice(first, first + AT_ONCE)
-            yield self.filled(Sheet(table[part]), chosen[part], drawn[part], other[part])
+        for sheet, (chosen, drawn, other) in Sheet.each(*self.pieces()):
+            yield self.filled(sheet, chosen, drawn, other)
 
     def filled(
         self, sheet: Sheet, chosen: np.ndarray, drawn: np.ndarray, other: np.ndarray
     ) -> bytearray:
         """Some pieces with their numbers."""
         begins = sheet.begins + len(TIME)
-        sheet.fill(begins, self.time.glyphs(chosen))
+        sheet.fill(begins, self.time.glyphs.take(chosen, axis=0))
         begins += self.time.width
         (which,) = np.nonzero(drawn == ARROW)
-        sheet.fill(begins[which] + len(ID), self.flow.glyphs(other[which]))
+        sheet.fill(begins[which] + len(ID), self.flow.glyphs.take(other[which], axis=0))
         (which,) = np.nonzero(drawn >= SLICE)
         begins += len(TOOK)
-        sheet.fill(begins[which], self.took.glyphs(chosen[which]))
+        sheet.fill(begins[which], self.took.glyphs.take(chosen[which], axis=0))
         (which,) = np.nonzero(drawn == RATED)
         begins += self.took.width + len(RATE)
-        sheet.fill(begins[which], self.moved.glyphs(chosen[which]))
+        sheet.fill(begins[which], self.moved.glyphs.take(chosen[which], axis=0))
         begins += self.moved.width + len(COUNTED)
-        sheet.fill(begins[which], self.counted.glyphs(chosen[which]))
-        (which,) = np.nonzero(self.landed[chosen])
+        sheet.fill(begins[which], self.counted.glyphs.take(chosen[which], axis=0))
+        (which,) = np.nonzero(self.landed[chosen] & (drawn != ARROW))
         landed = chosen[which]
         heads = sheet.ends[which] - self.heads[landed] + len(TIME)
-        sheet.fill(heads, self.time.glyphs(landed))
-        sheet.fill(heads + self.time.width + len(ID), self.flow.glyphs(landed))
+        sheet.fill(heads, self.time.glyphs.take(landed, axis=0))
+        sheet.fill(heads + self.time.width + len(ID), self.flow.glyphs.take(landed, axis=0))
         return sheet.text
 
-    def drawn(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray]:
-        """The pieces in order, whose time each tells, how it is drawn, where an arrow leads."""
-        layout, events = self.layout, self.profile.events
-        launched = layout.launched()
-        starts = [self.arrow("s", lane).encode() for lane in range(len(layout.lanes))]
-        table: list[bytes] = []
-        chosen: list[int] = []
-        drawn: list[int] = []
-        other: list[int] = []
-        known: dict[tuple[object, ...], tuple[bytes, int]] = {}
-        for k in layout.walk:
-            if k < 0:
-                continue
-            event, lane, launch = events[k], layout.lane[k], layout.launch[k] >= 0
-            lines = id(event.lines)
-            key = (event.kind, event.name, event.record, event.nbytes, lines, lane, launch)
-            found = None if alone(event) else known.get(key)
-            if found is None:
-                found = known[key] = self.piece(k)
-            table.append(found[0])
-            chosen.append(k)
-            drawn.append(found[1])
-            other.append(k)
-            if k in launched:
-                ends = launched[k]
-                table += [starts[lane]] * len(ends)
-                chosen += [k] * len(ends)
-                drawn += [ARROW] * len(ends)
-                other += ends
-        return table, *(np.array(x, np.int64) for x in (chosen, drawn, other))
+    def pieces(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """All forms; of each piece its form, whose time it tells, how it is drawn, an arrow's end.
+
+        After an event come the arrows that start there.
+        """
+        order = self.layout.walk[self.layout.walk >= 0]
+        arrows, launched = self.layout.arrows()
+        firsts, form = alike(self.profile, self.layout, arrows)
+        texts, ways = zip(*map(self.piece, firsts), strict=True) if firsts else ((), ())
+        starts = [self.arrow("s", lane).encode() for lane in range(len(self.layout.lanes))]
+        many = 1 + arrows[order]
+        chosen = np.repeat(order, many)
+        ends = np.concatenate([[-1], launched])
+        place = counts(many)
+        other = ends[np.where(place > 0, (np.cumsum(arrows) - arrows)[chosen] + place, 0)]
+        drawn = np.where(place > 0, ARROW, np.array(ways, np.int64)[form[chosen]])
+        form = np.where(place > 0, len(texts) + self.layout.lane[chosen], form[chosen])
+        return [*texts, *starts], form, chosen, drawn, other
 
     def piece(self, k: int) -> tuple[bytes, int]:
         """An event as text with holes, and how it is drawn."""

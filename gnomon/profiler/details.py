@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import count
 from math import isfinite
+from operator import attrgetter
 
 import numpy as np
 
 from gnomon.profiler.lanes import Layout
 from gnomon.profiler.model import Buffer, Event, Line, Profile, Record
 
-__all__ = ["Detail", "alone", "details", "lines_of", "origin", "rates", "text", "title"]
+__all__ = ["Detail", "alike", "details", "lines_of", "origin", "rates", "text", "title"]
 
 Detail = str | int | float | list[str]
-BUFFER, MEMORY = {"buffer"}, ("alloc", "free")
+JOINING = frozenset({"buffer", "run"})
+"""What an event notes only so that it can be joined with others; arrows and curves do so here."""
+WORDS = attrgetter("kind", "name", "record", "nbytes", "lines")
+"""What an event is drawn by, beside what it notes."""
 MOST = 8
 """Lines and buffers that are listed; a viewer's table is no place for hundreds."""
 
 
+def alike(profile: Profile, layout: Layout, arrows: np.ndarray) -> tuple[list[int], np.ndarray]:
+    """The first event of every form, and the number of each event's form.
+
+    Events of one form differ in times and speeds alone; arrows: how many leave each event.
+    """
+    known: defaultdict[object, int] = defaultdict(count().__next__)
+    columns = layout.sorts, layout.lane, layout.launch >= 0, arrows
+    noted = (k if e.args and e.args.keys() - JOINING else -1 for k, e in enumerate(profile.events))
+    words = map(WORDS, profile.events)
+    keys = zip(words, noted, *(column.tolist() for column in columns), strict=True)
+    forms = np.array([known[key] for key in keys], np.int64)
+    (firsts,) = np.nonzero(np.diff(np.maximum.accumulate(forms), prepend=-1))
+    return firsts.tolist(), forms
+
+
 def details(event: Event, record: Record | None) -> dict[str, Detail]:
     """What is the same for every run of a call; what the user noted stands first."""
-    noted = event.args.items() if alone(event) else ()
-    said: dict[str, Detail] = {text(name): plain(value) for name, value in noted}
+    said: dict[str, Detail] = {
+        text(name): plain(value) for name, value in event.args.items() if name not in JOINING
+    }
     said |= of_lines(lines_of(event, record))
     if event.nbytes:
         said["bytes"] = event.nbytes
@@ -30,11 +52,6 @@ def details(event: Event, record: Record | None) -> dict[str, Detail]:
     elif event.record is not None:
         said["record"] = event.record
     return said
-
-
-def alone(event: Event) -> bool:
-    """Whether an event tells more than its like; the number of a buffer is only for joining."""
-    return bool(event.args) and not (event.args.keys() == BUFFER and event.kind in MEMORY)
 
 
 def plain(value: str | int | float) -> str | int | float:

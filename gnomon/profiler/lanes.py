@@ -57,22 +57,19 @@ class Layout:
 
     starts: np.ndarray
     ends: np.ndarray
-    sorts: list[int]
-    lane: list[int]
-    launch: list[int]
+    sorts: np.ndarray
+    lane: np.ndarray
+    launch: np.ndarray
     lanes: list[Lane]
-    walk: list[int]
+    walk: np.ndarray
     live: np.ndarray
     live_at: np.ndarray
 
-    def launched(self) -> dict[int, list[int]]:
-        """The events that each launch started."""
-        launch = np.array(self.launch, np.int64)
-        (started,) = np.nonzero(launch >= 0)
-        started = started[np.argsort(launch[started], kind="stable")]
-        launches, firsts = np.unique(launch[started], return_index=True)
-        groups = np.split(started, firsts[1:])
-        return {k: group.tolist() for k, group in zip(launches.tolist(), groups, strict=False)}
+    def arrows(self) -> tuple[np.ndarray, np.ndarray]:
+        """How many events each one launched, and those events: the first launch's, the next's."""
+        (launched,) = np.nonzero(self.launch >= 0)
+        by = self.launch[launched]
+        return np.bincount(by, minlength=len(self.launch)), launched[np.argsort(by, kind="stable")]
 
 
 def arrange(profile: Profile) -> Layout:
@@ -87,33 +84,34 @@ def arrange(profile: Profile) -> Layout:
     moves = order[sorts[order] == POINT]
     sorts[(sorts == POINT) & (ends > starts)] = PLAIN
     live = live_bytes([events[k] for k in moves.tolist()])
-    nowhere = [-1] * len(events)
-    lane = [0] * len(events)
-    layout = Layout(starts, ends, sorts.tolist(), lane, nowhere, [], [], live, starts[moves])
-    Walk(layout, order, np.array([event.thread for event in events], dtype=np.int64))
-    return layout
+    threads = np.array([event.thread for event in events], dtype=np.int64)
+    walk = Walk(starts.tolist(), ends.tolist(), sorts.tolist())
+    for thread in np.unique(threads).tolist():
+        walk.go(thread, order[threads[order] == thread].tolist())
+    walk.go_elsewhere(order.tolist())
+    lane, launch, steps = (np.array(x, np.int64) for x in (walk.lane, walk.launch, walk.steps))
+    return Layout(starts, ends, sorts, lane, launch, walk.lanes, steps, live, starts[moves])
 
 
 class Walk:
     """The walk over time, thread by thread."""
 
-    def __init__(self, layout: Layout, order: np.ndarray, threads: np.ndarray) -> None:
-        self.layout = layout
-        self.starts: list[int] = layout.starts.tolist()
-        self.ends: list[int] = layout.ends.tolist()
+    def __init__(self, starts: list[int], ends: list[int], sorts: list[int]) -> None:
+        self.starts, self.ends, self.sorts = starts, ends, sorts
+        self.lane, self.launch = [0] * len(starts), [-1] * len(starts)
         # of each event, the launch that holds what lies inside it
-        self.inner = [-1] * len(order)
-        for thread in np.unique(threads).tolist():
-            self.go(thread, order[threads[order] == thread].tolist())
-        self.go_elsewhere(order.tolist())
+        self.inner = [-1] * len(starts)
+        self.lanes: list[Lane] = []
+        self.steps: list[int] = []
 
     def go(self, thread: int, events: list[int]) -> None:
         """Begin and end the slices of a thread, each in the row where it nests."""
-        layout, starts, ends, inner = self.layout, self.starts, self.ends, self.inner
-        sorts, walk, lane, launch = layout.sorts, layout.walk, layout.lane, layout.launch
-        first = len(layout.lanes)
-        layout.lanes.append(Lane(thread, 0))
+        starts, ends, sorts, inner = self.starts, self.ends, self.sorts, self.inner
+        lane, launch, step = self.lane, self.launch, self.steps.append
+        first = len(self.lanes)
+        self.lanes.append(Lane(thread, 0))
         rows: list[list[int]] = [[]]
+        row = rows[0]
         for k in events:
             lane[k] = first
             sort = sorts[k]
@@ -121,8 +119,7 @@ class Walk:
                 start = starts[k]
                 for row in rows:
                     while row and ends[row[-1]] <= start:
-                        walk.append(~row.pop())
-                row = rows[0]
+                        step(~row.pop())
                 if len(rows) > 1 or (row and ends[row[-1]] < ends[k]):
                     number = self.choose(k, rows)
                     row, lane[k] = rows[number], first + number
@@ -131,10 +128,9 @@ class Walk:
                 if sort == LAUNCHED:
                     launch[k] = outer
                 row.append(k)
-            walk.append(k)
-        for row in rows:
-            walk.extend(~k for k in reversed(row))
-        layout.lanes += [Lane(thread, number) for number in range(1, len(rows))]
+            step(k)
+        self.steps += [~k for row in rows for k in reversed(row)]
+        self.lanes += [Lane(thread, number) for number in range(1, len(rows))]
 
     def choose(self, k: int, rows: list[list[int]]) -> int:
         """The row whose open slice holds the new one most closely, else an empty one."""
@@ -150,17 +146,16 @@ class Walk:
 
         An arrow leads forward in time: what begins at the very moment of a launch is not its work.
         """
-        layout = self.layout
-        sorts, launch = layout.sorts, layout.launch
-        if not np.any((np.array(sorts) == LAUNCHED) & (np.array(launch) < 0)):
+        starts, ends, sorts, launch = self.starts, self.ends, self.sorts, self.launch
+        if not any(sort == LAUNCHED and by < 0 for sort, by in zip(sorts, launch, strict=True)):
             return
         open_: list[int] = []
         for k in order:
             if sorts[k] == LAUNCH:
                 open_.append(k)
             elif sorts[k] == LAUNCHED and launch[k] < 0:
-                open_ = [n for n in open_ if self.ends[n] > self.starts[k]]
-                began = [n for n in open_ if self.starts[n] < self.starts[k]]
+                open_ = [n for n in open_ if ends[n] > starts[k]]
+                began = [n for n in open_ if starts[n] < starts[k]]
                 launch[k] = began[-1] if began else -1
 
 

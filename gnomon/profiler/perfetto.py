@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from gnomon.profiler.details import Detail, alone, details, lines_of, origin, rates, text, title
+from gnomon.profiler.details import Detail, alike, details, lines_of, origin, rates, text, title
 from gnomon.profiler.lanes import LANES, POINT, arrange
 from gnomon.profiler.merge import merge
 from gnomon.profiler.model import Line, Profile
-from gnomon.profiler.sheet import AT_ONCE, Sheet, varints
+from gnomon.profiler.sheet import Sheet, counts, varints
 from gnomon.profiler.wire import VARINT, double, fixed, message, number, string, tag, varint
 from gnomon.runtime.files import publish
 
@@ -46,18 +45,6 @@ OPENED, RATED, CLOSED, CURVE = range(4)
 """How a packet is drawn: what opens, what opens and has a speed, an end, a point of the curve."""
 
 
-class Holes(NamedTuple):
-    """What packets tell beside what they are copied from; chosen: an event, or a point of live."""
-
-    times: np.ndarray
-    drawn: np.ndarray
-    chosen: np.ndarray
-
-    def part(self, part: slice) -> Holes:
-        """Those of some packets."""
-        return Holes(*(column[part] for column in self))
-
-
 def write_perfetto(profile: Profile | Sequence[Profile], path: str | Path) -> None:
     """Write a profile as a Perfetto trace; several ranks' profiles go on one clock, in one file."""
     publish(Path(path), pieces(profile))
@@ -73,14 +60,13 @@ def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
     profiles = [profile] if isinstance(profile, Profile) else merge(profile)
     words = Words()
     writers = [Writer(each, words) for each in profiles]
-    events = [writer.packets() for writer in writers]
+    packets = [writer.packets() for writer in writers]
     yield packet(number(FLAGS, CLEARED | NEEDS), message(INTERNED, *words.fields))
     for writer in writers:
         yield from writer.tracks()
-    for (table, holes), writer in zip(events, writers, strict=True):
-        for first in range(0, len(table), AT_ONCE):
-            part = slice(first, first + AT_ONCE)
-            yield writer.filled(table[part], holes.part(part))
+    for writer, found in zip(writers, packets, strict=True):
+        for sheet, (times, drawn, chosen) in Sheet.each(*found):
+            yield writer.filled(sheet, times, drawn, chosen)
 
 
 def packet(*fields: bytes) -> bytes:
@@ -129,8 +115,8 @@ class Writer:
         self.process = profile.rank + 1
         self.base = self.process << 32
         self.lanes = [self.base + 2 + k for k in range(len(layout.lanes))]
-        self.launched = layout.launched()
-        self.landed = np.array(layout.launch, np.int64) >= 0
+        self.arrows, self.launched = layout.arrows()
+        self.landed = layout.launch >= 0
         last = max(int(layout.ends.max(initial=0)), 1)
         self.width = -(-last.bit_length() // 7)
         # the first two names have one-byte numbers, so that a speed has its width
@@ -158,53 +144,51 @@ class Writer:
             numbers = number(1, self.process), number(2, self.process * LANES + k)
             yield packet(message(TRACK, track, message(4, *numbers, string(5, lane.name))))
 
-    def packets(self) -> tuple[list[bytes], Holes]:
-        """The events in the order of time, and what their holes tell."""
-        layout, events = self.layout, self.profile.events
+    def packets(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """All forms; of each packet in order of time its form, time, kind, and event.
+
+        A packet of the curve has a point of it instead of an event.
+        """
+        layout = self.layout
+        firsts, form = alike(self.profile, layout, self.arrows)
+        begins, ways = zip(*map(self.begin, firsts), strict=True) if firsts else ((), ())
         ends = [self.end(lane) for lane in range(len(layout.lanes))]
-        curve = self.counted()
-        table: list[bytes] = []
-        drawn: list[int] = []
-        known: dict[tuple[object, ...], tuple[bytes, int]] = {}
-        for k in layout.walk:
-            if k < 0:
-                table.append(ends[layout.lane[~k]])
-                drawn.append(CLOSED)
-                continue
-            event, lane, lands = events[k], layout.lane[k], layout.launch[k] >= 0
-            key = (event.kind, event.name, event.record, event.nbytes, id(event.lines), lane, lands)
-            found = None if k in self.launched or alone(event) else known.get(key)
-            if found is None:
-                found = known[key] = self.begin(k)
-            table.append(found[0])
-            drawn.append(found[1])
-        walk = np.array(layout.walk, np.int64)
-        times = np.where(walk >= 0, layout.starts[walk], layout.ends[~walk])
+        opens, event = layout.walk >= 0, np.maximum(layout.walk, ~layout.walk)
+        lane = layout.lane[event]
         live = np.arange(len(layout.live))
-        table += [curve] * len(live)
+        curve = np.full(len(live), len(begins) + len(ends))
+        form, drawn, times = (
+            np.where(opens, form[event], len(begins) + lane),
+            np.where(opens, np.array(ways, np.int64)[form[event]], CLOSED),
+            np.where(opens, layout.starts[event], layout.ends[event]),
+        )
         times = np.concatenate((times, layout.live_at))
         order = np.argsort(times, kind="stable")
-        kinds = np.concatenate((np.array(drawn, np.int64), np.full(len(live), CURVE)))
-        chosen = np.concatenate((np.maximum(walk, ~walk), live))
-        return [table[k] for k in order.tolist()], Holes(times[order], kinds[order], chosen[order])
+        columns = (form, curve), (drawn, np.full(len(live), CURVE)), (event, live)
+        form, drawn, event = (np.concatenate(column)[order] for column in columns)
+        return [*begins, *ends, self.counted()], form, times[order], drawn, event
 
-    def filled(self, table: list[bytes], holes: Holes) -> bytearray:
+    def filled(
+        self, sheet: Sheet, times: np.ndarray, drawn: np.ndarray, chosen: np.ndarray
+    ) -> bytearray:
         """Some packets with their times, their speeds, the numbers of their arrows."""
-        sheet = Sheet(table)
-        sheet.fill(sheet.begins + HEAD, varints(holes.times, self.width))
-        (which,) = np.nonzero(holes.drawn == CURVE)
-        live = self.layout.live[holes.chosen[which]]
+        sheet.fill(sheet.begins + HEAD, varints(times, self.width))
+        (which,) = np.nonzero(drawn == CURVE)
+        live = self.layout.live[chosen[which]]
         sheet.fill(sheet.ends[which] - self.live_width, varints(live, self.live_width))
-        (which,) = np.nonzero((holes.drawn == OPENED) | (holes.drawn == RATED))
-        which = which[self.landed[holes.chosen[which]]]
-        arrows = self.base + holes.chosen[which]
-        sheet.fill(sheet.ends[which] - 8, raw(arrows))
-        (which,) = np.nonzero(holes.drawn == RATED)
-        rated = holes.chosen[which]
-        places = sheet.ends[which] - FLOW * self.landed[rated] - 8
-        moved, counted = self.rates
-        sheet.fill(places - SPEED, raw(moved[rated]))
-        sheet.fill(places, raw(counted[rated]))
+        (which,) = np.nonzero(drawn <= RATED)
+        event, ends = chosen[which], sheet.ends[which]
+        landed, rated = self.landed[event], drawn[which] == RATED
+        sheet.fill(ends[landed] - 8, raw(self.base + event[landed]))
+        ends -= FLOW * landed
+        for speed in reversed(self.rates):
+            sheet.fill(ends[rated] - 8, raw(speed[event[rated]]))
+            ends -= SPEED * rated
+        many = self.arrows[event]
+        place = counts(many)
+        leads = np.repeat((np.cumsum(self.arrows) - self.arrows)[event], many) + place
+        ends = np.repeat(ends - FLOW * many, many) + FLOW * (place + 1)
+        sheet.fill(ends - 8, raw(self.base + self.launched[leads]))
         return sheet.text
 
     def begin(self, k: int) -> tuple[bytes, int]:
@@ -220,12 +204,7 @@ class Writer:
             *(number(PLACE, words.place(line)) for line in lines_of(event, record)[:1]),
             *(self.said(key, value) for key, value in details(event, record).items()),
         ]
-        if k in self.launched:
-            arrows = self.base + np.array(self.launched[k], np.int64)
-            leaving = np.frombuffer(fixed(LEAVES, 0), np.uint8)
-            flows = np.tile(leaving, (len(arrows), 1))
-            flows[:, -8:] = raw(arrows)
-            fields.append(flows.tobytes())
+        fields += [fixed(LEAVES, 0)] * int(self.arrows[k])
         if record is not None and not point:
             fields += [self.annotation(key, double(5, 0.0)) for key in self.speeds]
         if self.landed[k]:

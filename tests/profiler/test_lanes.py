@@ -26,7 +26,7 @@ def test_work_belongs_to_the_innermost_launch_of_its_thread():
         Event("kernel", "k", 50, 60),
     )
 
-    assert arrange(profile).launch == [-1, -1, -1, 1, 0]
+    assert arrange(profile).launch.tolist() == [-1, -1, -1, 1, 0]
 
 
 def test_work_on_another_thread_belongs_to_the_last_launch_that_is_open():
@@ -38,7 +38,7 @@ def test_work_on_another_thread_belongs_to_the_last_launch_that_is_open():
         Event("kernel", "k", 95, 99, thread=1),
     )
 
-    assert arrange(profile).launch == [-1, -1, -1, 2, -1]
+    assert arrange(profile).launch.tolist() == [-1, -1, -1, 2, -1]
 
 
 def test_work_that_begins_with_a_launch_of_another_thread_is_not_its_own():
@@ -48,7 +48,7 @@ def test_work_that_begins_with_a_launch_of_another_thread_is_not_its_own():
         Event("kernel", "k", 6, 9, thread=2),
     )
 
-    assert arrange(profile).launch == [-1, -1, 0]
+    assert arrange(profile).launch.tolist() == [-1, -1, 0]
 
 
 def test_what_was_allocated_before_the_profile_lived_from_its_start():
@@ -66,7 +66,7 @@ def test_each_lane_opens_and_closes_its_slices_in_time(profile):
     open_: dict[int, list[int]] = {}
     clock: dict[int, int] = {}
     seen: list[int] = []
-    for step in layout.walk:
+    for step in layout.walk.tolist():
         k = max(step, ~step)
         lane = layout.lane[k]
         time = int(layout.starts[k] if step >= 0 else layout.ends[k])
