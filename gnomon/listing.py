@@ -85,9 +85,9 @@ def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
     codes = len({each.code.symbol for k in kernels for each in (k, *k.members)})
     return (
         f"{counted(len(kernels), 'kernel')} of {counted(codes, 'code')}; "
-        f"{scaled(sum(k.flops * k.times for k in kernels))} flop, "
-        f"{scaled(sum(traffic(k) * k.times for k in kernels))} bytes read or written; "
-        f"{scaled(memory.total)} bytes of memory in between, {scaled(memory.bound)} at least"
+        f"{scaled(sum(k.flops * k.times for k in kernels), 'flop')}, "
+        f"{scaled(sum(traffic(k) * k.times for k in kernels), 'B')} read or written; "
+        f"{scaled(memory.total, 'B')} of memory in between, {scaled(memory.bound, 'B')} at least"
     )
 
 
@@ -96,7 +96,7 @@ def row(kernel: Kernel) -> tuple[str, ...]:
     given = shapes(kernel.buffers[kernel.outputs :])
     made = shapes(kernel.buffers[: kernel.outputs])
     amounts = kernel.flops * kernel.times, traffic(kernel) * kernel.times
-    work = f"{scaled(amounts[0])} flop", f"{scaled(amounts[1])} B"
+    work = scaled(amounts[0], "flop"), scaled(amounts[1], "B")
     name = f"{kernel.name} ({len(kernel.members)})" if kernel.members else kernel.name
     name = f"{name} x{kernel.times}" if kernel.times != 1 else name
     return name, *work, f"{given} -> {made}".lstrip(), where(kernel)
@@ -123,7 +123,7 @@ def fusions(decisions: Sequence[Fusion]) -> str:
 def weighed(each: Fusion) -> tuple[str, ...]:
     """What is told of a product and what is pointwise on it."""
     names = ", ".join(dict.fromkeys(x.params["f"] for x in each.nodes))
-    moved = f"{scaled(each.apart)} B apart", f"{scaled(each.together)} B together"
+    moved = f"{scaled(each.apart, 'B')} apart", f"{scaled(each.together, 'B')} together"
     return shapes((each.maker,)), f"with {names}", *moved, each.refused or "done"
 
 
@@ -141,7 +141,7 @@ def summed(decisions: Sequence[Fusion]) -> list[str]:
     for (kind, refused), found in sorted(groups.items(), key=lambda x: (x[0][1] != "", x[0])):
         most = max(found, key=lambda each: each.apart)
         verdict = f"{APART[kind]}: {refused}" if refused else DONE[kind]
-        size = f"{scaled(sum(each.apart for each in found) / 2)} B"
+        size = scaled(sum(each.apart for each in found) / 2, "B")
         ends = (f"{label(x)} ({of_lines(x)})" for x in (most.maker, most.nodes[-1]))
         rows.append((counted(len(found), "value"), verdict, size, " and ".join(ends)))
     return ["between operations, the largest of each kind named:", *aligned(rows)] if rows else []
@@ -200,16 +200,26 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def scaled(number: float) -> str:
-    """A number in three digits or so.
+def scaled(number: float, unit: str) -> str:
+    """An amount in three digits, in thousands of its unit where that is shorter.
 
-    >>> scaled(0), scaled(640), scaled(24_600), scaled(3_210_000_000)
-    ('0', '640', '24.6k', '3.21G')
+    >>> scaled(0, "flop"), scaled(640, "B"), scaled(24_600, "B"), scaled(3_200_000_000, "flop/s")
+    ('0 flop', '640 B', '24.6 kB', '3.20 Gflop/s')
     """
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= 0.9995 * size:
-            return f"{number / size:.3g}{letter}"
-    return f"{number:.3g}"
+        if abs(number) >= 0.9995 * size:
+            return f"{digits(number / size)} {letter}{unit}"
+    return f"{number:.3g} {unit}"
+
+
+def digits(number: float) -> str:
+    """Three digits of a number below a thousand.
+
+    >>> digits(4.2), digits(42), digits(421.5)
+    ('4.20', '42.0', '422')
+    """
+    places = 2 if abs(number) < 9.995 else 1 if abs(number) < 99.95 else 0
+    return f"{number:.{places}f}"
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:

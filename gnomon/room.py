@@ -12,6 +12,7 @@ from gnomon.errors import OutOfMemory
 from gnomon.frames import Frame
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site
+from gnomon.listing import scaled
 from gnomon.lives import values_of
 from gnomon.schedule.spare import nbytes
 
@@ -34,7 +35,7 @@ class Live:
         kind = f"{self.node.dtype.name}[{', '.join(map(str, self.node.shape))}]"
         phase = f", {self.sites[0].phase}" if self.sites else ""
         line = f"  {self.sites[0]}" if self.sites else ""
-        return f"{size_text(self.nbytes):>9}  {kind}  {self.role}{phase}{line}"
+        return f"{scaled(self.nbytes, 'B'):>9}  {kind}  {self.role}{phase}{line}"
 
 
 def live_at_peak(frame: Frame) -> list[Live]:
@@ -58,9 +59,10 @@ def check(frame: Frame, title: str, needed: int, used: int, limit: int) -> None:
     live = live_at_peak(frame)
     rows = "\n".join(f"  {each}" for each in live[:MOST])
     hints = "; ".join(advice(live))
+    wanted, taken, most = (scaled(size, "B") for size in (needed, used, limit))
     raise OutOfMemory(
-        f"memory: {title} needs {size_text(needed)} beside {size_text(used)} in use: the limit is "
-        f"{size_text(limit)}. Nothing was run. Its largest buffers when it holds most:\n{rows}\n"
+        f"memory: {title} needs {wanted} beside {taken} in use: the limit is "
+        f"{most}. Nothing was run. Its largest buffers when it holds most:\n{rows}\n"
         f"What would help: {hints}."
     )
 
@@ -86,15 +88,3 @@ def is_wide(live: Collection[Live]) -> bool:
     """Whether most bytes are of wide floats."""
     wide = sum(x.nbytes for x in live if x.node.dtype.name in ("float32", "float64"))
     return 2 * wide > sum(x.nbytes for x in live)
-
-
-def size_text(size: int) -> str:
-    """Bytes as a person would say them.
-
-    >>> size_text(640), size_text(3_200_000), size_text(12_000_000_000)
-    ('640 B', '3.2 MB', '12 GB')
-    """
-    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if size >= unit:
-            return f"{size / unit:.3g} {letter}B"
-    return f"{size} B"

@@ -83,9 +83,11 @@ def times(made: Made, records: Sequence[Any]) -> list[tuple[str, ...]]:
         spent = [(own[own[:, 0] == row, 2] - own[own[:, 0] == row, 1]).sum() for own in records]
         seconds = 1e-9 * max([1, *spent])
         if any(spent) and only in kernel.name:
+            many = kernel.times / seconds
             speed, flow = (
-                scaled(x * kernel.times / seconds) for x in (kernel.flops, traffic(kernel))
+                scaled(kernel.flops * many, "flop/s"),
+                scaled(traffic(kernel) * many, "B/s"),
             )
             time = f"{1e6 * seconds:.3g} us"
-            found.append((kernel.name, time, f"{speed}flop/s", f"{flow}B/s", where(kernel)))
+            found.append((kernel.name, time, speed, flow, where(kernel)))
     return found

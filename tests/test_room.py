@@ -7,7 +7,7 @@ import pytest
 import gnomon as gn
 from gnomon.errors import ArgumentError, OutOfMemory
 from gnomon.nn import functional as F
-from gnomon.room import live_at_peak, size_text
+from gnomon.room import live_at_peak
 from gnomon.runtime.buffer import memory
 
 HERE = __file__
@@ -102,4 +102,3 @@ def test_a_limit_is_a_number_of_bytes():
         gn.set_memory_limit(-1)
     gn.set_memory_limit(None)
     assert gn.get_memory_limit() > 1 << 28
-    assert size_text(12_300_000) == "12.3 MB"

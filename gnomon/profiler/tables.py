@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from gnomon.listing import digits, scaled
 from gnomon.profiler.memory import Memory
 from gnomon.profiler.model import Line, Profile
 from gnomon.profiler.reports import (
@@ -26,7 +27,6 @@ __all__ = [
     "line_table",
     "memory_table",
     "module_table",
-    "size_text",
     "summary",
     "time_text",
 ]
@@ -42,7 +42,7 @@ def line_table(profile: Profile, most: int = 10) -> Table:
         made.add_row(
             str(row.cost.kernels),
             *costs(row.cost, all_.busy, all_.steps),
-            size_text(row.allocated / max(1, all_.steps)) if row.allocated else "",
+            scaled(row.allocated / max(1, all_.steps), "B") if row.allocated else "",
             line_text(profile, row),
         )
     return made
@@ -105,7 +105,7 @@ def memory_table(memory: Memory, most: int = 10) -> Table:
     made.columns[2].justify = "left"
     for each in memory.buffers[:most]:
         part = f"{each.nbytes / memory.peak:.0%}"
-        made.add_row(size_text(each.nbytes), part, Text(each.name), place_text(each.line))
+        made.add_row(scaled(each.nbytes, "B"), part, Text(each.name), place_text(each.line))
     return made
 
 
@@ -173,26 +173,3 @@ def time_text(nanoseconds: float) -> str:
         if nanoseconds >= 0.9995 * size:
             return f"{digits(nanoseconds / size)} {unit}"
     return f"{digits(nanoseconds / 1e3)} µs"
-
-
-def size_text(nbytes: float) -> str:
-    """A number of bytes in the unit that fits.
-
-    >>> size_text(640), size_text(24_600), size_text(3_210_000_000)
-    ('640 B', '24.6 kB', '3.21 GB')
-    """
-    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(nbytes) >= 0.9995 * size:
-            return f"{digits(nbytes / size)} {unit}"
-    return f"{nbytes:.0f} B"
-
-
-def digits(number: float) -> str:
-    """Three digits.
-
-    >>> digits(4.2), digits(42), digits(421.5)
-    ('4.20', '42.0', '422')
-    """
-    return (
-        f"{number:.2f}" if abs(number) < 9.995 else f"{number:.{1 if abs(number) < 99.95 else 0}f}"
-    )
