@@ -90,7 +90,7 @@ _BY_NAME = {d.name: d for d in ALL} | {
     "double": float64,
     "long": int64,
 }
-_BY_NUMPY = {d.numpy: d for d in ALL if d not in _FOREIGN}
+_BY_NUMPY: dict[object, DType] = {d.numpy: d for d in ALL if d not in _FOREIGN}
 _BY_PYTHON = {bool: bool_, int: int64, float: float32}
 
 
@@ -107,7 +107,7 @@ def dtype_of(spelling: object) -> DType:
     if isinstance(spelling, type) and spelling in _BY_PYTHON:
         return _BY_PYTHON[spelling]
     try:
-        wanted = np.dtype(spelling)
+        wanted = np.dtype(spelling) if isinstance(spelling, str | type) else spelling
         if wanted not in _BY_NUMPY:
             _BY_NUMPY.update((d.numpy, d) for d in _FOREIGN)
         return _BY_NUMPY[wanted]

@@ -13,8 +13,8 @@ from typing import Any
 from weakref import KeyedRef
 
 from gnomon.dtypes import DType
-from gnomon.ir.operators import Operators
-from gnomon.ir.provenance import Site, _scope, current_sites, union
+from gnomon.ir.operators import elementwise, operator, reflected
+from gnomon.ir.provenance import Site, current_sites, scope, union
 from gnomon.late import Late
 
 hashlib = Late("hashlib")
@@ -81,8 +81,11 @@ def primitive(name: str) -> Callable[[type[Primitive]], type[Primitive]]:
     return register
 
 
-class Node(Operators):
-    """An operation, its inputs and its parameters; equal nodes of one arena are one object."""
+class Node:
+    """An operation, its inputs and its parameters; equal nodes of one arena are one object.
+
+    Python's operators do arithmetic, but == stays identity, so that nodes can be keys.
+    """
 
     __slots__ = (
         *("__weakref__", "arena", "dtype", "inputs", "kind", "op", "params"),
@@ -117,6 +120,14 @@ class Node(Operators):
         for n in self.shape:
             total *= n
         return total
+
+    __add__, __radd__ = operator("add"), reflected("add")
+    __sub__, __rsub__ = operator("sub"), reflected("sub")
+    __mul__, __rmul__ = operator("mul"), reflected("mul")
+    __truediv__, __rtruediv__ = operator("div"), reflected("div")
+
+    def __neg__(self) -> Node:
+        return elementwise("neg", self)
 
     def __repr__(self) -> str:
         name = self.params.get("f") or self.params.get("name") or self.op
@@ -223,44 +234,46 @@ class Arena:
         return node
 
 
-def typed(value: object) -> object:
+def typed(value: Any) -> Any:
     """A parameter as a key: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
-    kind = type(value)
+    kind = value.__class__
     if kind is int or kind is str:
         return value
     if kind is tuple:
         for part in value:
             if type(part) is not int:
-                return tuple(map(typed, value))
+                return tuple([typed(part) for part in value])
         return value
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, float):
         return ("float", value.hex())
-    if isinstance(value, tuple):
-        return tuple(map(typed, value))
+    if issubclass(kind, tuple):
+        return tuple([typed(part) for part in value])
     if isinstance(value, Graph):
         return ("graph", value.key)
-    return (type(value), value)
+    return (kind, value)
 
 
 def topological(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]:
     """Every node that the roots depend on, inputs first, each once; not what is known already."""
     order: list[Node] = []
     seen: set[Node] = {*known}
+    opened: list[Node] = []
     stack: list[Node | None] = list(roots)
     stack.reverse()
     while stack:
         node = stack.pop()
-        if node is None:  # everything behind the node below it is in order
-            order.append(stack.pop())
+        if node is None:  # everything behind the node opened last is in order
+            order.append(opened.pop())
         elif node not in seen:
             seen.add(node)
             waiting = [x for x in node.inputs if x not in seen]
             if not waiting:
                 order.append(node)
                 continue
-            stack += (node, None)
+            opened.append(node)
+            stack.append(None)
             waiting.reverse()
             stack += waiting
     return order
@@ -309,7 +322,7 @@ def structure(
 ) -> tuple[Any, ...]:
     """The graph as nested tuples in which inputs and nodes are numbers."""
     place = {leaf: -1 - k for k, leaf in enumerate(inputs)}
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for node in nodes:
         if node in place:
             continue
@@ -372,13 +385,13 @@ def nearest(outputs: Iterable[Node], stops: Container[Node]) -> list[Node]:
 def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> list[Node]:
     """Rebuild the roots in another arena; known maps leaves to images, and more as it goes."""
     roots = list(roots)
-    before = _scope.sites
+    before = scope.sites
     try:
         for node in topological(roots):
             if node not in known:
-                _scope.sites = node.sites
+                scope.sites = node.sites
                 inputs = tuple([known[x] for x in node.inputs])
                 known[node] = arena.again(node, inputs)
     finally:
-        _scope.sites = before
+        scope.sites = before
     return [known[root] for root in roots]

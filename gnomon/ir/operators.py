@@ -6,6 +6,7 @@ Only elementwise arithmetic; everything else that users call is in gnomon/ops.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gnomon.dtypes import DType, promote, weak
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 Scalar = bool | int | float
 SCALAR_TYPES = (bool, int, float)
 KEPT_CONSTANTS = 256
-SCALARS_EXACT = frozenset(SCALAR_TYPES)
 
 
 def constant(arena: Arena, value: Scalar, dtype: DType) -> Node:
@@ -44,17 +44,26 @@ def made_constant(arena: Arena, value: Scalar, dtype: DType) -> Node:
 def elementwise(f: str, *operands: Node | Scalar) -> Node:
     """map[f] over operands of any rank and dtype: promoted, broadcast, scalars weak."""
     first = operands[0]
-    if type(first) not in SCALARS_EXACT:
+    if not isinstance(first, SCALAR_TYPES):
         if len(operands) == 1:
-            return first.arena.node("map", operands, f=f)
+            return first.arena.node("map", (first,), f=f)
         if len(operands) == 2:
-            second = operands[1]
-            if type(second) not in SCALARS_EXACT:
-                if first.dtype is second.dtype and first.shape == second.shape:
-                    return first.arena.node("map", operands, f=f)
-            elif type(second) is float and first.dtype.kind == "float":
-                pair = (first, constant(first.arena, second, first.dtype))
-                return first.arena.node("map", pair, f=f)
+            return binary(f, first, operands[1])
+    return mapped(f, operands)
+
+
+def binary(f: str, x: Node, other: Node | Scalar) -> Node:
+    """map[f] over a node and another or a number; short ways where nothing has to be changed."""
+    if isinstance(other, float):
+        if x.dtype.kind == "float":
+            return x.arena.node("map", (x, constant(x.arena, other, x.dtype)), f=f)
+    elif not isinstance(other, int) and x.dtype is other.dtype and x.shape == other.shape:
+        return x.arena.node("map", (x, other), f=f)
+    return mapped(f, (x, other))
+
+
+def mapped(f: str, operands: tuple[Node | Scalar, ...]) -> Node:
+    """map[f] over operands that are brought together first."""
     nodes = together(f, operands)
     return nodes[0].arena.node("map", tuple(nodes), f=f)
 
@@ -105,34 +114,11 @@ def cast(x: Node, dtype: DType) -> Node:
     return x.arena.node("map", (x,), f="cast", dtype=dtype)
 
 
-class Operators:
-    """Arithmetic spelled with Python's operators; == stays identity, so nodes can be keys."""
+def operator(f: str) -> Callable[[Node, Node | Scalar], Node]:
+    """Python's operator of a scalar function, with the node on the left."""
+    return lambda x, other: binary(f, x, other)
 
-    __slots__ = ()
 
-    def __add__(self, other: Node | Scalar) -> Node:
-        return elementwise("add", self, other)
-
-    def __radd__(self, other: Node | Scalar) -> Node:
-        return elementwise("add", other, self)
-
-    def __sub__(self, other: Node | Scalar) -> Node:
-        return elementwise("sub", self, other)
-
-    def __rsub__(self, other: Node | Scalar) -> Node:
-        return elementwise("sub", other, self)
-
-    def __mul__(self, other: Node | Scalar) -> Node:
-        return elementwise("mul", self, other)
-
-    def __rmul__(self, other: Node | Scalar) -> Node:
-        return elementwise("mul", other, self)
-
-    def __truediv__(self, other: Node | Scalar) -> Node:
-        return elementwise("div", self, other)
-
-    def __rtruediv__(self, other: Node | Scalar) -> Node:
-        return elementwise("div", other, self)
-
-    def __neg__(self) -> Node:
-        return elementwise("neg", self)
+def reflected(f: str) -> Callable[[Node, Scalar], Node]:
+    """Python's operator of a scalar function, with a number on the left."""
+    return lambda x, other: mapped(f, (other, x))

@@ -8,11 +8,13 @@ so no rule ever mentions them (docs/decisions/0003).
 from __future__ import annotations
 
 import os.path
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache
+
+# documented by CPython, whatever its name looks like
+from sys import _getframe as frame_at  # pyright: ignore[reportPrivateUsage]
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -38,7 +40,7 @@ class Site(NamedTuple):
         return f"{self.file}:{self.line}" + (f" in {self.module}" if self.module else "")
 
 
-class _Scope(threading.local):
+class Scope(threading.local):
     """What holds for nodes that this thread builds now."""
 
     def __init__(self) -> None:
@@ -47,13 +49,13 @@ class _Scope(threading.local):
         self.phase = "forward"
 
 
-_scope = _Scope()
+scope = Scope()
 _ours: dict[str, bool] = {}
 
 
 def current_sites() -> tuple[Site, ...]:
     """The sites that a node built now gets."""
-    sites = _scope.sites
+    sites = scope.sites
     return sites if sites is not None else sites_here()
 
 
@@ -62,7 +64,7 @@ _known: dict[tuple[Any, ...], tuple[Site, ...]] = {}
 
 def sites_here() -> tuple[Site, ...]:
     """The innermost frame outside this package, as the sites of one node; made once per line."""
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = frame_at(2)
     while frame is not None:
         ours = _ours.get(frame.f_code.co_filename)
         if ours is False or (ours is None and not is_ours(frame.f_code)):
@@ -72,7 +74,7 @@ def sites_here() -> tuple[Site, ...]:
         return (user_site(),)
     # equal functions of two files are equal code, so code alone would name either file
     code = frame.f_code
-    key = (code.co_filename, code.co_name, frame.f_lineno, _scope.modules, _scope.phase)
+    key = (code.co_filename, code.co_name, frame.f_lineno, scope.modules, scope.phase)
     found = _known.get(key)
     if found is None:
         if len(_known) > KEPT_LINES:
@@ -83,7 +85,7 @@ def sites_here() -> tuple[Site, ...]:
 
 def user_site() -> Site:
     """The innermost frame outside this package."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = frame_at(1)
     while frame is not None and is_ours(frame.f_code):
         frame = frame.f_back
     return site_of(frame)
@@ -95,7 +97,7 @@ def asked_from() -> tuple[str, Site]:
     >>> asked_from()[0]
     ''
     """
-    frame, name = sys._getframe(1), ""
+    frame, name = frame_at(1), ""
     while frame is not None and is_ours(frame.f_code):
         frame, name = frame.f_back, frame.f_code.co_name
     return name.strip("_"), site_of(frame)
@@ -103,11 +105,11 @@ def asked_from() -> tuple[str, Site]:
 
 def site_of(frame: FrameType | None) -> Site:
     """The line at which a frame stands."""
-    module = ".".join(_scope.modules)
+    module = ".".join(scope.modules)
     if frame is None:
-        return Site("<gnomon>", 0, "", module, _scope.phase)
+        return Site("<gnomon>", 0, "", module, scope.phase)
     code = frame.f_code
-    return Site(code.co_filename, frame.f_lineno, code.co_name, module, _scope.phase)
+    return Site(code.co_filename, frame.f_lineno, code.co_name, module, scope.phase)
 
 
 def is_ours(code: CodeType) -> bool:
@@ -144,10 +146,10 @@ class inherit:
         self._sites = sites
 
     def __enter__(self) -> None:
-        self._before, _scope.sites = _scope.sites, self._sites
+        self._before, scope.sites = scope.sites, self._sites
 
     def __exit__(self, *_: object) -> None:
-        _scope.sites = self._before
+        scope.sites = self._before
 
 
 @lru_cache(KEPT_LINES)
@@ -161,23 +163,23 @@ def in_backward(sites: tuple[Site, ...]) -> tuple[Site, ...]:
 
 
 @contextmanager
-def module_path(name: str) -> Iterator[None]:
+def module_path(name: str) -> Generator[None]:
     """Nodes built inside belong to the named part of the model."""
-    before, _scope.modules = _scope.modules, (*_scope.modules, name)
+    before, scope.modules = scope.modules, (*scope.modules, name)
     try:
         yield
     finally:
-        _scope.modules = before
+        scope.modules = before
 
 
 @contextmanager
-def phase(name: str) -> Iterator[None]:
+def phase(name: str) -> Generator[None]:
     """Nodes built inside belong to this part of a step: forward, backward, optimizer, ..."""
-    before, _scope.phase = _scope.phase, name
+    before, scope.phase = scope.phase, name
     try:
         yield
     finally:
-        _scope.phase = before
+        scope.phase = before
 
 
 def union(first: tuple[Site, ...], second: tuple[Site, ...]) -> tuple[Site, ...]:

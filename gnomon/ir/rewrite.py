@@ -7,7 +7,7 @@ constant. What a rule builds inherits the sites of what it replaces, so no rule 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ir.operators import constant
@@ -70,13 +70,18 @@ def function(f: str) -> Callable[..., Pattern]:
     return lambda *operands: Pattern(f, operands)
 
 
+def always(**_: Node) -> bool:
+    """The guard of a rule that holds everywhere."""
+    return True
+
+
 @dataclass(frozen=True)
 class Rule:
     """left equals right wherever the guard holds, to the bit."""
 
     left: Pattern
     right: Right
-    guard: Guard = field(default=lambda **_: True)
+    guard: Guard = always
 
     def __repr__(self) -> str:
         right = self.right if isinstance(self.right, Pattern) else "..."

@@ -8,7 +8,7 @@ told whatever the dial says.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Timer
 from time import perf_counter
@@ -32,12 +32,13 @@ def log(level: int, text: Callable[[], str], name: str = "") -> None:
 
 
 @contextmanager
-def waited_for(text: Callable[[], str]) -> Iterator[None]:
+def waited_for(text: Callable[[], str]) -> Generator[None]:
     """Say on a terminal what is being done, once it takes long, and then how long it took."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
-    said, start = [], perf_counter()
+    said: list[str] = []
+    start = perf_counter()
 
     def say() -> None:
         said.append(text())

@@ -12,7 +12,7 @@ from typing import Any
 
 from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError
-from gnomon.ir.provenance import _scope
+from gnomon.ir.provenance import scope
 from gnomon.jit import compile as compile_function
 from gnomon.nn.parameter import Buffer, Parameter
 from gnomon.nn.states import Stateful
@@ -53,14 +53,14 @@ class Module(Stateful, Walked):
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """forward(), with hooks, under the module's name."""
-        before = _scope.modules
-        _scope.modules = (*before, self._label) if self._label else before
+        before = scope.modules
+        scope.modules = (*before, self._label) if self._label else before
         try:
             if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
                 return self.forward(*inputs, **named)
             return self._hooked(inputs, named)
         finally:
-            _scope.modules = before
+            scope.modules = before
 
     def _hooked(self, inputs: tuple, named: dict[str, Any]) -> Any:
         """forward() between its hooks."""

@@ -14,7 +14,7 @@ from typing import Any
 from gnomon.errors import GradientError
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
 from gnomon.ir.operators import constant
-from gnomon.ir.provenance import _scope, in_backward, inherit
+from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import OPS, Call, Traced, fill, rule_of
@@ -47,13 +47,13 @@ def pull_back(
         needed = tuple(x in on_the_way for x in node.inputs)
         if not gs or not any(needed):
             continue
-        before, _scope.sites = _scope.sites, in_backward(node.sites)
+        before, scope.sites = scope.sites, in_backward(node.sites)
         try:
             for x, part in zip(node.inputs, gradient_of(gs, needed), strict=True):
                 if part is not None and x in on_the_way:
                     total[x] = total[x] + part if x in total else part
         finally:
-            _scope.sites = before
+            scope.sites = before
     return [total.get(w) for w in wanted]
 
 

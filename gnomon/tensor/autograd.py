@@ -222,7 +222,7 @@ def run_backward(
     inputs: Sequence[Tensor] | None = None,
 ) -> None:
     """Gather gradients in the leaves behind the roots."""
-    before, provenance._scope.phase = provenance._scope.phase, "backward"
+    before, provenance.scope.phase = provenance.scope.phase, "backward"
     try:
         seeds = seeds_of(roots, given, create_graph)
         if state.capture is not None:
@@ -237,7 +237,7 @@ def run_backward(
                 if gradient is not None and tensor._requires and asked:
                     gather(tensor, gradient, create_graph)
     finally:
-        provenance._scope.phase = before
+        provenance.scope.phase = before
     release(roots, create_graph if retain_graph is None else retain_graph)
 
 

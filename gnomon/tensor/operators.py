@@ -13,7 +13,7 @@ import numpy as np
 from gnomon.dtypes import KINDS
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
-from gnomon.ir.provenance import _scope, sites_here
+from gnomon.ir.provenance import scope, sites_here
 from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS
 from gnomon.tensor.autocast import fitted
@@ -68,9 +68,9 @@ def operand(value: Any) -> Any:
 def combine(function: Callable, left: Any, right: Any) -> Tensor:
     """A function of two operands, at least one of them a tensor."""
     tracked = False
-    before = _scope.sites
+    before = scope.sites
     if before is None:
-        _scope.sites = sites_here()
+        scope.sites = sites_here()
     try:
         if isinstance(left, Tensor):
             tracked = left.requires_grad
@@ -82,7 +82,7 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
             left, right = (fitted("matmul", x) for x in (left, right))
         result = function(left, right)
     finally:
-        _scope.sites = before
+        scope.sites = before
     return wrap(result, tracked and state.grad and result.dtype.kind == "float")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
-from gnomon.ir.provenance import _scope, sites_here
+from gnomon.ir.provenance import scope, sites_here
 from gnomon.ops.registry import Op
 from gnomon.runtime.buffer import Buffer, row_major
 from gnomon.settings import current
@@ -347,9 +347,9 @@ def wrapped(result: Any, tracked: bool) -> Any:
 def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
     """Call an operation on nodes with tensors."""
     found: list[Tensor] = []
-    before = _scope.sites
+    before = scope.sites
     if before is None:  # all nodes of a call have its line: it is looked up once
-        _scope.sites = sites_here()
+        scope.sites = sites_here()
     try:
         nodes = [unwrapped(value, found) for value in args]
         if state.autocast is not None:
@@ -362,7 +362,7 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
         else:
             result = op(*nodes)
     finally:
-        _scope.sites = before
+        scope.sites = before
     tracked = False
     if state.grad:
         for tensor in found:

@@ -23,7 +23,7 @@ import numpy as np
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
-from gnomon.ir.provenance import _scope, sites_here
+from gnomon.ir.provenance import scope, sites_here
 from gnomon.ops.registry import Op
 from gnomon.runtime.buffer import Buffer, row_major
 from gnomon.settings import current

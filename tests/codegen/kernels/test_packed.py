@@ -63,7 +63,8 @@ def test_what_a_product_calls_is_the_same_for_every_size(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_twenty_sizes_share_one_code_and_keep_their_order(rng, kind):
-    sizes = [(48 + 7 * i, 17 + 13 * i, 128 * (1 + i % 5) + 2 * (i % 3)) for i in range(20)]
+    depths = (128, 256, 128, 256, 640)  # one leaf, two, and more than a block of K
+    sizes = [(48 + 3 * i, 17 + 5 * i, depths[i % 5] + 2 * (i % 3)) for i in range(20)]
     families, made = Families(), {}
     for m, n, k in sizes:
         leaves = 2 if k % 2 == 0 and k < 300 else 1
