@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from gnomon.compile import build
+from gnomon.executable import build
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.threads import set_num_threads
 from tests.blocks import block, block_shapes, inputs_of, step

@@ -16,8 +16,8 @@ import numpy as np
 from gnomon.codegen.emitter import KERNEL, LANES, Module, splat, vector
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
-from gnomon.compile import machine
 from gnomon.ops.canonical import OTHERS, leaves
+from gnomon.processor import machine
 from gnomon.runtime import cpu
 
 SHAPES = [

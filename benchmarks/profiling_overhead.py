@@ -18,7 +18,7 @@ import numpy as np
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.compile import _built
+from gnomon.executable import _built
 from gnomon.ir import provenance
 from gnomon.ir.provenance import Site, inherit
 from gnomon.models.config import Qwen3Config

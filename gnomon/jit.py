@@ -37,13 +37,13 @@ from gnomon.tensor.writing import write
 if TYPE_CHECKING:
     from os import PathLike
 
-    from gnomon.compile import Executable
+    from gnomon.executable import Executable
     from gnomon.records import Record
 
-choices = Late("gnomon.codegen.choices")
-compiler = Late("gnomon.compile")
+executables = Late("gnomon.executable")
 listing = Late("gnomon.listing")
 records = Late("gnomon.records")
+scope = Late("gnomon.codegen.scope")
 why = Late("gnomon.tensor.reasons")
 
 KEPT_REASONS = 256
@@ -101,8 +101,8 @@ class Program:
     @functools.cached_property
     def executable(self) -> Executable:
         """The machine code."""
-        with choices.measured(self.seconds):
-            return compiler.build(self.graph, self.name.removesuffix(CAPTURED))
+        with scope.budget.set(self.seconds):
+            return executables.build(self.graph, self.name.removesuffix(CAPTURED))
 
     @functools.cached_property
     def over(self) -> list[tuple[int, int]]:

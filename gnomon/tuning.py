@@ -17,11 +17,12 @@ from time import perf_counter
 import msgspec
 
 from gnomon.codegen.calls import oriented
-from gnomon.codegen.choices import Choice, budget, candidates, class_of, decide, decided
+from gnomon.codegen.choices import Choice, candidates, class_of, decide, decided
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import written
+from gnomon.codegen.scope import budget
 from gnomon.ir.show import log
 from gnomon.listing import Kernel, aligned, counted, where
 from gnomon.runtime import cpu, device
@@ -45,7 +46,7 @@ def improve(
     kernels: Iterable[Kernel], machine: Machine, settings: Settings, timer: Timer = perf_counter
 ) -> None:
     """Measure products of which nothing is known, the costliest first, while the budget lasts."""
-    end = timer() + budget()
+    end = timer() + budget.value
     for key, spec in wanted(kernels, machine).items():
         if decided(key) is not None:
             continue

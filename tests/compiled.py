@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from gnomon import plan
-from gnomon.compile import Executable, compile_graph
+from gnomon import planning
+from gnomon.executable import Executable, compile_graph
 from gnomon.ir.node import Graph
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.threads import get_num_threads, set_num_threads
@@ -26,7 +26,7 @@ PIPELINE = importlib.import_module("gnomon.compile")
 
 def program(graph: Graph, **settings: object) -> Executable:
     """A new executable whose calls are shared among all threads."""
-    with override(**settings), patch.object(plan, "ALONE", 0):
+    with override(**settings), patch.object(planning, "ALONE", 0):
         return compile_graph(graph, current())
 
 

@@ -22,7 +22,8 @@ passes
 schedule
 codegen
 runtime
-listing stages processor batches parts frames placing lives room plan records tuning compile
+listing stages processor batches parts frames placing lives room plan planning records tuning
+executable compile
 tensor jit gnomon
 nn optim utils distributions
 distributed profiler quant export

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.compile import Executable, build
+from gnomon.executable import Executable, build
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.scalars import exp
 from gnomon.ops.scan_primitives import scan

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
-from gnomon.compile import build
+from gnomon import executable
 from gnomon.dtypes import bfloat16, float16, float32, int32, int64
 from gnomon.errors import IndexOutOfBounds
+from gnomon.executable import build
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops.interpret import interpret
@@ -23,6 +23,7 @@ from gnomon.passes.grad import gradients
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.threads import get_num_threads, set_num_threads
 from gnomon.settings import override
+from tests.compiled import PIPELINE
 from tests.graphs import built
 
 
@@ -237,8 +238,8 @@ def test_results_far_larger_than_caches_are_written_past_them(size: int, monkeyp
     roots, leaves = outputs(lambda x: (exp(x), x * 2.0), [x])
     with override(cache=False):
         near = run(roots, leaves, [x])
-        for name, value in (("FAR", 0), ("_built", {})):
-            monkeypatch.setattr(sys.modules[build.__module__], name, value)
+        monkeypatch.setattr(PIPELINE, "FAR", 0)
+        monkeypatch.setattr(executable, "_built", {})
         far = build(Graph(leaves, roots))
         made = far.run([Buffer.of(x)])
 
@@ -250,8 +251,8 @@ def test_results_far_larger_than_caches_are_written_past_them(size: int, monkeyp
 def test_results_that_the_program_reads_again_are_not_written_past_caches(monkeypatch):
     x = normal(50, 60)
     roots, leaves = outputs(lambda x: (exp(x), scan("add", exp(x), 0)), [x])
-    for name, value in (("FAR", 0), ("_built", {})):
-        monkeypatch.setattr(sys.modules[build.__module__], name, value)
+    monkeypatch.setattr(PIPELINE, "FAR", 0)
+    monkeypatch.setattr(executable, "_built", {})
     with override(cache=False):
         kernels = build(Graph(leaves, roots)).kernels
 

@@ -5,6 +5,7 @@ How long it takes is a figure, not a test: benchmarks/import_time.py.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from functools import cache
@@ -17,15 +18,22 @@ OUTSIDE = {"__future__", "copy", "gnomon", "mmap", "threading"}
 """What comes with it beside numpy and what numpy loads itself."""
 LAYERS = {"dtypes", "errors", "ir", "jit", "late", "ops", "passes", "runtime", "settings", "tensor"}
 """The parts of the package that are loaded; no compiler, no nn, no command line."""
+FOUND = {
+    *("gnomon.codegen", "gnomon.codegen.emitter", "gnomon.codegen.machine", "gnomon.codegen.scope"),
+    *("gnomon.executable", "gnomon.ir.verify", "gnomon.listing", "gnomon.plan", "gnomon.processor"),
+    *("gnomon.schedule", "gnomon.schedule.memory", "gnomon.stages"),
+}
+"""What a program that was found on disk brings besides what runs it."""
 MOST = 52
 """Modules of ours that hold no operations; each costs a third of a millisecond."""
 
 
 @cache
-def loaded(program: str) -> frozenset[str]:
+def loaded(program: str, **environment: str) -> frozenset[str]:
     """The names of modules that a program of its own has loaded at its end."""
     command = [sys.executable, "-c", f"{program}; import sys; print(*sys.modules)"]
-    return frozenset(subprocess.check_output(command, text=True).split())
+    told = subprocess.check_output(command, text=True, env={**os.environ, **environment})
+    return frozenset(told.split())
 
 
 def ours() -> set[str]:
@@ -43,6 +51,19 @@ def test_importing_gnomon_loads_no_compiler():
     assert {name.split(".")[1] for name in ours()} == LAYERS
     passes = {name for name in ours() if name.startswith("gnomon.passes.")}
     assert passes == {f"gnomon.passes.{name}" for name in ("batch", "calls", "grad")}
+
+
+def test_a_program_on_disk_is_run_without_the_compiler(tmp_path):
+    program = "import gnomon as gn; gn.compile(lambda x: x.exp() * 2)(gn.ones(3)).numpy()"
+    kept = {"GNOMON_CACHE_DIR": str(tmp_path), "GNOMON_CACHE": "1", "GNOMON_KEEP_PROGRAMS": "1"}
+    cold, warm = (
+        {name for name in loaded(f"{program}; {turn}", **kept) if name.startswith("gnomon.")}
+        for turn in ("'cold'", "'warm'")
+    )
+
+    assert "gnomon.compile" in cold
+    brought = {name for name in warm - ours() if "runtime" not in name}
+    assert brought <= FOUND
 
 
 def test_the_modules_of_ours_behind_an_import_stay_few():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gnomon.compile import Executable, compile_graph
 from gnomon.dtypes import float32
+from gnomon.executable import Executable, compile_graph
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import elementwise
 from gnomon.ir.provenance import Site, inherit

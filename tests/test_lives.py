@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gnomon as gn
-from gnomon.compile import compile_graph
+from gnomon.executable import compile_graph
 from gnomon.lives import values_of
 from gnomon.settings import current, override
 from tests.test_listing import small_model

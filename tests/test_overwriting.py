@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon import nn, optim
+from gnomon import executable, nn, optim
 from gnomon.errors import IndexOutOfBounds
 from gnomon.settings import override
 from gnomon.tensor.memory import is_free
 from tests.compiled import threads
 
-compiler = importlib.import_module("gnomon.compile")
 ROWS, WIDTH, WORDS = 7, 157, 131
 X = np.random.default_rng(0).integers(0, WORDS, (ROWS, 5))
 Y = np.random.default_rng(1).integers(0, WORDS, (ROWS, 5))
@@ -113,7 +110,7 @@ def test_a_wrong_position_leaves_everything_as_it_was():
 def test_a_program_from_the_disk_overwrites_too(tmp_path, monkeypatch):
     with override(cache_dir=str(tmp_path)):
         for _ in range(2):
-            monkeypatch.setattr(compiler, "_built", {})
+            monkeypatch.setattr(executable, "_built", {})
             trained = Trained()
             trained.take(1)
             (entries,) = trained.compiled.programs.values()

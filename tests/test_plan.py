@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gnomon import plan
-from gnomon.compile import compile_graph
 from gnomon.dtypes import float32
+from gnomon.executable import compile_graph
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.primitives import contract, reduce
 from gnomon.ops.scalars import exp

@@ -16,7 +16,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.compile import compile_graph
+from gnomon.executable import compile_graph
 from gnomon.ir.provenance import is_machinery
 from gnomon.nn import functional as F
 from gnomon.records import Line, Record, Saved, records_of, save, text_of

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from gnomon.compile import Executable
+from gnomon.executable import Executable
 from gnomon.runtime import threads as runtime_threads
 from gnomon.runtime.buffer import Buffer
 from tests.blocks import block, block_shapes, inputs_of, mlp, mlp_shapes, step

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon import executable
 from gnomon.bench.cases import VARIED
 from gnomon.bench.ours.gpt import shapes
 from gnomon.codegen import families, opaque
 from gnomon.codegen.families import Families
 from gnomon.nn import functional as F
 from tests.bench.tiny import tiny
-from tests.compiled import PIPELINE
 from tests.strategies import same_bits
 
 Shape = tuple[int, int]
@@ -37,8 +37,8 @@ class Nothing(set):
 def fresh(vary: bool) -> Iterator[None]:
     """A compiler that has seen nothing yet."""
     with (
-        patch.object(PIPELINE, "_built", {}),
-        patch.object(PIPELINE, "_outlines", set() if vary else Nothing()),
+        patch.object(executable, "_built", {}),
+        patch.object(executable, "_outlines", set() if vary else Nothing()),
         patch.object(families, "_loops", {}),
         patch.object(families, "_codes", {}),
         patch.object(families, "_families", Families()),

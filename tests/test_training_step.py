@@ -72,7 +72,8 @@ def test_the_bits_are_those_of_the_oracle(name: str, fuse: bool, claim: bool):
 def test_the_tiles_of_any_processor_give_these_bits(name: str, machine: Machine):
     graph, arrays, _ = made(SMALL[name])
 
-    with patch.object(PIPELINE, "machine", lambda: machine):
+    own = patch.object(PIPELINE, "machine", lambda: machine)
+    with own, patch("gnomon.executable.machine", lambda: machine):
         found = run(graph, arrays)
 
     assert all(map(same_bits, found, exact(graph, arrays, CLAIMED)))

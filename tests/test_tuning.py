@@ -8,10 +8,11 @@ import pytest
 import gnomon as gn
 from gnomon import tuning
 from gnomon.codegen import choices
-from gnomon.codegen.choices import candidates, measured
-from gnomon.compile import machine
+from gnomon.codegen.choices import candidates
+from gnomon.codegen.scope import budget
 from gnomon.ir.node import Graph
 from gnomon.ops.primitives import contract
+from gnomon.processor import machine
 from gnomon.settings import current, override
 from tests.codegen.kernels.operands import plain
 from tests.compiled import execute, program
@@ -60,7 +61,7 @@ def test_every_candidate_has_the_same_bits(rng):
     made = product()
     arrays = [rng.normal(size=x.shape).astype(np.float32) for x in made.inputs]
     (plainly,) = execute(program(made), made, arrays)
-    with measured(0.5):
+    with budget.set(0.5):
         (tuned,) = execute(program(made), made, arrays)
 
     assert same_bits(plainly, tuned)
@@ -69,7 +70,7 @@ def test_every_candidate_has_the_same_bits(rng):
 def test_a_product_is_measured_once_and_remembered():
     for source in ("measured", "remembered"):
         choices._choices.clear()
-        with measured(2.0):
+        with budget.set(2.0):
             assert f"{source} in" in program(product()).explain_gemm()
 
 
@@ -82,7 +83,7 @@ def test_what_is_beyond_the_budget_is_left_to_the_model():
     seconds = iter(range(100))
     kernels = program(product()).kernels
 
-    with measured(0.5):
+    with budget.set(0.5):
         tuning.improve(kernels, machine(), current(), lambda: next(seconds))
     assert not choices._choices
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from unittest.mock import patch
 
 from gnomon import placing
-from gnomon.compile import Executable
+from gnomon.executable import Executable
 from gnomon.ir.node import Graph
 from gnomon.listing import Kernel
 from gnomon.placing import Table, moved, nbytes

@@ -29,6 +29,7 @@ from tests.strategies import arrays_for, described, positions, same_bits
 
 CODE = "gnomon.runtime.cpu"
 """Remembers what was linked."""
+REMEMBER = ("gnomon.schedule", "gnomon.codegen", "gnomon.compile", "gnomon.executable", CODE)
 
 
 def softmax(x: Node) -> Node:
@@ -167,7 +168,7 @@ def forgotten() -> Iterator[None]:
     """What the compiler remembers of earlier programs, or learns inside, is not used again."""
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
-            if name.startswith(("gnomon.schedule", "gnomon.codegen", "gnomon.compile", CODE)):
+            if name.startswith(REMEMBER):
                 for memory in memories(vars(module)):
                     stack.enter_context(patch.dict(memory, clear=True))
         yield

@@ -18,8 +18,8 @@ from gnomon.bench.chart import chart
 from gnomon.bench.harness import Options, Result, run_case
 from gnomon.bench.peers import parse_peers
 from gnomon.bench.report import as_values, kernel_table, table
-from gnomon.compile import machine
 from gnomon.errors import ConfigError
+from gnomon.processor import machine
 from gnomon.profiler.limits import Limits, measured_limits
 
 __all__ = ["Wanted", "bench"]

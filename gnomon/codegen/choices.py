@@ -6,9 +6,7 @@ model of blocking.py decides; gnomon/tuning.py measures.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from gnomon.codegen.kernels.blocking import choose_tile, cycles, tiles_for
@@ -19,7 +17,7 @@ from gnomon.codegen.machine import Machine
 from gnomon.codegen.numbers import dissected
 
 __all__ = [
-    *("Choice", "budget", "candidates", "chosen", "class_of", "decide", "decided", "measured"),
+    *("Choice", "candidates", "chosen", "class_of", "decide", "decided"),
 ]
 
 Shape = tuple[int, int]
@@ -27,30 +25,6 @@ Shape = tuple[int, int]
 
 MOST = 4
 """Candidates that are worth measuring: the model is rarely wrong by more."""
-
-
-class _Scope(threading.local):
-    """What holds for the programs that this thread builds now."""
-
-    budget = 0.0
-
-
-_scope = _Scope()
-
-
-@contextmanager
-def measured(seconds: float) -> Iterator[None]:
-    """Programs built inside may spend so long on measuring; 0 leaves all to the model."""
-    before, _scope.budget = _scope.budget, seconds
-    try:
-        yield
-    finally:
-        _scope.budget = before
-
-
-def budget() -> float:
-    """The seconds that a program may spend on measuring."""
-    return _scope.budget
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ code that reads those numbers when it runs; further sizes find that code and com
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,36 +18,18 @@ from gnomon.codegen.emitter import Module
 from gnomon.codegen.lifted import Lifted, Lifting
 from gnomon.codegen.loops import Code, emit_kernel, emit_loops
 from gnomon.codegen.numbers import Dissected, dissected, may_vary, restored
+from gnomon.codegen.scope import sizes_vary
 from gnomon.ir.node import digest
 from gnomon.ir.show import log
 from gnomon.schedule.kernel import LoopKernel
 
-__all__ = ["Families", "Given", "code_of", "sizes_vary"]
+__all__ = ["Families", "Given", "code_of"]
 
 MOST = 8
 """Open codes of one outline; further kernels get code of their own."""
 
 Pattern = tuple[int | None, ...]
 """A code's numbers; None where it reads them at run time."""
-
-
-class _Scope(threading.local):
-    """What holds for the kernels that this thread writes now."""
-
-    vary = False
-
-
-_scope = _Scope()
-
-
-@contextmanager
-def sizes_vary(whether: bool = True) -> Iterator[None]:
-    """Kernels written inside may serve other sizes too."""
-    before, _scope.vary = _scope.vary, whether
-    try:
-        yield
-    finally:
-        _scope.vary = before
 
 
 @dataclass(frozen=True)
@@ -116,7 +97,7 @@ class Families:
 
         Its numbers begin at slot `first`.
         """
-        if not _scope.vary:
+        if not sizes_vary.value:
             return None
         with self._lock:
             self._sort()

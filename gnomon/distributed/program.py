@@ -13,8 +13,8 @@ from time import monotonic_ns
 
 import numpy as np
 
-from gnomon.compile import build
 from gnomon.distributed.mesh import Mesh, placement
+from gnomon.executable import build
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.show import log
 from gnomon.passes.accumulate import accumulate

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.compile import Executable
+from gnomon.executable import Executable
 from gnomon.ir.provenance import Site, asked_from, sites_here
 from gnomon.lives import values_of
 from gnomon.profiler.limits import machine_now

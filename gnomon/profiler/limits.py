@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 
 from gnomon.codegen.emitter import LANES, Module, splat, vector
-from gnomon.compile import machine
+from gnomon.processor import machine
 from gnomon.profiler.model import Machine
 from gnomon.runtime import cpu, system, threads
 

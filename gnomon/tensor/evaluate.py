@@ -25,9 +25,9 @@ from gnomon.tensor.constants import generalize
 from gnomon.tensor.state import Storage, at_home, leaf, state, waiting
 
 if TYPE_CHECKING:
-    from gnomon.compile import Executable, Lines
+    from gnomon.executable import Executable, Lines
 
-compiler = Late("gnomon.compile")
+executables = Late("gnomon.executable")
 
 CALLS = frozenset({"region", *CONTROL})
 """Nodes with graphs inside, which may have lines of their own."""
@@ -237,7 +237,7 @@ def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
         known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in leaves}
     images = list(known.values())
     outputs = copy_into(arena, between(leaves, roots), known)
-    return compiler.build(Graph(images, outputs))
+    return executables.build(Graph(images, outputs))
 
 
 def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:

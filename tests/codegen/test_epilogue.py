@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.python import exact
-from gnomon.compile import Executable, build
 from gnomon.dtypes import bfloat16, float32
+from gnomon.executable import Executable, build
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.primitives import contract, reshape

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gnomon.codegen.emitter import KERNEL, Module
-from gnomon.codegen.families import Families, sizes_vary
+from gnomon.codegen.families import Families
 from gnomon.codegen.lifted import Lifted
+from gnomon.codegen.scope import sizes_vary
 
 
 def emit(module: Module, name: str, size: int | Lifted, step: int | Lifted) -> int | Lifted:
@@ -36,13 +37,13 @@ def test_sizes_are_fixed_until_they_vary():
 
 
 def test_a_kernel_without_relatives_has_code_of_its_own():
-    with sizes_vary():
+    with sizes_vary.set(True):
         assert Families().find(emit, 1, 20, 4) is None
 
 
 def test_a_second_size_gives_code_for_all():
     families = grown((10, 4))
-    with sizes_vary():
+    with sizes_vary.set(True):
         second, third = families.find(emit, 1, 20, 4), families.find(emit, 1, 30, 4)
 
     assert second.code.symbol == third.code.symbol
@@ -52,7 +53,7 @@ def test_a_second_size_gives_code_for_all():
 
 def test_what_stays_the_same_stays_in_the_text():
     families = grown((10, 4))
-    with sizes_vary():
+    with sizes_vary.set(True):
         found = families.find(emit, 1, 20, 4)
 
     assert found.code.text.count("load i64") == 1
@@ -60,7 +61,7 @@ def test_what_stays_the_same_stays_in_the_text():
 
 def test_a_further_number_that_varies_is_read_as_well():
     families = grown((10, 4))
-    with sizes_vary():
+    with sizes_vary.set(True):
         families.find(emit, 1, 20, 4)
         found = families.find(emit, 1, 20, 5)
         again = families.find(emit, 1, 99, 7)
@@ -71,7 +72,7 @@ def test_a_further_number_that_varies_is_read_as_well():
 
 def test_a_decision_that_falls_otherwise_gives_another_code():
     families = grown((10, 4))
-    with sizes_vary():
+    with sizes_vary.set(True):
         small, large = families.find(emit, 1, 20, 4), families.find(emit, 1, 200, 4)
         larger = families.find(emit, 1, 300, 4)
 
@@ -80,7 +81,7 @@ def test_a_decision_that_falls_otherwise_gives_another_code():
 
 def test_what_cannot_be_read_at_run_time_keeps_its_sizes():
     families = grown((10, 4))
-    with sizes_vary():
+    with sizes_vary.set(True):
         assert families.find(emit_table, 1, 20, 4) is None
 
 

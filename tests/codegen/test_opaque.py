@@ -8,8 +8,9 @@ import pytest
 
 from gnomon.codegen import opaque
 from gnomon.codegen.emitter import KERNEL, Module
-from gnomon.codegen.families import Families, sizes_vary
+from gnomon.codegen.families import Families
 from gnomon.codegen.lifted import Lifted
+from gnomon.codegen.scope import sizes_vary
 from tests.schedule.kernels_of import leaf
 
 
@@ -40,7 +41,7 @@ def test_a_code_is_made_once_per_description():
 
 def test_where_sizes_vary_a_call_carries_its_own():
     called(5)
-    with sizes_vary():
+    with sizes_vary.set(True):
         one, other = called(6), called(7)
 
     assert one.code.symbol == other.code.symbol
@@ -51,7 +52,7 @@ def test_where_sizes_vary_a_call_carries_its_own():
 def test_numbers_stand_behind_buffers_and_reports():
     for checks, place in ((0, 16), (1, 32)):
         called(5, checks=checks)
-        with sizes_vary():
+        with sizes_vary.set(True):
             found = called(6 + checks, checks=checks)
 
         assert f"getelementptr i8, ptr %buffers, i64 {place}" in found.code.text

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from gnomon.compile import compile_graph
 from gnomon.dtypes import float32, float64
+from gnomon.executable import compile_graph
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import cast
 from gnomon.ir.provenance import inherit

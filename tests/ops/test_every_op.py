@@ -13,8 +13,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from gnomon.compile import build
 from gnomon.dtypes import dtype_of
+from gnomon.executable import build
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops import every
 from gnomon.ops.interpret import interpret

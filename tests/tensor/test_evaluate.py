@@ -148,13 +148,13 @@ def test_a_program_that_is_found_again_names_the_lines_of_its_own_caller():
     rows, inside, outside = gn.arange(5.0), gn.tensor([4]), gn.tensor([9])
     gn.evaluate(rows, inside, outside)
     assert first(rows, inside) == second(rows, inside)
-    compiled = len(importlib.import_module("gnomon.compile")._built)
+    compiled = len(importlib.import_module("gnomon.executable")._built)
 
     for caller in (first, second, first):
         line = caller.__code__.co_firstlineno + 1
         with pytest.raises(IndexOutOfBounds, match=rf"test_evaluate\.py:{line}\b"):
             caller(rows, outside)
-    assert len(importlib.import_module("gnomon.compile")._built) == compiled
+    assert len(importlib.import_module("gnomon.executable")._built) == compiled
 
 
 def test_a_nan_in_a_program_that_is_found_again_is_laid_to_its_own_line():
