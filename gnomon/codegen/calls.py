@@ -39,7 +39,16 @@ from gnomon.ops.canonical import OTHERS, ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.schedule.access import Strided, strided
 from gnomon.schedule.epilogue import epilogue_of, table_of
-from gnomon.schedule.nested import Nest, Nested, common, cut, factors, row_major, stored
+from gnomon.schedule.nested import (
+    Nest,
+    Nested,
+    as_they_lie,
+    common,
+    cut,
+    factors,
+    row_major,
+    stored,
+)
 from gnomon.schedule.partition import whole_below
 from gnomon.schedule.spare import nbytes
 from gnomon.schedule.turns import in_turns
@@ -220,7 +229,8 @@ def results_of(node: Node) -> tuple[Node, ...]:
 
 def heads_of(slot: int, view: Strided) -> Operand:
     """How the attention kernels read (batch, head, row, column)."""
-    return Operand(slot, *view.strides, view.offset)
+    narrow = "bfloat" if view.node.dtype is bfloat16 else ""
+    return Operand(slot, *view.strides, view.offset, narrow)
 
 
 def leaves_of(size: int, role: tuple[int, int]) -> int:
@@ -233,7 +243,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
 
     A mask is the region's last input, and has the last slot.
     """
-    q, k, v = node.inputs[:3]
+    q, k, v = as_they_lie(node)[:3]
     settings = dict(node.params["call"].kwargs)
     out = node.inputs[3] if first else results_of(node)[0]
     views = [operand(x) for x in (q, k, v, out)]
@@ -264,7 +274,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
 def attention(node: Node, machine: Machine) -> OpaqueCall:
     """Attention's results and the logarithms of its sums."""
     spec = attention_spec(node, (2, 3, 4, 0, 1), 0)
-    read = tuple(operand(x).node for x in node.inputs)
+    read = tuple(operand(x).node for x in as_they_lie(node))
     pairs = spec.batch * spec.heads * spec.queries * spec.keys
     flops = 2 * pairs * (spec.width + spec.value_width) // (2 if spec.causal else 1)
     buffers = (*results_of(node), *read)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
+from gnomon.dtypes import bfloat16
 from gnomon.ir.node import Node
 from gnomon.ops.primitives import split_spec
 from gnomon.schedule.access import strided
@@ -85,6 +86,20 @@ def plain(x: Node) -> Nested:
         return stored(x)
     axes = zip(x.shape, found.strides, strict=True)
     return Nested(found.node, found.offset, tuple((axis,) for axis in axes))
+
+
+def as_they_lie(node: Node) -> tuple[Node, ...]:
+    """What attention reads: keys and values of one query as bfloat16 where they are made of it."""
+    q, k, v, *rest = node.inputs
+    if node.params["name"] != "attention_forward" or q.shape[2] != 1:
+        return node.inputs
+    k, v = below = tuple(x.inputs[0] if is_widened(x) else x for x in (k, v))
+    return (q, k, v, *rest) if all(plain(x).axes[-1][0][1] == 1 for x in below) else node.inputs
+
+
+def is_widened(x: Node) -> bool:
+    """Whether a value is a copy of bfloat16."""
+    return x.op == "map" and x.params["f"] == "cast" and x.inputs[0].dtype is bfloat16
 
 
 def stored(x: Node) -> Nested:

@@ -28,7 +28,7 @@ from gnomon.schedule.cluster import (
 from gnomon.schedule.epilogue import Fusion, Placed, fuse_epilogues
 from gnomon.schedule.glance import Reading, glance
 from gnomon.schedule.join import join
-from gnomon.schedule.nested import factors, plain
+from gnomon.schedule.nested import as_they_lie, factors, plain
 from gnomon.schedule.notes import Notes
 from gnomon.schedule.spare import spare
 
@@ -321,11 +321,10 @@ def operand_bases(node: Node) -> tuple[Node, ...]:
         x, index, values = node.inputs
         return whole_below(x), index, plain(values).node
     if node.op == "region" and node.params["name"] in BY_STRIDES:
-        ranks = BY_STRIDES[node.params["name"]]
-        seen = (x.rank in ranks and x.dtype.is_floating_point for x in node.inputs)
-        return tuple(
-            plain(x).node if views else x for x, views in zip(node.inputs, seen, strict=True)
-        )
+        ranks, inputs = BY_STRIDES[node.params["name"]], node.inputs
+        inputs = as_they_lie(node) if node.params["name"] == "attention_forward" else inputs
+        seen = (x.rank in ranks and x.dtype.is_floating_point for x in inputs)
+        return tuple(plain(x).node if views else x for x, views in zip(inputs, seen, strict=True))
     return tuple(map(whole_below, node.inputs)) if node.op in CONTROL else node.inputs
 
 

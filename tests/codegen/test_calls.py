@@ -12,12 +12,14 @@ import pytest
 
 from gnomon.codegen.calls import CLAIMED, along, mirrored, product_of, row_major
 from gnomon.codegen.python import exact
-from gnomon.dtypes import DType, float32, float64
+from gnomon.dtypes import DType, bfloat16, float32, float64
 from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ops.attention import attention
 from gnomon.ops.primitives import contract, expand, flip, reshape, unsqueeze
 from gnomon.ops.registry import WHOLE
 from gnomon.ops.view_primitives import permute, slice_, window
 from gnomon.schedule.nested import factors
+from tests import claimed
 from tests.compiled import program, run
 from tests.strategies import same_bits
 
@@ -119,3 +121,18 @@ def test_contiguous_memory_and_sizes_around_an_axis():
 
 def test_what_stays_whole_has_a_kernel():
     assert set(CLAIMED) > WHOLE > {"attention_forward"}
+
+
+@pytest.mark.parametrize("queries", [1, 3])
+def test_one_query_reads_bfloat_as_it_lies(queries: int, rng: np.random.Generator):
+    arena = Arena()
+    leaves = [arena.input((2, 4, queries, 8), bfloat16)]
+    leaves += [arena.input((2, 2, 40, 8), bfloat16) for _ in range(2)]
+    graph = Graph(leaves, [attention(*leaves)])
+    arrays = [rng.normal(size=x.shape).astype(bfloat16.numpy) for x in leaves]
+
+    (found,), (expected,) = run(graph, arrays), exact(graph, arrays, claimed.CLAIMED)
+
+    assert same_bits(found, expected)
+    reads = [x for k in program(graph).kernels if k.name == "attention_forward" for x in k.buffers]
+    assert sum(x.dtype is bfloat16 for x in reads) == (2 if queries == 1 else 0)

@@ -20,6 +20,7 @@ from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.strides import merge
 from gnomon.codegen.kernels.transposing import BLOCK, read_turned
+from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.machine import Machine
 
@@ -33,7 +34,10 @@ SEEN_TOGETHER = 32
 
 @dataclass(frozen=True)
 class Operand:
-    """Where a tensor of (batch, head, row, column) lies: slot, strides in elements, first one."""
+    """Where a tensor of (batch, head, row, column) lies: slot, strides in elements, first one.
+
+    narrow: what it holds, "bfloat", where that is not what is computed with.
+    """
 
     slot: int
     batch: int
@@ -41,6 +45,7 @@ class Operand:
     row: int
     column: int
     start: int = 0
+    narrow: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,17 +157,22 @@ class Parts:
         """Where reserved memory lies."""
         return e.offset("%scratch", self.reserved[label][0])
 
-    def skip(self, e: Emitter, base: str, *steps: tuple[str | int, int]) -> str:
-        """base moved by the sum of index * values."""
+    def skip(self, e: Emitter, base: str, *steps: tuple[str | int, int], item: int = 0) -> str:
+        """base moved by the sum of index * values, which have `item` bytes."""
         for index, values in steps:
-            base = e.offset(base, e.mul(index, values * self.item))
+            base = e.offset(base, e.mul(index, values * (item or self.item)))
         return base
+
+    def source(self, operand: Operand) -> Source:
+        """What an operand holds."""
+        return Source(operand.narrow or self.spec.scalar)
 
     def head(self, e: Emitter, operand: Operand, batch: str, head: str) -> str:
         """Where one head of a tensor begins."""
         base = e.load(e.offset("%buffers", 8 * operand.slot), "ptr", 8)
-        base = e.offset(base, operand.start * self.item)
-        return self.skip(e, base, (batch, operand.batch), (head, operand.head))
+        item = self.source(operand).item
+        base = e.offset(base, operand.start * item)
+        return self.skip(e, base, (batch, operand.batch), (head, operand.head), item=item)
 
     # functions
 

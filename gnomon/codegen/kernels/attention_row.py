@@ -8,13 +8,15 @@ in lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf
 
-from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, splat, vector
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, literal, mask, splat, vector
 from gnomon.codegen.kernels.attention_parts import BLOCK_KEYS, AttentionSpec, Operand, Parts
 from gnomon.codegen.kernels.sharing import part
-from gnomon.codegen.kernels.transposing import BLOCK, read_turned
+from gnomon.codegen.kernels.transposing import BLOCK, halves, read_turned
+from gnomon.codegen.kernels.units import widened
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.math import FUNCTIONS
 
@@ -51,62 +53,71 @@ class Row:
         parts.reserve("mask", BLOCK_KEYS)
         parts.reserve("results", spec.value_width)
         parts.filler()
-        self.write_scores("scores", spec.k.row)
-        self.write_scores("few_scores", spec.width)
+        self.write_scores("scores", spec.k)
+        self.write_scores("few_scores", replace(spec.k, row=spec.width, narrow=""))
         self.write_gather()
         self.kernel()
         return parts.bytes
 
     # scores
 
-    def write_scores(self, name: str, far: int) -> None:
-        """name(q, keys, scores): the products of some keys, `far` values apart, with q."""
+    def write_scores(self, name: str, k: Operand) -> None:
+        """name(q, keys, scores): the products of some keys with q."""
         parts, spec, side = self.parts, self.spec, BLOCK[self.scalar]
         e = parts.start(name, ("ptr", "q"), ("ptr", "keys"), ("ptr", "scores"))
         kind, groups = vector(self.scalar, side), range(0, TOGETHER, side)
-        line = LINE // parts.item
+        line, wide = LINE // parts.source(k).item, side * (2 if k.narrow else 1)
         state = [splat(-0.0, self.scalar, side)] * len(groups)
         done = 0
-        for step, body in ((line, self.line), (side, self.square), (1, self.column)):
+        for step, body in ((line, self.line), (wide, self.square), (1, self.column)):
             end = spec.width // step * step
             first = [(kind, value) for value in state]
-            state = e.loop(done, end, step, partial(body, e, far), first)
+            state = e.loop(done, end, step, partial(body, e, k), first)
             done = end
         for group, value in zip(groups, state, strict=True):
             e.store(value, parts.skip(e, "%scores", (group, 1)), kind, parts.item)
         e.ret()
 
-    def line(self, e: Emitter, far: int, first: str, *sums: str) -> list[str]:
+    def line(self, e: Emitter, k: Operand, first: str, *sums: str) -> list[str]:
         """A line of memory of every key; those of the keys after these are asked for."""
-        parts, side = self.parts, BLOCK[self.scalar]
-        for k in range(TOGETHER):
-            e.prefetch(parts.skip(e, "%keys", (first, 1), (TOGETHER + k, far)))
-        for start in range(0, LINE // parts.item, side):
-            sums = tuple(self.square(e, far, e.add(first, start), *sums))
+        parts, item = self.parts, self.parts.source(k).item
+        wide = BLOCK[self.scalar] * (2 if k.narrow else 1)
+        for number in range(TOGETHER):
+            steps = (first, 1), (TOGETHER + number, k.row)
+            e.prefetch(parts.skip(e, "%keys", *steps, item=item))
+        for start in range(0, LINE // item, wide):
+            sums = tuple(self.square(e, k, e.add(first, start), *sums))
         return list(sums)
 
-    def square(self, e: Emitter, far: int, first: str, *sums: str) -> list[str]:
+    def square(self, e: Emitter, k: Operand, first: str, *sums: str) -> list[str]:
         """Several steps of all chains, from columns that are turned."""
         parts, side, made = self.parts, BLOCK[self.scalar], []
-        here = parts.skip(e, "%keys", (first, 1))
+        item = parts.source(k).item
+        here = parts.skip(e, "%keys", (first, 1), item=item)
         for number, total in enumerate(sums):
-            rows = [parts.skip(e, here, (number * side + k, far)) for k in range(side)]
-            for k, column in enumerate(read_turned(e, self.scalar, rows, parts.item)):
-                total = self.step(e, column, e.add(first, k), total)
+            places = range(number * side, (number + 1) * side)
+            rows = [parts.skip(e, here, (place, k.row), item=item) for place in places]
+            columns = read_turned(e, "i32" if k.narrow else self.scalar, rows, item)
+            if k.narrow:
+                columns = [x for pair in columns for x in halves(e, pair, side)]
+            for place, column in enumerate(columns):
+                total = self.step(e, column, e.add(first, place), total)
             made.append(total)
         return made
 
-    def column(self, e: Emitter, far: int, place: str, *sums: str) -> list[str]:
+    def column(self, e: Emitter, k: Operand, place: str, *sums: str) -> list[str]:
         """One step of all chains, values picked one by one."""
         parts, side, made = self.parts, BLOCK[self.scalar], []
-        kind = vector(self.scalar, side)
+        source = parts.source(k)
+        kind = vector(source.memory, side)
         for number, total in enumerate(sums):
             value = "poison"
-            for k in range(side):
-                at = parts.skip(e, "%keys", (number * side + k, far), (place, 1))
-                one = e.load(at, self.scalar, parts.item)
-                value = e.value(f"insertelement {kind} {value}, {self.scalar} {one}, i32 {k}")
-            made.append(self.step(e, value, place, total))
+            for lane in range(side):
+                steps = (number * side + lane, k.row), (place, 1)
+                at = parts.skip(e, "%keys", *steps, item=source.item)
+                one = e.load(at, source.memory, source.item)
+                value = e.value(f"insertelement {kind} {value}, {source.memory} {one}, i32 {lane}")
+            made.append(self.step(e, widened(e, source, value, side), place, total))
         return made
 
     def step(self, e: Emitter, column: str, place: str, total: str) -> str:
@@ -117,16 +128,18 @@ class Row:
 
     def fill_scores(self, e: Emitter, keys: str, count: str) -> None:
         """The scores of a block: many keys at a time, and the last from a copy."""
-        parts, row = self.parts, self.spec.k.row
+        parts, row, item = self.parts, self.spec.k.row, self.parts.source(self.spec.k).item
         q, scores, few = (parts.at(e, label) for label in ("q", "scores", "few"))
         whole = e.value(f"and i64 {count}, {-TOGETHER}")
 
         def some(key: str) -> None:
-            places = (q, parts.skip(e, keys, (key, row)), parts.skip(e, scores, (key, 1)))
+            some_keys = parts.skip(e, keys, (key, row), item=item)
+            places = (q, some_keys, parts.skip(e, scores, (key, 1)))
             parts.call(e, "scores", *(("ptr", place) for place in places))
 
         def rest() -> None:
-            self.copy_rows(e, parts.skip(e, keys, (whole, row)), few, e.sub(count, whole))
+            last = parts.skip(e, keys, (whole, row), item=item)
+            self.copy_rows(e, last, few, e.sub(count, whole))
             places = (q, few, parts.skip(e, scores, (whole, 1)))
             parts.call(e, "few_scores", *(("ptr", place) for place in places))
 
@@ -136,14 +149,13 @@ class Row:
     def copy_rows(self, e: Emitter, keys: str, goal: str, count: str) -> None:
         """Copy a few rows of keys."""
         parts, spec = self.parts, self.spec
+        source = parts.source(spec.k)
 
         def one(row: str, place: str) -> None:
-            value = e.load(
-                parts.skip(e, keys, (row, spec.k.row), (place, 1)), self.scalar, parts.item
-            )
-            e.store(
-                value, parts.skip(e, goal, (row, spec.width), (place, 1)), self.scalar, parts.item
-            )
+            at = parts.skip(e, keys, (row, spec.k.row), (place, 1), item=source.item)
+            value = widened(e, source, e.load(at, vector(source.memory, 1), source.item), 1)
+            goal_at = parts.skip(e, goal, (row, spec.width), (place, 1))
+            e.store(value, goal_at, vector(self.scalar, 1), parts.item)
 
         e.loop(0, count, 1, lambda row: e.loop(0, spec.width, 1, partial(one, row)))
 
@@ -233,19 +245,22 @@ class Row:
 
     def gather(self, e: Emitter, shrink: str, wide: int, on: str | None, column: str) -> None:
         """The same for some columns, all keys; the last may be fewer than a vector."""
-        parts, kind = self.parts, vector(self.scalar)
-        lanes = range(0, wide * LANES, LANES)
+        parts, kind, v = self.parts, vector(self.scalar), self.spec.v
+        source, lanes = parts.source(v), range(0, wide * LANES, LANES)
         places = [parts.skip(e, "%results", (column, 1), (lane, 1)) for lane in lanes]
         sums = [e.value(f"fmul {kind} {e.load(at, kind, parts.item)}, {shrink}") for at in places]
 
         def one(key: str, *sums: str) -> list[str]:
             weight = e.load(parts.skip(e, "%weights", (key, 1)), self.scalar, parts.item)
             weight = e.broadcast(weight, self.scalar)
-            row = parts.skip(e, "%values", (key, self.spec.v.row), (column, 1))
+            row = parts.skip(e, "%values", (key, v.row), (column, 1), item=source.item)
             made = []
             for lane, total in zip(lanes, sums, strict=True):
-                at = parts.skip(e, row, (lane, 1))
-                value = e.load_masked(at, on, self.scalar) if on else e.load(at, kind, parts.item)
+                at, memory = parts.skip(e, row, (lane, 1), item=source.item), source.memory
+                value = (
+                    e.load_masked(at, on, memory) if on else e.load(at, vector(memory), source.item)
+                )
+                value = widened(e, source, value, LANES)
                 made.append(e.fma(weight, value, total, self.scalar))
             return made
 
@@ -284,18 +299,37 @@ class Row:
         self.close(batch, head, top, total)
 
     def block(self, k: str, v: str, masks: str | None, key: str, top: str, total: str) -> list[str]:
-        """One block of keys."""
-        e, parts, spec = self.e, self.parts, self.spec
+        """One block of keys; what is hidden from the query is not looked at."""
+        e, parts, spec, kind = self.e, self.parts, self.spec, vector(self.scalar)
         count = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
-        if masks is not None and spec.mask is not None:
-            step = spec.mask.column
-            self.copy_line(e, parts.skip(e, masks, (key, step)), step, parts.at(e, "mask"), count)
-        self.fill_scores(e, parts.skip(e, k, (key, spec.k.row)), count)
+        meet = partial(self.meet, (k, v), key, count)
+        if masks is None or spec.mask is None:
+            return meet("0", top, total)
+        step, mask = spec.mask.column, parts.at(e, "mask")
+        self.copy_line(e, parts.skip(e, masks, (key, step)), step, mask, count)
+
+        def look(place: str, seen: str) -> list[str]:
+            value = e.load(parts.skip(e, mask, (place, 1)), self.scalar, parts.item)
+            never = literal(-inf, self.scalar)
+            there = e.value(f"fcmp une {self.scalar} {value}, {never}")
+            return [e.value(f"select i1 {there}, i64 1, i64 {seen}")]
+
+        (seen,) = e.loop(0, count, 1, look, [("i64", "0")])
+        return e.loop(0, seen, 1, meet, [(kind, top), (kind, total)])
+
+    def meet(
+        self, keys_values: tuple[str, str], key: str, count: str, _: str, top: str, total: str
+    ) -> list[str]:
+        """One block of keys that the query sees some of."""
+        e, parts, spec = self.e, self.parts, self.spec
+        here, values = (
+            parts.skip(e, base, (key, x.row), item=parts.source(x).item)
+            for base, x in zip(keys_values, (spec.k, spec.v), strict=True)
+        )
+        self.fill_scores(e, here, count)
         top, shrink, total = self.soften(e, count, top, total)
         first = e.value(f"extractelement {vector(self.scalar)} {shrink}, i32 0")
-        pointers = (
-            parts.skip(e, v, (key, spec.v.row)), parts.at(e, "scores"), parts.at(e, "results"),
-        )  # fmt: skip
+        pointers = (values, parts.at(e, "scores"), parts.at(e, "results"))
         parts.call(
             e, "gather", *(("ptr", p) for p in pointers), (self.scalar, first), ("i64", count)
         )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gnomon.codegen.emitter import Emitter, splat, vector
+from gnomon.codegen.emitter import Emitter, vector
 from gnomon.codegen.kernels.microkernel import Right, Row, Tile, fence, in_order
-from gnomon.codegen.kernels.transposing import read_turned, transpose
+from gnomon.codegen.kernels.transposing import halves, read_turned, transpose
 from gnomon.codegen.kernels.units import Source, units_across, units_along
 
 HIGH = 6
@@ -104,7 +104,7 @@ class Along(Right):
         if not self.split:
             yield number, columns
             return
-        pairs = [halves(e, tile, pair) for pair in columns]
+        pairs = [halves(e, pair, tile.lanes) for pair in columns]
         yield 2 * number + 1, [odd for _, odd in pairs]
         yield 2 * number, [even for even, _ in pairs]
 
@@ -136,15 +136,6 @@ class Along(Right):
                 f"insertelement {kind} {value}, {self.source.memory} {one}, i32 {place}"
             )
         return units_along(e, self.source, value, tile.lanes)
-
-
-def halves(e: Emitter, tile: Tile, pair: str) -> tuple[str, str]:
-    """The even and the odd factors of pairs of bfloat, as floats."""
-    kind = vector("i32", tile.lanes)
-    even = e.value(f"shl {kind} {pair}, {splat(16, 'i32', tile.lanes)}")
-    odd = e.value(f"and {kind} {pair}, {splat(-65536, 'i32', tile.lanes)}")
-    first, second = (e.value(f"bitcast {kind} {x} to {tile.kind}") for x in (even, odd))
-    return first, second
 
 
 class Across(Right):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gnomon.codegen.emitter import BITS, Emitter, vector
+from gnomon.codegen.emitter import BITS, Emitter, splat, vector
 
 BLOCK = {"float": 8, "i32": 8, "double": 4}
 """Side of the squares that are transposed in registers."""
@@ -44,6 +44,15 @@ def read_turned(e: Emitter, scalar: str, rows: Sequence[str], align: int) -> lis
         unit *= 2
     first = (0, 2, 1, 3) if half == 4 else (0, 1)
     return [values[at + low] for low in (0, half) for at in first]
+
+
+def halves(e: Emitter, pairs: str, lanes: int) -> tuple[str, str]:
+    """The even and the odd values of pairs of bfloat, as floats."""
+    kind, wide = vector("i32", lanes), vector("float", lanes)
+    even = e.value(f"shl {kind} {pairs}, {splat(16, 'i32', lanes)}")
+    odd = e.value(f"and {kind} {pairs}, {splat(-65536, 'i32', lanes)}")
+    first, second = (e.value(f"bitcast {kind} {x} to {wide}") for x in (even, odd))
+    return first, second
 
 
 def exchange(

@@ -10,6 +10,7 @@ import pytest
 from gnomon.codegen.emitter import Module
 from gnomon.codegen.kernels.attention_row import emit_row, is_row
 from gnomon.codegen.machine import AVX2, AVX512, NEON
+from gnomon.dtypes import bfloat16
 from tests.codegen.kernels.attention_oracle import forward
 from tests.codegen.kernels.exact import same_bits
 from tests.codegen.kernels.heads import Sizes, arrays, masked, run_forward, spec_of
@@ -54,6 +55,29 @@ def test_nothing_outside_keys_and_values_is_read(rng):
     Kernel(module.text(), "row", scratch)([out, lse, *(guarded(x[name]) for name in "qkv")])
 
     assert same_bits(out[0, 0], forward(spec, *(x[name][0, 0] for name in "qkv"))[0])
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_narrow_keys_and_values_give_the_bits_of_wide_ones(rng, sizes):
+    spec, x = masked(spec_of(sizes, True), arrays(rng, sizes), rng, (1, 1, 1, sizes.s))
+    narrow = {name: x[name].astype(bfloat16.numpy) for name in "kv"}
+    wide = {name: x[name].astype(np.float32) for name, x in zip("kv", [narrow] * 2, strict=True)}
+    both = {name: replace(getattr(spec, name), narrow="bfloat") for name in "kv"}
+
+    found = run_forward(replace(spec, **both), x | {n: guarded(v) for n, v in narrow.items()})
+
+    assert all(map(same_bits, found, run_forward(spec, x | wide)))
+
+
+def test_a_block_that_is_hidden_is_not_read(rng):
+    sizes = Sizes(1, 2, 1, 1, 300, 8, 16)
+    spec, x = masked(spec_of(sizes, True), arrays(rng, sizes), rng, (1, 1, 1, sizes.s))
+    x["mask"][..., 128:256] = -np.inf
+    expected = run_forward(spec, x)
+    for name in "kv":
+        x[name][:, :, 128:256] = np.nan
+
+    assert all(map(same_bits, run_forward(spec, x), expected))
 
 
 def test_doubles_have_the_promised_order(rng):
