@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import ArgumentError
@@ -18,6 +19,7 @@ from gnomon.ir.provenance import user_site
 from gnomon.ir.show import log
 from gnomon.late import Late
 from gnomon.ops.registry import Call, Traced
+from gnomon.runtime import events
 from gnomon.tensor import nans
 from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
 from gnomon.tensor.evaluate import CAPTURED, forced
@@ -241,8 +243,7 @@ class Compiled:
 
     def _capture(self, key: tuple, arguments: list[Tensor]) -> Program:
         """Run the function on placeholders and keep what it did."""
-        if self.programs:
-            self._note_reasons(key)
+        told, start = self._note_reasons(key) if self.programs else "", monotonic_ns()
         capture, guard = Capture(arguments), guard_of(self.function)
         stand_ins = [stand_in(capture, k, t) for k, t in enumerate(arguments)]
         with capture.running():
@@ -252,16 +253,20 @@ class Compiled:
             del args, kwargs
             program = Program(self.name, capture, tree, found)
             program.seconds = self.seconds
+        if told and events.heard():
+            end, name = monotonic_ns(), f"recompile: {told}"
+            events.announce("compile", name=name, start=start, end=end, sites=(user_site(),))
         self.captures += 1
         self.programs[key] = [*self.programs.get(key, ()), (guard, program)]
         return program
 
-    def _note_reasons(self, key: tuple) -> None:
-        """Keep why none of the programs fits this call."""
+    def _note_reasons(self, key: tuple) -> str:
+        """Keep why none of the programs fits this call, and say it."""
         found = "; ".join(why.reasons(key, self.programs))
         told = f"{self.name}, capture {self.captures + 1}: {found}   [{user_site()}]"
         self.recompiled = [*self.recompiled[1 - KEPT_REASONS :], told]
         log(1, lambda: f"recompile: {told}")
+        return told
 
     def why_recompiled(self) -> list[str]:
         """For each capture but the first, what was new about the call, and its line.

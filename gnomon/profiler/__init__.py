@@ -15,6 +15,7 @@ from gnomon.profiler.reports import (
     by_module,
     by_source_line,
     totals,
+    why_recompiled,
 )
 from gnomon.profiler.schedule import (
     ProfilerAction,
@@ -55,6 +56,7 @@ __all__ = [
     "schedule",
     "tensorboard_trace_handler",
     "totals",
+    "why_recompiled",
     "write_page",
     "write_profile",
 ]

@@ -24,7 +24,11 @@ __all__ = [
     "by_module",
     "by_source_line",
     "totals",
+    "why_recompiled",
 ]
+
+AGAIN = "recompile: "
+"""What the name of a capture begins with that was not the function's first."""
 
 
 class Cost(Struct):
@@ -267,3 +271,9 @@ def totals(profile: Profile) -> Totals:
         named=sum(any(x.file for x in lines_of(profile, event)) for event in kernels),
         lost=profile.lost,
     )
+
+
+def why_recompiled(profile: Profile) -> list[str]:
+    """For each time that a compiled function was captured again, what was new about the call."""
+    told = (event.name for event in profile.events if event.kind == "compile")
+    return [name.removeprefix(AGAIN) for name in told if name.startswith(AGAIN)]

@@ -179,6 +179,10 @@ class profile:
         """What each call site cost, the costliest first; prints as a table."""
         return Rows(reports.by_kernel(self.data), partial(kernel_table, self.data))
 
+    def why_recompiled(self) -> list[str]:
+        """For each time that a compiled function was captured again, what was new about it."""
+        return reports.why_recompiled(self.data)
+
     def memory_timeline(self) -> Memory:
         """Bytes alive over time, and by line what was alive when they were most."""
         return memory_timeline(self.data)

@@ -25,6 +25,7 @@ from gnomon.profiler.memory import memory_timeline
 from gnomon.profiler.model import Event, Profile
 from gnomon.profiler.page import write_page
 from gnomon.profiler.perfetto import write_perfetto
+from gnomon.profiler.reports import why_recompiled
 from gnomon.profiler.schedule import schedule
 from gnomon.profiler.session import profile as recorded
 from gnomon.profiler.store import PROFILE, read_profile, write_profile
@@ -140,6 +141,9 @@ def tell(console: Console, made: Profile) -> None:
     if memory.peak:
         console.print()
         console.print(memory_table(memory, most=5))
+    again = why_recompiled(made)
+    if again:
+        console.print("\n".join(["", "captured again:", *again]), highlight=False, markup=False)
     console.print()
 
 

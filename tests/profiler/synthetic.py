@@ -142,6 +142,9 @@ def compiled(profile: Profile) -> int:
         args = {"before": 2 * nodes, "after": nodes} if nodes else {}
         profile.events.append(Event("compile", name, clock, clock + took, args=args))
         clock += took + 10_000
+    again = "recompile: step, capture 2: tensor 0: shape is (4,), was (3,)"
+    line = Line(FILE, 18, "step")
+    profile.events.append(Event("compile", again, clock, clock + 5_000, lines=(line,)))
     return clock + 100_000
 
 

@@ -252,6 +252,13 @@ def test_every_view_opens_by_its_key(page):
     assert page.run("return document.getElementById('keys').open")
 
 
+def test_a_capture_that_was_not_the_first_says_why(page):
+    page.press("7")
+    told = page.texts("#view-compile .mono")
+
+    assert "step, capture 2: tensor 0: shape is (4,), was (3,)" in told
+
+
 def test_keys_walk_through_lines_and_kernels(page):
     page.press("n")
     first = page.hits("Source")

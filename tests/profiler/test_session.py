@@ -213,3 +213,17 @@ def test_what_is_not_there_is_said():
         profile(fast=True)
     with pytest.raises(ArgumentError, match="nothing is recorded yet"):
         _ = profile().data
+
+
+def test_a_function_that_is_captured_again_says_why():
+    double = gn.compile(lambda x: x * 2)
+
+    with profile() as made:
+        for size in (3, 4):
+            double(gn.ones(size)).tolist()
+
+    (why,) = made.why_recompiled()
+    assert why.startswith("<lambda>, capture 2: tensor 0: shape is (4,), was (3,)")
+    (event,) = (e for e in made.data.events if e.name.endswith(why))
+    assert event.end > event.start
+    assert event.lines[0].file == HERE

@@ -13,7 +13,8 @@ from gnomon.profiler.reports import totals
 from gnomon.profiler.store import read_profile
 from gnomon.profiler.validate import faults
 from gnomon.records import Saved
-from gnomon.train.profile import Wanted, compare, joined, profile
+from gnomon.train.profile import Wanted, compare, joined, profile, tell
+from tests.profiler.synthetic import made_up
 
 SMALL = (
     "model.vocab_size=300",
@@ -120,3 +121,9 @@ def test_passes_stand_before_the_steps_that_they_compiled():
     found = [(e.name, e.start, e.end) for e in joined(compiling, running).events]
 
     assert found == [("simplify", 0, 500), ("k", 510, 530), ("x", 540, 550)]
+
+
+def test_functions_that_were_captured_again_are_told():
+    text = said(lambda console: tell(console, made_up()))
+
+    assert "captured again:\nstep, capture 2: tensor 0: shape is (4,), was (3,)" in text

@@ -162,7 +162,7 @@ const passes = (() => {
   for (let n = 0; n < events.count; n++) {
     if (events.kind(n) !== "compile") continue;
     const [name, ...told] = events.name(n).split(": ");
-    found.push({ n, name, told: told.join(": "), time: events.took[n], args: events.args(n) });
+    found.push({ n, name, told: told.join(": "), time: events.took[n], args: events.args(n), key: events.lines(n)[0]?.key });
   }
   return found;
 })();
@@ -177,8 +177,8 @@ view("compile", "Compile", passes.length, (host) => {
       ["pass", "name", (p) => p.name, (p) => p.name],
       ["what it did", "words", null, (p) => words_(element("span", { class: "mono" }, did(p)))],
     ],
-    pick: () => {},
-    chosen: () => false,
+    pick: (p) => p.key && select({ key: p.key, source: "compile" }),
+    chosen: (p) => selection.keys.has(p.key),
     empty: "Nothing was compiled while this profile was taken: its programs were known.",
   });
 });
