@@ -15,7 +15,7 @@ import numpy as np
 from gnomon.profiler.memory import memory_timeline
 from gnomon.profiler.model import Buffer, Decision, Event, Line, Op, Profile, Record
 from gnomon.profiler.reports import Cost, by_kernel, by_module, by_source_line, totals
-from gnomon.profiler.shares import line_shares
+from gnomon.profiler.shares import NOWHERE, line_shares, member_shares
 
 __all__ = ["packed"]
 
@@ -67,7 +67,7 @@ class Packing:
             "program": [self.text(x.program) for x in found],
             "backend": [self.text(x.backend) for x in found],
             "times": [x.times for x in found],
-            "members": [[self.text(m.symbol) for m in x.members] for x in found],
+            "members": [self.members(x) for x in found],
             "flops": [x.flops for x in found],
             "nbytes": [x.nbytes for x in found],
             "lines": [self.parts(x) for x in found],
@@ -84,6 +84,14 @@ class Packing:
         shares = line_shares(record)
         lines = dict.fromkeys((*shares, *record.lines))
         return [[self.line(x), round(shares.get(x, 0.0), 4)] for x in lines if x.file]
+
+    def members(self, record: Record) -> list[list[float]]:
+        """The kernels of a batch: code, first line, part of the time."""
+        rows = zip(record.members, member_shares(record), strict=True)
+        return [
+            [self.text(x.symbol), self.line((*x.lines, NOWHERE)[0]), round(part, 6)]
+            for x, part in rows
+        ]
 
     def op(self, op: Op) -> int:
         """The number of an operation."""

@@ -12,7 +12,14 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from gnomon.profiler.model import Event, Line, Machine, Profile, Record
-from gnomon.profiler.shares import NOWHERE, calls_of, line_shares, time_shares, work_of
+from gnomon.profiler.shares import (
+    NOWHERE,
+    calls_of,
+    line_shares,
+    member_shares,
+    time_shares,
+    work_of,
+)
 
 __all__ = [
     "Cost",
@@ -95,12 +102,16 @@ class ModuleRow(Struct):
 
 
 class KernelRow(Struct):
-    """A call site and what it cost; a copy or a collective that no record tells of has its name."""
+    """A call site and what it cost; a copy or a collective that no record tells of has its name.
+
+    members: of a batch, its kernels. Only the batch is measured: they share its time by bytes.
+    """
 
     name: str
     record: int | None
     lines: tuple[Line, ...] = ()
     cost: Cost = field(default_factory=Cost)
+    members: list[KernelRow] = []
 
 
 class Totals(Struct):
@@ -141,7 +152,19 @@ def by_kernel(profile: Profile) -> list[KernelRow]:
         if event.record is None:
             row.cost.calls += 1
             row.cost.nbytes += event.nbytes
+    for row in rows.values():
+        row.members = list(members_of(profile, row))
     return sorted(rows.values(), key=lambda row: -row.cost.time)
+
+
+def members_of(profile: Profile, row: KernelRow) -> Iterator[KernelRow]:
+    """The kernels of a batch with their parts of its time."""
+    record = profile.records.get(row.record) if row.record is not None else None
+    if record is not None and record.members:
+        for member, part in zip(record.members, member_shares(record), strict=True):
+            cost = cost_of(member, row.cost.calls, profile.machine)
+            cost.time = part * row.cost.time
+            yield KernelRow(member.name, member.id, member.lines, cost)
 
 
 def begun(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
@@ -150,10 +173,14 @@ def begun(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
     if record is None:
         cost = Cost(calls=calls[event.record] if event.record is not None else 0)
         return KernelRow(event.name, event.record, event.lines, cost)
-    count = calls[record.id]
-    cost = Cost(0.0, count, 1, count * record.nbytes, count * record.flops)
-    cost.least = count * least_time(record, profile.machine)
+    cost = cost_of(record, calls[record.id], profile.machine)
     return KernelRow(record.name, record.id, record.lines, cost)
+
+
+def cost_of(record: Record, calls: int, machine: Machine) -> Cost:
+    """What so many calls move, compute and need at least, without the time that they took."""
+    moved, counted = calls * record.nbytes, calls * record.flops
+    return Cost(0.0, calls, 1, moved, counted, calls * least_time(record, machine))
 
 
 def least_time(record: Record, machine: Machine) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gnomon.profiler.model import Event, Line, Profile, Record
 
-__all__ = ["NOWHERE", "WORK", "calls_of", "line_shares", "time_shares", "work_of"]
+__all__ = ["NOWHERE", "WORK", "calls_of", "line_shares", "member_shares", "time_shares", "work_of"]
 
 WORK = frozenset({"kernel", "comm", "copy"})
 """Kinds of events that are somebody's work; the others hold such events or only happen."""
@@ -49,18 +49,35 @@ def line_shares(record: Record) -> dict[Line, float]:
 
     Operations share by their flops, or equally where none has any; an operation that several lines
     asked for is theirs in equal parts. A kernel of unknown operations is its lines' in equal parts.
+    A batch is first divided between its members.
     """
+    if record.members:
+        parts: defaultdict[Line, float] = defaultdict(float)
+        for member, whole in zip(record.members, member_shares(record), strict=True):
+            for line, part in line_shares(member).items():
+                parts[line] += whole * part
+        return dict(parts)
     if not record.ops:
         lines = record.lines or (NOWHERE,)
         return dict.fromkeys(lines, 1 / len(lines))
     total = sum(op.flops for op in record.ops)
-    parts: defaultdict[Line, float] = defaultdict(float)
+    parts = defaultdict(float)
     for op in record.ops:
         lines = op.lines or record.lines[:1] or (NOWHERE,)
         part = op.flops / total if total else 1 / len(record.ops)
         for line in lines:
             parts[line] += part / len(lines)
     return {line: part for line, part in parts.items() if part}
+
+
+def member_shares(record: Record) -> list[float]:
+    """Which part of a batch each member answers for: that of its bytes.
+
+    Threads share a batch out by bytes too; nobody measures its members one by one.
+    """
+    sizes = [member.nbytes for member in record.members]
+    total = sum(sizes)
+    return [size / total if total else 1 / len(sizes) for size in sizes]
 
 
 def calls_of(events: Sequence[Event]) -> Counter[int]:

@@ -31,6 +31,8 @@ __all__ = [
     "time_text",
 ]
 
+MOST_MEMBERS = 3
+"""Kernels of a batch that are listed."""
 COSTS = ("time", "of all", "calls", "GB/s", "GFLOP/s", "roofline")
 
 
@@ -77,12 +79,17 @@ def module_text(row: ModuleRow) -> Text:
 
 
 def kernel_table(profile: Profile, most: int = 10) -> Table:
-    """The costliest call sites, each with its first line."""
+    """The costliest call sites, each with its first line; below a batch its largest members."""
     all_ = totals(profile)
     made = table("kernel", *COSTS, "line of yours")
     made.columns[0].justify = "left"
     for row in by_kernel(profile)[:most]:
-        made.add_row(Text(row.name), *costs(row.cost, all_.busy, all_.steps), first_line(row))
+        members = sorted(row.members, key=lambda member: -member.cost.time)[:MOST_MEMBERS]
+        more = f" ({len(row.members)})" if members else ""
+        for name, each in ((row.name + more, row), *((f"  {x.name}", x) for x in members)):
+            made.add_row(Text(name), *costs(each.cost, all_.busy, all_.steps), first_line(each))
+        if members:
+            made.caption = "Kernels of a batch, indented, have their parts of its time by bytes."
     return made
 
 

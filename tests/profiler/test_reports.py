@@ -2,10 +2,11 @@
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from gnomon.profiler.model import Event, Line, Machine, Op, Profile, Record
 from gnomon.profiler.reports import by_kernel, by_module, by_source_line, paths_to, totals
-from tests.profiler.profiles import profiles
+from tests.profiler.profiles import ADD, CPU, profiles
 from tests.profiler.synthetic import FILE, made_up
 
 pytestmark = pytest.mark.unit
@@ -135,3 +136,17 @@ def test_nothing_at_all_can_be_reported():
 
 def test_a_path_has_those_above_it():
     assert paths_to("") == [""]
+
+
+def test_members_of_a_batch_have_parts_of_its_time():
+    members = tuple(replace(ADD, id=k, nbytes=k * 100, flops=0) for k in (1, 3))
+    batch = replace(ADD, id=9, nbytes=400, members=members)
+    runs = [Event("kernel", "batch", 10 * k, 10 * k + 8, record=9) for k in range(2)]
+
+    (row,) = by_kernel(Profile(CPU, {9: batch}, runs))
+
+    assert [(each.record, each.cost.time, each.cost.calls) for each in row.members] == [
+        (1, 4.0, 2),
+        (3, 12.0, 2),
+    ]
+    assert [each.cost.nbytes for each in row.members] == [200, 600]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gnomon.profiler.model import Event, Line, Op, Record
-from gnomon.profiler.shares import NOWHERE, calls_of, line_shares, time_shares
+from gnomon.profiler.shares import NOWHERE, calls_of, line_shares, member_shares, time_shares
 from tests.profiler.synthetic import made_up
 
 pytestmark = pytest.mark.unit
@@ -75,3 +75,12 @@ def test_threads_that_share_a_call_count_once():
     events = [kernel(0, 1, 0), kernel(0, 1, 1), kernel(2, 3, 0), kernel(2, 3, 1, record=2)]
 
     assert calls_of(events) == {1: 2, 2: 1}
+
+
+def test_members_of_a_batch_share_by_bytes():
+    sizes = [(HERE, 30), (THERE, 10), (HERE, 0)]
+    members = [Record(2, "m", "m", "p", (line,), (), (), 0, size) for line, size in sizes]
+    batch = Record(1, "k", "k", "p", (HERE, THERE), (), (), 0, 40, members=tuple(members))
+
+    assert member_shares(batch) == [0.75, 0.25, 0]
+    assert line_shares(batch) == {HERE: 0.75, THERE: 0.25}

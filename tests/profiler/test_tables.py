@@ -1,10 +1,11 @@
 """Tables for a terminal say what reports hold."""
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from gnomon.profiler.memory import memory_timeline
-from gnomon.profiler.model import Machine, Profile
+from gnomon.profiler.model import Event, Machine, Profile
 from gnomon.profiler.tables import (
     kernel_table,
     line_table,
@@ -13,6 +14,7 @@ from gnomon.profiler.tables import (
     short_path,
     summary,
 )
+from tests.profiler.profiles import ADD, CPU
 from tests.profiler.synthetic import made_up
 
 pytestmark = pytest.mark.unit
@@ -78,3 +80,17 @@ def test_a_profile_in_a_line_tells_steps_and_what_of_them_is_kernels():
     assert told.startswith("2 steps of ")
     assert ", of which " in told
     assert told.endswith("in kernels; 11 kernels, 100.0% of 44 events name a line")
+
+
+def test_a_batch_is_followed_by_its_largest_members():
+    members = tuple(replace(ADD, id=k, nbytes=100 * k) for k in range(1, 6))
+    batch = replace(ADD, id=9, nbytes=1500, members=members)
+    run = Event("kernel", "batch", 0, 15_000, record=9)
+
+    rows = shown(kernel_table(Profile(CPU, {9: batch}, [run]))).splitlines()
+
+    assert rows[1].startswith("map_add (5)")
+    assert [row.split()[:3] for row in rows[2:5]] == [
+        ["map_add", time, "µs"] for time in ("5.00", "4.00", "3.00")
+    ]
+    assert "by bytes" in rows[5]

@@ -52,7 +52,8 @@ const records = raw.records.id.map((id, n) => {
       kind: words(kind), side: words(side), what: words(what), of: words(made), refused: words(refused),
       line: lines[line] ?? null, ofLine: lines[madeAt] ?? null, apart, together, times,
     })),
-    members: of.members[n].map(words), time: of.time[n], calls: of.calls[n], least: of.least[n],
+    members: of.members[n].map(([symbol, line, part]) => ({ symbol: words(symbol), line: lines[line], part })),
+    time: of.time[n], calls: of.calls[n], least: of.least[n],
     phase: parts.length ? parts[0].line.phase : "forward",
   };
 });
@@ -106,7 +107,7 @@ const recordsOfSymbol = new Map();
 const gather = (map, key, value) => map.has(key) ? map.get(key).push(value) : map.set(key, [value]);
 for (const record of records) {
   for (const key of new Set(record.parts.map((p) => p.line.key))) gather(recordsOfLine, key, record);
-  for (const symbol of new Set([record.symbol, ...record.members])) gather(recordsOfSymbol, symbol, record);
+  for (const symbol of new Set([record.symbol, ...record.members.map((m) => m.symbol)])) gather(recordsOfSymbol, symbol, record);
 }
 const timeAt = (record, key) => record.parts.reduce((sum, p) => sum + (p.line.key === key ? p.part * record.time : 0), 0);
 for (const [key, list] of recordsOfLine) list.sort((a, b) => timeAt(b, key) - timeAt(a, key));

@@ -169,7 +169,7 @@ function codePane() {
   const empty = element("p", { class: "empty" }, "The profile holds no text of this kernel.");
   made.append(details, body, empty);
   // a batch runs the code of its members
-  const symbols = () => [symbol, ...new Set(record?.members ?? [])];
+  const symbols = () => [symbol, ...new Set(record?.members.map((m) => m.symbol) ?? [])];
   let kept = [];
   const text = () => kept;
   const list = new Rows(body, {
@@ -183,6 +183,14 @@ function codePane() {
   const fact = (name, ...value) => [element("dt", {}, name), element("dd", {}, ...value)];
   // what most bytes hang on first
   const weighed = (of) => [...of.decisions].sort((a, b) => b.apart - a.apart);
+  // the batch is measured, its kernels are not
+  function members(of) {
+    const sorted = [...of.members].sort((a, b) => b.part - a.part);
+    const more = sorted.length > 40 ? [element("div", {}, `and ${sorted.length - 40} more`)] : [];
+    const title = "Only the batch is measured: its kernels share the time by their bytes.";
+    const told = sorted.slice(0, 40).map((m) => element("div", { title }, `${time((m.part * of.time) / steps)}  ${m.line.file ? place(m.line) : "(no line)"} ${m.line.module}`));
+    return sorted.length ? fact("by bytes", ...told, ...more) : [];
+  }
   function describe(of) {
     const { gbytes, gflops: speed_, roofline: part } = speeds(of, of.calls);
     summary.textContent = `${time(of.time / steps)} a step, ${perStep(of.calls)} call${of.calls === steps ? "" : "s"}, ${three(speed_)} GFLOP/s, ${three(gbytes)} GB/s, ${share(part)} of roofline`;
@@ -192,6 +200,7 @@ function codePane() {
       ...of.buffers.slice(0, 40).flatMap((b) => fact(b.role, `${b.name} ${b.type} ${size(b.nbytes)}`)),
       ...(of.buffers.length > 40 ? fact("", `and ${of.buffers.length - 40} more`) : []),
       ...fact("work", `${count(of.flops)}flop, ${size(of.nbytes)}, ${of.backend}${of.members.length ? `, a batch of ${of.members.length}` : ""}`),
+      ...members(of),
       ...weighed(of).slice(0, 40).flatMap((d) => fact(verdict(d), `${sides(d)}: ${size(d.apart)} apart, ${size(d.together)} together${d.refused ? `; ${d.refused}` : ""}`)),
       ...(of.decisions.length > 40 ? fact("", `and ${of.decisions.length - 40} more decisions`) : []),
     );
