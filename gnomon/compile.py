@@ -30,7 +30,7 @@ from gnomon.codegen.calls import (
     results_of,
 )
 from gnomon.codegen.families import code_of
-from gnomon.codegen.plan_loops import overwritable
+from gnomon.codegen.plan_loops import overwritable, streamable
 from gnomon.codegen.scope import budget
 from gnomon.errors import CompileError
 from gnomon.executable import Executable
@@ -52,10 +52,11 @@ from gnomon.passes.trim import trim
 from gnomon.plan import save
 from gnomon.planning import plan_of
 from gnomon.processor import machine
-from gnomon.runtime import cpu, system
+from gnomon.runtime import cpu
 from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.nest import Part, name_of, parts_of
 from gnomon.schedule.partition import Partition, has_epilogue
+from gnomon.schedule.spare import nbytes
 from gnomon.schedule.turns import in_turns
 from gnomon.settings import Settings, current
 from gnomon.stages import passed, shown, since
@@ -152,18 +153,16 @@ def pieces_of(graph: Graph) -> tuple[Graph, tuple[Kernel, ...]]:
     return frame.graph, tuple(frame.kernels())
 
 
-FAR = 2
-"""Results of so many times the last cache are written past it."""
-
-
 def goes_far(part: Part, partition: Partition) -> bool:
     """Whether a kernel's results leave the caches before they are read, whatever is done."""
-    made = part.buffers[: part.kernel.outputs]
-    results = dict.fromkeys(partition.graph.outputs)
-    if not part.kernel.flat or any(x not in results or partition.users[x] > 1 for x in made):
+    made, results = part.buffers[: part.kernel.outputs], dict.fromkeys(partition.graph.outputs)
+    far = machine().is_far
+    last = all(x in results and partition.users[x] <= 1 for x in made)
+    together = part.kernel.flat and last and far(sum(map(nbytes, results)) // 2)
+    if not together and not any(far(nbytes(x)) for x in made):
         return False
-    aligned = all(store.place is part.kernel.inner for store in part.kernel.stores)
-    return aligned and sum(x.size * x.dtype.itemsize for x in results) > FAR * system.caches().l3
+    along = [part.buffers[slot] for slot in streamable(part.kernel)]
+    return bool(along) and (together or all(far(nbytes(x)) for x in along))
 
 
 def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:

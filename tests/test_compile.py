@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from gnomon.ops.scalars import exp, rsqrt, where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_, window
 from gnomon.passes.grad import gradients
+from gnomon.processor import machine
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.threads import get_num_threads, set_num_threads
 from gnomon.settings import override
@@ -232,14 +234,47 @@ def test_a_value_may_lie_where_an_operand_dies():
     assert memory.total == memory.bound == 2 * 64 * 64 * 4
 
 
+def small_caches(monkeypatch: pytest.MonkeyPatch, last: int) -> None:
+    """Build everything anew, for a processor whose last cache is so small."""
+    small = replace(machine(), last=last)
+    monkeypatch.setattr(PIPELINE, "machine", lambda: small)
+    monkeypatch.setattr(executable, "_built", {})
+
+
+@pytest.mark.parametrize("shape", [(9, 64), (40, 208), (3, 5, 400), (7, 2048)])
+def test_rows_larger_than_caches_are_written_past_them_or_over_what_they_read(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+):
+    x = normal(*shape)
+    last = len(shape) - 1
+
+    def shares(x: Node) -> tuple[Node]:
+        total = unsqueeze(reduce("add", exp(x), (last,)), last)
+        return (elementwise("div", exp(x), total),)
+
+    roots, leaves = outputs(shares, [x])
+    with override(cache=False):
+        near = run(roots, leaves, [x])[0]
+        small_caches(monkeypatch, 0)
+        far = build(Graph(leaves, roots))
+    given = Buffer.of(x)
+    (fresh,), (over,) = far.run([given]), far.run([given], [(0, 0)])
+
+    # two leaves of 200 are no whole vectors
+    assert ("nontemporal" in far.kernels[0].code.text) == (shape[-1] != 400)
+    assert far.may_overwrite(0, 0)
+    assert fresh.numpy(near.dtype, shape).tobytes() == near.tobytes()
+    assert over is given
+    assert over.numpy(near.dtype, shape).tobytes() == near.tobytes()
+
+
 @pytest.mark.parametrize("size", [16, 1003, 4096])
 def test_results_far_larger_than_caches_are_written_past_them(size: int, monkeypatch):
     x = normal(size)
     roots, leaves = outputs(lambda x: (exp(x), x * 2.0), [x])
     with override(cache=False):
         near = run(roots, leaves, [x])
-        monkeypatch.setattr(PIPELINE, "FAR", 0)
-        monkeypatch.setattr(executable, "_built", {})
+        small_caches(monkeypatch, 0)
         far = build(Graph(leaves, roots))
         made = far.run([Buffer.of(x)])
 
@@ -250,9 +285,8 @@ def test_results_far_larger_than_caches_are_written_past_them(size: int, monkeyp
 
 def test_results_that_the_program_reads_again_are_not_written_past_caches(monkeypatch):
     x = normal(50, 60)
-    roots, leaves = outputs(lambda x: (exp(x), scan("add", exp(x), 0)), [x])
-    monkeypatch.setattr(PIPELINE, "FAR", 0)
-    monkeypatch.setattr(executable, "_built", {})
+    roots, leaves = outputs(lambda x: (exp(x), scan("add", exp(x), 0), scan("add", x, 1)), [x])
+    small_caches(monkeypatch, x.nbytes)
     with override(cache=False):
         kernels = build(Graph(leaves, roots)).kernels
 

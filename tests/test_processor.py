@@ -15,4 +15,4 @@ def test_the_machine_is_the_one_that_code_is_made_for():
 
     assert made is machine_of(device.target())
     assert made.lanes("float") * 32 <= device.target().vector_bits
-    assert made.l1 == system.caches().l1
+    assert (made.l1, made.last) == (system.caches().l1, system.caches().l3)

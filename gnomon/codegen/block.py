@@ -49,6 +49,8 @@ class Values:
         self.checks = {x: k for k, x in enumerate(plan.kernel.checks())}
         self.reports = self.first_check = ""
         """Where a failed check's number goes, and how many checks other kernels have before."""
+        self.streams = False
+        """Whether whole vectors are written past the caches."""
         self.chains: Callable[[Node], None] = unopened
         """Emits a chain, and its siblings, at the present positions."""
 
@@ -330,7 +332,7 @@ class Values:
         assert reach is not None, "stores have a fixed step"
         assert reach[1] == 1, "stores are contiguous along the row"
         stored, kind = scalar.narrow(self.e, value, dtype), scalar.memory(dtype)
-        if at.mask is None and self.plan.kernel.streams:
+        if at.mask is None and self.streams:
             self.e.store_far(stored, reach[0], vector(kind), LANES * width_of(dtype))
         elif at.mask is None:
             self.e.store(stored, reach[0], vector(kind), width_of(dtype))

@@ -15,7 +15,7 @@ from gnomon.codegen.chains import Chains
 from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, Module, mask, vector
 from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.lifted import Lifted, is_lifted
-from gnomon.codegen.plan_loops import LoopPlan, Pass
+from gnomon.codegen.plan_loops import LoopPlan, Pass, overwritable
 from gnomon.ir.node import Node
 from gnomon.schedule.kernel import LoopKernel
 
@@ -87,13 +87,29 @@ class LoopWriter:
         for x in self.plan.kept:
             room = self.size + LANES * GROUP
             self.kept[x] = self.reserve(room * kept_width(x.dtype))
+        if self.kernel.streams:
+            self._streamed()
+        else:
+            self._all()
+        self.e.ret()
+
+    def _all(self) -> None:
+        """Every row, or every chunk, of this thread."""
         if self.whole_rows or not self.plan.passes:
             self._rows(self._row)
         else:
             self._chunks()
-        if self.kernel.streams:
-            self.e.settle()
-        self.e.ret()
+
+    def _streamed(self) -> None:
+        """Results past the caches, unless one lies over an operand: its lines are there already."""
+        e, over = self.e, "false"
+        for pair in overwritable(self.kernel):
+            here, there = (self.values.pointers[slot] for slot in pair)
+            over = e.value(f"or i1 {over}, {e.value(f'icmp eq ptr {here}, {there}')}")
+        e.when(over, self._all)
+        self.values.streams = True
+        e.when(e.value(f"xor i1 {over}, true"), self._all)
+        e.settle()
 
     # rows
 

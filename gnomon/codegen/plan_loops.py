@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from gnomon.codegen.emitter import LANES
 from gnomon.ir.node import Node, topological
+from gnomon.ir.symbolic import split
 from gnomon.ops.scalars import SCALARS
 from gnomon.schedule.kernel import LoopKernel, Store
 
@@ -111,6 +113,21 @@ class LoopPlan:
             else:
                 stack.extend(node.inputs)
         return found
+
+
+@cache
+def streamable(kernel: LoopKernel) -> tuple[int, ...]:
+    """The buffers that are written along rows, if all of it is in whole aligned vectors."""
+    plan = LoopPlan(kernel)
+    folds = [x for x in plan.nodes if plan.is_lane_fold(x)]
+    pieces = [kernel.inner.params["size"] // x.params["leaves"] for x in folds]
+    stores = [store for run in plan.passes for store in run.stores]
+    for store in stores:
+        terms, offset = split(store.place)
+        step = terms.pop(kernel.inner, 0)
+        pieces += [*terms.values(), offset, step - 1]
+    whole = all(piece % LANES == 0 for piece in pieces)
+    return tuple(store.buffer for store in stores) if whole else ()
 
 
 @cache
