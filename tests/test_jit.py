@@ -12,6 +12,7 @@ from gnomon import nn
 from gnomon.compile import kernels_of
 from gnomon.errors import ArgumentError, TraceError
 from gnomon.settings import current
+from gnomon.tensor.borrowing import borrows, numbered
 from gnomon.tensor.tensor import raw
 
 evaluation = importlib.import_module("gnomon.tensor.evaluate")
@@ -127,7 +128,7 @@ def test_a_forward_whose_loss_is_read_before_the_backward_pass_runs_once():
         loss.item()
         loss.backward()
         pending = [raw(p.grad) for p in model.parameters()]
-        leaves = [node for node in evaluation.reachable(pending) if node.value is not None]
+        leaves = [node for node in numbered(pending, borrows) if node.value is not None]
         source = evaluation.prepare(leaves, pending).source
         program = kernels_of(source, current()).graph
         work.append([node.params.get("f") for node in program].count("tanh"))

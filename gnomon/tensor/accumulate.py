@@ -24,7 +24,7 @@ from gnomon.tensor.autograd import (
     watched,
     whole_seed,
 )
-from gnomon.tensor.backward import history
+from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, raw, wrap
@@ -46,7 +46,7 @@ def accumulate(loss_fn: Callable[[Any], Tensor], batch: Any, *, microbatches: in
     with enable_grad():
         loss = loss_fn(batch)
     seeds = {x: whole_seed(x, g) for x, g in seeds_of([loss], [None], False).items()}
-    waiting = watched(history(seeds))
+    waiting = watched(numbered(seeds, is_plain_part))
     found = zip(waiting, pull_back(seeds, list(waiting), observe), strict=True)
     gradients = {node: g for node, g in found if g is not None}
     roots = [raw(loss), *gradients.values()]

@@ -15,7 +15,8 @@ from gnomon.ir.node import Node
 from gnomon.ops.registry import rule_of
 from gnomon.passes.grad import pull_back
 from gnomon.tensor import versions
-from gnomon.tensor.backward import gradients_by_plan, history, seed_of
+from gnomon.tensor.backward import gradients_by_plan, seed_of
+from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.function import Function
 from gnomon.tensor.state import Storage, state
 from gnomon.tensor.tensor import Tensor, alias, detached, method, node_of, raw, wrap
@@ -227,7 +228,7 @@ def run_backward(
         seeds = seeds_of(roots, given, create_graph)
         if state.capture is not None:
             state.capture.went_back = True
-        order = history(seeds)
+        order = numbered(seeds, is_plain_part)
         waiting = watched(order)
         gradients = pulled(seeds, waiting, order, create_graph)
         chosen = None if inputs is None else {id(t) for t in inputs}

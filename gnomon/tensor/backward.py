@@ -25,7 +25,7 @@ from gnomon.ir.operators import constant
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Call, Traced
 from gnomon.passes.grad import pull_back
-from gnomon.tensor.borrowing import is_plain_part
+from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.constants import generalize
 from gnomon.tensor.state import state
 
@@ -50,22 +50,8 @@ _plans: dict[tuple, list[tuple[tuple, Plan | None]]] = {}
 _reads: dict[tuple, tuple[int, ...]] = {}
 
 
-def history(roots: Iterable[Node]) -> dict[Node, int]:
-    """Every node behind the roots, values or not, numbered in an order that structure decides."""
-    order: dict[Node, int] = {}
-    stack = list(roots)
-    stack.reverse()
-    while stack:
-        node = stack.pop()
-        if node not in order:
-            order[node] = len(order)
-            if not is_plain_part(node):
-                stack.extend(node.inputs)
-    return order
-
-
 def structure(order: dict[Node, int], roots: Iterable[Node]) -> tuple[int, ...]:
-    """A history as numbers: kinds, places, what has a value, what is watched; then the roots."""
+    """Numbered nodes as a key: kinds, places, what has a value, what is watched; then the roots."""
     key: list[int] = []
     for node in order:
         if (node.value is not None and not node.inputs) or is_plain_part(node):
@@ -177,7 +163,7 @@ def copied(order: dict[Node, int], arena: Arena) -> dict[Node, Node]:
 
 def read_by_gradients(roots: Sequence[Node]) -> list[Node]:
     """Pending nodes behind the roots that their backward pass will read."""
-    order = history(roots)
+    order = numbered(roots, is_plain_part)
     if not any(node.watch for node in order):
         return []
     key = structure(order, roots)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
 from gnomon.ir.node import Node
@@ -20,6 +22,20 @@ def borrows(node: Node) -> bool:
         if borrows(x):
             node.value = part_of(x, node) if node.op == "slice" else x.value
     return node.value is not None
+
+
+def numbered(roots: Iterable[Node], ends: Callable[[Node], bool]) -> dict[Node, int]:
+    """The nodes behind the roots down to such ends, numbered in an order that structure decides."""
+    order: dict[Node, int] = {}
+    stack = list(roots)
+    stack.reverse()
+    while stack:
+        node = stack.pop()
+        if node not in order:
+            order[node] = len(order)
+            if not ends(node):
+                stack.extend(node.inputs)
+    return order
 
 
 def part_of(x: Node, node: Node) -> Buffer:

@@ -20,7 +20,7 @@ from gnomon.runtime import events
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.backward import read_by_gradients
-from gnomon.tensor.borrowing import borrows
+from gnomon.tensor.borrowing import borrows, numbered
 from gnomon.tensor.constants import generalize
 from gnomon.tensor.state import Storage, at_home, leaf, state, waiting
 
@@ -94,7 +94,7 @@ def evaluate_together(roots: Sequence[Node]) -> None:
     foreign = [node for node in roots if node.arena is not state.arena]
     home = [at_home(node) for node in roots]
     held = waiting()
-    order = reachable(home)
+    order = numbered(home, borrows)
     asked = dict.fromkeys(home)
     asked.update((node, None) for node in order if node in held)
     asked.update((node, None) for node in siblings(order, held))
@@ -152,7 +152,7 @@ def explain(node: Node) -> str:
     home = at_home(node)
     if borrows(home):
         return "its value is there: nothing to compute"
-    leaves = [x for x in reachable([home]) if x.value is not None]
+    leaves = [x for x in numbered([home], borrows) if x.value is not None]
     return prepare(leaves, [home]).explain()
 
 
@@ -175,26 +175,12 @@ def without_unknown(roots: Sequence[Node]) -> list[Node]:
     return [node for node in roots if node not in marked]
 
 
-def reachable(roots: Iterable[Node]) -> dict[Node, int]:
-    """The nodes between the roots and values, numbered in an order that structure alone decides."""
-    order: dict[Node, int] = {}
-    stack = list(roots)
-    stack.reverse()
-    while stack:
-        node = stack.pop()
-        if node not in order:
-            order[node] = len(order)
-            if node.value is None and not borrows(node):
-                stack.extend(node.inputs)
-    return order
-
-
 def compute(roots: list[Node]) -> None:
     """Run one program for the roots and give each its value."""
     roots = [node for node in roots if not borrows(node)]
     if not roots:
         return
-    order = reachable(roots)
+    order = numbered(roots, borrows)
     key = structure(order, roots)
     programs = _programs.setdefault(current(), {})
     found = programs.get(key)
@@ -242,7 +228,7 @@ def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
 
 def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:
     """The roots, after a look that no node without a value is a leaf."""
-    for node in reachable(roots):
+    for node in numbered(roots, borrows):
         if node.op == "input" and node.value is None:
             raise TraceError(
                 "evaluate: this value is not known yet: inside gn.compile and gn.vmap it stands "

@@ -9,6 +9,7 @@ import pytest
 import gnomon as gn
 from gnomon.errors import IndexOutOfBounds, NanError
 from gnomon.settings import current, override
+from gnomon.tensor.borrowing import borrows, numbered
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import raw
 
@@ -24,7 +25,7 @@ def runs():
 
 def work_of(nodes):
     """The names of regions and products among nodes that are still pending."""
-    return sorted(n.params.get("name", n.op) for n in evaluation.reachable(nodes) if not n.value)
+    return sorted(n.params.get("name", n.op) for n in numbered(nodes, borrows) if not n.value)
 
 
 def test_nothing_runs_until_a_value_is_needed(runs):
@@ -72,7 +73,7 @@ def test_item_before_backward_runs_the_forward_once():
 
 def pending_nodes(roots):
     """Nodes that will be computed for the roots."""
-    return [n for n in evaluation.reachable(roots) if n.value is None]
+    return [n for n in numbered(roots, borrows) if n.value is None]
 
 
 def test_a_loop_of_one_structure_builds_one_program():
