@@ -39,6 +39,9 @@ from gnomon.nn.parameter import Buffer as Buffer
 class CELU(Module):
     """elu whose slope is continuous for every alpha. As a module."""
     def __init__(self, alpha: Any = ..., inplace: Any = ...) -> None: ...
+class CTCLoss(Module):
+    """How unlikely texts are: log_probs (t, n, c) of each class at each step, or (t, c) of one. As a module."""
+    def __init__(self, blank: Any = ..., reduction: Any = ..., zero_infinity: Any = ...) -> None: ...
 class ChannelShuffle(Module):
     """Channels dealt out in turn: the first of every group, then the second, ... As a module."""
     def __init__(self, groups: Any) -> None: ...

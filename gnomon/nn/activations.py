@@ -126,6 +126,7 @@ MultiMarginLoss = weighted(
 NLLLoss = weighted(
     "NLLLoss", F.nll_loss, ("weight",), weight=None, ignore_index=-100, reduction="mean"
 )
+CTCLoss = module_of("CTCLoss", F.ctc_loss, blank=0, reduction="mean", zero_infinity=False)
 BCELoss = weighted("BCELoss", F.binary_cross_entropy, ("weight",), weight=None, reduction="mean")
 BCEWithLogitsLoss = weighted(
     "BCEWithLogitsLoss",

@@ -12,6 +12,7 @@ from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.nn.attention import scaled_dot_product_attention  # noqa: F401 - PyTorch's place
+from gnomon.nn.ctc import ctc_loss  # noqa: F401 - PyTorch's place
 from gnomon.ops.registry import OPS
 from gnomon.tensor.autograd import no_grad
 from gnomon.tensor.functions import FUNCTIONS

@@ -56,6 +56,7 @@ def cosine_similarity(x: Tensor, y: Tensor = ..., axis: _int = ..., eps: _float 
     """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
 def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
+from gnomon.nn.ctc import ctc_loss as ctc_loss
 from dataclasses import dataclass as dataclass
 def dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """x with elements set to 0 by chance, and the others scaled up, in training."""

@@ -180,3 +180,33 @@ for settings in ({}, {"label_smoothing": 0.1}, {"reduction": "sum"}, {"ignore_in
         normal(5, 4),
         LABELS,
     )
+
+
+def ctc(**options: Any) -> Any:
+    """ctc_loss of scores: log_softmax first, since torch's gradient supposes it."""
+
+    def call(lib: Any, scores: Any, targets: Any) -> Any:
+        lengths = options.get("lengths", ((9, 9, 7), (4, 2, 3)))
+        named = {key: value for key, value in options.items() if key != "lengths"}
+        lengths = [lib.tensor(list(each)) for each in lengths]
+        return lib.nn.functional.ctc_loss(scores.log_softmax(-1), targets, *lengths, **named)
+
+    return call
+
+
+TEXTS, IN_A_ROW = integers(1, 5, 3, 4), integers(1, 5, 9)
+for reduction in ("mean", "sum", "none"):
+    add(f"F.ctc_loss {reduction}", ctc(reduction=reduction), normal(9, 3, 6), TEXTS)
+add("F.ctc_loss blank", ctc(blank=5), normal(9, 3, 6), TEXTS)
+add("F.ctc_loss texts in a row", ctc(), normal(9, 3, 6), IN_A_ROW)
+add(
+    "F.ctc_loss zero_infinity",
+    ctc(zero_infinity=True, lengths=((9, 2, 7), (4, 4, 0))),
+    *(normal(9, 3, 6), TEXTS),
+)
+add(
+    "F.ctc_loss one text",
+    ctc(lengths=((9,), (4,)), reduction="none"),
+    normal(9, 6),
+    integers(1, 5, 4),
+)
