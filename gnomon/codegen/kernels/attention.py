@@ -208,8 +208,7 @@ class Forward:
             a = parts.algebra(e)
             total = parts.value_at(e, "%sum", (lane, 1))
             divisor = a.select(a.equal(total, a.const(0.0)), a.const(1.0), total)
-            zero = a.const(0.0)
-            self.rescale(e, lane, lambda value: a.add(a.div(value, divisor), zero))
+            self.rescale(e, lane, lambda value: a.div(value, divisor))
             top = parts.value_at(e, "%top", (lane, 1))
             parts.put(e, a.add(top, FUNCTIONS["log"](a, total)), "%top", (lane, 1))
 
@@ -261,7 +260,7 @@ class Forward:
         head = e.value(f"urem i64 {pair}, {spec.key_heads}")
         inner = e.value(f"udiv i64 {unit}, {spec.query_blocks}")
         head = e.add(e.mul(head, spec.group), inner)
-        start, end = parts.queries_of(e, e.value(f"urem i64 {unit}, {spec.query_blocks}"))
+        start, end = parts.queries_of(e, parts.balanced(e, unit))
         count = e.sub(end, start)
         wide = e.value(f"udiv i64 {e.add(count, columns - 1)}, {columns}")
         q = parts.head(e, spec.q, batch, head)

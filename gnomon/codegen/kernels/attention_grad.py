@@ -346,7 +346,6 @@ class Backward:
         """Write a block of dQ."""
         e, parts, columns, dq = self.e, self.parts, self.tile.columns, self.grads.dq
         base = parts.skip(e, parts.head(e, dq, *where), (start, dq.row))
-        self.settle(parts.at(e, "dq"), BLOCK_QUERIES // columns * self.width_panel)
 
         def panel(first: str) -> None:
             index = e.value(f"udiv i64 {first}, {columns}")
@@ -361,7 +360,6 @@ class Backward:
         """Write dK and dV of one head."""
         e, parts, columns = self.e, self.parts, self.tile.columns
         level = parts.at(e, "levels")
-        self.settle(level, self.level)
         parts_of = (
             ("write_dk", self.grads.dk, level, self.width_panel),
             (
@@ -384,10 +382,6 @@ class Backward:
                 parts.write_rows(e, name, source, (target, operand.row), rows)
 
             e.loop(0, self.spec.keys, columns, panel)
-
-    def settle(self, target: str, values: int) -> None:
-        """Zeros lose their sign."""
-        self.parts.call(self.e, "settle", ("ptr", target), ("i64", str(values)))
 
 
 def height(letters: Sequence[Letter]) -> int | Lifted:

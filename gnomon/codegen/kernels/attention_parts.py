@@ -262,7 +262,8 @@ class Parts:
     def row_writer(self, name: str, width: int, column: int) -> None:
         """name(panel, target, row, count): write `count` rows of a panel [width][columns].
 
-        `row` is the stride of rows in bytes, `column` that of columns in elements.
+        `row` is the stride of rows in bytes, `column` that of columns in elements. Zeros lose
+        their sign.
         """
         names = (("ptr", "panel"), ("ptr", "target"), ("i64", "row"), ("i64", "count"))
         e = self.start(name, *names, ("ptr", "scratch"))
@@ -272,16 +273,17 @@ class Parts:
         source = ("%panel", self.tile.columns)
         self.turn(e, source, (turned, padded), padded, self.tile.columns)
         whole = width // LANES * LANES if column == 1 else 0
-        kind = vector(self.spec.scalar)
+        single, kind = vector(self.spec.scalar, 1), vector(self.spec.scalar)
 
         def copy(row: str, step: int, kind: str, index: str) -> None:
             read = self.skip(e, turned, (row, padded), (index, 1))
             write = self.skip(e, e.offset("%target", e.mul(row, "%row")), (index, step))
-            e.store(e.load(read, kind, self.item), write, kind, self.item)
+            value = e.value(f"fadd {kind} {e.load(read, kind, self.item)}, zeroinitializer")
+            e.store(value, write, kind, self.item)
 
         def one(row: str) -> None:
             e.loop(0, whole, LANES, partial(copy, row, 1, kind))
-            e.loop(whole, width, 1, partial(copy, row, column, self.spec.scalar))
+            e.loop(whole, width, 1, partial(copy, row, column, single))
 
         e.loop(0, "%count", 1, one)
         e.ret()
@@ -305,6 +307,19 @@ class Parts:
         first = e.mul(leaf, self.spec.leaf)
         start = e.add(first, e.mul(inside, BLOCK_QUERIES))
         return start, e.least(e.add(start, BLOCK_QUERIES), e.add(first, self.spec.leaf))
+
+    def balanced(self, e: Emitter, unit: str) -> str:
+        """Which block of a head's queries comes as this one: first, last, second, ...
+
+        Under a causal mask later blocks meet more keys; in this order equal runs cost alike.
+        """
+        number = e.value(f"urem i64 {unit}, {self.spec.query_blocks}")
+        if not self.spec.causal:
+            return number
+        half, odd = (e.value(f"{f} i64 {number}, 1") for f in ("lshr", "and"))
+        last = e.sub(str(self.spec.query_blocks - 1), half)
+        is_odd = e.value(f"icmp eq i64 {odd}, 1")
+        return e.value(f"select i1 {is_odd}, i64 {last}, i64 {half}")
 
     def keys_seen(self, e: Emitter, end: str) -> str:
         """How many keys the queries before `end` see."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from gnomon.codegen.emitter import LANES, Emitter, splat, vector
+from gnomon.codegen.emitter import LANES, Emitter, vector
 from gnomon.codegen.kernels.attention_parts import Operand, Parts
 from gnomon.codegen.math import FUNCTIONS
 
@@ -146,15 +146,13 @@ def weighed(parts: Parts, e: Emitter, places: Sequence, rows: Sequence[str]) -> 
 
 
 def write_fold(parts: Parts) -> None:
-    """fold(older, newer, values): older + newer; settle(target, values): zeros lose a sign."""
+    """fold(older, newer, values): older + newer."""
     kind = vector(parts.spec.scalar)
-    for name, others in (("fold", [("ptr", "newer")]), ("settle", [])):
-        e = parts.start(name, ("ptr", "older"), *others, ("i64", "values"))
+    e = parts.start("fold", ("ptr", "older"), ("ptr", "newer"), ("i64", "values"))
 
-        def one(index: str, e: Emitter = e, fold: bool = bool(others)) -> None:
-            old = parts.value_at(e, "%older", (index, 1))
-            new = parts.value_at(e, "%newer", (index, 1)) if fold else splat(0.0, kind[6:-1])
-            parts.put(e, e.value(f"fadd {kind} {old}, {new}"), "%older", (index, 1))
+    def one(index: str) -> None:
+        old, new = (parts.value_at(e, x, (index, 1)) for x in ("%older", "%newer"))
+        parts.put(e, e.value(f"fadd {kind} {old}, {new}"), "%older", (index, 1))
 
-        e.loop(0, "%values", LANES, one)
-        e.ret()
+    e.loop(0, "%values", LANES, one)
+    e.ret()
