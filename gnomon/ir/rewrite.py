@@ -123,8 +123,10 @@ def matches(pattern: Pattern | float, node: Node, found: Match) -> bool:
         return found.setdefault(pattern.name, node) is node
     if node.op != "map" or node.params["f"] != pattern.f:
         return False
-    pairs = zip(pattern.operands, node.inputs, strict=True)
-    return all(matches(p, x, found) for p, x in pairs)
+    for operand, x in zip(pattern.operands, node.inputs, strict=True):
+        if not matches(operand, x, found):
+            return False
+    return True
 
 
 def is_number(node: Node, value: float) -> bool:
@@ -151,7 +153,7 @@ def rewrite(graph: Graph, step: Callable[[Node], Node | None]) -> Graph:
     """The graph with every node replaced for as long as `step` has something to say."""
 
     def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
-        return settled(arena.node(node.op, inputs, **node.params), step)
+        return settled(arena.again(node, inputs), step)
 
     return remade(graph, rebuild)
 

@@ -7,10 +7,11 @@ remainders, and integers read from memory. Simplification is exact over all inte
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from gnomon.dtypes import DType, int64
-from gnomon.ir.node import Arena, Node, Primitive, Shape, primitive
+from gnomon.ir.node import Arena, Node, Primitive, Shape, kind_of, primitive
 
 FAR = 1 << 62
 """A bound for integers of which nothing is known."""
@@ -44,9 +45,22 @@ def loop_range(arena: Arena, size: int, name: str) -> Node:
     return arena.node("range", (), size=size, name=name)
 
 
+@lru_cache(1 << 14)
+def affine_kind(coefs: tuple[int, ...], offset: int) -> tuple[int, dict[str, Any]]:
+    """The kind and parameters that all sums with these coefficients share."""
+    params = {"coefs": coefs, "offset": offset}
+    return kind_of("affine", params), params
+
+
+def affine(arena: Arena, atoms: tuple[Node, ...], coefs: tuple[int, ...], offset: int) -> Node:
+    """A sum."""
+    kind, params = affine_kind(coefs, offset)
+    return arena.intern(kind, "affine", atoms, params)
+
+
 def number(arena: Arena, value: int) -> Node:
     """An integer."""
-    return arena.node("affine", (), coefs=(), offset=value)
+    return affine(arena, (), (), value)
 
 
 def split(index: Node) -> tuple[Terms, int]:
@@ -62,15 +76,13 @@ def join(arena: Arena, terms: Terms, offset: int) -> Node:
     if not offset and len(terms) == 1 and next(iter(terms.values())) == 1:
         return next(iter(terms))
     atoms = sorted(terms, key=lambda atom: atom.serial)
-    return arena.node(
-        "affine", tuple(atoms), coefs=tuple(terms[atom] for atom in atoms), offset=offset
-    )
+    return affine(arena, tuple(atoms), tuple([terms[atom] for atom in atoms]), offset)
 
 
 def recombine(terms: Terms, offset: int) -> tuple[Terms, int]:
     """(x // k) * (c k) + (x % k) * c is x * c."""
     for atom, coef in terms.items():
-        if not is_division(atom, "floor_divide"):
+        if atom.op != "map" or not is_division(atom, "floor_divide"):
             continue
         x, k = atom.inputs[0], divisor_of(atom)
         rest = x.arena.node("map", atom.inputs, f="remainder")

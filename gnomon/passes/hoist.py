@@ -27,7 +27,7 @@ def hoist(graph: Graph) -> Graph:
 
     def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
         if node.op not in CONTROL:
-            return arena.node(node.op, inputs, **node.params)
+            return arena.again(node, inputs)
         for body in graphs_of(node.params).values():
             inner[body] = inner.get(body) or hoist(body)
         return freed(node, inputs, with_graphs(node.params, inner.__getitem__))

@@ -52,7 +52,7 @@ class Opening:
                     )
                     known[node] = self.arena.node(node.op, inputs, **params)
                 else:
-                    known[node] = self.arena.node(node.op, inputs, **node.params)
+                    known[node] = self.arena.again(node, inputs)
         return [known[root] for root in roots]
 
     def opened(self, node: Node, inputs: tuple[Node, ...], sites: tuple[Site, ...] | None) -> Node:

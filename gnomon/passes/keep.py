@@ -249,5 +249,5 @@ def rebuilt(graph: Graph, home: Home) -> Graph:
                 known[node] = result(*home[node])
             else:
                 inputs = tuple(known[x] for x in node.inputs)
-                known[node] = arena.node(node.op, inputs, **node.params)
+                known[node] = arena.again(node, inputs)
     return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])

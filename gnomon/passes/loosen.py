@@ -30,5 +30,5 @@ def without(leaves: int | tuple[int, ...]) -> int | tuple[int, ...]:
 def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
     """A node over new inputs, without its tree."""
     if not has_tree(node):
-        return arena.node(node.op, inputs, **node.params)
+        return arena.again(node, inputs)
     return arena.node(node.op, inputs, **{**node.params, "leaves": without(node.params["leaves"])})

@@ -11,7 +11,7 @@ import math
 from gnomon.dtypes import DType
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import constant
-from gnomon.ir.rewrite import Rules, function, rewrite, variables
+from gnomon.ir.rewrite import Rule, Rules, function, rewrite, variables
 from gnomon.ops.view_primitives import permute
 
 x, y, c, C = variables("x y c C")
@@ -80,6 +80,12 @@ INTEGER += x - (-y) >> x + y, is_integer
 
 ALL = (FLOAT, EVERY, INTEGER)
 
+RULES_OF: dict[str, list[Rule]] = {}
+"""Scalar function -> the rules about it, in order."""
+
+for _rule in (rule for rules in ALL for rule in rules):
+    RULES_OF.setdefault(_rule.left.f, []).append(_rule)
+
 
 def simplify(graph: Graph) -> Graph:
     """The graph with every rule applied."""
@@ -89,9 +95,8 @@ def simplify(graph: Graph) -> Graph:
 def step(node: Node) -> Node | None:
     """One rewrite of a node; None when no rule applies."""
     if node.op == "map":
-        return cast_back(node) or next(
-            (made for rules in ALL for r in rules if (made := r.apply(node))), None
-        )
+        rules = RULES_OF.get(node.params["f"], ())
+        return cast_back(node) or next((made for r in rules if (made := r.apply(node))), None)
     return MERGES[node.op](node) if node.op in MERGES else None
 
 

@@ -28,6 +28,6 @@ def is_narrow_sum(node: Node) -> bool:
 def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
     """A node over new inputs, its rounding set apart."""
     if not is_narrow_sum(node):
-        return arena.node(node.op, inputs, **node.params)
+        return arena.again(node, inputs)
     wide = arena.node(node.op, inputs, **{**node.params, "dtype": accumulator(node.dtype)})
     return cast(wide, node.dtype)

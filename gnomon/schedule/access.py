@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gnomon.ir.node import Arena, Node, Shape, topological
 from gnomon.ir.symbolic import flatten, loop_range, number, split
@@ -75,21 +76,42 @@ class Strided:
     strides: tuple[int, ...]
 
 
+_strides: dict[tuple[Any, ...], tuple[int, tuple[int, ...]] | None] = {}
+"""Offset and strides by the steps of a chain of views, since equal layers have equal chains."""
+
+
 def strided(view: Node) -> Strided | None:
     """How a chain of views reads one node, when that is by strides alone."""
+    steps, node = [], view
+    # a pad below other views is what is stored: they read it by strides
+    while node.op in VIEWS and node.op != "gather" and (node is view or node.op != "pad"):
+        steps.append(node.kind)
+        (node,) = node.inputs
+    if node.op == "const":
+        return None
+    key = (node.shape, *steps)
+    if key not in _strides:
+        _strides[key] = strides_of(view, node)
+    found = _strides[key]
+    return None if found is None else Strided(node, *found)
+
+
+def strides_of(view: Node, below: Node) -> tuple[int, tuple[int, ...]] | None:
+    """The offset and strides at which a chain of views reads what is below it, if it has them."""
     arena, found = Arena(), []
     index = ranges_for(arena, view.shape)
 
     def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:
-        # a pad below other views is what is stored: they read it by strides
-        if x.op in VIEWS and x.op != "gather" and (x is view or x.op != "pad"):
+        if x is not below:
             return None
-        found.append((x, flatten(arena, at, x.shape), guard))
-        return load(arena, 0, x.dtype, found[-1][1], guard, fill)
+        found.append((flatten(arena, at, x.shape), guard))
+        return load(arena, 0, x.dtype, found[-1][0], guard, fill)
 
     Lowering(arena, read, {}).at(view, index)
-    node, place, guard = found[0]
-    terms, offset = split(place)
-    if node.op == "const" or guard is not None or any(atom not in index for atom in terms):
+    if not found:
         return None
-    return Strided(node, offset, tuple(terms.get(i, 0) if i.op == "range" else 0 for i in index))
+    place, guard = found[0]
+    terms, offset = split(place)
+    if guard is not None or any(atom not in index for atom in terms):
+        return None
+    return offset, tuple([terms.get(i, 0) if i.op == "range" else 0 for i in index])
