@@ -75,6 +75,8 @@ class Program:
         self.released = [capture.went_back or t._storage.released for t in results]
         self.written = [(s, capture.reads.get(s)) for s in capture.written()]
         self.grads = [(capture.standing_for(t), g) for t, g in capture.settle()]
+        self.renewed = [read for read, g in self.grads if g is not None]
+        """Tensors that get another gradient."""
         made = [g for _, g in self.grads if g is not None]
         known = [t._storage for t in (*results, *made)]
         self.escaped = capture.escaped(known)
@@ -128,16 +130,26 @@ class Program:
         inputs = [read(arguments) for read in self.reads]
         for generator, count in self.draws.items():
             generator.count += count
-        values = self._nodes(inputs) if self.differentiable and state.grad else self._leaves(inputs)
+        going_on = self.differentiable and state.grad
+        values = (self._nodes if going_on else self._leaves)(inputs, arguments)
         return self._place(values, arguments)
 
-    def _leaves(self, inputs: Sequence[Tensor]) -> list[Node | None]:
+    def _forget(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
+        """Let go of gradients that are replaced unread: the new ones take their room."""
+        read = {id(t._storage) for t in inputs} if self.renewed else ()
+        for target in (each(arguments)._rare for each in self.renewed):
+            old = None if target is None else target.grad
+            if old is not None and id(old._storage) not in read:
+                target.grad = None
+
+    def _leaves(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
         """The outputs, computed now by one native call; None where they lie over what they replace.
 
         Such a storage keeps its node, which nothing else holds.
         """
         given, looked_for = values_of(inputs), nans.looked_for()
         over = [] if looked_for else [p for p in self.over if is_free(inputs[p[1]])]
+        self._forget(inputs, arguments)
         buffers = self.executable.run(given, over)
         if looked_for:
             nans.check(self.graph, given, buffers)
@@ -148,10 +160,10 @@ class Program:
             for k, (x, buffer) in pairs
         ]
 
-    def _nodes(self, inputs: Sequence[Tensor]) -> list[Node | None]:
+    def _nodes(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
         """The outputs as results of one region, pending; opened where gradients come too late."""
         if not inputs:
-            return self._leaves(inputs)
+            return self._leaves(inputs, arguments)
         nodes = tracked_nodes(inputs)
         if self.graph not in forced:
             return list(self.region.emit(nodes))

@@ -87,7 +87,8 @@ def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
         f"{counted(len(kernels), 'kernel')} of {counted(codes, 'code')}; "
         f"{scaled(sum(k.flops * k.times for k in kernels), 'flop')}, "
         f"{scaled(sum(traffic(k) * k.times for k in kernels), 'B')} read or written; "
-        f"{scaled(memory.total, 'B')} of memory in between, {scaled(memory.bound, 'B')} at least"
+        f"{scaled(memory.total, 'B')} of memory in between, {scaled(memory.bound, 'B')} at least "
+        f"in this order ({memory.total / max(memory.bound, 1):.2f} x)"
     )
 
 

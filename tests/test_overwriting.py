@@ -8,6 +8,7 @@ import pytest
 import gnomon as gn
 from gnomon import executable, nn, optim
 from gnomon.errors import IndexOutOfBounds
+from gnomon.runtime.buffer import memory
 from gnomon.settings import override
 from gnomon.tensor.memory import is_free
 from tests.compiled import threads
@@ -143,3 +144,58 @@ def test_what_is_written_over_has_another_version_and_the_same_node():
     assert x._storage.node.serial == serial
     assert x._storage.version == version + 1
     assert x.tolist() == [3, 3, 3]
+
+
+def peak_of(call):
+    """The most bytes that our allocator has given out during a call, over those before it."""
+    before = memory.use().allocated
+    memory.reset_peak()
+    call()
+    return memory.use().peak - before
+
+
+def test_gradients_that_are_replaced_make_room_for_new_ones():
+    w = gn.ones(512, 512, requires_grad=True)
+
+    @gn.compile
+    def step(x):
+        w.grad = None
+        (x @ w).sum().backward()
+
+    def call():
+        step(x)
+
+    x = gn.ones(2, 512)
+    call()
+    first = w.grad
+    held = peak_of(call)
+    assert first is not w.grad
+    del first
+    assert peak_of(call) <= held - w.nbytes
+
+
+def test_gradients_that_are_read_are_kept_until_they_are():
+    w = gn.ones(64, 64, requires_grad=True)
+
+    @gn.compile
+    def step(x):
+        (x @ w).sum().backward()
+
+    for _ in range(3):
+        step(gn.ones(2, 64))
+
+    assert w.grad.tolist() == (6 * gn.ones(64, 64)).tolist()
+
+
+def test_the_first_step_writes_over_the_first_state(monkeypatch):
+    trained, run, written = Trained(), executable.Executable.run, []
+    gn.evaluate(*trained.model.parameters())
+
+    def noted(self, inputs, over=()):
+        written.append(len([*over]))
+        return run(self, inputs, over)
+
+    monkeypatch.setattr(executable.Executable, "run", noted)
+    trained.take(2)
+
+    assert written[0] == written[-1] > len([*trained.model.parameters()])

@@ -19,12 +19,13 @@ from gnomon.ir.node import Node
 from gnomon.ir.provenance import phase
 from gnomon.ops.registry import Op
 from gnomon.optim.numbers import Numbers
+from gnomon.runtime.buffer import Buffer
 from gnomon.tensor.autograd import enable_grad, no_grad
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.hooks import Handle, attach
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, from_array, node_of, raw
+from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
 from gnomon.tensor.writing import write
 
 Groups = Iterable[Tensor] | Iterable[dict[str, Any]]
@@ -270,8 +271,11 @@ def count_of(steps: float) -> Tensor:
 
 
 def filled(p: Tensor, value: float = 0.0, dtype: DType | None = None) -> Tensor:
-    """A tensor of one value in a parameter's shape."""
-    return from_array(np.full(tuple(p.shape), value, (dtype or p.dtype).numpy))
+    """A tensor of one value in a parameter's shape, in memory that steps write over."""
+    kind, shape = dtype or p.dtype, tuple(p.shape)
+    buffer = Buffer(p.numel() * kind.itemsize)
+    buffer.numpy(kind.numpy, shape)[...] = value
+    return from_buffer(buffer, shape, kind)
 
 
 def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> Any:

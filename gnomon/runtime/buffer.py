@@ -38,13 +38,17 @@ class MemoryUse(NamedTuple):
 
 @lru_cache(1 << 14)
 def size_class(nbytes: int) -> int:
-    """The size that a request is rounded up to: eight classes per doubling, multiples of 64.
+    """The size that a request is rounded up to: a multiple of 64.
+
+    Eight classes per doubling waste an eighth at most; a program's large block, a 64th or two
+    megabytes.
 
     >>> size_class(1), size_class(65), size_class(1000), size_class(9 << 20) >> 20
     (64, 128, 1024, 9)
     """
     nbytes = max(nbytes, 1)
-    step = max(ALIGN, 1 << max(0, (nbytes - 1).bit_length() - 4))
+    eighth = 1 << max(0, (nbytes - 1).bit_length() - 4)
+    step = max(ALIGN, min(eighth, max(HUGE, eighth // 8)))
     return -(-nbytes // step) * step
 
 

@@ -1,7 +1,8 @@
 """Values that their readers compute again, because they read all that it takes in any case.
 
-A product of two tensors need not be stored for a kernel that loads both of them. What is costly to
-compute, or would add more bytes to its readers than it spares, stays stored.
+A product of two tensors need not be stored for a kernel that loads both of them, nor an exponential
+for one that loads what it is the exponential of: memory is slower than arithmetic, and what a
+gradient would read lives long. What would cost its readers more than it spares stays stored.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ Reads = dict[Node, list[Reading]]
 COSTLY = "it takes long to compute again"
 GONE = "what it is made of is not kept"
 MORE = "its readers would read more than they spare"
+FUNCTION = 2
+"""Computing a costly function once more takes as long as so many bytes to and from memory."""
 
 
 def spare(home: Mapping[Node, Cluster], reads: Reads, required: Collection[Node]) -> list[Weighed]:
@@ -52,26 +55,30 @@ class Spared:
         self.node, self.outside, self.home, self.reads = node, outside, home, reads
 
     def refused(self) -> str:
-        """Why readers do not compute the value again; empty if fewer bytes are moved when they do.
+        """Why readers do not compute the value again; empty if that takes less than to move it.
 
-        What is folded or costly, a whole row's work for each element, is never done twice.
+        What is folded, a whole row's work for each element, is never done twice.
         """
         own, same = self.home[self.node], (r for x in self.outside for r in self.reads[x])
-        if SCALARS[self.node.params["f"]].costly or own.opaque or own.members[self.node]:
+        if own.opaque or own.members[self.node]:
             return COSTLY
         if not all(r.same for r in same if r.node is self.node):
             return ELSEWHERE
         if not self._can_be_read():
             return GONE
         clusters = {self.home[x]: None for x in self.outside}
-        more = sum(self._added(cluster) for cluster in clusters)
-        return "" if more < nbytes(self.node) * (1 + len(clusters)) else MORE
+        spared = nbytes(self.node) * (1 + len(clusters))
+        spared -= sum(self._added(cluster) for cluster in clusters)
+        if SCALARS[self.node.params["f"]].costly and spared > 0:
+            return "" if spared > len(clusters) * FUNCTION * self.node.size else COSTLY
+        return "" if spared > 0 else MORE
 
     def _can_be_read(self) -> bool:
-        """Whether all that the value is made of has a buffer in any case."""
+        """Whether all that the value is made of has a buffer in any case, or is one per row."""
         own = self.home[self.node]
         return all(
-            self.home.get(r.node) is not own or self._leaves(r.node) for r in self.reads[self.node]
+            self.home.get(r.node) is not own or own.members[r.node] or self._leaves(r.node)
+            for r in self.reads[self.node]
         )
 
     def _leaves(self, x: Node) -> bool:

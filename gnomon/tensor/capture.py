@@ -30,6 +30,7 @@ class Capture:
 
     def __init__(self, arguments: Sequence[Tensor]) -> None:
         self.arena = Arena()
+        self.home = state.arena, state.images
         self.arguments = list(arguments)
         self.inputs: dict[Node, Read] = {}
         self.nodes: dict[Storage, Node] = {}
@@ -61,14 +62,14 @@ class Capture:
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """For a moment, tensors are ordinary ones with values."""
-        before = (state.arena, state.pending)
-        state.arena, state.pending, state.capture = Arena(), [], None
+        """For a moment, tensors are ordinary ones with values, as if made before the capture."""
+        before = (state.arena, state.images, state.pending)
+        (state.arena, state.images), state.pending, state.capture = self.home, [], None
         state.sweep_at = KEPT_REFERENCES
         try:
             yield
         finally:
-            state.arena, state.pending = before
+            state.arena, state.images, state.pending = before
             state.capture, state.sweep_at = self, 1 << 62
 
     # what comes from outside

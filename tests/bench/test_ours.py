@@ -7,7 +7,7 @@ import importlib
 import numpy as np
 import pytest
 
-from tests.bench.tiny import TINY, place, tiny
+from tests.bench.tiny import SMALL, TINY, place, program_of, tiny
 
 TRAINED = ("gpt", "moe", "resnet")
 
@@ -40,6 +40,15 @@ def test_training_on_one_batch_learns(name, tmp_path):
     losses = [step() for _ in range(30)]
 
     assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_memory_is_planned_close_to_the_least_that_its_order_needs(name, tmp_path, monkeypatch):
+    program = program_of(name, tmp_path, monkeypatch)
+    plan = program.executable.memory
+
+    assert plan.bound <= plan.total <= 1.05 * plan.bound
+    assert " bytes of memory in between, " in program.executable.explain().splitlines()[0]
 
 
 @pytest.mark.parametrize("chain", ["rms_norm", "gelu", "adamw"])

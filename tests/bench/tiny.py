@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+import gnomon as gn
 from gnomon.bench.problems import write_problem
 from gnomon.bench.serve import Problem
+from gnomon.jit import Compiled, Program
+from gnomon.jit import compile as gn_compile
 
 TRAINED = {"lr": 1e-3, "decay": 0.1, "betas": [0.9, 0.99]}
 TINY = {
@@ -33,6 +40,14 @@ TINY = {
         "shapes": [[2, 5], [3, 4], [2, 3]],
     },
 }
+SMALL = {
+    "gpt": {"layers": 3, "width": 64, "tokens": 32, "batch": 4, "words": 65},
+    "moe": {**{"layers": 2, "width": 32, "head_width": 8, "experts": 4, "inner": 64},
+            **{"tokens": 32, "batch": 4, "words": 256}},
+    "lce": {"rows": 128, "width": 32, "words": 512},
+    "resnet": {"size": 32, "batch": 4, "blocks": [[8, 1], [8, 1], [16, 2], [16, 1]]},
+}  # fmt: skip
+"""The training steps with few layers, but with activations larger than what surrounds them."""
 PLACES = {"gpt": "gpt", "shapes": "gpt", "moe": "moe", "resnet": "resnet", "decode": "decode"}
 
 
@@ -40,6 +55,21 @@ def tiny(name: str, folder: Path, variant: str = "", **changes: object) -> Probl
     """A small problem, written and read."""
     write_problem(name, {**TINY[name], **changes}, folder)
     return Problem(folder, variant)
+
+
+def program_of(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """What our contender of a SMALL problem compiled."""
+    made: list[Compiled] = []
+
+    def noted(function: Callable) -> Compiled:
+        made.append(gn_compile(function))
+        return made[-1]
+
+    monkeypatch.setattr(gn, "compile", noted)
+    module = importlib.import_module(f"gnomon.bench.ours.{place(name)}")
+    getattr(module, name)(tiny(name, folder, **SMALL[name]))["step"]()
+    (program,) = made[0]._all()
+    return program
 
 
 def place(name: str) -> str:

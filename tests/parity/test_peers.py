@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from itertools import accumulate
 
 import pytest
 
-from tests.bench.tiny import place, tiny
+from tests.bench.tiny import SMALL, place, program_of, tiny
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install -e '.[parity]'")
 pytestmark = pytest.mark.parity
@@ -28,3 +29,25 @@ def test_steps_without_a_loss_run(name, tmp_path):
     step = getattr(importlib.import_module("benchmarks.peers.torch_kernels"), name)
 
     assert step(tiny(name, tmp_path, "eager"))["step"]() == 0.0
+
+
+@pytest.mark.parametrize("name", ["gpt", "moe", "lce"])
+def test_no_step_needs_more_memory_than_torchs(name, tmp_path, monkeypatch):
+    """Beside parameters and states: what torch's allocator counts, and what our plan holds."""
+    executable = program_of(name, tmp_path / "ours", monkeypatch).executable
+    kept = {made for made, _ in executable._over}
+    results = sum(size for k, size in enumerate(executable._sizes) if k not in kept)
+    problem = tiny(name, tmp_path / "theirs", "eager", **SMALL[name])
+    module = importlib.import_module(f"benchmarks.peers.torch_{place(name)}")
+
+    assert executable.memory.total + results <= counted(getattr(module, name)(problem)["step"])
+
+
+def counted(step):
+    """The most bytes that torch's allocator has given out during a step, over those before it."""
+    step()
+    with torch.profiler.profile(profile_memory=True) as profiler:
+        step()
+    seen = [e for e in profiler.profiler.kineto_results.events() if e.name() == "[memory]"]
+    changes = (e.nbytes() for e in sorted(seen, key=lambda e: e.start_ns()))
+    return max(accumulate(changes))

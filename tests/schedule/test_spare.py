@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gnomon.ir.node import Node
-from gnomon.ops.primitives import contract
+from gnomon.ops.primitives import contract, reduce, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.schedule.glance import Reading
 from gnomon.schedule.spare import expanded
@@ -25,19 +25,36 @@ def gated(last: str = "multiply") -> tuple[Node, Node, Node, Node]:
 
 
 def test_a_cheap_value_of_what_is_read_anyway_is_not_stored():
-    gate, through, back, gradient = gated()
+    _, through, back, gradient = gated()
 
     stored = partition(gradient).stored
 
-    assert gate in stored
     assert back in stored
     assert through not in stored
 
 
-def test_a_costly_value_is_stored():
+def test_a_costly_value_is_computed_again_by_one_that_loads_what_it_is_made_of():
+    gate, through, _, gradient = gated()
+
+    assert {gate, through}.isdisjoint(partition(gradient).stored)
+
+
+def test_a_costly_value_is_stored_when_its_readers_would_load_more_for_it():
     _, through, _, gradient = gated("exp")
 
     assert through in partition(gradient).stored
+
+
+def test_exponentials_of_a_row_are_computed_again_from_its_maximum():
+    scores = leaf(30, 40)
+    other = scores.arena.input((30, 40), scores.dtype)
+    shares = exp(scores - unsqueeze(reduce("max", scores, (1,)), 1))
+    total = unsqueeze(reduce("add", shares, (1,)), 1)
+    later = contract("ab,cb->ac", total * other, other)
+    gradient = shares * reduce("add", later, (0, 1))
+
+    assert shares not in partition(gradient).stored
+    assert total.inputs[0] in partition(gradient, total).stored
 
 
 def test_a_result_is_stored_whoever_could_compute_it():
