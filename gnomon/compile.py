@@ -54,6 +54,7 @@ from gnomon.planning import plan_of
 from gnomon.processor import machine
 from gnomon.runtime import cpu
 from gnomon.schedule.cluster import Cluster
+from gnomon.schedule.excerpt import Verdicts
 from gnomon.schedule.nest import Part, name_of, parts_of
 from gnomon.schedule.partition import Partition, has_epilogue
 from gnomon.schedule.spare import nbytes
@@ -73,11 +74,10 @@ def compiled(graph: Graph, settings: Settings, key: str) -> Executable:
     with waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"), cpu.Batch() as batch:
         if len(graph.nodes) >= MANY:
             batch.prepare()
-        frame = kernels_of(graph, settings, ignored if budget.value else batch.ask)
-        if budget.value:
-            tuning.improve(frame.kernels(), machine(), settings)
-            frame = kernels_of(graph, settings, batch.ask)
-        kernels, plan = tuple(frame.kernels()), plan_of(frame)
+        # while something is measured, nobody compiles
+        tuner = tuning.Tuner(machine(), settings, form) if budget.value else None
+        frame = kernels_of(graph, settings, ignored if tuner else batch.ask, tuner)
+        kernels, plan = tuple(frame.kernels()), plan_of(frame, tuner)
         texts = {code.symbol: code.text for k in kernels for code in k.codes}
         made = Executable(graph, plan, batch.load(texts), settings, frame)
         made.fresh = batch.begun
@@ -90,6 +90,13 @@ def compiled(graph: Graph, settings: Settings, key: str) -> Executable:
     return made
 
 
+def form(graph: Graph, judge: Verdicts) -> Executable:
+    """A part of a program as one of its own, with the fusions that a judge wants."""
+    frame = frame_of(graph, current(), ignored, judge)
+    texts = {code.symbol: code.text for k in frame.kernels() for code in k.codes}
+    return Executable(graph, plan_of(frame), cpu.load(texts), current(), frame)
+
+
 Ask = Callable[[str, str], None]
 
 
@@ -97,7 +104,9 @@ def ignored(name: str, text: str) -> None:
     """Nobody compiles this yet."""
 
 
-def kernels_of(graph: Graph, settings: Settings, ask: Ask = ignored) -> Frame:
+def kernels_of(
+    graph: Graph, settings: Settings, ask: Ask = ignored, judge: Verdicts | None = None
+) -> Frame:
     """The graph after all passes, and its kernels in order; `ask` hears of code as it is written.
 
     LLVM takes longer than the passes do, so other processes begin before the last kernel is known.
@@ -108,22 +117,27 @@ def kernels_of(graph: Graph, settings: Settings, ask: Ask = ignored) -> Frame:
     flat = shown("keep", flat, keep)
     flat = shown("trim", flat, trim)
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
-        return frame_of(flat, settings, ask)
+        return frame_of(flat, settings, ask, judge)
 
 
-def frame_of(graph: Graph, settings: Settings, ask: Ask, inside: bool = False) -> Frame:
+def frame_of(
+    graph: Graph, settings: Settings, ask: Ask, judge: Verdicts | None, inside: bool = False
+) -> Frame:
     """An opened graph as kernels, and as frames for the graphs inside it."""
     flat = shown("legalize", graph, legalize)
     flat = shown("loosen", flat, loosen) if settings.numerics == "fast" else flat
     flat = shown("simplify", flat, simplify)
     flat = separated(flat) if inside else flat
     start = perf_counter()
-    partition = Partition(flat, settings.fuse, carries_epilogue if settings.epilogues else None)
+    carries = carries_epilogue if settings.epilogues else None
+    partition = Partition(flat, settings.fuse, carries, judge)
+    while judge and judge.settle(flat):
+        partition = Partition(flat, settings.fuse, carries, judge)
     passed(f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels", start)
     log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
     log(3, lambda: fusions(list(partition.notes().decisions())))
     parts, start = [], perf_counter()
-    for part in generate(partition, lambda g: frame_of(g, settings, ask, inside=True)):
+    for part in generate(partition, lambda g: frame_of(g, settings, ask, judge, inside=True)):
         for each in part.turns or ((part,) if isinstance(part, Kernel) else ()):
             for code in each.codes:
                 ask(code.symbol, code.text)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Executable", "Lines", "build", "compile_graph"]
 
 compiler = Late("gnomon.compile")
+excerpt = Late("gnomon.schedule.excerpt")
 listing = Late("gnomon.listing")
 records = Late("gnomon.records")
 room = Late("gnomon.room")
@@ -63,7 +64,7 @@ class Executable:
         """How many codes were made for it, since no program before it had them."""
         self.source, self.memory, self.lines = source, plan.memory, lines_of(source)
         self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
-        self._over = frozenset(plan.over)
+        self._over, self._verdicts = frozenset(plan.over), plan.verdicts
         self._need = plan.needs.arena + sum(plan.sizes)
         self.program = Program(plan.steps, addresses, plan.needs)
         if settings.perf_map:
@@ -143,7 +144,8 @@ class Executable:
         """The program after all passes; made again where it came from the disk or a twin."""
         if self._frame is None:
             with override(**self._settings._asdict()):
-                self._frame = compiler.kernels_of(self.source, self._settings)
+                judge = excerpt.Verdicts(self._verdicts) if self._verdicts else None
+                self._frame = compiler.kernels_of(self.source, self._settings, judge=judge)
         return self._frame
 
     @property

@@ -374,8 +374,8 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     """Capture a function or module once per signature, and replay it as one program.
 
     Branching on a tensor's value is an error that names the line: use gn.where, gn.cond,
-    gn.while_loop or gn.scan. `mode="max-autotune"` measures how matrix products are best cut, once
-    per machine; results have the same bits in every mode.
+    gn.while_loop or gn.scan. `mode="max-autotune"` measures how matrix products are best cut and
+    what they compute beside, once per machine; results have the same bits in every mode.
     """
     check_options(options)
     if function is None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -29,6 +30,7 @@ class Plan:
 
     sizes: the bytes of each result. returns: for each output whether it is a result or an input,
     and which. over: results with an input that each may lie over, if the caller gives it up.
+    verdicts: what was measured of its fusions.
     """
 
     steps: tuple[Step, ...]
@@ -37,6 +39,7 @@ class Plan:
     sizes: tuple[int, ...]
     returns: tuple[tuple[bool, int], ...]
     over: tuple[tuple[int, int], ...] = ()
+    verdicts: tuple[tuple[str, tuple[Any, ...] | None], ...] = ()
 
 
 # on disk

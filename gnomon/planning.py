@@ -10,6 +10,7 @@ from gnomon.listing import Kernel
 from gnomon.placing import Layout, Overlays, Table, given_up
 from gnomon.plan import Plan
 from gnomon.runtime.program import Input, Needs, Output, Slot
+from gnomon.schedule.excerpt import Verdicts
 
 __all__ = ["plan_of"]
 
@@ -17,7 +18,7 @@ ALONE = 1 << 15
 """Programs that touch fewer elements than this run on their caller: waking others takes longer."""
 
 
-def plan_of(frame: Frame) -> Plan:
+def plan_of(frame: Frame, judge: Verdicts | None = None) -> Plan:
     """The plan of a frame: where everything lies, and the table of steps."""
     graph, layout = frame.graph, Layout(frame)
     results = dict.fromkeys(x for x in graph.outputs if x.op != "input")
@@ -36,7 +37,8 @@ def plan_of(frame: Frame) -> Plan:
     sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in results)
     returns = returns_of(graph, tuple(results))
     pairs = pairs_of(graph, tuple(results), over)
-    return Plan(table.finish(), needs, layout.memory, sizes, returns, pairs)
+    verdicts = judge.told() if judge else ()
+    return Plan(table.finish(), needs, layout.memory, sizes, returns, pairs, verdicts)
 
 
 def pairs_of(graph: Graph, results: Sequence[Node], over: Overlays) -> tuple[tuple[int, int], ...]:

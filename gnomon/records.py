@@ -83,7 +83,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
     kind: how: by what a product does on its sums, by not storing what `what` reads `of` another, by
     reading once what both read, or by making it again. side: what this kernel computes of them.
-    times: how many equal ones are summed up here.
+    times: how many equal ones are summed up here. seconds: apart and together, if measured.
     """
 
     what: str
@@ -96,6 +96,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     of_line: Line | None = None
     side: Side = "both"
     times: int = 1
+    seconds: tuple[float, float] | None = None
 
 
 class Record(Struct, frozen=True):
@@ -244,12 +245,13 @@ class Writer:
             ends = self.first_line(each.nodes[-1]), self.first_line(each.maker)
             side = "reads" if each.maker not in own else "both"
             side = "makes" if own.isdisjoint(each.nodes) else side
-            groups.setdefault((each.kind, each.refused, side, *ends), []).append(each)
-        for (kind, refused, side, line, of_line), found in groups.items():
+            spent = each.measured and (each.measured.apart, each.measured.together)
+            groups.setdefault((each.kind, each.refused, side, *ends, spent), []).append(each)
+        for (kind, refused, side, *ends, spent), found in groups.items():
             what = ", ".join(dict.fromkeys(label(x) for each in found for x in each.nodes))
             of = ", ".join(dict.fromkeys(label(each.maker) for each in found))
             moved = sum(each.apart for each in found), sum(each.together for each in found)
-            yield Decision(what, *moved, refused, kind, of, line, of_line, side, len(found))
+            yield Decision(what, *moved, refused, kind, of, *ends, side, len(found), spent)
 
     def first_line(self, node: Node) -> Line | None:
         """The line that first asked for a node."""

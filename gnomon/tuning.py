@@ -1,8 +1,9 @@
-"""Products are measured, once per class, within a budget for the whole program.
+"""Products and what they take along are measured, within a budget for the whole program.
 
-Candidates come from the problem (gnomon/codegen/choices.py) and give the same bits, so that timing
-never chooses a result. They take turns over operands that are more than L2 together holds, since a
-program finds them there; what was measured is kept on disk.
+Candidates come from the problem (gnomon/codegen/choices.py, gnomon/schedule/excerpt.py) and give
+the same bits, so that timing never chooses a result. They take turns over operands that are more
+than L2 together holds, since a program finds them there; what was measured is kept on disk, for
+tiles once per class of products, for fusions once per excerpt.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from pathlib import Path
 from time import perf_counter
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -23,51 +26,132 @@ from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import written
 from gnomon.codegen.scope import budget
+from gnomon.ir.node import Graph, Node
 from gnomon.ir.show import log
 from gnomon.listing import Kernel, aligned, counted, where
 from gnomon.runtime import cpu, device
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.cache import Cache, digest, fingerprint
 from gnomon.runtime.program import Call, Constant, Input, Needs, Output, Program
-from gnomon.settings import Settings
+from gnomon.schedule.epilogue import Verdict
+from gnomon.schedule.excerpt import Excerpt, Only, Verdicts
+from gnomon.settings import Settings, override
 
-__all__ = ["explain", "improve", "measure"]
+__all__ = ["Tuner", "explain", "measure"]
 
-ROUNDS = 7
-"""Turns that each candidate takes at most."""
+Timer = Callable[[], float]
+ROUNDS, MOST, MOMENT = 7, 50, 0.1
+"""Turns that each candidate takes, and at most while all are over in a moment, in seconds.
+
+Other work on the machine takes a core for longer than a small kernel runs.
+"""
 MARGIN = 0.02
 """By how much a candidate must beat the model's choice."""
 SETS = 8
 """Sets of operands at most."""
-Timer = Callable[[], float]
 
 
-def improve(
-    kernels: Iterable[Kernel], machine: Machine, settings: Settings, timer: Timer = perf_counter
-) -> None:
-    """Measure products of which nothing is known, the costliest first, while the budget lasts."""
-    end = timer() + budget.value
-    for key, spec in wanted(kernels, machine).items():
+class Runs(Protocol):
+    """A program, as it is measured."""
+
+    def run(self, inputs: Sequence[Buffer]) -> object:
+        """Run on row-major inputs."""
+
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        """What it runs."""
+        raise NotImplementedError
+
+
+class Tuner(Verdicts):
+    """Measures what it meets in a program and knows nothing of, while the program's budget lasts.
+
+    form: a graph as a program, with the fusions of products that a judge wants.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        settings: Settings,
+        form: Callable[[Graph, Verdicts], Runs],
+        timer: Timer = perf_counter,
+    ) -> None:
+        super().__init__()
+        self.machine, self.settings, self.form, self.timer = machine, settings, form, timer
+        self.end: float | None = None
+        self.waiting: dict[str, list[Excerpt]] = {}
+
+    def find(self, excerpt: Excerpt) -> Verdict | None:
+        """What is known of an excerpt; nothing known, it waits to be measured."""
+        if excerpt.key not in self.known:
+            found = remembered(excerpt.key, self.settings, Verdict)
+            if found is None:
+                self.waiting.setdefault(excerpt.key, []).append(excerpt)
+                return None
+            self.known[excerpt.key] = found
+        return self.known[excerpt.key]
+
+    def settle(self, graph: Graph) -> bool:
+        """Measure products of a graph, and fusions that wait, the costliest first.
+
+        Says whether a partition may come out otherwise now. What there is no time for is left to
+        bytes for good, so that the program is the same when it is made again.
+        """
+        if self.end is None:
+            self.end = self.timer() + budget.value
+        waiting, self.waiting = self.waiting, {}
+        jobs: list[tuple[int, Callable[[], None]]] = [
+            (work, partial(self.cut, key, spec))
+            for key, (spec, work) in wanted(graph.nodes, self.machine).items()
+        ]
+        # of equal work the tile is first, since a fusion is measured with it
+        for same in waiting.values():
+            made = wanted(same[0].graph.nodes, self.machine).values()
+            work = len(same) * sum(work for _, work in made)
+            jobs.append((work, partial(self.join, same[0])))
+        with override(debug=0):
+            for _, job in sorted(jobs, key=lambda pair: -pair[0]):
+                job()
+        return any(self.known[key] for key in waiting)
+
+    def cut(self, key: Hashable, spec: MatmulSpec) -> None:
+        """Decide how products of a class are cut, if nothing is known and there is time."""
         if decided(key) is not None:
-            continue
-        found = remembered(key, settings)
-        if found is None and timer() < end:
-            found = measure(spec, machine, timer, end)
-            remember(key, found, settings)
+            return
+        found, end = remembered(key, self.settings, Choice), self.end or 0.0
+        if found is None and self.timer() < end:
+            found = measure(spec, self.machine, self.timer, end)
+            remember(key, found, self.settings)
         if found is not None:
             decide(key, found)
 
+    def join(self, excerpt: Excerpt) -> None:
+        """Run both forms of an excerpt in turns, if there are two and there is time."""
+        start, graph = self.timer(), excerpt.graph
+        self.known[excerpt.key] = None
+        if start >= (self.end or 0.0):
+            return
+        forms = [self.form(graph, Only(count)) for count in (0, excerpt.count)]
+        if not any(len(k.nodes) == 1 + excerpt.count for k, _ in products(forms[1].kernels)):
+            return
+        sizes = [max(x.size, 1) * x.dtype.itemsize for x in graph.inputs]
+        sets = list(rotating(sizes, self.machine))
+        apart, together = in_turns([x.run for x in forms], sets, self.timer, self.end or 0.0)
+        found = Verdict(apart, together, self.timer() - start)
+        remember(excerpt.key, found, self.settings)
+        self.known[excerpt.key] = found
 
-def wanted(kernels: Iterable[Kernel], machine: Machine) -> dict[Hashable, MatmulSpec]:
-    """The products of a program that may be cut in several ways, by class, the costliest first."""
-    specs: dict[Hashable, MatmulSpec] = {}
-    work: dict[Hashable, int] = {}
-    for kernel, spec in products(kernels):
+
+def wanted(nodes: Iterable[Node], machine: Machine) -> dict[Hashable, tuple[MatmulSpec, int]]:
+    """The products of a program that may be cut in several ways by class, and their work."""
+    found: dict[Hashable, tuple[MatmulSpec, int]] = {}
+    for node in (x for x in nodes if x.op == "contract"):
+        spec = oriented(node)[2]
         if len(candidates(spec, machine)) > 1:
             key = class_of(spec, machine)
-            specs.setdefault(key, spec)
-            work[key] = work.get(key, 0) + kernel.flops * kernel.times
-    return {key: specs[key] for key in sorted(specs, key=lambda key: -work[key])}
+            first, work = found.get(key, (spec, 0))
+            found[key] = first, work + node.size * count(spec.steps)
+    return found
 
 
 def products(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, MatmulSpec]]:
@@ -85,22 +169,33 @@ def measure(spec: MatmulSpec, machine: Machine, timer: Timer, end: float) -> Cho
     start, shapes = timer(), candidates(spec, machine)
     runs = [runner(replace(spec, tile=shape, slots=Slots()), machine) for shape in shapes]
     sets = list(operands(spec, machine))
-    times: list[list[float]] = [[] for _ in shapes]
-    for turn in range(ROUNDS):
-        for run, own in zip(runs, times, strict=True):
-            given = sets[turn % len(sets)]
-            begun = timer()
-            run(given)
-            own.append(timer() - begun)
-        if turn and timer() > end:
-            break
-    # other work on the machine only ever adds; the model stands unless it is clearly beaten
-    least = [min(own) for own in times]
+    least = in_turns(runs, sets, timer, end)
     best = least.index(min(least))
     best = best if least[best] < (1 - MARGIN) * least[0] else 0
     choice = Choice(shapes[best], tuple(zip(shapes, least, strict=True)), timer() - start)
     log(1, lambda: f"tune: {shape_of(spec)}: {told(choice)}")
     return choice
+
+
+def in_turns(
+    runs: Sequence[Callable[[Sequence[Buffer]], object]],
+    sets: Sequence[Sequence[Buffer]],
+    timer: Timer,
+    end: float,
+) -> list[float]:
+    """The seconds of each at its best: other work on the machine only ever adds."""
+    times: list[list[float]] = [[] for _ in runs]
+    first = timer()
+    for turn in range(MOST):
+        for run, own in zip(runs, times, strict=True):
+            given = sets[turn % len(sets)]
+            begun = timer()
+            run(given)
+            own.append(timer() - begun)
+        now = timer()
+        if turn and (now > end or (turn >= ROUNDS - 1 and now > first + MOMENT)):
+            break
+    return list(map(min, times))
 
 
 def runner(spec: MatmulSpec, machine: Machine) -> Callable[[Sequence[Buffer]], None]:
@@ -114,13 +209,17 @@ def runner(spec: MatmulSpec, machine: Machine) -> Callable[[Sequence[Buffer]], N
     return lambda x: program.run([x[1].address, x[2].address], [x[0].address])
 
 
-def operands(spec: MatmulSpec, machine: Machine) -> Iterator[tuple[Buffer, Buffer, Buffer]]:
-    """C, A and B, as often as it takes to fill L2 twice; all zero."""
+def operands(spec: MatmulSpec, machine: Machine) -> Iterator[tuple[Buffer, ...]]:
+    """C, A and B, often enough."""
     sizes = [extent(spec, side) for side in "cab"]
     widths = (spec.item, spec.operand_item, spec.operand_item)
-    nbytes = [size * width for size, width in zip(sizes, widths, strict=True)]
+    return rotating([x * width for x, width in zip(sizes, widths, strict=True)], machine)
+
+
+def rotating(nbytes: Sequence[int], machine: Machine) -> Iterator[tuple[Buffer, ...]]:
+    """Buffers of zeros, as often as it takes to fill L2 twice."""
     for _ in range(min(max(2 * machine.l2 // sum(nbytes), 1), SETS)):
-        yield tuple(map(zeros, nbytes))  # type: ignore[misc]
+        yield tuple(map(zeros, nbytes))
 
 
 def zeros(nbytes: int) -> Buffer:
@@ -155,20 +254,23 @@ def key_of(key: Hashable) -> str:
     return digest(repr(key), fingerprint(Path(__file__).parent), cpu.key_of("", device.target()))
 
 
-def remember(key: Hashable, choice: Choice, settings: Settings) -> None:
+Found = TypeVar("Found", Choice, Verdict)
+
+
+def remember(key: Hashable, choice: Choice | Verdict, settings: Settings) -> None:
     """Keep a choice."""
     folder = shelf(settings)
     if folder is not None:
         folder.store(key_of(key), msgspec.msgpack.encode(choice))
 
 
-def remembered(key: Hashable, settings: Settings) -> Choice | None:
+def remembered(key: Hashable, settings: Settings, kind: type[Found]) -> Found | None:
     """A choice of an earlier process."""
     folder = shelf(settings)
     content = None if folder is None else folder.load(key_of(key))
     if content is None:
         return None
-    return replace(msgspec.msgpack.decode(content, type=Choice), source="remembered")
+    return replace(msgspec.msgpack.decode(content, type=kind), source="remembered")
 
 
 # reports

@@ -10,9 +10,11 @@ from gnomon import tuning
 from gnomon.codegen import choices
 from gnomon.codegen.choices import candidates
 from gnomon.codegen.scope import budget
+from gnomon.compile import form
 from gnomon.ir.node import Graph
 from gnomon.ops.primitives import contract
 from gnomon.processor import machine
+from gnomon.runtime import events
 from gnomon.settings import current, override
 from tests.codegen.kernels.operands import plain
 from tests.compiled import execute, program
@@ -46,14 +48,14 @@ def test_the_quickest_candidate_is_taken():
 
 
 def clock(shapes: int, quick: int) -> list[float]:
-    """What a clock says: at the start, around each run, after each turn, at last."""
-    now, told = 0.0, [0.0]
-    for turn in range(tuning.ROUNDS):
+    """What a clock says: at the start, twice, around each run, after each turn, at last."""
+    now, told = 0.0, [0.0, 0.0]
+    for _ in range(tuning.ROUNDS):
         for number in range(shapes):
             told.append(now)
             now += 0.1 if number == quick else 1.0
             told.append(now)
-        told += [now] if turn else []
+        told.append(now)
     return [*told, now]
 
 
@@ -81,10 +83,11 @@ def test_without_being_asked_nothing_is_measured():
 
 def test_what_is_beyond_the_budget_is_left_to_the_model():
     seconds = iter(range(100))
-    kernels = program(product()).kernels
 
     with budget.set(0.5):
-        tuning.improve(kernels, machine(), current(), lambda: next(seconds))
+        tuner = tuning.Tuner(machine(), current(), form, lambda: next(seconds))
+        tuner.settle(product())
+
     assert not choices._choices
 
 
@@ -94,3 +97,143 @@ def test_a_compiled_function_measures_in_the_mode_that_asks_for_it():
     assert (quick() == tuned()).all()
 
     assert "measured in" in tuned.explain_gemm()
+
+
+class Told:
+    """A clock that goes on only while a form of a fusion runs, and as far as a test says."""
+
+    def __init__(self, monkeypatch, apart: float, together: float) -> None:
+        self.now, self.costs, self.measured = 0.0, (apart, together), 0
+        tuner = tuning.Tuner
+        monkeypatch.setattr(
+            tuning, "Tuner", lambda m, s, form: tuner(m, s, self.slow(form), lambda: self.now)
+        )
+
+    def slow(self, form):
+        """Forms whose runs take what was said."""
+
+        def made(graph, judge):
+            self.measured += 1
+            return Timed(form(graph, judge), self, self.costs[judge.count > 0])
+
+        return made
+
+
+class Timed:
+    """A program that takes so long by a clock."""
+
+    def __init__(self, made, clock: Told, seconds: float) -> None:
+        self.made, self.clock, self.seconds, self.kernels = made, clock, seconds, made.kernels
+
+    def run(self, inputs):
+        """Run, which takes time."""
+        self.made.run(inputs)
+        self.clock.now += self.seconds
+
+
+def layers(operands: int = 1, times: int = 1) -> Graph:
+    """Products with pointwise work on them, over operands of their size."""
+    x = leaf(48, 40)
+    weights = [x.arena.input((40, 40), x.dtype) for _ in range(times)]
+    others = [x.arena.input((48, 40), x.dtype) for _ in range(operands)]
+    made = x
+    for w in weights:
+        made = contract("ab,bc->ac", made, w)
+        for other in others:
+            made = made * other
+    return Graph([x, *weights, *others], [made])
+
+
+def fused(made) -> int:
+    """How many products took something along."""
+    return sum(len(k.nodes) > 1 and k.nodes[0].op == "contract" for k in made.kernels)
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(0.9, True), (0.98, False), (1.2, False)])
+def test_a_fusion_is_kept_only_where_it_is_measured_to_be_faster(
+    monkeypatch, rng, seconds: float, kept: bool
+):
+    Told(monkeypatch, apart=1.0, together=seconds)
+    graph_ = layers()
+    arrays = [rng.normal(size=x.shape).astype(np.float32) for x in graph_.inputs]
+    plainly = program(graph_)
+    with budget.set(100):
+        tuned = program(graph_)
+
+    assert fused(plainly) == 1
+    assert fused(tuned) == kept
+    assert same_bits(*execute(plainly, graph_, arrays), *execute(tuned, graph_, arrays))
+    (decision,) = (d for r in tuned.records for d in r.decisions if d.seconds and d.side != "reads")
+    assert (decision.refused == "") == kept
+    assert decision.seconds == pytest.approx((1.0, seconds))
+
+
+def test_a_fusion_that_bytes_refuse_is_done_where_it_is_measured_to_be_faster(monkeypatch, rng):
+    Told(monkeypatch, apart=1.0, together=0.5)
+    graph_ = layers(operands=2)
+    arrays = [rng.normal(size=x.shape).astype(np.float32) for x in graph_.inputs]
+    plainly = program(graph_)
+    with budget.set(100):
+        tuned = program(graph_)
+
+    assert (fused(plainly), fused(tuned)) == (0, 1)
+    assert same_bits(*execute(plainly, graph_, arrays), *execute(tuned, graph_, arrays))
+    told = tuned.explain_fusions()
+    assert "done, measured in 10 s: 1e+03 ms apart, 500 ms together" in told
+    assert "what bytes say takes 100.0% more" in told
+
+
+def test_equal_layers_are_measured_once_and_remembered_with_the_refusal(monkeypatch):
+    clock = Told(monkeypatch, apart=1.0, together=2.0)
+    for source in ("measured", "remembered"):
+        with budget.set(100):
+            made = program(layers(times=3), keep_programs=False)
+
+        assert fused(made) == 0
+        assert f"is no faster, {source} in" in made.explain_fusions()
+    # the last layer's result is the program's, so that it is an excerpt of its own
+    assert clock.measured <= 2 * 2
+
+
+def test_a_program_from_the_disk_has_the_decisions_that_were_measured(monkeypatch):
+    clock = Told(monkeypatch, apart=1.0, together=2.0)
+    with budget.set(100):
+        first = program(layers(), verify=False, keep_programs=True)
+        many = clock.measured
+        again = program(layers(), verify=False, keep_programs=True)
+    found = again.under(again.source, again.lines)
+    found._frame = None
+
+    assert (clock.measured, bool(again._verdicts)) == (many, True)
+    assert first.records == again.records == found.records
+    assert first.explain_fusions() == found.explain_fusions()
+
+
+def test_fusions_beyond_the_budget_are_left_to_bytes(monkeypatch):
+    clock = Told(monkeypatch, apart=1.0, together=2.0)
+    with budget.set(1.5):
+        made = program(graph(*(x for size in (48, 56) for x in layers(size % 5).outputs)))
+    found = made.under(made.source, made.lines)
+    found._frame = None
+
+    assert clock.measured <= 2
+    assert found.records == made.records
+
+
+def test_nothing_is_measured_of_fusions_that_are_switched_off(monkeypatch):
+    clock = Told(monkeypatch, apart=1.0, together=0.5)
+    with budget.set(100):
+        made = program(layers(), epilogues=False)
+
+    assert (fused(made), clock.measured) == (0, 0)
+
+
+def test_a_program_that_is_measured_goes_through_the_passes_once(monkeypatch):
+    Told(monkeypatch, apart=1.0, together=0.5)
+    heard: list[str] = []
+    stop = events.subscribe(lambda kind, told: heard.append(told.get("name", "")))
+    with budget.set(100):
+        program(layers())
+    stop()
+
+    assert sum(name.startswith("inline") for name in heard) == 1

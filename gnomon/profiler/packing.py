@@ -103,7 +103,8 @@ class Packing:
         of = weighed
         words = (self.text(x) for x in (of.kind, of.side, of.what, of.of, of.refused))
         lines = (-1 if x is None else self.line(x) for x in (of.line, of.of_line))
-        return [*words, *lines, of.apart, of.together, of.times]
+        spent = (round(1e9 * x) for x in of.seconds or ())
+        return [*words, *lines, of.apart, of.together, of.times, *spent]
 
     def buffer(self, buffer: Buffer) -> int:
         """The number of a buffer."""

@@ -35,6 +35,27 @@ FOLDS = "it folds whole rows, of which a product has a few columns at hand"
 AFTER = "its other operand is made after the product"
 
 
+LITTLE = "saves too little"
+LAID = "its operands lie another way"
+FASTER = 0.97
+"""What is computed together must take at most so much of the time apart, if it was measured."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The seconds of a fusion's two forms, what finding out took, and whence it is known."""
+
+    apart: float
+    together: float
+    seconds: float
+    source: str = "measured"
+
+    @property
+    def pays(self) -> bool:
+        """Whether the form of one kernel is clearly faster."""
+        return self.together <= FASTER * self.apart
+
+
 @dataclass(frozen=True)
 class Fusion:
     """A decision: a node, what could be computed in its kernel, the bytes without and with."""
@@ -47,6 +68,19 @@ class Fusion:
     """Why not; empty where it is done."""
     kind: str = "epilogue"
     """Or "join": what is read is not stored; "share": it is read once; "recompute": made again."""
+    measured: Verdict | None = None
+    modelled: str = ""
+    """Why not by bytes alone, where it was measured."""
+
+    @property
+    def regret(self) -> float:
+        """How much longer the form takes that bytes alone would choose, as a part of the other."""
+        apart, together = (self.measured.apart, self.measured.together) if self.measured else (1, 1)
+        return (apart if self.modelled else together) / (apart if self.refused else together) - 1
+
+
+Judge = Callable[["Candidate", Fusion], Fusion]
+"""What knows more of a fusion than its bytes."""
 
 
 @dataclass
@@ -66,13 +100,16 @@ class Placed:
         self.place = {cluster: k for k, cluster in enumerate(order)}
 
 
-def fuse_epilogues(placed: Placed, carries: Callable[[Node], bool]) -> list[Fusion]:
+def fuse_epilogues(
+    placed: Placed, carries: Callable[[Node], bool], judge: Judge | None = None
+) -> list[Fusion]:
     """Move nodes into the clusters of products, in place, wherever it pays."""
     found = []
     for product in [x for x in placed.home if x.op == "contract" and carries(x)]:
         candidate = Candidate(placed, product)
         for nodes in candidate.choices():
             fusion = candidate.weigh(nodes)
+            fusion = judge(candidate, fusion) if judge else fusion
             found.append(fusion)
             if not fusion.refused:
                 candidate.take(nodes)
@@ -187,12 +224,16 @@ class Candidate:
         large = [x for x in read if x.size * SMALL > self.product.size]
         refused = ""
         if apart - together < nbytes(self.product):
-            refused = "saves too little"
+            refused = LITTLE
         elif len(large) > MOST_READ:
             refused = f"reads {len(large)} operands of its size"
-        elif not is_plain(self._trial(nodes)):
-            refused = "its operands lie another way"
+        elif not self.can_be_written(nodes):
+            refused = LAID
         return Fusion(self.product, nodes, apart, together, refused)
+
+    def can_be_written(self, nodes: tuple[Node, ...]) -> bool:
+        """Whether there is code for it."""
+        return is_plain(self._trial(nodes))
 
     def _trial(self, nodes: tuple[Node, ...]) -> LoopKernel:
         """The epilogue as it would be."""

@@ -33,18 +33,19 @@ def join(clusters: list[Cluster], home: dict[Node, Cluster], reads: Reads) -> li
     for value, sharers in shared(home, reads).items():
         merged: dict[Cluster, Node] = {}
         for node in sharers:
-            cluster, refused = home[node], ""
+            cluster = home[node]
             if cluster in merged:
                 continue
+            weighed = None
             for first, other in merged.items():
                 refused = why_apart(first, cluster, home, reads)
+                weighed = Weighed("share", value, other, node, refused)
                 if not refused:
                     merge(first, cluster, clusters, home)
-                    found.append(Weighed("share", value, other, node))
                     break
-            else:
-                if refused:
-                    found.append(Weighed("share", value, other, node, refused))
+            if weighed:
+                found.append(weighed)
+            if not weighed or weighed.refused:
                 merged[cluster] = node
     return found
 

@@ -25,7 +25,7 @@ from gnomon.schedule.cluster import (
     closure,
     is_chain,
 )
-from gnomon.schedule.epilogue import Fusion, Placed, fuse_epilogues
+from gnomon.schedule.epilogue import Fusion, Judge, Placed, fuse_epilogues
 from gnomon.schedule.glance import Reading, glance
 from gnomon.schedule.join import join
 from gnomon.schedule.nested import as_they_lie, factors, plain
@@ -48,7 +48,11 @@ class Partition:
     """Assigns every computing node of a graph to a cluster."""
 
     def __init__(
-        self, graph: Graph, fuse: bool = True, carries: Callable[[Node], bool] | None = None
+        self,
+        graph: Graph,
+        fuse: bool = True,
+        carries: Callable[[Node], bool] | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self.graph, self.fuse = graph, fuse
         self.users, self.readers = count_users(graph), readers_of(graph)
@@ -68,11 +72,11 @@ class Partition:
         if fuse:
             self.weighed += join(self.clusters, self.cluster, self.reads)
             self.weighed += spare(self.cluster, self.reads, self.required)
-        self.fusions = self._with_products(carries) if fuse and carries else []
+        self.fusions = self._with_products(carries, judge) if fuse and carries else []
         """What was decided about products and the nodes above them."""
         self.stored = self._stored()
 
-    def _with_products(self, carries: Callable[[Node], bool]) -> list[Fusion]:
+    def _with_products(self, carries: Callable[[Node], bool], judge: Judge | None) -> list[Fusion]:
         """Let products compute what is pointwise on their sums; `carries` says which ones can."""
         readers: dict[Node, list[Node]] = {}
         for node in self.cluster:
@@ -80,7 +84,7 @@ class Partition:
             for x in dict.fromkeys(read):
                 readers.setdefault(x, []).append(node)
         known = self.clusters, self.cluster, self.reads, self.required, readers, self.weighed
-        return fuse_epilogues(Placed(*known, self.ordered()), carries)
+        return fuse_epilogues(Placed(*known, self.ordered()), carries, judge)
 
     def notes(self) -> Notes:
         """All that was decided, to be told when somebody asks."""

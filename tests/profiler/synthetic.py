@@ -106,7 +106,10 @@ def add(records: dict[int, Record], name: str, line: Line, flops: int, nbytes: i
         refused = "read by two kernels" if line.phase == "backward" else ""
         sides = "reads" if refused else "both"
         decisions = (
-            Decision("relu", nbytes, nbytes // 2, refused, "epilogue", name, line, before),
+            Decision(
+                *("relu", nbytes, nbytes // 2, refused, "epilogue", name, line, before),
+                seconds=(2e-3, 1e-3),
+            ),
             Decision("add", 64, 32, refused, "join", "mul", line, before, sides, 2),
         )
     lines = (line, before) if second else (line,)

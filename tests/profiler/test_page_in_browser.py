@@ -302,6 +302,7 @@ def test_a_decision_names_both_sides_and_shows_its_kernel(page):
     assert facts
     assert all("relu" in x or "add" in x for x in facts)
     assert all("together" in x and "model.py:" in x for x in facts)
+    assert "(2.00 ms apart, 1.00 ms together)" in facts[0]
 
 
 def test_the_theme_turns_and_is_kept(page, driver, address):

@@ -48,9 +48,9 @@ const records = raw.records.id.map((id, n) => {
     n, id, name: words(of.name[n]), symbol: words(of.symbol[n]), program: words(of.program[n]),
     backend: words(of.backend[n]), times: of.times[n], flops: of.flops[n], nbytes: of.nbytes[n],
     parts, ops: of.ops[n].map((k) => ops[k]), buffers: of.buffers[n].map((k) => buffers[k]),
-    decisions: of.decisions[n].map(([kind, side, what, made, refused, line, madeAt, apart, together, times]) => ({
+    decisions: of.decisions[n].map(([kind, side, what, made, refused, line, madeAt, apart, together, times, ...spent]) => ({
       kind: words(kind), side: words(side), what: words(what), of: words(made), refused: words(refused),
-      line: lines[line] ?? null, ofLine: lines[madeAt] ?? null, apart, together, times,
+      line: lines[line] ?? null, ofLine: lines[madeAt] ?? null, apart, together, times, spent,
     })),
     members: of.members[n].map(([symbol, line, part]) => ({ symbol: words(symbol), line: lines[line], part })),
     time: of.time[n], calls: of.calls[n], least: of.least[n],
@@ -152,6 +152,7 @@ const DONE = { epilogue: "fused", join: "fused", share: "read once", recompute: 
 const verdict = (d) => (d.refused ? "apart" : DONE[d.kind] ?? "fused");
 // both sides of a decision, each with its line
 const named_ = (ops, line) => `${ops}${line ? ` (${place(line)}${line.phase === "forward" ? "" : ` ${line.phase}`})` : ""}`;
+const why = (d) => d.refused + (d.spent.length ? ` (${time(d.spent[0])} apart, ${time(d.spent[1])} together)` : "");
 const sides = (d) => `${named_(d.what, d.line)}${d.of ? `${d.kind === "share" ? " and " : " of "}${named_(d.of, d.ofLine)}` : ""}`;
 const said = (line) => (sources.get(line.file)?.[line.line - 1] ?? "").trim();
 

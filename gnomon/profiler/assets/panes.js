@@ -201,7 +201,7 @@ function codePane() {
       ...(of.buffers.length > 40 ? fact("", `and ${of.buffers.length - 40} more`) : []),
       ...fact("work", `${count(of.flops)}flop, ${size(of.nbytes)}, ${of.backend}${of.members.length ? `, a batch of ${of.members.length}` : ""}`),
       ...members(of),
-      ...weighed(of).slice(0, 40).flatMap((d) => fact(verdict(d), `${sides(d)}: ${size(d.apart)} apart, ${size(d.together)} together${d.refused ? `; ${d.refused}` : ""}`)),
+      ...weighed(of).slice(0, 40).flatMap((d) => fact(verdict(d), `${sides(d)}: ${size(d.apart)} apart, ${size(d.together)} together${why(d) ? `; ${why(d)}` : ""}`)),
       ...(of.decisions.length > 40 ? fact("", `and ${of.decisions.length - 40} more decisions`) : []),
     );
   }

@@ -214,7 +214,7 @@ view("fusion", "Fusion", decisions.length, (host) => new Table(host, {
     ["apart", "wide", (d) => d.apart, (d) => size(d.apart)],
     ["together", "", (d) => d.together, (d) => size(d.together)],
     ["saved", "", (d) => (d.refused ? 0 : d.apart - d.together), (d) => (d.refused ? "" : size(d.apart - d.together))],
-    ["why not, and of what", "words", (d) => d.refused, (d) => words_(element("span", { class: "place" }, d.refused ? `${d.refused}  ` : ""), element("span", { class: "said" }, sides(d)))],
+    ["why not, and of what", "words", (d) => d.refused, (d) => words_(element("span", { class: "place" }, why(d) ? `${why(d)}  ` : ""), element("span", { class: "said" }, sides(d)))],
   ],
   pick: (d) => select({ record: d.record, records: d.all, source: "fusion" }),
   chosen: (d) => d.all.some((r) => selection.records.has(r)),

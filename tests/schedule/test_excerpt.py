@@ -1,0 +1,105 @@
+"""An excerpt is the kernels that a fusion changes, as a program: equal for equal layers."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.ir.node import Node
+from gnomon.ops.primitives import contract, reduce
+from gnomon.ops.scalars import exp
+from gnomon.ops.view_primitives import permute
+from gnomon.schedule.epilogue import LAID, Verdict
+from gnomon.schedule.excerpt import SLOWER, Excerpt, Only, Verdicts
+from gnomon.schedule.partition import Partition
+from tests.schedule.kernels_of import graph, leaf
+
+pytestmark = pytest.mark.unit
+
+
+class Kept(Verdicts):
+    """Keeps excerpts that it is asked about, and leaves them to bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met: list[Excerpt] = []
+
+    def find(self, excerpt: Excerpt) -> Verdict | None:
+        """Nothing is known."""
+        self.met.append(excerpt)
+        return super().find(excerpt)
+
+
+def layers(times: int) -> Node:
+    """Products with a weight each, and an activation after each."""
+    made = leaf(40, 30)
+    for _ in range(times):
+        made = exp(contract("ab,bc->ac", made, made.arena.input((30, 30), made.dtype)))
+    return made
+
+
+def partition(judge: Verdicts, *roots: Node) -> Partition:
+    """The partition in which every product may carry an epilogue, if a judge agrees."""
+    return Partition(graph(*roots), carries=lambda node: True, judge=judge)
+
+
+def test_an_excerpt_reads_what_is_stored_and_makes_what_others_read():
+    kept = Kept()
+    y = layers(2)
+    partition(kept, y, reduce("add", y, (0,)))
+    first, second = kept.met
+
+    for excerpt in (first, second):
+        made = excerpt.graph
+        assert sorted(x.shape for x in made.inputs) == [(30, 30), (40, 30)]
+        assert [x.op for x in made.nodes if x.op != "input"] == ["contract", "map"]
+        assert [x.params.get("f") for x in made.outputs] == ["exp"]
+
+
+def test_equal_layers_are_one_excerpt_and_other_sizes_are_not():
+    kept = Kept()
+    partition(kept, layers(3))
+    x = leaf(48, 30)
+    partition(kept, exp(contract("ab,bc->ac", x, x.arena.input((30, 30), x.dtype))))
+
+    assert len({excerpt.key for excerpt in kept.met[:3]}) == 1
+    assert kept.met[3].key != kept.met[0].key
+
+
+def test_a_verdict_decides_and_what_bytes_said_is_kept():
+    kept = Kept()
+    partition(kept, layers(1))
+    key = kept.met[0].key
+    for together, refused in ((0.5, ""), (0.98, SLOWER), (2.0, SLOWER)):
+        verdict = Verdict(1.0, together, 0.1)
+
+        (found,) = partition(Verdicts([(key, (1.0, together, 0.1))]), layers(1)).fusions
+
+        assert (found.refused, found.modelled, found.measured) == (refused, "", verdict)
+        assert found.regret == (0 if not refused else together - 1)
+
+
+def test_what_is_left_to_bytes_stays_so():
+    kept = Kept()
+    plainly = partition(kept, layers(1)).fusions
+
+    left = partition(Verdicts([(kept.met[0].key, None)]), layers(1)).fusions
+
+    assert [x.refused for x in left] == [x.refused for x in plainly] == [""]
+    assert left[0].measured is None
+
+
+def test_either_form_of_an_excerpt_can_be_had():
+    for count in (0, 1):
+        (found,) = partition(Only(count), layers(1)).fusions
+
+        assert bool(found.refused) == (count == 0)
+
+
+def test_what_has_no_code_is_not_measured():
+    kept = Kept()
+    c = layers(1).inputs[0]
+    turned = permute(c.arena.input((30, 40), c.dtype), (1, 0))
+
+    (found,) = partition(kept, c + turned).fusions
+
+    assert (found.refused, kept.met) == (LAID, [])
