@@ -161,6 +161,10 @@ class Needs:
     alone: bool = False
 
 
+LEAST_ARENA = 64 << 10
+"""Bytes; smaller arenas are not worth a block of their own where nobody else works."""
+
+
 class Program:
     """Runs its steps in order, in one native call."""
 
@@ -172,6 +176,10 @@ class Program:
         self._given = first_register(needs)
         self._slots = 8 * (self._given + needs.registers)
         self._room = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64
+        self._scratch = -(-(self._room + needs.scratch) // 64) * 64
+        # what runs on its caller finds a small arena behind its scratch memory, and takes none
+        self._within = self._scratch if needs.alone and 0 < self._arena <= LEAST_ARENA else 0
+        self._scratch += self._arena if self._within else 0
         self._team = struct.Struct("=6q")
         self._bases = struct.Struct(f"={self._given - ARENA_BASE}q")
         self._idle: list[State] = []
@@ -193,26 +201,23 @@ class Program:
         assert counts == (needs.inputs, needs.outputs, needs.scalars), (
             f"Program.run: needs {needs}, got {counts} inputs, outputs and scalars."
         )
-        arena = memory.take(self._arena) if self._arena else 0
-        state = self._state()
+        team = threads.acquire(self._scratch, needs.alone)
+        state, taken = self._state(), 0
         try:
+            if self._within:
+                arena = team.scratch + self._within
+            else:
+                arena = taken = memory.take(self._arena) if self._arena else 0
             self._bases.pack_into(state.block, BASES_AT, arena, *inputs, *outputs, *scalars)
-            self._run_with_threads(state, caller)
-        finally:
-            self._idle.append(state)
-            if arena:
-                memory.give(arena, self._arena)
-
-    def _run_with_threads(self, state: State, caller: object) -> None:
-        """Have threads, and run on them."""
-        team = threads.acquire(self._room + self.needs.scratch, self.needs.alone)
-        try:
             if events.heard():
                 self._run_recorded(state, team, caller)
             else:
                 self._run(state, team)
         finally:
             team.release()
+            self._idle.append(state)
+            if taken:
+                memory.give(taken, self._arena)
 
     def _run(
         self, state: State, team: threads.Pool | threads.Alone, records: int = 0, capacity: int = 0

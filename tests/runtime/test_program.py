@@ -294,3 +294,28 @@ def test_a_slot_that_points_nowhere_is_our_mistake(wrong):
 def test_a_branch_to_nowhere_is_our_mistake():
     with pytest.raises(AssertionError, match="no step 2"):
         Program([Skip(2)], {}, Needs())
+
+
+def test_a_small_arena_of_a_program_on_its_caller_lies_behind_its_scratch_memory(count):
+    def body(e: Emitter) -> None:
+        e.store("7", slot(e, 0), "i64", 8)
+        e.store(e.load(slot(e, 0), "i64", 8), slot(e, 1), "i64", 8)
+        e.store("%scratch", e.offset(slot(e, 1), 8), "ptr", 8)
+        e.store(slot(e, 0), e.offset(slot(e, 1), 16), "ptr", 8)
+
+    program = program_of(
+        {"program_arena": kernel("program_arena", body)},
+        [Call("program_arena", (Arena(64), Output(0)))],
+        Needs(0, 1, arena=128, scratch=1000, alone=True),
+    )
+    seen = np.zeros(3, np.int64)
+    program.run([], addresses(seen))
+    memory.reset_peak()
+
+    program.run([], addresses(seen))
+
+    value, scratch, place = seen.tolist()
+    assert value == 7
+    assert place >= scratch + 1000
+    assert place % 64 == 0
+    assert memory.use().peak == memory.use().allocated
