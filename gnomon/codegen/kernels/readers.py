@@ -39,8 +39,13 @@ class Along(Right):
         self.split = paired and source.scalar == "bfloat" and source.together == 1
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """Room for squares."""
-        e.do(f"%turned = alloca [{tile.columns} x {tile.kind}], align {LINE}")
+        """Room for the squares of a line of each column."""
+        squares = 1 if self.split else max(1, LINE // self.unit(tile) // self.side(tile))
+        e.do(f"%turned = alloca [{tile.columns * squares} x {tile.kind}], align {LINE}")
+
+    def side(self, tile: Tile) -> int:
+        """The units of each column in a square."""
+        return tile.lanes * (2 if self.split else 1)
 
     def groups(self, tile: Tile) -> list[range]:
         """Few chains side by side, unless their lines evict each other; else one after another.
@@ -62,7 +67,7 @@ class Along(Right):
 
     def rows(self, e: Emitter, tile: Tile, b: str, part: tuple[int, range]) -> Iterator[Row]:
         """Vectors of each unit: from squares, or gathered."""
-        (units, vectors), side = part, tile.lanes * (2 if self.split else 1)
+        (units, vectors), side = part, self.side(tile)
         groups = [j * tile.lanes for j in vectors]
         if units < side:
             for number in in_order(tile, units):
@@ -70,9 +75,12 @@ class Along(Right):
             return
         if self.far < SHORT:
             self.ask_ahead(e, tile, b, groups)
-        for first in range(0, units, side):
-            start = e.offset(b, first * self.unit(tile))
-            for number, columns in self.squares(e, tile, start, groups):
+        # pairs take so long to multiply that a line may wait; what comes one by one may not
+        together = side if self.split else units
+        for first in range(0, units, together):
+            places = range(first, first + together, side)
+            starts = [e.offset(b, place * self.unit(tile)) for place in places]
+            for number, columns in self.squares(e, tile, starts, groups):
                 yield first + number, columns
 
     def ask_ahead(self, e: Emitter, tile: Tile, b: str, groups: Sequence[int]) -> None:
@@ -81,20 +89,22 @@ class Along(Right):
             for column in range(group, group + tile.lanes):
                 e.prefetch(e.offset(b, (tile.columns + column) * self.far))
 
-    def squares(self, e: Emitter, tile: Tile, b: str, groups: Sequence[int]) -> Iterator[Row]:
-        """The units of one square of each group; of a pair the odd one is first."""
+    def squares(
+        self, e: Emitter, tile: Tile, starts: Sequence[str], groups: Sequence[int]
+    ) -> Iterator[Row]:
+        """The units of neighbouring squares of each group; of a pair the odd one is first."""
         if len(groups) == 1:
-            lines = [[value] for value in self.square(e, tile, b, groups[0])]
-            for number, columns in enumerate(lines):
-                yield from self.units_of(e, tile, number, columns)
+            for first, start in enumerate(starts):
+                for number, value in enumerate(self.square(e, tile, start, groups[0])):
+                    yield from self.units_of(e, tile, first * tile.lanes + number, [value])
             return
         kind, size = self.kind(tile), tile.lanes * tile.item
         for place, group in enumerate(groups):
-            for number, value in enumerate(self.square(e, tile, b, group)):
-                e.store(
-                    value, e.offset("%turned", (number * len(groups) + place) * size), kind, size
-                )
-        for number in range(tile.lanes):
+            turned = [x for start in starts for x in self.square(e, tile, start, group)]
+            for number, value in enumerate(turned):
+                at = e.offset("%turned", (number * len(groups) + place) * size)
+                e.store(value, at, kind, size)
+        for number in range(tile.lanes * len(starts)):
             places = (number * len(groups) + place for place in range(len(groups)))
             columns = [e.load(e.offset("%turned", place * size), kind, size) for place in places]
             yield from self.units_of(e, tile, number, columns)
