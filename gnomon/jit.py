@@ -32,6 +32,7 @@ from gnomon.tensor.guards import (
     unflatten,
 )
 from gnomon.tensor.memory import is_free
+from gnomon.tensor.names import names_of
 from gnomon.tensor.state import Storage, leaf, note, state
 from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap
 from gnomon.tensor.writing import write
@@ -258,6 +259,7 @@ class Compiled:
         told, start = self._note_reasons(key) if self.programs else "", monotonic_ns()
         capture, guard = Capture(arguments), guard_of(self.function)
         stand_ins = [stand_in(capture, k, t) for k, t in enumerate(arguments)]
+        capture.names = names_of(self.function, key[0], stand_ins, guard.modules)
         with capture.running():
             args, kwargs = unflatten(key[0], stand_ins)
             found: list[Tensor] = []

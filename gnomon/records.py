@@ -299,8 +299,11 @@ def flops_of(work: Sequence[Node], total: int) -> dict[Node, int]:
 def names_of(frame: Frame, before: str = "") -> dict[Node, str]:
     """Every value of a program and its name: inputs by theirs, if they have one, and numbers."""
     found: dict[Node, str] = {}
+    taken: set[str] = set()
     for k, x in enumerate(frame.graph.inputs):
-        found[x] = before + (x.params["name"] or f"in{k}")
+        name = x.params["name"] or next((s.name for s in x.sites if s.name), f"in{k}")
+        found[x] = before + (f"{name}({k})" if name in taken else name)
+        taken.add(name)
     for k, x in enumerate(frame.graph.nodes):
         found.setdefault(x, f"{before}v{k}")
     for number, part in enumerate(x for x in frame.parts if isinstance(x, Control)):

@@ -33,9 +33,10 @@ class Live:
 
     def __str__(self) -> str:
         kind = f"{self.node.dtype.name}[{', '.join(map(str, self.node.shape))}]"
+        name = f" {self.sites[0].name}" if self.sites and self.sites[0].name else ""
         phase = f", {self.sites[0].phase}" if self.sites else ""
         line = f"  {self.sites[0]}" if self.sites else ""
-        return f"{scaled(self.nbytes, 'B'):>9}  {kind}  {self.role}{phase}{line}"
+        return f"{scaled(self.nbytes, 'B'):>9}  {kind}  {self.role}{name}{phase}{line}"
 
 
 def live_at_peak(frame: Frame) -> list[Live]:

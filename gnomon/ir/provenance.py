@@ -27,7 +27,10 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 class Site(NamedTuple):
-    """A line of user code, the operation it called, and the part of model and step it served."""
+    """A line of user code, the operation it called, and the part of model and step it served.
+
+    name: what it is called, if the line made an input of a captured function.
+    """
 
     file: str
     line: int
@@ -35,6 +38,7 @@ class Site(NamedTuple):
     module: str = ""
     phase: str = "forward"
     op: str = ""
+    name: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f" in {self.module}" if self.module else "")

@@ -17,7 +17,9 @@ import numpy as np
 
 from gnomon.dtypes import DType, float64, int64, uint32
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.ir.provenance import inherit
 from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.names import named
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, state
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, rare, raw, wrap
 
@@ -41,6 +43,8 @@ class Capture:
         """Tensors whose gradient was looked at, and whether there was none."""
         self.guards: list[tuple[Callable[[], Hashable], Hashable]] = []
         self.draws: dict[Any, int] = {}
+        self.names: dict[Storage, str] = {}
+        """What storages from outside are called."""
         self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
         self.pending: list[ref[Storage]] = []
         self.went_back = False
@@ -85,7 +89,8 @@ class Capture:
         """A storage's node here; a storage from outside becomes an input when it is first read."""
         found = self.nodes.get(storage)
         if found is None:
-            found = self.arena.input(storage.node.shape, storage.node.dtype)
+            with inherit(named(storage.node.sites, self.names.get(storage, ""))):
+                found = self.arena.input(storage.node.shape, storage.node.dtype)
             self.nodes[storage] = self.first[storage] = found
             self.inputs[found] = self.reads.get(storage) or always(whole(storage))
         return found
@@ -187,7 +192,10 @@ class Capture:
                 self.inputs[node] = constant_input(node)
         used = [node for node in nodes if node in self.inputs]
         arena = Arena()
-        known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in used}
+        known: dict[Node, Node] = {}
+        for x in used:
+            with inherit(x.sites):
+                known[x] = arena.input(x.shape, x.dtype)
         images = list(known.values())
         return Graph(images, copy_into(arena, outputs, known)), used
 

@@ -240,6 +240,11 @@ class Guard:
         self._outside, self._places = outside(function)
         self._inside = [module_snapshot(module) for module in self._places.modules]
 
+    @property
+    def modules(self) -> list[Any]:
+        """The modules among them."""
+        return self._places.modules
+
     def holds(self) -> bool:
         """Whether they are the same now; modules are looked into only if any has changed."""
         now, places = changes.latest(), self._places
