@@ -11,7 +11,7 @@ from gnomon.tensor.guards import LONGEST, Nest, Place
 from gnomon.tensor.state import Storage
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["names_of", "named"]
+__all__ = ["named", "names_of"]
 
 
 def names_of(
