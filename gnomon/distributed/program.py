@@ -144,7 +144,7 @@ def meet(comm: Communicator, meeting: Meeting, xs: Arrays) -> Arrays:
         start = monotonic_ns()
         made = together(comm, meeting, nodes, [np.ascontiguousarray(xs[k]) for k in places])
         if events.heard():
-            tell(meeting, nodes, start)
+            tell(meeting, nodes, start, comm.group(meeting.mesh))
         log(1, lambda nodes=nodes: met_text(meeting, nodes))
         found.update(zip(places, made, strict=True))
     return [np.ascontiguousarray(found[k]) for k in range(len(xs))]
@@ -155,8 +155,8 @@ def met_text(meeting: Meeting, nodes: Sequence[Node]) -> str:
     return f"{meeting.op} along {meeting.mesh}: {round(sum(map(bytes_sent, nodes)))} bytes"
 
 
-def tell(meeting: Meeting, nodes: Sequence[Node], start: int) -> None:
-    """Tell whoever listens of a message between ranks."""
+def tell(meeting: Meeting, nodes: Sequence[Node], start: int, group: str) -> None:
+    """Tell whoever listens of a message between the ranks of a group."""
     events.announce(
         "comm",
         name=f"{meeting.op} along {meeting.mesh}",
@@ -164,6 +164,7 @@ def tell(meeting: Meeting, nodes: Sequence[Node], start: int) -> None:
         end=monotonic_ns(),
         nbytes=round(sum(map(bytes_sent, nodes))),
         sites=tuple(site._replace(phase="comm") for x in nodes for site in x.sites),
+        args={"group": group},
     )
 
 

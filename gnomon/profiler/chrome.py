@@ -15,7 +15,7 @@ import numpy as np
 
 from gnomon.profiler.details import alike, details, origin, rates, text, title
 from gnomon.profiler.lanes import LANES, POINT, arrange
-from gnomon.profiler.merge import merge
+from gnomon.profiler.merge import Part, meetings, merge
 from gnomon.profiler.model import Profile
 from gnomon.profiler.sheet import Sheet, counts, decimals, widest
 from gnomon.runtime.files import publish
@@ -58,7 +58,16 @@ def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
     for writer in writers:
         yield from writer.slices()
         yield writer.counters()
+    yield "".join(chains(writers, meetings(profiles))).encode()
     yield b"\n]}\n"
+
+
+def chains(writers: Sequence[Writer], met: Sequence[Sequence[Part]]) -> Iterator[str]:
+    """For each collective an arrow from rank to rank, in the order in which they came."""
+    for number, parts in enumerate(met):
+        for k, (place, event) in enumerate(parts):
+            letter = "f" if k == len(parts) - 1 else "t" if k else "s"
+            yield writers[place].link(event, number, letter)
 
 
 def encoded(value: Any) -> str:
@@ -182,6 +191,13 @@ class Writer:
         bound = ',"bp":"e"' if letter == "f" else ""
         hole = f"{TIME}{self.time.blank}{ID}{self.flow.blank}"
         return f'{hole},"ph":"{letter}"{bound},"name":"launch","cat":"launch",{where}}}'
+
+    def link(self, k: int, number: int, letter: str) -> str:
+        """Where the arrow of a collective meets one of its events."""
+        where = f'"pid":{self.process},"tid":{self.threads[self.layout.lane[k]]}'
+        bound = ',"bp":"e"' if letter == "f" else ""
+        time = f"{TIME}{self.layout.starts[k] / 1000}{ID}{number}"
+        return f'{time},"ph":"{letter}"{bound},"name":"meeting","cat":"comm",{where}}}'
 
     def counters(self) -> bytes:
         """The bytes that live, as a curve."""

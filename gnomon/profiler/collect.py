@@ -217,7 +217,8 @@ class Teller:
         times = (fields["start"] - self.origin, fields["end"] - self.origin)
         lines = lines_of(fields.get("sites") or each.sites)
         lane, size = self.lane(each.thread), fields.get("nbytes", 0)
-        yield Event(each.kind, fields["name"], *times, lane, None, size, lines)
+        args = fields.get("args", {})
+        yield Event(each.kind, fields["name"], *times, lane, None, size, lines, args)
 
     # texts
 

@@ -16,7 +16,7 @@ from gnomon.profiler.model import Buffer, Event, Line, Profile, Record
 __all__ = ["Detail", "alike", "details", "lines_of", "origin", "rates", "text", "title"]
 
 Detail = str | int | float | list[str]
-JOINING = frozenset({"buffer", "run"})
+JOINING = frozenset({"buffer", "run", "group"})
 """What an event notes only so that it can be joined with others; arrows and curves do so here."""
 WORDS = attrgetter("kind", "name", "record", "nbytes", "lines")
 """What an event is drawn by, beside what it notes."""
@@ -24,13 +24,13 @@ MOST = 8
 """Lines and buffers that are listed; a viewer's table is no place for hundreds."""
 
 
-def alike(profile: Profile, layout: Layout, arrows: np.ndarray) -> tuple[list[int], np.ndarray]:
+def alike(profile: Profile, layout: Layout, *arrows: np.ndarray) -> tuple[list[int], np.ndarray]:
     """The first event of every form, and the number of each event's form.
 
-    Events of one form differ in times and speeds alone; arrows: how many leave each event.
+    Events of one form differ in times and speeds alone; arrows: what each event has of them.
     """
     known: defaultdict[object, int] = defaultdict(count().__next__)
-    columns = layout.sorts, layout.lane, layout.launch >= 0, arrows
+    columns = layout.sorts, layout.lane, layout.launch >= 0, *arrows
     noted = (k if e.args and e.args.keys() - JOINING else -1 for k, e in enumerate(profile.events))
     words = map(WORDS, profile.events)
     keys = zip(words, noted, *(column.tolist() for column in columns), strict=True)

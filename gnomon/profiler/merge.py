@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -9,7 +10,10 @@ from msgspec.structs import replace
 from gnomon.errors import ArgumentError
 from gnomon.profiler.model import Profile
 
-__all__ = ["merge"]
+__all__ = ["Part", "meetings", "merge"]
+
+Part = tuple[int, int]
+"""A profile by its place, and an event of it by its number."""
 
 
 def merge(profiles: Sequence[Profile]) -> list[Profile]:
@@ -39,3 +43,27 @@ def on_clock(profile: Profile, later: int) -> Profile:
     if shift:
         events = [replace(x, start=x.start + shift, end=x.end + shift) for x in events]
     return replace(profile, events=events, clock_offset=-later)
+
+
+def meetings(profiles: Sequence[Profile]) -> list[list[Part]]:
+    """The collectives of which several ranks tell: their parts, in the order in which ranks came.
+
+    Ranks of a group run one program, so the n-th collective of a name is the same on all of them;
+    where clocks or beginnings differ so much that parts do not overlap, none is told.
+    """
+    found: dict[tuple[object, ...], list[tuple[int, int, int, int]]] = {}
+    for place, profile in enumerate(profiles):
+        turns: Counter[tuple[object, ...]] = Counter()
+        for k, event in enumerate(profile.events):
+            if event.kind == "comm" and "group" in event.args:
+                what = (event.name, event.args["group"])
+                turn = turns[event.thread, what]
+                turns[event.thread, what] += 1
+                part = (event.start, place, k, event.end)
+                found.setdefault((what, turn), []).append(part)
+    met = (sorted(parts) for parts in found.values() if len(parts) > 1)
+    return [
+        [(place, k) for _, place, k, _ in parts]
+        for parts in met
+        if parts[-1][0] <= min(end for *_, end in parts)
+    ]

@@ -21,7 +21,8 @@ class Event(Struct):
     """Something that took time on a thread, in nanoseconds since the profile began.
 
     record: the call that ran, if it was one. nbytes: of an allocation or a copy. lines: where the
-    user asked for it, if no record says. args: of an alloc and its free, `buffer` is one number.
+    user asked for it, if no record says. args: of an alloc and its free, `buffer` is one number; of
+    a run and its kernels, `run` is; of a collective, `group` is which ranks meet along its axis.
     """
 
     kind: Kind

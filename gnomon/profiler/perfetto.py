@@ -15,7 +15,7 @@ import numpy as np
 
 from gnomon.profiler.details import Detail, alike, details, lines_of, origin, rates, text, title
 from gnomon.profiler.lanes import LANES, POINT, arrange
-from gnomon.profiler.merge import merge
+from gnomon.profiler.merge import meetings, merge
 from gnomon.profiler.model import Line, Profile
 from gnomon.profiler.sheet import Sheet, counts, varints
 from gnomon.profiler.wire import VARINT, double, fixed, message, number, string, tag, varint
@@ -60,6 +60,9 @@ def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
     profiles = [profile] if isinstance(profile, Profile) else merge(profile)
     words = Words()
     writers = [Writer(each, words) for each in profiles]
+    for turn, parts in enumerate(meetings(profiles), 1):
+        for way, (place, k) in enumerate(reversed(parts), 1):
+            writers[place].meets[k], writers[place].meeting[k] = min(way, 2), turn
     packets = [writer.packets() for writer in writers]
     yield packet(number(FLAGS, CLEARED | NEEDS), message(INTERNED, *words.fields))
     for writer in writers:
@@ -117,6 +120,8 @@ class Writer:
         self.lanes = [self.base + 2 + k for k in range(len(layout.lanes))]
         self.arrows, self.launched = layout.arrows()
         self.landed = layout.launch >= 0
+        # of a collective's part, its number, and whether its arrow ends there or goes on
+        self.meeting, self.meets = np.zeros((2, len(layout.lane)), np.int64)
         last = max(int(layout.ends.max(initial=0)), 1)
         self.width = -(-last.bit_length() // 7)
         # the first two names have one-byte numbers, so that a speed has its width
@@ -150,7 +155,7 @@ class Writer:
         A packet of the curve has a point of it instead of an event.
         """
         layout = self.layout
-        firsts, form = alike(self.profile, layout, self.arrows)
+        firsts, form = alike(self.profile, layout, self.arrows, self.meets)
         begins, ways = zip(*map(self.begin, firsts), strict=True) if firsts else ((), ())
         ends = [self.end(lane) for lane in range(len(layout.lanes))]
         opens, event = layout.walk >= 0, np.maximum(layout.walk, ~layout.walk)
@@ -178,6 +183,9 @@ class Writer:
         sheet.fill(sheet.ends[which] - self.live_width, varints(live, self.live_width))
         (which,) = np.nonzero(drawn <= RATED)
         event, ends = chosen[which], sheet.ends[which]
+        met = self.meets[event] > 0
+        sheet.fill(ends[met] - 8, raw(self.meeting[event[met]]))
+        ends -= FLOW * met
         landed, rated = self.landed[event], drawn[which] == RATED
         sheet.fill(ends[landed] - 8, raw(self.base + event[landed]))
         ends -= FLOW * landed
@@ -209,6 +217,8 @@ class Writer:
             fields += [self.annotation(key, double(5, 0.0)) for key in self.speeds]
         if self.landed[k]:
             fields.append(fixed(LANDS, 0))
+        if self.meets[k]:
+            fields.append(fixed(LANDS if self.meets[k] == 1 else LEAVES, 0))
         return self.timed(*fields), RATED if record is not None and not point else OPENED
 
     def end(self, lane: int) -> bytes:

@@ -15,6 +15,7 @@ from gnomon.ops.primitives import contract
 from gnomon.passes.layout import Split
 from gnomon.profiler import collect
 from gnomon.profiler.collect import Collector
+from gnomon.profiler.merge import meetings
 from gnomon.profiler.model import Line
 
 
@@ -69,6 +70,7 @@ def test_ranks_have_lanes_and_their_messages_lines():
     messages = [e for e in data.events if e.kind == "comm"]
     kernels = [e for e in data.events if e.kind == "kernel"]
     assert len({e.thread for e in messages}) == 2
+    assert len(meetings([data])) == 1
     for event in messages:
         assert (event.name, event.nbytes) == ("all_reduce along tensor", 4 * 8 * 4)
         assert event.lines == (Line("model.py", 7, "forward", "head", "comm"),)

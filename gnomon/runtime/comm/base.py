@@ -34,6 +34,10 @@ class Communicator(ABC):
         """The own number along a mesh axis."""
 
     @abstractmethod
+    def group(self, mesh: str) -> str:
+        """Which ranks meet along a mesh axis, by their places along the other axes."""
+
+    @abstractmethod
     def swap(self, mesh: str, outgoing: Sequence[Arrays]) -> list[Arrays]:
         """Give each rank along the axis its arrays, and get those that each has for this one.
 

@@ -76,6 +76,10 @@ class ThreadCommunicator(Communicator):
         """The own number along a mesh axis."""
         return self._places[mesh]
 
+    def group(self, mesh: str) -> str:
+        """Which ranks meet along a mesh axis, by their places along the other axes."""
+        return ", ".join(f"{name} {k}" for name, k in self._places.items() if name != mesh)
+
     def swap(self, mesh: str, outgoing: Sequence[Arrays]) -> list[Arrays]:
         """Exchange references, between two barriers."""
         names = self.world.axes
