@@ -68,8 +68,9 @@ class Executable:
         self._need = plan.needs.arena + sum(plan.sizes)
         self.program = Program(plan.steps, addresses, plan.needs)
         if settings.perf_map:
-            named = (kernel for k in self.kernels for kernel in (k, *k.members))
-            perf_map.add({k.code.symbol: k.name for k in named}, addresses)
+            named = [kernel for k in self.kernels for kernel in (k, *k.members)]
+            parts = {part.symbol: f"{k.name}.part" for k in named for part in k.code.parts}
+            perf_map.add(parts | {k.code.symbol: k.name for k in named}, addresses)
 
     def explain(self) -> str:
         """The program as text: a line per kernel with the line that asked for it, sums, memory."""

@@ -21,7 +21,7 @@ from gnomon.late import Late
 from gnomon.ops.registry import Call, Traced
 from gnomon.runtime import events
 from gnomon.tensor import nans
-from gnomon.tensor.capture import Capture, Read, tracked_nodes, values_of
+from gnomon.tensor.capture import Capture, Read, names_of, tracked_nodes, values_of
 from gnomon.tensor.evaluate import CAPTURED, forced
 from gnomon.tensor.guards import (
     Guard,
@@ -32,7 +32,6 @@ from gnomon.tensor.guards import (
     unflatten,
 )
 from gnomon.tensor.memory import is_free
-from gnomon.tensor.names import names_of
 from gnomon.tensor.state import Storage, leaf, note, state
 from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap
 from gnomon.tensor.writing import write

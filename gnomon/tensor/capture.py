@@ -7,8 +7,9 @@ that other threads can see is touched while the function runs.
 
 from __future__ import annotations
 
+import inspect
 import operator
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -17,9 +18,9 @@ import numpy as np
 
 from gnomon.dtypes import DType, float64, int64, uint32
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
-from gnomon.ir.provenance import inherit
+from gnomon.ir.provenance import Site, inherit
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.names import named
+from gnomon.tensor.guards import LONGEST, Nest, Place
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, state
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, rare, raw, wrap
 
@@ -255,3 +256,62 @@ def values_of(tensors: Sequence[Tensor]) -> list[Any]:
 def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:
     """The nodes of tensors as inputs of an operation that gradients pass."""
     return [node_of(t) for t in tensors]
+
+
+# what it is called
+
+
+def names_of(
+    function: Callable, call: Nest, arguments: Sequence[Tensor], modules: Iterable[Any]
+) -> dict[Storage, str]:
+    """The names of what a function may read: its parameters' paths, then its arguments."""
+    found: dict[Storage, str] = {}
+    for module in modules:
+        for name, x in (*module.named_parameters(), *module.named_buffers()):
+            found.setdefault(x._storage, name)
+    for number, name in of_arguments(function, call):
+        found.setdefault(arguments[number]._storage, name)
+    return found
+
+
+def of_arguments(function: Callable, call: Nest) -> Iterator[tuple[int, str]]:
+    """Every tensor of a call by number, and where it stands in it."""
+    given, words = call.parts
+    names = [*positions(function), *(f"args[{k}]" for k in range(len(given.parts)))]
+    for name, part in zip(names, given.parts, strict=False):
+        yield from inside(name, part)
+    for key, part in zip(words.names, words.parts, strict=True):
+        yield from inside(str(key.value), part)
+
+
+def positions(function: Callable) -> Iterator[str]:
+    """The names of arguments by position; a function that is not written in Python has none."""
+    try:
+        known = inspect.signature(getattr(function, "forward", function)).parameters.values()
+    except (TypeError, ValueError):
+        return
+    for x in known:
+        if x.kind is x.VAR_POSITIONAL:
+            yield from (f"{x.name}[{k}]" for k in range(LONGEST))
+        elif x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD):
+            yield x.name
+
+
+def inside(name: str, tree: Any) -> Iterator[tuple[int, str]]:
+    """The tensors in a nested value of that name.
+
+    >>> list(inside("batch", Nest(tuple, (), (Place(0), Place(1)))))
+    [(0, 'batch[0]'), (1, 'batch[1]')]
+    """
+    if isinstance(tree, Place):
+        yield tree.number, name
+    elif isinstance(tree, Nest):
+        keys = [key.value for key in tree.names] or range(len(tree.parts))
+        for key, part in zip(keys, tree.parts, strict=True):
+            yield from inside(f"{name}[{key!r}]", part)
+
+
+def named(sites: tuple[Site, ...], name: str) -> tuple[Site, ...]:
+    """The lines where an input was made, with its name and the part of the model that has it."""
+    module = name.rpartition(".")[0]
+    return tuple(site._replace(name=name, module=module or site.module) for site in sites)

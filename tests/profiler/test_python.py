@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import cProfile
+import os
 import pstats
+import subprocess
 import sys
 import time
 
 import pytest
+from coverage import CoverageData
 
 import gnomon as gn
 from gnomon.profiler.python import profile_compile
+from gnomon.profiler.store import read_profile
+from tests.house import ROOT
 
 HERE = __file__
 MONITORS = hasattr(sys, "monitoring")
@@ -132,3 +137,55 @@ def test_kernels_are_recorded_beside_other_tools(tool):
     kernels = [e for e in data.events if e.kind == "kernel"]
     assert kernels
     assert all(data.records[e.record].lines[0].file == HERE for e in kernels)
+
+
+STEP = """\
+import sys
+import gnomon as gn
+
+model = gn.nn.Linear(3, 2)
+optimizer = gn.optim.SGD(model.parameters(), lr=0.1)
+
+
+@gn.compile
+def step(x):
+    optimizer.zero_grad()
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+def unused(x):
+    return x + 1
+
+
+with gn.profiler.profile() as made:
+    for _ in range(3):
+        step(gn.ones(4, 3)).item()
+made.save(sys.argv[1])
+"""
+
+
+def test_coverage_and_a_profile_of_one_step_are_both_right(tmp_path):
+    script, kept, made = (tmp_path / name for name in ("step.py", "coverage", "profile.json"))
+    script.write_text(STEP, encoding="utf-8")
+    command = [sys.executable, "-m", "coverage", "run", f"--data-file={kept}", script, made]
+    subprocess.run(command, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+    found = CoverageData(str(kept))
+    found.read()
+    profile = read_profile(made)
+    rows = STEP.splitlines()
+    lines = {line for record in profile.records.values() for line in record.lines}
+
+    ran = {rows[k - 1].strip() for k in found.lines(str(script)) if rows[k - 1].startswith(" ")}
+    inner = {row.strip() for row in rows if row.startswith(" ")}
+    assert ran == inner - {"return x + 1"}
+    assert {line.file for line in lines} == {str(script)}
+    assert {rows[line.line - 1].strip() for line in lines} == {
+        "model = gn.nn.Linear(3, 2)",
+        "loss = model(x).sum()",
+        "optimizer.step()",
+        "step(gn.ones(4, 3)).item()",
+    }

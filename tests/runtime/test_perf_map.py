@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,29 @@ def test_each_kernel_is_listed_once_by_its_name(tmp_path, keep):
         assert len(names) == len(set(names)) >= 2
         assert any("softmax" in name for name in names)
         assert all(int(address, 16) > 1 << 20 and int(size, 16) > 1 for address, size, _ in rows)
+
+
+BUSY = """
+import gnomon as gn
+x, w = gn.ones(256, 256), gn.ones(256, 256)
+f = gn.compile(lambda x, w: x @ w)
+for _ in range(1000):
+    f(x, w)
+"""
+
+
+def test_perf_shows_kernels_and_their_parts_by_name(tmp_path):
+    perf, samples = shutil.which("perf"), tmp_path / "samples"
+    if perf is None:
+        pytest.skip("needs Linux's perf")
+    settings = {"GNOMON_PERF_MAP": "1", "PYTHONPATH": str(ROOT), "GNOMON_CACHE_DIR": str(tmp_path)}
+    record = [perf, "record", "-e", "cpu-clock", "-o", samples, sys.executable, "-c", BUSY]
+    done = subprocess.run(record, env={**os.environ, **settings}, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"perf may not sample here: {done.stderr.strip()[-200:]}")
+
+    report = [perf, "report", "-i", samples, "--stdio", "--sort", "symbol"]
+    told = subprocess.run(report, check=True, capture_output=True, text=True).stdout
+
+    assert "contract:" in told
+    assert "contract.part:" in told
