@@ -35,7 +35,7 @@ def batched(kernels: Sequence[Kernel]) -> list[Kernel]:
     for place, (kernel, stage) in enumerate(
         zip(kernels, stages([work(k) for k in kernels]), strict=True)
     ):
-        alone = kernel.checks or is_opaque(kernel.nodes[0])
+        alone = kernel.checks or any(map(is_opaque, kernel.nodes))
         # with its numbers, code is told apart as it was before sizes varied: so batches never do
         key = place if alone else (stage, kernel.code.symbol, kernel.numbers)
         groups.setdefault(key, []).append(kernel)

@@ -22,20 +22,15 @@ from math import prod
 from time import perf_counter
 
 from gnomon.batches import in_order
-from gnomon.codegen.calls import (
-    OPAQUE,
-    carries_epilogue,
-    contract_with,
-    is_claimed,
-    results_of,
-)
+from gnomon.codegen.calls import OPAQUE, is_claimed, results_of
 from gnomon.codegen.families import code_of
 from gnomon.codegen.plan_loops import overwritable, streamable
+from gnomon.codegen.products import carries_epilogue, contract_with, opens
 from gnomon.codegen.scope import budget
 from gnomon.errors import CompileError
 from gnomon.executable import Executable
 from gnomon.frames import Build, Control, Frame, control, separated
-from gnomon.ir.node import Graph
+from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.show import log, waited_for
 from gnomon.late import Late
@@ -57,6 +52,7 @@ from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.excerpt import Verdicts
 from gnomon.schedule.nest import Part, name_of, parts_of
 from gnomon.schedule.partition import Partition, has_epilogue
+from gnomon.schedule.prologue import Factor
 from gnomon.schedule.spare import nbytes
 from gnomon.schedule.turns import in_turns
 from gnomon.settings import Settings, current
@@ -129,10 +125,10 @@ def frame_of(
     flat = shown("simplify", flat, simplify)
     flat = separated(flat) if inside else flat
     start = perf_counter()
-    carries = carries_epilogue if settings.epilogues else None
-    partition = Partition(flat, settings.fuse, carries, judge)
+    ways = (carries_epilogue, judge, factor_of) if settings.epilogues else ()
+    partition = Partition(flat, settings.fuse, *ways)
     while judge and judge.settle(flat):
-        partition = Partition(flat, settings.fuse, carries, judge)
+        partition = Partition(flat, settings.fuse, *ways)
     passed(f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels", start)
     log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
     log(3, lambda: fusions(list(partition.notes().decisions())))
@@ -146,6 +142,11 @@ def frame_of(
     lasting = {*flat.inputs, *flat.outputs}
     ordered = apart(in_order(parts, lasting, settings.fuse))
     return Frame(flat, tuple(ordered), partition.notes())
+
+
+def factor_of(node: Node) -> Factor | None:
+    """The factor that a product can compute on this machine."""
+    return opens(node, machine())
 
 
 def generate(partition: Partition, inside: Build) -> Iterator[Kernel | Control]:
@@ -213,10 +214,12 @@ def opaque(cluster: Cluster, partition: Partition) -> Kernel:
         raise CompileError(
             f"compile: no kernel for {node.op}. Write one in gnomon/codegen/kernels."
         )
-    name, members = node.params.get("name", node.op), tuple(cluster.members)
+    name, first = node.params.get("name", node.op), [x for x in rest if x in cluster.before]
+    after = [x for x in rest if x not in cluster.before]
+    members = (*first, node, *after)
     if has_epilogue(cluster):
-        call = contract_with(node, rest, partition.stored, machine())
-        name = f"{name}_{name_of(rest)}"
+        call = contract_with(node, first, after, partition.stored, machine())
+        name = f"{name}_{name_of(after or first)}"
     else:
         call = OPAQUE[node.op](node, machine())
     return Kernel(

@@ -108,7 +108,7 @@ def fusions(decisions: Sequence[Fusion]) -> str:
 
     Below it how other operations share kernels, equal reasons summed up.
     """
-    products = [each for each in decisions if each.kind == "epilogue"]
+    products = [each for each in decisions if each.kind in WAYS]
     done = sum(not each.refused for each in products)
     rows: dict[tuple[str, ...], list[str]] = {}
     for each in products:
@@ -117,7 +117,7 @@ def fusions(decisions: Sequence[Fusion]) -> str:
         (*row, f"{len(found)} times, first {found[0]}" if found[1:] else found[0])
         for row, found in rows.items()
     ]
-    sums = summed([each for each in decisions if each.kind != "epilogue"])
+    sums = summed([each for each in decisions if each.kind not in WAYS])
     return "\n".join([f"{counted(len(products), 'candidate')}, {done} done", *aligned(told), *sums])
 
 
@@ -131,9 +131,11 @@ def weighed(each: Fusion) -> tuple[str, ...]:
         apart, together = 1e3 * found.apart, 1e3 * found.together
         verdict += f", {found.source} in {found.seconds:.2g} s: {apart:.3g} ms apart, "
         verdict += f"{together:.3g} ms together; what bytes say takes {each.regret:.1%} more"
-    return shapes((each.maker,)), f"with {names}", *moved, verdict
+    return shapes((each.maker,)), f"{WAYS[each.kind]} {names}", *moved, verdict
 
 
+WAYS = {"epilogue": "with", "prologue": "of"}
+"""How a product's own pointwise work is told: on its sums, or on its left factor."""
 DONE = {"join": "not stored", "share": "read once for both", "recompute": "computed again"}
 APART = {"join": "stored", "share": "read twice", "recompute": "not computed again"}
 """Kind of a fusion -> what becomes of a value between two operations, if it is done or refused."""

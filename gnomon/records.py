@@ -33,7 +33,7 @@ VERSION = 2
 """Of the format on disk; a reader refuses others."""
 
 Role = Literal["input", "output", "in-place"]
-Kind = Literal["epilogue", "join", "share", "recompute"]
+Kind = Literal["epilogue", "prologue", "join", "share", "recompute"]
 Side = Literal["both", "reads", "makes"]
 NUMBER_BITS = 53
 """Of ids: as many as JavaScript's numbers hold."""
@@ -81,9 +81,10 @@ class Buffer(Struct, frozen=True):
 class Decision(Struct, frozen=True, omit_defaults=True):
     """Whether operations share a kernel: which, of which lines, bytes apart and together, why not.
 
-    kind: how: by what a product does on its sums, by not storing what `what` reads `of` another, by
-    reading once what both read, or by making it again. side: what this kernel computes of them.
-    times: how many equal ones are summed up here. seconds: apart and together, if measured.
+    kind: how: by what a product does on its sums or on a factor, by not storing what `what` reads
+    `of` another, by reading once what both read, or by making it again. side: what this kernel
+    computes of them. times: how many equal ones are summed up here. seconds: apart and together, if
+    measured.
     """
 
     what: str

@@ -48,7 +48,7 @@ class Settings(NamedTuple):
     fuse: bool = True
     """Join operations into common kernels; off, every operation is a kernel of its own."""
     epilogues: bool = True
-    """Let products compute what is pointwise on their sums; off, other kernels do."""
+    """Let products compute what is pointwise on their sums or left factors; off, others do."""
     claim: bool = True
     """Let hand-written kernels take named regions; off, their bodies are compiled instead."""
     perf_map: bool = False

@@ -19,12 +19,12 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from gnomon.codegen.calls import oriented
 from gnomon.codegen.choices import Choice, candidates, class_of, decide, decided
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import written
+from gnomon.codegen.products import oriented
 from gnomon.codegen.scope import budget
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.show import log
@@ -157,8 +157,9 @@ def wanted(nodes: Iterable[Node], machine: Machine) -> dict[Hashable, tuple[Matm
 def products(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, MatmulSpec]]:
     """Kernels that are products, and what they compute."""
     for kernel in kernels:
-        if kernel.nodes and kernel.nodes[0].op == "contract" and not kernel.members:
-            yield kernel, oriented(kernel.nodes[0])[2]
+        for node in () if kernel.members else kernel.nodes:
+            if node.op == "contract":
+                yield kernel, oriented(node)[2]
 
 
 # measuring

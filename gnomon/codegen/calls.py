@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
-from gnomon.codegen.choices import chosen
 from gnomon.codegen.emitter import LANES
-from gnomon.codegen.epilogue import Ending, emit_product_with
 from gnomon.codegen.kernels.attention import emit_attention
 from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
 from gnomon.codegen.kernels.attention_parts import AttentionSpec, Operand
 from gnomon.codegen.kernels.convolution import (
     FEWEST,
-    emit_convolution,
     emit_convolutions,
-    is_convolution,
 )
 from gnomon.codegen.kernels.frame import FrameSpec, emit_frame
 from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
-from gnomon.codegen.kernels.matmul import emit_matmul
-from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
+from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.kernels.put_rows import PutRowsSpec, emit_put_rows
 from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
 from gnomon.codegen.kernels.scatter import Folded, ScatterSpec, emit_scatter
@@ -31,24 +26,14 @@ from gnomon.codegen.kernels.weave import WeaveSpec, emit_weave
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import OpaqueCall, call
 from gnomon.codegen.phases import phase_specs
-from gnomon.codegen.plan_loops import overwritable
+from gnomon.codegen.products import FACTORS, contract
 from gnomon.codegen.scalar import register
-from gnomon.dtypes import bfloat16, float16, float32, float64, int8, uint8
+from gnomon.dtypes import bfloat16
 from gnomon.ir.node import Node
 from gnomon.ops.canonical import OTHERS, ROWS, SEQUENCE, leaves
-from gnomon.ops.primitives import split_spec, summed
+from gnomon.ops.primitives import split_spec
 from gnomon.schedule.access import Strided, strided
-from gnomon.schedule.epilogue import epilogue_of, table_of
-from gnomon.schedule.nested import (
-    Nest,
-    Nested,
-    as_they_lie,
-    common,
-    cut,
-    factors,
-    row_major,
-    stored,
-)
+from gnomon.schedule.nested import as_they_lie, row_major
 from gnomon.schedule.partition import whole_below
 from gnomon.schedule.spare import nbytes
 from gnomon.schedule.turns import in_turns
@@ -58,66 +43,6 @@ from gnomon.settings import current
 def operand(x: Node) -> Strided:
     """How a call reads an operand: through its views, or the operand itself."""
     return strided(x) or Strided(x, 0, row_major(x.shape))
-
-
-def contract(node: Node, machine: Machine) -> OpaqueCall:
-    """A matrix product."""
-    a, b, spec = oriented(node)
-    flops = 2 * node.size * prod(axis.size for axis in spec.steps)
-    for one, other, seen in ((a, b, spec), (b, a, mirrored(spec))):
-        if is_convolution(seen):
-            buffers = (node, one.node, other.node)
-            return call("convolution", emit_convolution, (seen, machine), buffers, flops)
-    described = chosen(spec, machine), machine
-    return call("matmul", emit_matmul, described, (node, a.node, b.node), flops)
-
-
-def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
-    """A product's factors and description, so that columns are neighbours where they can be."""
-    a, b = factors(node)
-    spec = product_of(node, a, b)
-    # a single column is a vector of results as well
-    upright = count(spec.columns) == 1 or spec.columns[-1].c != 1
-    if upright and spec.rows and spec.rows[-1].c == 1:
-        a, b, spec = b, a, mirrored(spec)
-    return a, b, spec
-
-
-def carries_epilogue(node: Node) -> bool:
-    """Whether a product's kernel can go on with its sums: row by row, in the sums' own dtype."""
-    if not node.size or node.dtype not in (float32, float64):
-        return False
-    _, _, spec = oriented(node)
-    if is_convolution(spec) or is_convolution(mirrored(spec)) or spec.sums != register(node.dtype):
-        return False
-    axes = (*spec.batch, *spec.rows, *spec.columns)
-    steps = row_major([axis.size for axis in axes])
-    laid = all(x.size == 1 or x.c == step for x, step in zip(axes, steps, strict=True))
-    return laid and count(spec.columns) == table_of(node)[1]
-
-
-def contract_with(
-    node: Node, nodes: Sequence[Node], stored: Mapping[Node, None], machine: Machine
-) -> OpaqueCall:
-    """A matrix product that computes what is made of it; it is stored itself if it is asked for."""
-    a, b, spec = oriented(node)
-    body = epilogue_of(node, nodes, stored)
-    made = body.buffers[: body.kernel.outputs]
-    outputs = (*made, node) if node in stored else made
-    read = [x for x in body.buffers[len(made) :] if x not in (node, a.node, b.node)]
-    buffers = (*outputs, a.node, b.node, *read)
-    slots = Slots(len(made) if node in stored else 0, len(outputs), len(outputs) + 1)
-    places = tuple(-1 if x is node else buffers.index(x) for x in body.buffers)
-    ending = Ending(body.kernel, places, node in stored, count(spec.rows))
-    flops = 2 * node.size * prod(axis.size for axis in spec.steps)
-    spec = replace(chosen(spec, machine), slots=slots)
-    pairs = ((made, places[k]) for made, k in overwritable(body.kernel))
-    over = tuple(pair for pair in pairs if pair[1] >= len(outputs) + 2)
-    flops += node.size * len(nodes)
-    described = (spec, machine, ending)
-    return call(
-        "matmul_with", emit_product_with, described, buffers, flops, outputs=len(outputs), over=over
-    )
 
 
 def along(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
@@ -157,63 +82,6 @@ def scatter(node: Node, machine: Machine) -> OpaqueCall:
         streams=free % LANES == 0 and machine.is_far(node.size * node.dtype.itemsize),
     )
     return call("scatter", emit_scatter, (spec,), (node, values, index), values.size, checks=1)
-
-
-FACTORS = {bfloat16: "bfloat", float16: "half", int8: "i8", uint8: "u8"}
-"""Dtype of factors -> its name in kernels, where sums have another."""
-
-
-def product_of(node: Node, a: Nested, b: Nested) -> MatmulSpec:
-    """A contract in the words of the kernel."""
-    left, right, out = split_spec(node.params["spec"])
-    made = stored(node)
-    sides = [dict(zip(names, x.axes, strict=True)) for names, x in ((left, a), (right, b))]
-    sides.append(dict(zip(out, made.axes, strict=True)))
-    # exact sums have no order
-    ordered = node.dtype.is_floating_point
-    counts = dict(zip(summed(left, right, out), node.params["leaves"], strict=True))
-
-    def axes(letters: Sequence[str]) -> tuple[Axis, ...]:
-        nests = ([side.get(c) for side in sides] for c in letters)
-        pairs = zip(letters, nests, strict=True)
-        return tuple(
-            axis for c, nest in pairs for axis in nest_of(nest, counts.get(c, 1) if ordered else 1)
-        )
-
-    return MatmulSpec(
-        FACTORS.get(node.inputs[0].dtype) or register(node.inputs[0].dtype),
-        batch=axes([c for c in out if c in left and c in right]),
-        rows=axes([c for c in out if c not in right]),
-        columns=axes([c for c in out if c not in left]),
-        steps=axes(summed(left, right, out)),
-        starts=(a.offset, b.offset, 0),
-    )
-
-
-def nest_of(nests: Sequence[Nest | None], leaves: int) -> list[Axis]:
-    """One letter as the axes of a product, cut as finely as its finest operand needs."""
-    sizes = common([nest for nest in nests if nest is not None])
-    assert sizes is not None, f"contract: {nests} do not fit together"
-    strides = [[0] * len(sizes) if nest is None else cut(nest, sizes) for nest in nests]
-    rows = list(zip(sizes, *strides, strict=True))
-    return [Axis(*row, 0 if k else leaves) for k, row in enumerate(rows)]
-
-
-def mirrored(spec: MatmulSpec) -> MatmulSpec:
-    """The same product with operands exchanged, so that columns are contiguous in the result."""
-
-    def turned(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-        return tuple(Axis(x.size, x.b, x.a, x.c, x.leaves) for x in axes)
-
-    a, b, c = spec.starts
-    return MatmulSpec(
-        spec.scalar,
-        turned(spec.batch),
-        turned(spec.columns),
-        turned(spec.rows),
-        turned(spec.steps),
-        (b, a, c),
-    )
 
 
 def results_of(node: Node) -> tuple[Node, ...]:

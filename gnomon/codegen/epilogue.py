@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from gnomon.codegen.block import Position, Values
 from gnomon.codegen.emitter import LANES, Emitter, Module
-from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packed import Region, Writer
 from gnomon.codegen.kernels.product import MatmulSpec, Place, store_to
 from gnomon.codegen.machine import Machine
@@ -38,16 +37,6 @@ class Ending:
     def __repr__(self) -> str:
         """The text that names the code: all that it depends on."""
         return f"Ending({self.kernel.key()}, {self.slots}, {self.stored}, {self.rows})"
-
-
-def emit_product_with(
-    module: Module, name: str, spec: MatmulSpec, machine: Machine, ending: Ending
-) -> int:
-    """Define a product with an epilogue; gives the bytes of scratch that each thread needs."""
-    code, layout = EpilogueCode(spec, ending), layout_of(spec, machine)
-    if layout in WRITERS:
-        return WRITERS[layout](module, name, spec, machine, code.finish).write()
-    return AskingWriter(module, name, spec, machine, code).write()
 
 
 class EpilogueCode:
@@ -102,21 +91,27 @@ class AskingWriter(Writer):
     """A packed product that asks for its epilogue's operands while the microkernel counts."""
 
     def __init__(
-        self, module: Module, name: str, spec: MatmulSpec, machine: Machine, code: EpilogueCode
+        self,
+        module: Module,
+        name: str,
+        spec: MatmulSpec,
+        machine: Machine,
+        code: EpilogueCode | None,
     ) -> None:
-        super().__init__(module, name, spec, machine, code.finish)
+        super().__init__(module, name, spec, machine, code.finish if code else store_to(spec))
         self.code = code
 
     def prefetch(self, part: Region, row: str, column: str) -> None:
         """Ask for all lines of a tile that the epilogue will write or read."""
         super().prefetch(part, row, column)
-        e, tile = self.e, self.tile
+        if self.code is None or not self.code.streams:
+            return
+        e, tile, code = self.e, self.tile, self.code
         first = e.mul(row, tile.rows), e.mul(column, tile.columns)
 
         def one(index: str) -> None:
             for start in range(0, tile.columns, LANES):
                 at = e.add(first[0], index), e.add(first[1], start)
-                self.code.ask(e, Place("%buffers", part.batch, *at, None))
+                code.ask(e, Place("%buffers", part.batch, *at, None))
 
-        if self.code.streams:
-            e.loop(0, tile.rows, 1, one)
+        e.loop(0, tile.rows, 1, one)

@@ -42,6 +42,8 @@ class Cluster:
     """Member -> whether it is per row."""
     needs: set[Cluster] = field(default_factory=set)
     """Clusters that must run before, direct ones."""
+    before: set[Node] = field(default_factory=set)
+    """Members that a product reads: its left factor and what only that is made of."""
 
     @property
     def size(self) -> int:

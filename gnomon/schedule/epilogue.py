@@ -7,7 +7,7 @@ function rounds to its own dtype, stored or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from math import prod
 from typing import Any
@@ -67,7 +67,8 @@ class Fusion:
     refused: str = ""
     """Why not; empty where it is done."""
     kind: str = "epilogue"
-    """Or "join": what is read is not stored; "share": it is read once; "recompute": made again."""
+    """Or "prologue"; "join": what is read is not stored; "share": it is read once; "recompute":
+    made again."""
     measured: Verdict | None = None
     modelled: str = ""
     """Why not by bytes alone, where it was measured."""
@@ -90,7 +91,7 @@ class Placed:
     clusters: list[Cluster]
     home: dict[Node, Cluster]
     reads: Mapping[Node, Sequence[Reading]]
-    required: Iterable[Node]
+    required: set[Node]
     readers: Mapping[Node, Sequence[Node]]
     """Node -> the nodes of clusters that read it."""
     weighed: list[Weighed]
@@ -296,13 +297,22 @@ _epilogues: dict[tuple[Any, ...], tuple[LoopKernel, tuple[int, ...]]] = {}
 
 def epilogue_of(product: Node, nodes: Sequence[Node], stored: Mapping[Node, None]) -> Epilogue:
     """The epilogue that computes nodes of a product's element; lowered once per signature."""
-    rows, columns = table_of(product)
+    return lowered(nodes, {**stored, product: None}, table_of(product), product)
+
+
+def lowered(
+    nodes: Sequence[Node],
+    known: Mapping[Node, None],
+    sizes: tuple[int, int],
+    product: Node | None = None,
+) -> Epilogue:
+    """Pointwise nodes over rows and columns; what is known has a buffer, the product its sums."""
+    rows, columns = sizes
     cluster = Cluster(rows, columns, members=dict.fromkeys(nodes, False))
-    known = {**stored, product: None}
     signature = Signature(cluster, Stored(known))
-    key = (signature.key, signature.numbers.get(product), rows, columns)
+    key = (signature.key, product and signature.numbers.get(product), rows, columns)
     if key not in _epilogues:
-        made = EpilogueNest(cluster, known, (rows, columns)).epilogue
+        made = EpilogueNest(cluster, known, sizes).epilogue
         places = tuple(signature.numbers[x] for x in made.buffers)
         _epilogues[key] = made.kernel, places
     kernel, places = _epilogues[key]

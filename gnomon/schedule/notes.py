@@ -40,6 +40,7 @@ class Notes:
         away = Counter(x for x, reader in pairs if self.home[x] is not self.home[reader])
         why = {(w.maker, w.reader): w.refused for w in self.weighed if w.kind == "join"}
         told = {(each.maker, x) for each in self.products for x in each.nodes}
+        told |= {(x, reader) for reader, x in told}
         for x, reader in pairs:
             apart = self.home[x] is not self.home[reader]
             if (x, reader) not in told:

@@ -30,6 +30,7 @@ from gnomon.schedule.glance import Reading, glance
 from gnomon.schedule.join import join
 from gnomon.schedule.nested import as_they_lie, factors, plain
 from gnomon.schedule.notes import Notes
+from gnomon.schedule.prologue import Opens, fuse_prologues
 from gnomon.schedule.spare import spare
 
 LEAVES = frozenset({"input", "const", "iota"})
@@ -53,6 +54,7 @@ class Partition:
         fuse: bool = True,
         carries: Callable[[Node], bool] | None = None,
         judge: Judge | None = None,
+        opens: Opens | None = None,
     ) -> None:
         self.graph, self.fuse = graph, fuse
         self.users, self.readers = count_users(graph), readers_of(graph)
@@ -72,19 +74,26 @@ class Partition:
         if fuse:
             self.weighed += join(self.clusters, self.cluster, self.reads)
             self.weighed += spare(self.cluster, self.reads, self.required)
-        self.fusions = self._with_products(carries, judge) if fuse and carries else []
+        self.fusions = self._with_products(carries, judge, opens) if fuse and carries else []
         """What was decided about products and the nodes above them."""
         self.stored = self._stored()
 
-    def _with_products(self, carries: Callable[[Node], bool], judge: Judge | None) -> list[Fusion]:
-        """Let products compute what is pointwise on their sums; `carries` says which ones can."""
+    def _with_products(
+        self, carries: Callable[[Node], bool], judge: Judge | None, opens: Opens | None
+    ) -> list[Fusion]:
+        """Let products compute what is pointwise on their sums, and on a factor.
+
+        `carries` says which can do the first, `opens` the factor for the second.
+        """
         readers: dict[Node, list[Node]] = {}
         for node in self.cluster:
             read = self._bases(node) if is_opaque(node) else [r.node for r in self.reads[node]]
             for x in dict.fromkeys(read):
                 readers.setdefault(x, []).append(node)
         known = self.clusters, self.cluster, self.reads, self.required, readers, self.weighed
-        return fuse_epilogues(Placed(*known, self.ordered()), carries, judge)
+        placed = Placed(*known, self.ordered())
+        found = fuse_epilogues(placed, carries, judge)
+        return found + fuse_prologues(placed, opens, self.graph.outputs) if opens else found
 
     def notes(self) -> Notes:
         """All that was decided, to be told when somebody asks."""

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.codegen.calls import CLAIMED, along, mirrored, product_of, row_major
+from gnomon.codegen.calls import CLAIMED, along, row_major
+from gnomon.codegen.products import mirrored, product_of
 from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, bfloat16, float32, float64
 from gnomon.ir.node import Arena, Graph, Node

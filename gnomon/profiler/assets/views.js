@@ -195,7 +195,7 @@ const decisions = (() => {
   for (const record of records) for (const d of record.decisions) {
     const key = [d.kind, d.what, d.of, d.line?.key, d.ofLine?.key, d.refused].join("\u0000");
     const row = found.get(key) ?? { ...d, apart: 0, together: 0, times: 0, record, all: new Set() };
-    if (d.side !== (d.kind === "epilogue" ? "reads" : "makes")) {
+    if (d.side !== (["epilogue", "prologue"].includes(d.kind) ? "reads" : "makes")) {
       row.times += d.times;
       row.apart += d.apart;
       row.together += d.together;

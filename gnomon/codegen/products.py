@@ -1,0 +1,175 @@
+"""Matrix products as calls: how factors are read, what is computed on sums and on a factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from gnomon.codegen.choices import chosen
+from gnomon.codegen.epilogue import Ending
+from gnomon.codegen.kernels.blocking import plan
+from gnomon.codegen.kernels.convolution import emit_convolution, is_convolution
+from gnomon.codegen.kernels.matmul import emit_matmul
+from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count, walk
+from gnomon.codegen.machine import Machine
+from gnomon.codegen.opaque import OpaqueCall, call
+from gnomon.codegen.plan_loops import overwritable
+from gnomon.codegen.prologue import Opening, emit_product_with
+from gnomon.codegen.scalar import register
+from gnomon.dtypes import bfloat16, float16, float32, float64, int8, uint8
+from gnomon.ir.node import Node
+from gnomon.ops.primitives import split_spec, summed
+from gnomon.schedule.epilogue import epilogue_of, table_of
+from gnomon.schedule.nested import Nest, Nested, common, cut, factors, row_major, stored
+from gnomon.schedule.prologue import Factor, prologue_of
+
+FACTORS = {bfloat16: "bfloat", float16: "half", int8: "i8", uint8: "u8"}
+"""Dtype of factors -> its name in kernels, where sums have another."""
+SHARED = "threads that share columns would compute it several times"
+
+
+def product_of(node: Node, a: Nested, b: Nested) -> MatmulSpec:
+    """A contract in the words of the kernel."""
+    left, right, out = split_spec(node.params["spec"])
+    made = stored(node)
+    sides = [dict(zip(names, x.axes, strict=True)) for names, x in ((left, a), (right, b))]
+    sides.append(dict(zip(out, made.axes, strict=True)))
+    # exact sums have no order
+    ordered = node.dtype.is_floating_point
+    counts = dict(zip(summed(left, right, out), node.params["leaves"], strict=True))
+
+    def axes(letters: Sequence[str]) -> tuple[Axis, ...]:
+        nests = ([side.get(c) for side in sides] for c in letters)
+        pairs = zip(letters, nests, strict=True)
+        return tuple(
+            axis for c, nest in pairs for axis in nest_of(nest, counts.get(c, 1) if ordered else 1)
+        )
+
+    return MatmulSpec(
+        FACTORS.get(node.inputs[0].dtype) or register(node.inputs[0].dtype),
+        batch=axes([c for c in out if c in left and c in right]),
+        rows=axes([c for c in out if c not in right]),
+        columns=axes([c for c in out if c not in left]),
+        steps=axes(summed(left, right, out)),
+        starts=(a.offset, b.offset, 0),
+    )
+
+
+def nest_of(nests: Sequence[Nest | None], leaves: int) -> list[Axis]:
+    """One letter as the axes of a product, cut as finely as its finest operand needs."""
+    sizes = common([nest for nest in nests if nest is not None])
+    assert sizes is not None, f"contract: {nests} do not fit together"
+    strides = [[0] * len(sizes) if nest is None else cut(nest, sizes) for nest in nests]
+    rows = list(zip(sizes, *strides, strict=True))
+    return [Axis(*row, 0 if k else leaves) for k, row in enumerate(rows)]
+
+
+def mirrored(spec: MatmulSpec) -> MatmulSpec:
+    """The same product with operands exchanged, so that columns are contiguous in the result."""
+
+    def turned(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+        return tuple(Axis(x.size, x.b, x.a, x.c, x.leaves) for x in axes)
+
+    a, b, c = spec.starts
+    return MatmulSpec(
+        spec.scalar,
+        turned(spec.batch),
+        turned(spec.columns),
+        turned(spec.rows),
+        turned(spec.steps),
+        (b, a, c),
+    )
+
+
+def contract(node: Node, machine: Machine) -> OpaqueCall:
+    """A matrix product."""
+    a, b, spec = oriented(node)
+    flops = 2 * node.size * prod(axis.size for axis in spec.steps)
+    for one, other, seen in ((a, b, spec), (b, a, mirrored(spec))):
+        if is_convolution(seen):
+            buffers = (node, one.node, other.node)
+            return call("convolution", emit_convolution, (seen, machine), buffers, flops)
+    described = chosen(spec, machine), machine
+    return call("matmul", emit_matmul, described, (node, a.node, b.node), flops)
+
+
+def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
+    """A product's factors and description, so that columns are neighbours where they can be."""
+    a, b = factors(node)
+    spec = product_of(node, a, b)
+    # a single column is a vector of results as well
+    upright = count(spec.columns) == 1 or spec.columns[-1].c != 1
+    if upright and spec.rows and spec.rows[-1].c == 1:
+        a, b, spec = b, a, mirrored(spec)
+    return a, b, spec
+
+
+def carries_epilogue(node: Node) -> bool:
+    """Whether a product's kernel can go on with its sums: row by row, in the sums' own dtype."""
+    if not node.size or node.dtype not in (float32, float64):
+        return False
+    _, _, spec = oriented(node)
+    if is_convolution(spec) or is_convolution(mirrored(spec)) or spec.sums != register(node.dtype):
+        return False
+    axes = (*spec.batch, *spec.rows, *spec.columns)
+    steps = row_major([axis.size for axis in axes])
+    laid = all(x.size == 1 or x.c == step for x, step in zip(axes, steps, strict=True))
+    return laid and count(spec.columns) == table_of(node)[1]
+
+
+def opens(node: Node, machine: Machine) -> Factor | None:
+    """The factor that a product's kernel can compute while it copies it: row-major, of all rows."""
+    if not node.size or node.inputs[0].dtype not in (float32, float64):
+        return None
+    a, b, spec = oriented(node)
+    rows, steps, columns = count(spec.rows), count(spec.steps), count(spec.columns)
+    whole = count(spec.batch) == 1 and a.offset == 0 and a.node.size == rows * steps
+    laid = walk(spec.rows, "a") == ((rows, steps),) and walk(spec.steps, "a") == ((steps, 1),)
+    overlap = is_convolution(spec) or is_convolution(mirrored(spec))
+    if not whole or not laid or overlap or a.node is b.node:
+        return None
+    if columns > rows:
+        return Factor(a.node, steps, SHARED)
+    cut = plan(machine, spec.scalar, (rows, columns), spec.letters, spec.run)
+    once = columns <= cut.column_panels * cut.tile.columns
+    return Factor(a.node, steps, "" if once else "its panels are filled several times")
+
+
+def contract_with(
+    node: Node,
+    before: Sequence[Node],
+    after: Sequence[Node],
+    stored: Mapping[Node, None],
+    machine: Machine,
+) -> OpaqueCall:
+    """A matrix product that computes its left factor, or what is made of it, or both.
+
+    It is stored itself if it is asked for.
+    """
+    a, b, spec = oriented(node)
+    start = prologue_of(a.node, before, count(spec.steps), stored) if before else None
+    end = epilogue_of(node, after, stored) if after else None
+    early, late = start.buffers[1:] if start else (), end.buffers if end else ()
+    made = late[: end.kernel.outputs] if end else ()
+    outputs = (*made, node) if node in stored else made
+    factors = (b.node,) if start else (a.node, b.node)
+    first = len(outputs) + len(factors)
+    known = {node, *made, *factors}
+    buffers = (*outputs, *factors, *dict.fromkeys(x for x in (*early, *late) if x not in known))
+    opening = ending = None
+    if start:
+        opening = Opening(start.kernel, (-1, *map(buffers.index, early)))
+    if end:
+        places = tuple(-1 if x is node else buffers.index(x) for x in late)
+        ending = Ending(end.kernel, places, node in stored, count(spec.rows))
+    slots = Slots(len(made) if node in stored else 0, len(outputs), first - 1)
+    described = (replace(chosen(spec, machine), slots=slots), machine, ending, opening)
+    pairs = [(x, late[k]) for x, k in overwritable(end.kernel)] if end else []
+    # what the factor is made of may be read again when results are written
+    lost = {node, *factors, *early}
+    over = tuple((x, buffers.index(y)) for x, y in pairs if y not in lost)
+    flops = (2 * count(spec.steps) + len(after)) * node.size + len(before) * a.node.size
+    return call(
+        "matmul_with", emit_product_with, described, buffers, flops, outputs=len(outputs), over=over
+    )

@@ -1,0 +1,169 @@
+"""A product's prologue: its left factor is computed while it is copied into panels.
+
+The code is that of loop kernels (block.py), a panel's rows at a time: values lie in a row-major
+strip in the first cache, from which the product's own packer reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnomon.codegen.block import Position, Values
+from gnomon.codegen.emitter import LANES, Emitter, Module, vector
+from gnomon.codegen.epilogue import AskingWriter, Ending, EpilogueCode
+from gnomon.codegen.kernels.direct import WRITERS, layout_of
+from gnomon.codegen.kernels.packed import NUMBERS, Bounds
+from gnomon.codegen.kernels.packing import Packing
+from gnomon.codegen.kernels.product import Axis, MatmulSpec, count
+from gnomon.codegen.kernels.tally import Block
+from gnomon.codegen.kernels.units import Source
+from gnomon.codegen.machine import Machine
+from gnomon.codegen.plan_loops import LoopPlan
+from gnomon.schedule.kernel import LoopKernel
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Where a left factor comes from: a kernel over its rows and steps, the slot of each buffer.
+
+    Its first buffer is the factor, which has no slot, -1.
+    """
+
+    in_text: ClassVar = ("slots",)
+
+    kernel: LoopKernel
+    slots: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        """The text that names the code: all that it depends on."""
+        return f"Opening({self.kernel.key()}, {self.slots})"
+
+
+def emit_product_with(
+    module: Module,
+    name: str,
+    spec: MatmulSpec,
+    machine: Machine,
+    ending: Ending | None,
+    opening: Opening | None,
+) -> int:
+    """Define a product that does more; gives the bytes of scratch that each thread needs."""
+    code = EpilogueCode(spec, ending) if ending else None
+    if opening:
+        return OpeningWriter(module, name, spec, machine, code, opening).write()
+    layout = layout_of(spec, machine)
+    if code and layout in WRITERS:
+        return WRITERS[layout](module, name, spec, machine, code.finish).write()
+    return AskingWriter(module, name, spec, machine, code).write()
+
+
+class OpeningWriter(AskingWriter):
+    """A packed product that computes its left factor, and whatever its epilogue does."""
+
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        spec: MatmulSpec,
+        machine: Machine,
+        code: EpilogueCode | None,
+        opening: Opening,
+    ) -> None:
+        self.opening = opening
+        super().__init__(module, name, spec, machine, code)
+
+    @property
+    def stride(self) -> int:
+        """Values from one row of the strip to the next: a whole vector may stick out."""
+        return self.cut.deep + LANES
+
+    @property
+    def strip(self) -> str:
+        """Where the strip lies: behind all other scratch memory."""
+        slots = max(packing.slots for packing in self.packings.values())
+        return self.e.offset(self.scratch.offsets, 8 * slots)
+
+    def packing(self, operand: str, across: tuple[Axis, ...]) -> Packing:
+        """Panels of the left factor are made of the strip."""
+        if operand == "b":
+            return super().packing(operand, across)
+        scalar, high = self.tile.scalar, self.tile.rows
+        walks = ((count(self.spec.rows), self.stride),), ((count(self.spec.steps), 1),)
+        return Packing(scalar, high, *walks, Source(self.spec.scalar))
+
+    def write(self) -> int:
+        """Everything; gives the bytes of scratch, the strip included."""
+        return super().write() + self.tile.rows * self.stride * self.tile.item
+
+    def write_parts(self) -> None:
+        """What the kernel calls."""
+        super().write_parts()
+        labels = ("first", "rows", "start", "length")
+        e = self.module.function(
+            f"{self.name}.open",
+            [("ptr", "buffers"), ("ptr", "strip"), *(("i64", x) for x in labels)],
+            linkage="internal",
+            attributes="noinline nounwind",
+        )
+        e.loop(0, "%rows", 1, lambda row: self.compute_row(e, row))
+        e.ret()
+
+    def compute_row(self, e: Emitter, row: str) -> None:
+        """One row of the strip: what it has once, whole vectors, then a ragged one."""
+        plan, item = LoopPlan(self.opening.kernel), self.tile.item
+        pointers = [
+            "null" if slot < 0 else e.load(e.offset("%buffers", 8 * slot), "ptr", 8)
+            for slot in self.opening.slots
+        ]
+        values, (store,) = Values(e, plan, pointers), self.opening.kernel.stores
+        for axis in self.opening.kernel.rows:
+            values.rows[axis] = e.add("%first", row)
+        for node in plan.nodes:
+            real = node.op in ("load", "map") and node.dtype.is_floating_point
+            if real and not plan.varies(node):
+                values.vectors(node)
+        line = e.offset("%strip", e.mul(e.mul(row, self.stride), item))
+
+        def piece(place: str, mask: str | None = None) -> None:
+            values.enter((Position(e.add("%start", place), mask),))
+            (made,) = values.vectors(store.value)
+            e.store(made, e.offset(line, e.mul(place, item)), vector(self.tile.scalar), item)
+            values.leave()
+
+        def ragged() -> None:
+            left = e.value(f"trunc i64 {e.sub('%length', whole)} to i32")
+            lanes = e.value(f"icmp slt {vector('i32')} {NUMBERS}, {e.broadcast(left, 'i32')}")
+            piece(whole, lanes)
+
+        whole = e.value(f"and i64 %length, {-LANES}")
+        e.loop(0, whole, LANES, piece)
+        e.when(e.value(f"icmp ne i64 {whole}, %length"), ragged)
+
+    def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
+        """Compute and copy the left factor, a panel at a time."""
+        if operand == "b":
+            super().pack(operand, base, panels, block)
+            return
+        e, tile, strip = self.e, self.tile, self.strip
+        panel = e.mul(block.units, tile.rows * tile.item)
+
+        def one(number: str) -> None:
+            first = self.first_row(number)
+            high = e.least(e.sub(self.rows, first), tile.rows)
+            bounds = (first, high, block.start, block.units)
+            e.call(
+                "void", f"{self.name}.open", ("ptr", "%buffers"), ("ptr", strip),
+                *(("i64", x) for x in bounds),
+            )  # fmt: skip
+            target = e.offset(self.scratch.a, e.mul(e.sub(number, panels[0]), panel))
+            # rows past the end repeat the last one
+            numbers = (high, *self.packings["a"].numbers[1:])
+            e.call(
+                "void", f"{self.name}.pack_a", ("ptr", strip),
+                ("i64", "0"), ("i64", "1"), ("i64", "0"), ("i64", block.units),
+                ("ptr", target), ("ptr", self.scratch.offsets),
+                *(("i64", str(x)) for x in numbers),
+            )  # fmt: skip
+
+        e.loop(*panels, 1, one)
