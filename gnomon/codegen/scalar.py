@@ -11,6 +11,7 @@ from collections.abc import Callable
 from gnomon.codegen.emitter import LANES, Emitter, splat, vector
 from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.math import FUNCTIONS
+from gnomon.codegen.noise import emit_threefry
 from gnomon.dtypes import DType, bfloat16, bool_, float16, float64
 from gnomon.errors import CompileError
 
@@ -96,6 +97,8 @@ def apply(e: Emitter, f: str, operands: list[str], given: DType, result: DType) 
         value = TEMPLATES[family][f](e, register(given), *operands)
     elif given.is_floating_point and f in FUNCTIONS:
         value = FUNCTIONS[f](LlvmAlgebra(e, register(given)), *operands)
+    elif f == "threefry":
+        value = emit_threefry(e, *operands)
     else:
         raise CompileError(
             f"codegen: no spelling for {f!r} on {given.name}. Add one in codegen/scalar.py."

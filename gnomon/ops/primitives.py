@@ -75,7 +75,7 @@ class Map(Primitive):
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         scalar = SCALARS[params["f"]]
         first = inputs[0]
-        if scalar.result == "same" and scalar.name != "where":
+        if scalar.result == "same" and not scalar.others:
             # most maps: one dtype, and one shape beside scalars
             if len(inputs) == scalar.arity == 1:
                 return first.shape, first.dtype
@@ -86,7 +86,7 @@ class Map(Primitive):
         assert len(inputs) == scalar.arity, (
             f"{scalar.name}: {scalar.arity} arguments, got {len(inputs)}"
         )
-        same = inputs[1:] if scalar.name == "where" else inputs
+        same = inputs[scalar.others :]
         if any(x.dtype is not same[0].dtype for x in same):
             names = ", ".join(x.dtype.name for x in same)
             raise DtypeError(f"{scalar.name}: dtypes differ: {names}. Cast them to one.")

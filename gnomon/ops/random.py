@@ -1,8 +1,8 @@
 """Random numbers as a function of a key and of each element's global position: nothing is stored.
 
 A key is two 32-bit words. Every element hashes (key, its position in the whole tensor) by
-Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw, SC 2011), so a shard or a thread computes
-what it would have been in one piece. New keys come from old ones by `fold_in`.
+threefry.py, so a shard or a thread computes what it would have been in one piece. New keys come
+from old ones by `fold_in`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gnomon.dtypes import DType, bool_, dtype_of, float32, float64, int64, uint32
+from gnomon.dtypes import DType, bool_, dtype_of, float32, float64, int64, uint32, uint64
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ir.node import Node, Shape
 from gnomon.ir.operators import cast, constant, elementwise
@@ -23,32 +23,6 @@ from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import slice_
 
-ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-ROUNDS = 20
-PARITY = 0x1BD11BDA
-"""What the two key words are joined with to make the third."""
-
-
-def threefry(key: tuple[Node, Node], counter: tuple[Node, Node]) -> tuple[Node, Node]:
-    """Two words of noise for a counter of two words, all uint32."""
-    third = elementwise("xor", elementwise("xor", *key), PARITY)
-    words = (*key, third)
-    a, b = counter[0] + key[0], counter[1] + key[1]
-    for block in range(ROUNDS // 4):
-        for by in ROTATIONS[block % 2]:
-            a = a + b
-            b = elementwise("xor", rotated(b, by), a)
-        a = a + words[(block + 1) % 3]
-        b = b + words[(block + 2) % 3] + (block + 1)
-    return a, b
-
-
-def rotated(x: Node, by: int) -> Node:
-    """The bits of a 32-bit word turned left."""
-    return elementwise(
-        "or", elementwise("shift_left", x, by), elementwise("shift_right", x, 32 - by)
-    )
-
 
 def words_of(key: Node) -> tuple[Node, Node]:
     """The two words of a key."""
@@ -58,14 +32,21 @@ def words_of(key: Node) -> tuple[Node, Node]:
     return first, second
 
 
-def positions(key: Node, shape: Shape) -> tuple[Node, Node]:
-    """Each element's place in the tensor laid flat, as two words."""
+def hashed(key: Node, counter: Node) -> Node:
+    """The noise of a key and a counter, uint64; every dtype stays as it is."""
+    return key.arena.node("map", (*words_of(key), counter), f="threefry")
+
+
+def halves(noise: Node) -> tuple[Node, Node]:
+    """The two words of a uint64, the lower first."""
+    return cast(noise, uint32), cast(elementwise("shift_right", noise, 32), uint32)
+
+
+def positions(key: Node, shape: Shape) -> Node:
+    """Each element's place in the tensor laid flat."""
     total = math.prod(shape)
-    kind = uint32 if total < 2**32 else dtype_of("uint64")
-    place = reshape(key.arena.node("iota", (), size=total, dtype=kind), shape)
-    if kind is uint32:
-        return place, constant(key.arena, 0, uint32)
-    return cast(place, uint32), cast(elementwise("shift_right", place, 32), uint32)
+    kind = uint32 if total < 2**32 else uint64
+    return cast(reshape(key.arena.node("iota", (), size=total, dtype=kind), shape), uint64)
 
 
 @op
@@ -76,9 +57,8 @@ def fold_in(key: Node, number: Node | int) -> Node:
     """
     if not isinstance(number, Node):
         number = constant(key.arena, number % 2**32, uint32)
-    word = reshape(cast(number, uint32), ())
-    zero = constant(key.arena, 0, uint32)
-    return stack(list(threefry(words_of(key), (word, zero))), 0)
+    word = cast(reshape(cast(number, uint32), ()), uint64)
+    return stack(list(halves(hashed(key, word))), 0)
 
 
 @op
@@ -92,7 +72,7 @@ def random_bits(key: Node, shape: Sequence[int]) -> tuple[Node, Node]:
 
 def noise(key: Node, shape: Shape) -> tuple[Node, Node]:
     """Two words of noise for every element."""
-    first, second = threefry(words_of(key), positions(key, shape))
+    first, second = halves(hashed(key, positions(key, shape)))
     return expand(first, shape), expand(second, shape)
 
 
@@ -175,7 +155,7 @@ def random_integers(
     """
     if high <= low:
         raise ArgumentError(f"random_integers: no integer lies in [{low}, {high}).")
-    first, second = (cast(v, dtype_of("uint64")) for v in noise(key, tuple(shape)))
+    first, second = (cast(v, uint64) for v in noise(key, tuple(shape)))
     wide = elementwise("or", elementwise("shift_left", first, 32), second)
     place = elementwise(
         "mul_high", wide, expand(constant(key.arena, high - low, wide.dtype), wide.shape)
@@ -189,7 +169,7 @@ def random_permutation(key: Node, size: int, *, dtype: object = int64) -> Node:
 
     Shapes: key (2) -> (?)
     """
-    words = [cast(v, dtype_of("uint64")) for v in noise(key, (size,))]
+    words = [cast(v, uint64) for v in noise(key, (size,))]
     wide = elementwise("or", elementwise("shift_left", words[0], 32), words[1])
     # the sign bit is dropped: signed and unsigned order agree
     return cast(

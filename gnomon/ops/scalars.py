@@ -14,6 +14,7 @@ import numpy as np
 
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.threefry import STEPS, threefry
 
 Slope = (
     Callable[[Node, Node, Node], Node]
@@ -38,6 +39,10 @@ class Scalar(NamedTuple):
     identity: float | None = None
     costly: bool = False
     """More than a few instructions: worth storing rather than computing twice."""
+    others: int = 0
+    """How many of the first arguments have dtypes of their own; the rest have one."""
+    steps: int = 1
+    """About how many plain functions it is worth."""
     passes_sum: bool = False
     """f(a + b) equals f(a) + f(b) to the bit, so a pending sum may pass."""
 
@@ -283,6 +288,7 @@ row(
     None,
     lambda g, y, c, a, b: where(c, g, 0.0),
     lambda g, y, c, a, b: where(c, 0.0, g),
+    others=1,
 )
 row("cast", lambda a: a, lambda g, y, a: cast(g, a.dtype), result="cast")
 row("bitcast", lambda a: a, None, result="cast")
@@ -301,3 +307,4 @@ row(
     None,
     commutative=True,
 )
+row("threefry", threefry, None, None, None, costly=True, others=2, steps=STEPS)

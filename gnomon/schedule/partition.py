@@ -148,7 +148,7 @@ class Partition:
         if node.op != "map":
             return False
         scalar = SCALARS[node.params["f"]]
-        ops = 1 + sum(self.free.get(x, (0, 0))[0] for x in node.inputs)
+        ops = scalar.steps + sum(self.free.get(x, (0, 0))[0] for x in node.inputs)
         big = sum(r.is_wide(node.size) for r in self.reads[node])
         alone = self.users[node] == 1 and self._feeds_a_chain(node)
         if (
