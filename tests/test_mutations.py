@@ -128,17 +128,24 @@ ORDER: dict[str, Plant] = {
     "narrow sums are rounded on the way": lambda p: p.setattr(folds, "neutral", rounded_start),
     "two vectors to a block": lambda p: p.setattr(loops, "GROUP", 2),
     "products are not combined by a tree": no_tree,
-    "scattered leaves are paired by halves": lambda p: p.setattr(
-        scatter.ScatterWriter, "tree", scatter_halves
+    "scattered leaves are chained": lambda p: p.setattr(
+        scatter.ScatterWriter, "meeting", lambda self, before, after: ("true", "0")
+    ),
+    "scattered sums wait too long": lambda p: p.setattr(
+        scatter.ScatterWriter,
+        "put_by",
+        lambda self, waiting, below, sums: RIGHT_PUT_BY(self, waiting, "0", sums),
     ),
     "a scattered sum of nothing is minus zero": lambda p: p.setattr(
         scatter.ScatterWriter, "settled", lambda self, value: value
     ),
     "scattered letters do not nest": lambda p: p.setattr(
-        scatter.ScatterWriter, "close_left", lambda self, previous, position, n: None
+        scatter.ScatterWriter, "marks", lambda self, position: RIGHT_MARKS(self, position)[:1]
     ),
     "scattered values meet in the wrong leaf": lambda p: p.setattr(
-        scatter.ScatterWriter, "slot_of", lambda self, level, position: self.slots[level]
+        scatter.ScatterWriter,
+        "marks",
+        lambda self, position: RIGHT_MARKS(self, self.e.add(position, 1)),
     ),
     "narrow scattered sums are rounded on the way": lambda p: p.setattr(
         legalize, "sums_narrow", lambda node: False
@@ -147,26 +154,13 @@ ORDER: dict[str, Plant] = {
 }
 
 
-def scatter_halves(self, level: int, n: int) -> list[str]:
-    """Slots paired k with k + half."""
-    e, leaves = self.e, self.spec.folded[level][1]
-    results = []
-    for u in range(n):
-        places = [e.offset(self.slots[level], (k * 4 + u) * 128) for k in range(leaves)]
-        parts = [e.load(p, vector(self.register), 8) for p in places]
-        while len(parts) > 1:
-            half = len(parts) // 2
-            parts = [self.combine(parts[k], parts[k + half]) for k in range(half)]
-        results.append(parts[0])
-    return results
-
-
 def reversed_put(self, table: str, i: str, key: str, position: str) -> None:
     """A pair under the negated key."""
     RIGHT_PUT(self, table, i, self.e.value(f"xor i64 {key}, -1"), position)
 
 
 RIGHT_PUT = sort.SortWriter.put
+RIGHT_PUT_BY, RIGHT_MARKS = scatter.ScatterWriter.put_by, scatter.ScatterWriter.marks
 
 MONOIDS: dict[str, Plant] = {
     f"{module.__name__.rsplit('.', 1)[1]}: {a} folds as {b}": swapped(module.COMBINE, a, b)
