@@ -32,9 +32,13 @@ class Value:
 
 
 def values_of(frame: Frame) -> list[Value]:
-    """The values between a program's kernels, in the order in which they are made."""
+    """The values between a program's kernels, in the order in which they are made.
+
+    What another value is written over ends a call before that is made.
+    """
     given = {*frame.graph.inputs, *frame.graph.outputs}
-    rooms = Layout(frame).rooms
+    layout = Layout(frame)
+    rooms = layout.rooms
     first: dict[Node, int] = {}
     last: dict[Node, int] = {}
     found: list[Value] = []
@@ -52,4 +56,6 @@ def values_of(frame: Frame) -> list[Value]:
         if part in rooms:
             found.append(Value(part.node, rooms[part].total, call, call + max(calls - 1, 0)))
         call += calls
+    for _, under in layout.heirs:
+        last[under] -= 1
     return [*(Value(x, nbytes(x), first[x], last[x]) for x in first), *found]

@@ -54,7 +54,8 @@ class Layout:
                     last[x] = step
         lives = [Life(nbytes(x), first[x], last[x]) for x in first]
         places = {x: k for k, x in enumerate(first)}
-        heirs = [(places[x], places[y]) for x, y in inherited(frame.parts, first, last)]
+        self.heirs = [*inherited(frame.parts, first, last)]
+        heirs = [(places[x], places[y]) for x, y in self.heirs]
         steps = {part: step for step, part in enumerate(frame.parts) if part in self.rooms}
         lives += [Life(self.rooms[part].total, step, step) for part, step in steps.items()]
         self.memory = plan_memory(lives, heirs)

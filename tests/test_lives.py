@@ -6,6 +6,7 @@ import gnomon as gn
 from gnomon.executable import compile_graph
 from gnomon.lives import values_of
 from gnomon.settings import current, override
+from tests.bench.tiny import program_of
 from tests.test_listing import small_model
 
 
@@ -34,3 +35,15 @@ def test_a_loop_is_a_value_with_room_for_its_turns():
 
     assert max(v.nbytes for v in values_of(frame)) >= 2 * 4 * 40
     assert max(v.last for v in values_of(frame)) < len(list(frame.kernels()))
+
+
+def test_values_alive_together_are_as_many_as_the_plan_needs(tmp_path, monkeypatch):
+    executable = program_of("lce", tmp_path, monkeypatch).executable
+    values = values_of(executable.frame)
+
+    alive = [
+        sum(v.nbytes for v in values if v.first <= call <= v.last)
+        for call in range(len(executable.kernels))
+    ]
+
+    assert 0.99 * executable.memory.bound <= max(alive) <= executable.memory.bound
