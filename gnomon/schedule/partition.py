@@ -129,7 +129,7 @@ class Partition:
             return
         told = glance(node, self._transparent, self.reads)
         self.reads[node] = readings(node, self._transparent) if told is None else told
-        if node not in self.required and self._is_free(node):
+        if self.fuse and node not in self.required and self._is_free(node):
             return
         if not self._join(node):
             domain = domain_of(node)

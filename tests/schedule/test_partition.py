@@ -37,6 +37,14 @@ def test_nothing_is_joined_when_fusion_is_off():
     assert len(kernels(softmax(x), fuse=False)) > len(kernels(softmax(x)))
 
 
+def test_every_operation_is_a_kernel_of_its_own_when_fusion_is_off():
+    x = leaf(5, 7)
+    y = reduce("add", exp((x * 2.0 + 1.0) * x), (0,))
+
+    assert len(kernels(y, fuse=False)) == 5
+    assert len(kernels(y)) < 5
+
+
 def test_a_cheap_value_is_computed_by_each_who_needs_it():
     x = leaf(5, 7)
     cheap = x * 2.0
