@@ -40,11 +40,35 @@ class Folds:
 
     def lanes(self, fold: Node, totals: Sequence[str]) -> str:
         """64 lanes to one value, by halving: l with l + 32, 16, 8, 4, 2, 1."""
+        return self.whole(fold, [self.sixteen(fold, totals)])
+
+    def sixteen(self, fold: Node, totals: Sequence[str]) -> str:
+        """64 lanes to sixteen: the first two halvings."""
         a, b, c, d = totals
-        total = self.combine(fold, self.combine(fold, a, c), self.combine(fold, b, d))
-        kind = scalar.register(neutral(fold)[0])
-        for half in (8, 4, 2, 1):
-            other = self.e.shuffle(total, total, [k ^ half for k in range(LANES)], kind)
+        return self.combine(fold, self.combine(fold, a, c), self.combine(fold, b, d))
+
+    def whole(self, fold: Node, parts: Sequence[str]) -> str:
+        """Sixteen lanes of each leaf to one value: lanes by halving, then leaves by their tree.
+
+        Leaves are halved two and two into one vector, until one holds all of them side by side.
+        """
+        kind, half = scalar.register(neutral(fold)[0]), LANES // 2
+        while len(parts) > 1:
+            older = [k for k in range(2 * LANES) if k // half % 2 == 0]
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [
+                self.combine(
+                    fold,
+                    self.e.shuffle(*pair, older, kind),
+                    self.e.shuffle(*pair, [k + half for k in older], kind),
+                )
+                for pair in pairs
+            ]
+            half //= 2
+        (total,), steps = parts, [8, 4, 2, 1]
+        inside = [step for step in steps if step <= half]
+        for step in (*inside, *(step for step in reversed(steps) if step > half)):
+            other = self.e.shuffle(total, total, [k ^ step for k in range(LANES)], kind)
             total = self.combine(fold, total, other)
         return self.e.shuffle(total, total, [0] * LANES, kind)
 
@@ -80,8 +104,11 @@ class Folds:
         if is_lifted(leaves):
             self._climb(fold, table, leaves)
             return self._unspill(fold, table)
-        slots = (self.e.offset(table, k * SLOT) for k in range(leaves))
-        return self.tree(fold, [self._unspill(fold, slot) for slot in slots])
+        return self.tree(fold, self.row(fold, table, leaves))
+
+    def row(self, fold: Node, table: str, leaves: int) -> list[str]:
+        """What a table holds for each leaf."""
+        return [self._unspill(fold, self.e.offset(table, k * SLOT)) for k in range(leaves)]
 
     def _climb(self, fold: Node, table: str, leaves: Lifted) -> None:
         """Fold neighbours in the table until the first place holds them all."""

@@ -200,16 +200,19 @@ class LoopWriter:
 
     def _by_leaves(self, run: Pass, leaves: int | Lifted, size: int | Lifted) -> list[str]:
         """The total of each fold over its leaves."""
-        tables = [self.reserve(leaves * SLOT) for _ in run.folds]
+        tables, folds = [self.reserve(leaves * SLOT) for _ in run.folds], self.folds
+        narrow = folds.lanes if is_lifted(leaves) else folds.sixteen
 
         def leaf(k: str) -> None:
             totals = self._leaf(run, self.e.mul(k, size), size)
             for fold, table, lanes in zip(run.folds, tables, totals, strict=True):
-                self.folds.spill(fold, self.folds.lanes(fold, lanes), table, k)
+                folds.spill(fold, narrow(fold, lanes), table, k)
 
         self.e.loop(0, leaves, 1, leaf)
         pairs = zip(run.folds, tables, strict=True)
-        return [self.folds.spilled(fold, table, leaves) for fold, table in pairs]
+        if is_lifted(leaves):
+            return [folds.spilled(fold, table, leaves) for fold, table in pairs]
+        return [folds.whole(fold, folds.row(fold, table, leaves)) for fold, table in pairs]
 
     def _leaf(self, run: Pass, low: str, size: int | Lifted) -> list[list[str]]:
         """The four accumulators of each fold over one leaf; stores and kept rows on the way."""

@@ -55,6 +55,22 @@ def test_lanes_are_folded_by_halving(monoid, dtype, rng):
     assert found.tobytes() == np.full(16, expected, x.dtype).tobytes()
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("dtype", KINDS, ids=lambda d: d.name)
+@pytest.mark.parametrize("monoid", MONOIDS)
+def test_lanes_of_several_leaves_are_folded_together(monoid, dtype, count, rng):
+    x = numbers(rng, 64 * count, dtype)
+
+    def write(folds: Folds, fold: Node, rows: list[str]) -> str:
+        leaves = [rows[k : k + 4] for k in range(0, len(rows), 4)]
+        return folds.whole(fold, [folds.sixteen(fold, leaf) for leaf in leaves])
+
+    found = folded(monoid, dtype, x, write)
+
+    leaves = [lanes(monoid, list(leaf), beginning(monoid, dtype)) for leaf in np.split(x, count)]
+    assert found.tobytes() == np.full(16, tree(monoid, leaves), x.dtype).tobytes()
+
+
 @pytest.mark.parametrize("monoid", MONOIDS)
 def test_leaves_are_joined_by_a_perfect_tree(monoid, rng):
     x = numbers(rng, 8 * 16, float32)
