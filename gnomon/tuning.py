@@ -109,9 +109,8 @@ class Tuner(Verdicts):
             made = wanted(same[0].graph.nodes, self.machine).values()
             work = len(same) * sum(work for _, work in made)
             jobs.append((work, partial(self.join, same[0])))
-        with override(debug=0):
-            for _, job in sorted(jobs, key=lambda pair: -pair[0]):
-                job()
+        for _, job in sorted(jobs, key=lambda pair: -pair[0]):
+            job()
         return any(self.known[key] for key in waiting)
 
     def cut(self, key: Hashable, spec: MatmulSpec) -> None:
@@ -131,13 +130,16 @@ class Tuner(Verdicts):
         self.known[excerpt.key] = None
         if start >= (self.end or 0.0):
             return
-        forms = [self.form(graph, Only(count)) for count in (0, excerpt.count)]
-        if not any(len(k.nodes) == 1 + excerpt.count for k, _ in products(forms[1].kernels)):
-            return
-        sizes = [max(x.size, 1) * x.dtype.itemsize for x in graph.inputs]
-        sets = list(rotating(sizes, self.machine))
-        apart, together = in_turns([x.run for x in forms], sets, self.timer, self.end or 0.0)
+        with override(debug=0):
+            forms = [self.form(graph, Only(count)) for count in (0, excerpt.count)]
+            if not any(len(k.nodes) == 1 + excerpt.count for k, _ in products(forms[1].kernels)):
+                return
+            sizes = [max(x.size, 1) * x.dtype.itemsize for x in graph.inputs]
+            sets = list(rotating(sizes, self.machine))
+            apart, together = in_turns([x.run for x in forms], sets, self.timer, self.end or 0.0)
         found = Verdict(apart, together, self.timer() - start)
+        told = f"{1e3 * apart:.3g} ms apart, {1e3 * together:.3g} ms together"
+        log(1, lambda: f"tune: {excerpt.count} operations with a product: {told}")
         remember(excerpt.key, found, self.settings)
         self.known[excerpt.key] = found
 
