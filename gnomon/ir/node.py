@@ -37,8 +37,8 @@ class Primitive:
         """How the output's axes follow the inputs' axes."""
         raise NotImplementedError(f"{self.name} has no signature")
 
-    def value(self, node: Node, *inputs: Any) -> Any:
-        """The result by numpy: the living definition."""
+    def value(self, node: Node, *inputs: Any, **_: Any) -> Any:
+        """The result by numpy: the living definition; each takes as many inputs as it has."""
         raise NotImplementedError(f"{self.name} has no value")
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:

@@ -167,10 +167,12 @@ def softplus(x: Node, beta: float = 1.0, threshold: float = 20.0) -> Node:
     return where(straight, x, curve / beta)
 
 
-@op(
-    reference=lambda x: -np.logaddexp(0, -x),
-    gradient=lambda g, y, x: g * elementwise("sigmoid", -x),
-)
+def logsigmoid_gradient(g: Node, y: Node, x: Node) -> Node:
+    """sigmoid of the other sign, which has all digits."""
+    return g * elementwise("sigmoid", -x)
+
+
+@op(reference=lambda x: -np.logaddexp(0, -x), gradient=logsigmoid_gradient)
 def logsigmoid(x: Node) -> Node:
     """log(sigmoid(x)).
 

@@ -143,7 +143,7 @@ def joint_shape(name: str, shapes: Sequence[Shape]) -> Shape:
     """
     rank = max(map(len, shapes), default=0)
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
-    found = []
+    found: list[int] = []
     for column in zip(*padded, strict=True):
         distinct = set(column) - {1}
         if len(distinct) > 1:

@@ -120,7 +120,8 @@ def block_diag(*xs: Node) -> Node:
     for x in xs[1:]:
         kind = promote(kind, x.dtype)
     blocks = [lifted(cast(x, kind), 2) for x in xs]
-    width, left, made = sum(x.shape[1] for x in blocks), 0, []
+    made: list[Node] = []
+    width, left = sum(x.shape[1] for x in blocks), 0
     for x in blocks:
         right = width - left - x.shape[1]
         made.append(view_primitives.pad(x, (0, left), (0, right), 0))

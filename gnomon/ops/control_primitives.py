@@ -34,7 +34,8 @@ class Control(Primitive):
         raise NotImplementedError(f"{self.name} has no values")
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
-        return self.kinds(inputs, params)[params["index"]]
+        index: int = params["index"]
+        return self.kinds(inputs, params)[index]
 
     def signature(self, node: Node) -> Signature:
         raise AssertionError(f"{node.op} runs whole: its letters are those of its graphs")
@@ -135,10 +136,17 @@ class ScanOver(Control):
 CONTROL = frozenset({"cond", "while", "scan_over"})
 
 
+def control(op: str) -> Control:
+    """The primitive of this name."""
+    found = PRIMITIVES[op]
+    assert isinstance(found, Control), f"{op} is no control primitive"
+    return found
+
+
 def call(op: str, inputs: Sequence[Node], **params: object) -> list[Node]:
     """Every result of a control primitive."""
     inputs = tuple(inputs)
-    count = len(PRIMITIVES[op].kinds(inputs, params))
+    count = len(control(op).kinds(inputs, params))
     return [inputs[0].arena.node(op, inputs, **params, index=k) for k in range(count)]
 
 
@@ -150,7 +158,7 @@ def call_of(node: Node) -> tuple[Any, ...]:
 
 def control_values(node: Node, inputs: Sequence[np.ndarray], run: Run) -> list[np.ndarray]:
     """Every result of a node's call."""
-    return PRIMITIVES[node.op].values(node.params, inputs, run)
+    return control(node.op).values(node.params, inputs, run)
 
 
 def graphs_of(params: dict[str, Any]) -> dict[str, Graph]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -130,7 +131,12 @@ def ones_like(x: Node, *, dtype: object = None) -> Node:
     return like(x, 1, dtype, x.shape)
 
 
-@op(inline=True, reference=lambda *xs, indexing="xy": tuple(np.meshgrid(*xs, indexing=indexing)))
+def np_meshgrid(*xs: np.ndarray, indexing: Any = "xy") -> tuple[np.ndarray, ...]:
+    """The same by numpy."""
+    return tuple(np.meshgrid(*xs, indexing=indexing))
+
+
+@op(inline=True, reference=np_meshgrid)
 def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ...]:
     """Coordinates of a grid: each vector repeated along the axes of the others.
 

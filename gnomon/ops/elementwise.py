@@ -116,11 +116,13 @@ def multiply(x: Operand, y: Operand) -> Node:
     return on_truth_values("mul", x, y, "and")
 
 
-def divided(x: Any, y: Any, rounding_mode: Any = None):
+def divided(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
     """Division by numpy."""
     quotient = np.true_divide(x, y)
-    rounded = {None: lambda q: q, "floor": np.floor, "trunc": np.trunc}[rounding_mode](quotient)
-    exact = rounding_mode and np.result_type(x, y).kind in "iu"
+    if rounding_mode is None:
+        return quotient
+    rounded = {"floor": np.floor, "trunc": np.trunc}[rounding_mode](quotient)
+    exact = np.result_type(x, y).kind in "iu"
     return rounded.astype(np.result_type(x, y)) if exact else rounded
 
 

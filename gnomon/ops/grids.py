@@ -52,7 +52,7 @@ def grid_sample(
     if mode == "bicubic" and count != 2:
         raise ArgumentError('grid_sample: "bicubic" is for images (n, c, h, w).')
     corners, grid = bool(align_corners), cast(grid, x.dtype)
-    places = []
+    places: list[Node] = []
     for k, size in enumerate(x.shape[2:]):
         share = select(grid, -1, count - 1 - k)
         place = (share + 1.0) * ((size - 1) / 2) if corners else ((share + 1.0) * size - 1.0) * 0.5

@@ -29,10 +29,11 @@ def interpret_graph(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 def evaluate(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """One node's value."""
+    index: int = node.params.get("index", 0)
     if node.op == "region":
-        return interpret_graph(node.params["body"], inputs)[node.params["index"]]
+        return interpret_graph(node.params["body"], inputs)[index]
     if node.op in CONTROL:
-        value = control_values(node, inputs, interpret_graph)[node.params["index"]]
+        value = control_values(node, inputs, interpret_graph)[index]
     else:
         value = np.asarray(PRIMITIVES[node.op].value(node, *inputs))
     assert value.shape == node.shape, f"{node!r}: the interpreter gave shape {value.shape}"

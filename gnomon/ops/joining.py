@@ -21,12 +21,13 @@ from gnomon.ops.scalars import where
 from gnomon.ops.views import part
 
 
-def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int = 0):
+def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0):
     """Each part's stretch of the gradient."""
     if axis is None:
         flat = cat_gradient(g, y, [primitives.reshape(x, (x.size,)) for x in xs], 0)
         return tuple(primitives.reshape(p, x.shape) for p, x in zip(flat, xs, strict=True))
-    axis, parts, at = one_axis("cat", axis, y.rank), [], 0
+    parts: list[Node] = []
+    axis, at = one_axis("cat", axis, y.rank), 0
     for x in xs:
         parts.append(cast(part(g, axis, at, at + x.shape[axis]), x.dtype))
         at += x.shape[axis]

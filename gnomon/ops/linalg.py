@@ -37,7 +37,7 @@ def batch_letters(name: str, x: Node, y: Node, inner: int) -> tuple[Node, str, N
     batches = [v.shape[: v.rank - inner] for v in (x, y)]
     out = joint_shape(name, batches)
     letters = LETTERS[: len(out)]
-    kept = []
+    kept: list[list[int]] = []
     for batch in batches:
         first = len(out) - len(batch)
         kept.append([k for k in range(first, len(out)) if batch[k - first] == out[k]])

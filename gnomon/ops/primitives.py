@@ -125,7 +125,7 @@ def broadcast_shape(name: str, shapes: list[Shape]) -> Shape:
     ranked = [s for s in shapes if s]
     if not ranked:
         return ()
-    sizes = []
+    sizes: list[int] = []
     for column in zip(*ranked, strict=True):
         distinct = set(column) - {1}
         if len(distinct) > 1:

@@ -63,11 +63,9 @@ def row(name: str, value: Value, *gradients: Gradient, **algebra: Any) -> None:
 def where(condition: Node, yes: Node | float, no: Node | float) -> Node:
     """yes where the condition holds, else no."""
     arena = condition.arena
-    like = yes if isinstance(yes, Node) else no
+    dtype = next(x.dtype for x in (yes, no) if isinstance(x, Node))
     yes, no = (
-        x
-        if isinstance(x, Node)
-        else cast(arena.node("const", (), value=x, dtype=like.dtype), like.dtype)
+        x if isinstance(x, Node) else cast(arena.node("const", (), value=x, dtype=dtype), dtype)
         for x in (yes, no)
     )
     rank = max(condition.rank, yes.rank, no.rank)

@@ -5,6 +5,7 @@ What has no scan of its own (products' gradients, logcumsumexp) doubles its reac
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def accumulated(name: str, monoid: str, x: Node, axis: int, dtype: object) -> No
 
 def np_cumulative(
     fold: Any, start: Any, x: np.ndarray, axis: Any = None, *, include_initial: bool = False
-):
+) -> np.ndarray:
     """A running fold by numpy, after its start if that is wanted."""
     axis = 0 if axis is None else axis
     y = fold(x, axis)
@@ -59,7 +60,7 @@ def np_cumulative(
 
 @op(
     inline=True,
-    reference=lambda x, *rest, **named: np_cumulative(np.cumsum, 0, x, *rest, **named),
+    reference=partial(np_cumulative, np.cumsum, 0),
 )
 def cumulative_sum(
     x: Node, axis: int | None = None, *, dtype: object = None, include_initial: bool = False
@@ -125,7 +126,7 @@ def cumprod(x: Node, axis: int, *, dtype: object = None) -> Node:
 
 @op(
     inline=True,
-    reference=lambda x, *rest, **named: np_cumulative(np.cumprod, 1, x, *rest, **named),
+    reference=partial(np_cumulative, np.cumprod, 1),
 )
 def cumulative_prod(
     x: Node, axis: int | None = None, *, dtype: object = None, include_initial: bool = False

@@ -37,7 +37,12 @@ def np_erfc(x: np.ndarray):
     return 1 - SCALARS["erf"].value(x)
 
 
-@op(reference=np_erfc, gradient=lambda g, y, x: -(g * slope_of_erf(x)))
+def erfc_gradient(g: Node, y: Node, x: Node) -> Node:
+    """The slope of erf, downwards."""
+    return -(g * slope_of_erf(x))
+
+
+@op(reference=np_erfc, gradient=erfc_gradient)
 def erfc(x: Node) -> Node:
     """1 − erf(x), exact where erf is near 1.
 
@@ -52,7 +57,12 @@ def erfc(x: Node) -> Node:
     return where(far, slope_of_erf(z) * 0.5 / tail, 1.0 - elementwise("erf", x))
 
 
-@op(gradient=lambda g, y, x: g / slope_of_erf(y))
+def erfinv_gradient(g: Node, y: Node, x: Node) -> Node:
+    """One over the slope of erf at the result."""
+    return g / slope_of_erf(y)
+
+
+@op(gradient=erfinv_gradient)
 def erfinv(x: Node) -> Node:
     """The number whose erf is x: an approximation, and three steps of Halley's method.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import dtype_of, promote
+from gnomon.dtypes import DType, dtype_of, promote
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import Axes, floating, floats_only, kept_sizes, many_axes, wide
@@ -67,7 +67,7 @@ def of_variance(
     name: str,
     sentence: str,
     results: str,
-    finish: Callable[..., Any],
+    finish: Callable[[Node, Node, DType], Any],
     reference: Reference,
 ) -> Op:
     """An operation on the variance and the mean over axes."""
@@ -96,9 +96,20 @@ def deviation(variance: Node) -> Node:
     return elementwise("sqrt", variance)
 
 
-def np_mean_like(x: np.ndarray, axis: Any = None, *_, keepdims: bool = False, **__: Any):
-    """The mean that goes with a variance, by numpy."""
-    return np.mean(x, None if isinstance(axis, bool) else np_axis(axis), keepdims=keepdims)
+def np_std(x: np.ndarray, *rest: Any, **named: Any) -> Any:
+    """The square root of the variance by numpy."""
+    return np.sqrt(np_var(x, *rest, **named))
+
+
+def beside_mean(spread: Reference) -> Reference:
+    """What goes with the mean, and the mean, by numpy."""
+
+    def both(x: np.ndarray, axis: Any = None, *rest: Any, **named: Any) -> tuple[Any, Any]:
+        axes = None if isinstance(axis, bool) else np_axis(axis)
+        middle = np.mean(x, axes, keepdims=named.get("keepdims", False))
+        return spread(x, axis, *rest, **named), middle
+
+    return both
 
 
 var = of_variance(
@@ -113,24 +124,21 @@ std = of_variance(
     "The square root of the variance.",
     "(?)",
     lambda variance, middle, kind: cast(deviation(variance), kind),
-    lambda x, *rest, **named: np.sqrt(np_var(x, *rest, **named)),
+    np_std,
 )
 var_mean = of_variance(
     "var_mean",
     "The variance and the mean.",
     "(?), (?)",
     lambda variance, middle, kind: (cast(variance, kind), cast(middle, kind)),
-    lambda x, *rest, **named: (np_var(x, *rest, **named), np_mean_like(x, *rest, **named)),
+    beside_mean(np_var),
 )
 std_mean = of_variance(
     "std_mean",
     "The square root of the variance, and the mean.",
     "(?), (?)",
     lambda variance, middle, kind: (cast(deviation(variance), kind), cast(middle, kind)),
-    lambda x, *rest, **named: (
-        np.sqrt(np_var(x, *rest, **named)),
-        np_mean_like(x, *rest, **named),
-    ),
+    beside_mean(np_std),
 )
 
 

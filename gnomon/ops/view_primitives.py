@@ -64,7 +64,8 @@ class Reshape(Primitive):
 
 def starts(shape: Shape) -> dict[int, int]:
     """Number of blocks before each axis -> the axis, for axes larger than 1."""
-    blocks, at = 1, {}
+    at: dict[int, int] = {}
+    blocks = 1
     for axis, n in enumerate(shape):
         if n > 1:
             at.setdefault(blocks, axis)
@@ -183,7 +184,7 @@ class Window(Primitive):
         reach = (params["size"] - 1) * params["dilation"] + 1
         if reach > x.shape[axis]:
             raise ShapeError(f"window: {reach} elements do not fit into axis {axis} of {x.shape}.")
-        steps = (x.shape[axis] - reach) // params["stride"] + 1
+        steps: int = (x.shape[axis] - reach) // params["stride"] + 1
         return (*x.shape[:axis], steps, *x.shape[axis + 1 :], params["size"]), x.dtype
 
     def signature(self, node: Node) -> Signature:
@@ -193,7 +194,7 @@ class Window(Primitive):
 
     def value(self, node: Node, x: np.ndarray) -> Any:
         axis, p = node.params["axis"], node.params
-        steps = (
+        steps: np.ndarray = (
             np.arange(node.shape[axis])[:, None] * p["stride"]
             + np.arange(p["size"])[None] * p["dilation"]
         )
@@ -202,8 +203,11 @@ class Window(Primitive):
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
         # each element collects its place in every stretch: they slide past it, spread apart
         (x,), p = node.inputs, node.params
-        axis, size, stride, dilation = p["axis"], p["size"], p["stride"], p["dilation"]
-        parts = []
+        axis: int = p["axis"]
+        size: int = p["size"]
+        stride: int = p["stride"]
+        dilation: int = p["dilation"]
+        parts: list[Node] = []
         for j in range(size):
             last = (*((0, n, 1) for n in g.shape[:-1]), (j, j + 1, 1))
             part = reshape(slice_(g, last), g.shape[:-1])

@@ -110,7 +110,7 @@ def phases(size: int, low: int, kernel: int, stride: int, dilation: int) -> list
     """
     shared = gcd(stride, dilation)
     step, gap = stride // shared, dilation // shared
-    found = []
+    found: list[Phase] = []
     for start in range(min(stride, size)):
         fitting = (u for u in range(min(step, kernel)) if not (start + low - u * dilation) % stride)
         first = next(fitting, kernel)
@@ -157,7 +157,8 @@ def collected(
     places, which become those of the result, are the last of what is cut; `lead` is what all
     elements begin with: nothing, for phases that meet no window.
     """
-    begin, parts = beginnings(turns), []
+    parts: list[Node] = []
+    begin = beginnings(turns)
     for chosen in product(*turns):
         total = None
         for number in product(*(range(p.taps[1]) for p in chosen)):

@@ -203,7 +203,8 @@ def twice(giver: Draft, reader: Draft, name: str, same: Pairs) -> Pairs:
     Only what other nodes of the reader, or its results, read.
     """
     theirs, costs = set(topological(giver.graphs[name])), dict.fromkeys(same, 0)
-    same, worth = dict(same), set()
+    worth: set[Node] = set()
+    same = dict(same)
     for node in topological(reader.graphs[name]):
         if node in same or node.op == "input" or any(x not in same for x in node.inputs):
             continue
@@ -231,7 +232,9 @@ def cost(node: Node, costs: Mapping[Node, int]) -> int:
 
 def rebuilt(graph: Graph, home: Home) -> Graph:
     """The graph whose calls are the drafts."""
-    arena, known, params = Arena(), {}, {}
+    arena = Arena()
+    known: dict[Node, Node] = {}
+    params: dict[Draft, dict[str, Any]] = {}
     for draft, _ in home.values():
         graphs = {name: Graph(draft.leaves, outputs) for name, outputs in draft.graphs.items()}
         params[draft] = {**draft.params, **graphs}

@@ -48,37 +48,37 @@ def times_reciprocal(x: Node, C: Node) -> Node:
     return x.arena.node("map", (x, factor), f="mul")
 
 
-FLOAT = Rules("floats")
-FLOAT += -(-x) >> x, is_float
-FLOAT += x * 1.0 >> x, is_float
-FLOAT += x / 1.0 >> x, is_float
-FLOAT += x * -1.0 >> -x, is_float
-FLOAT += x / -1.0 >> -x, is_float
-FLOAT += x - 0.0 >> x, is_float  # but not x + 0.0, which turns -0.0 into 0.0
-FLOAT += x + -0.0 >> x, is_float
-FLOAT += x + (-y) >> x - y, is_float
-FLOAT += x - (-y) >> x + y, is_float
-FLOAT += (-x) * (-y) >> x * y, is_float
-FLOAT += (-x) / (-y) >> x / y, is_float
-FLOAT += absolute(-x) >> absolute(x), is_float
-FLOAT += x / C >> times_reciprocal, halves
+floats = Rules("floats")
+floats += -(-x) >> x, is_float
+floats += x * 1.0 >> x, is_float
+floats += x / 1.0 >> x, is_float
+floats += x * -1.0 >> -x, is_float
+floats += x / -1.0 >> -x, is_float
+floats += x - 0.0 >> x, is_float  # but not x + 0.0, which turns -0.0 into 0.0
+floats += x + -0.0 >> x, is_float
+floats += x + (-y) >> x - y, is_float
+floats += x - (-y) >> x + y, is_float
+floats += (-x) * (-y) >> x * y, is_float
+floats += (-x) / (-y) >> x / y, is_float
+floats += absolute(-x) >> absolute(x), is_float
+floats += x / C >> times_reciprocal, halves
 
-EVERY = Rules("any dtype")
-EVERY += where(c, x, x) >> x
-EVERY += minimum(x, x) >> x
-EVERY += maximum(x, x) >> x
-EVERY += absolute(absolute(x)) >> absolute(x)
-EVERY += invert(invert(x)) >> x
+every = Rules("any dtype")
+every += where(c, x, x) >> x
+every += minimum(x, x) >> x
+every += maximum(x, x) >> x
+every += absolute(absolute(x)) >> absolute(x)
+every += invert(invert(x)) >> x
 
-INTEGER = Rules("integers")
-INTEGER += x + 0 >> x, is_integer
-INTEGER += x - 0 >> x, is_integer
-INTEGER += x * 1 >> x, is_integer
-INTEGER += -(-x) >> x, is_integer
-INTEGER += x + (-y) >> x - y, is_integer
-INTEGER += x - (-y) >> x + y, is_integer
+integers = Rules("integers")
+integers += x + 0 >> x, is_integer
+integers += x - 0 >> x, is_integer
+integers += x * 1 >> x, is_integer
+integers += -(-x) >> x, is_integer
+integers += x + (-y) >> x - y, is_integer
+integers += x - (-y) >> x + y, is_integer
 
-ALL = (FLOAT, EVERY, INTEGER)
+ALL = (floats, every, integers)
 
 RULES_OF: dict[str, list[Rule]] = {}
 """Scalar function -> the rules about it, in order."""

@@ -98,7 +98,8 @@ def strided(view: Node) -> Strided | None:
 
 def strides_of(view: Node, below: Node) -> tuple[int, tuple[int, ...]] | None:
     """The offset and strides at which a chain of views reads what is below it, if it has them."""
-    arena, found = Arena(), []
+    arena = Arena()
+    found: list[tuple[Node, Node, Node | None]] = []
     index = ranges_for(arena, view.shape)
 
     def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:

@@ -66,7 +66,7 @@ class Lowering:
 
     def permute(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
         """Axes in another order."""
-        order = node.params["order"]
+        order: tuple[int, ...] = node.params["order"]
         inner = tuple(index[order.index(k)] for k in range(len(order)))
         return self.at(node.inputs[0], inner, guard, fill)
 
@@ -89,7 +89,8 @@ class Lowering:
 
     def window(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
         """i * stride + j * dilation."""
-        p, axis = node.params, node.params["axis"]
+        p = node.params
+        axis: int = p["axis"]
         moved = list(index[:-1])
         moved[axis] = plus(times(index[axis], p["stride"]), times(index[-1], p["dilation"]))
         return self.at(node.inputs[0], tuple(moved), guard, fill)
@@ -97,7 +98,8 @@ class Lowering:
     def pad(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
         """The value inside the original, the constant outside."""
         (x,), p = node.inputs, node.params
-        inner, tests = [], []
+        inner: list[Node] = []
+        tests: list[Node] = []
         for i, n, low, gap in zip(index, x.shape, p["low"], p["between"], strict=True):
             moved = plus(i, -low)
             if gap:

@@ -34,7 +34,9 @@ def barriers(calls: Sequence[Touch]) -> list[bool]:
     >>> barriers([Touch((a,), ()), Touch((b,), ()), Touch((a,), (b,))])
     [False, False, True]
     """
-    found, written, read = [], [], []
+    found: list[bool] = []
+    written: list[Span] = []
+    read: list[Span] = []
     for call in calls:
         clash = (
             any(x.meets(y) for x in call.reads for y in written)
