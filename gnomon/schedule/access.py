@@ -82,7 +82,8 @@ _strides: dict[tuple[Any, ...], tuple[int, tuple[int, ...]] | None] = {}
 
 def strided(view: Node) -> Strided | None:
     """How a chain of views reads one node, when that is by strides alone."""
-    steps, node = [], view
+    steps: list[int] = []
+    node = view
     # a pad below other views is what is stored: they read it by strides
     while node.op in VIEWS and node.op != "gather" and (node is view or node.op != "pad"):
         steps.append(node.kind)
@@ -99,7 +100,7 @@ def strided(view: Node) -> Strided | None:
 def strides_of(view: Node, below: Node) -> tuple[int, tuple[int, ...]] | None:
     """The offset and strides at which a chain of views reads what is below it, if it has them."""
     arena = Arena()
-    found: list[tuple[Node, Node, Node | None]] = []
+    found: list[tuple[Node, Node | None]] = []
     index = ranges_for(arena, view.shape)
 
     def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:
