@@ -114,7 +114,7 @@ class Writer:
             yield f'{{{where},"tid":{self.process},"name":"{kind}","args":{encoded(said)}}}'
         for thread, lane in zip(self.threads, self.layout.lanes, strict=True):
             place = f'{where},"tid":{thread}'
-            yield f'{{{place},"name":"thread_name","args":{encoded({"name": lane.name})}}}'
+            yield f'{{{place},"name":"thread_name","args":{encoded({"name": text(lane.name)})}}}'
             order = encoded({"sort_index": lane.thread * LANES + lane.number})
             yield f'{{{place},"name":"thread_sort_index","args":{order}}}'
 
@@ -169,7 +169,7 @@ class Writer:
     def piece(self, k: int) -> tuple[bytes, int]:
         """An event as text with holes, and how it is drawn."""
         event, lane = self.profile.events[k], self.layout.lane[k]
-        record = self.profile.records.get(event.record) if event.record is not None else None
+        record = self.profile.record_of(event)
         said = encoded(details(event, record))
         name = encoded(title(event, record))
         where = (

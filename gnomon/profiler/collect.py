@@ -232,8 +232,6 @@ class Teller:
                 profile.code.setdefault(told.symbol, one.code.text)
                 for part in one.code.parts:
                     profile.code.setdefault(part.symbol, part.text)
-                for part in one.code.parts:
-                    profile.code.setdefault(part.symbol, part.text)
 
     def tell_sources(self) -> None:
         """The text of every file that a line is of."""

@@ -13,7 +13,7 @@ import numpy as np
 from gnomon.profiler.lanes import Layout
 from gnomon.profiler.model import Buffer, Event, Line, Profile, Record
 
-__all__ = ["Detail", "alike", "details", "lines_of", "origin", "rates", "text", "title"]
+__all__ = ["Detail", "alike", "details", "origin", "rates", "text", "title"]
 
 Detail = str | int | float | list[str]
 JOINING = frozenset({"buffer", "run", "group"})
@@ -44,7 +44,7 @@ def details(event: Event, record: Record | None) -> dict[str, Detail]:
     said: dict[str, Detail] = {
         text(name): plain(value) for name, value in event.args.items() if name not in JOINING
     }
-    said |= of_lines(lines_of(event, record))
+    said |= of_lines(event.lines or (record.lines if record is not None else ()))
     if event.nbytes:
         said["bytes"] = event.nbytes
     if record is not None:
@@ -65,11 +65,6 @@ def plain(value: str | int | float) -> str | int | float:
 def title(event: Event, record: Record | None) -> str:
     """What an event is called: its name, else its call's, else its kind."""
     return text(event.name or (record.name if record is not None else "") or event.kind)
-
-
-def lines_of(event: Event, record: Record | None) -> tuple[Line, ...]:
-    """The user's lines of an event, its record's if it tells none itself."""
-    return event.lines or (record.lines if record is not None else ())
 
 
 def of_lines(lines: Sequence[Line]) -> dict[str, Detail]:

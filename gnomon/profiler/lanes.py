@@ -37,12 +37,13 @@ class Lane:
 
     thread: int
     number: int
+    called: str = ""
 
     @property
     def name(self) -> str:
         """What a viewer calls it."""
         beside = f", beside it {self.number}" if self.number else ""
-        return f"thread {self.thread}{beside}"
+        return f"{self.called or f'thread {self.thread}'}{beside}"
 
 
 @dataclass
@@ -87,7 +88,8 @@ def arrange(profile: Profile) -> Layout:
     threads = np.array([event.thread for event in events], dtype=np.int64)
     walk = Walk(starts.tolist(), ends.tolist(), sorts.tolist())
     for thread in np.unique(threads).tolist():
-        walk.go(thread, order[threads[order] == thread].tolist())
+        called = profile.threads.get(thread, "")
+        walk.go(thread, called, order[threads[order] == thread].tolist())
     walk.go_elsewhere(order.tolist())
     lane, launch, steps = (np.array(x, np.int64) for x in (walk.lane, walk.launch, walk.steps))
     return Layout(starts, ends, sorts, lane, launch, walk.lanes, steps, live, starts[moves])
@@ -104,12 +106,12 @@ class Walk:
         self.lanes: list[Lane] = []
         self.steps: list[int] = []
 
-    def go(self, thread: int, events: list[int]) -> None:
+    def go(self, thread: int, called: str, events: list[int]) -> None:
         """Begin and end the slices of a thread, each in the row where it nests."""
         starts, ends, sorts, inner = self.starts, self.ends, self.sorts, self.inner
         lane, launch, step = self.lane, self.launch, self.steps.append
         first = len(self.lanes)
-        self.lanes.append(Lane(thread, 0))
+        self.lanes.append(Lane(thread, 0, called))
         rows: list[list[int]] = [[]]
         row = rows[0]
         for k in events:
@@ -130,7 +132,7 @@ class Walk:
                 row.append(k)
             step(k)
         self.steps += [~k for row in rows for k in reversed(row)]
-        self.lanes += [Lane(thread, number) for number in range(1, len(rows))]
+        self.lanes += [Lane(thread, number, called) for number in range(1, len(rows))]
 
     def choose(self, k: int, rows: list[list[int]]) -> int:
         """The row whose open slice holds the new one most closely, else an empty one."""

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from gnomon.profiler.model import Event, Line, Profile
-from gnomon.profiler.reports import lines_of
 from gnomon.profiler.shares import NOWHERE
 
 __all__ = ["Live", "Memory", "memory_timeline"]
@@ -84,7 +83,7 @@ def alive(profile: Profile, changes: Sequence[tuple[int, int, Event]]) -> list[L
         else:
             here.pop(id(event), None)
     found = [
-        Live(e.name, e.nbytes, e.start, (lines_of(profile, e) or (NOWHERE,))[0])
+        Live(e.name, e.nbytes, e.start, (profile.lines_of(e) or (NOWHERE,))[0])
         for e in here.values()
     ]
     return sorted(found, key=lambda each: -each.nbytes)

@@ -65,3 +65,12 @@ class Profile(Struct):
     clock_offset: int = 0
     lost: int = 0
     version: int = VERSION
+
+    def record_of(self, event: Event) -> Record | None:
+        """The call that an event is of, if it is one that is known."""
+        return None if event.record is None else self.records.get(event.record)
+
+    def lines_of(self, event: Event) -> tuple[Line, ...]:
+        """The user's lines of an event: its own, or those of its call."""
+        record = self.record_of(event)
+        return event.lines or (record.lines if record is not None else ())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gnomon.profiler.details import Detail, alike, details, lines_of, origin, rates, text, title
+from gnomon.profiler.details import Detail, alike, details, origin, rates, text, title
 from gnomon.profiler.lanes import LANES, POINT, arrange
 from gnomon.profiler.merge import meetings, merge
 from gnomon.profiler.model import Line, Profile
@@ -143,11 +143,11 @@ class Writer:
         for k, lane in enumerate(self.layout.lanes):
             track = number(1, self.lanes[k])
             if lane.number:
-                yield packet(message(TRACK, track, string(2, lane.name), number(5, thread)))
+                yield packet(message(TRACK, track, string(2, text(lane.name)), number(5, thread)))
                 continue
             thread = self.lanes[k]
             numbers = number(1, self.process), number(2, self.process * LANES + k)
-            yield packet(message(TRACK, track, message(4, *numbers, string(5, lane.name))))
+            yield packet(message(TRACK, track, message(4, *numbers, string(5, text(lane.name)))))
 
     def packets(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """All forms; of each packet in order of time its form, time, kind, and event.
@@ -202,14 +202,14 @@ class Writer:
     def begin(self, k: int) -> tuple[bytes, int]:
         """The packet that opens a slice or is a point, and how it is drawn."""
         event, words = self.profile.events[k], self.words
-        record = self.profile.records.get(event.record) if event.record is not None else None
+        record = self.profile.record_of(event)
         point = self.layout.sorts[k] == POINT
         fields = [
             INSTANT if point else BEGIN,
             number(TRACK_OF, self.lanes[self.layout.lane[k]]),
             number(CATEGORY, words.number(CATEGORIES, event.kind)),
             number(NAME, words.number(NAMES, title(event, record))),
-            *(number(PLACE, words.place(line)) for line in lines_of(event, record)[:1]),
+            *(number(PLACE, words.place(line)) for line in self.profile.lines_of(event)[:1]),
             *(self.said(key, value) for key, value in details(event, record).items()),
         ]
         fields += [fixed(LEAVES, 0)] * int(self.arrows[k])

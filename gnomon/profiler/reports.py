@@ -169,7 +169,7 @@ def members_of(profile: Profile, row: KernelRow) -> Iterator[KernelRow]:
 
 def begun(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
     """The row of an event's call site: everything but its time."""
-    record = profile.records.get(event.record) if event.record is not None else None
+    record = profile.record_of(event)
     if record is None:
         cost = Cost(calls=calls[event.record] if event.record is not None else 0)
         return KernelRow(event.name, event.record, event.lines, cost)
@@ -238,15 +238,9 @@ def count_allocations(profile: Profile, rows: dict[tuple[str, int], LineRow]) ->
     """Add to rows what was allocated for them: each allocation to its first line."""
     for event in profile.events:
         if event.kind == "alloc":
-            row = row_of(rows, (lines_of(profile, event) or (NOWHERE,))[0])
+            row = row_of(rows, (profile.lines_of(event) or (NOWHERE,))[0])
             row.allocations += 1
             row.allocated += event.nbytes
-
-
-def lines_of(profile: Profile, event: Event) -> tuple[Line, ...]:
-    """The lines behind an event: its own, or those of its record."""
-    record = profile.records.get(event.record) if event.record is not None else None
-    return event.lines or (record.lines if record else ())
 
 
 def by_module(profile: Profile) -> list[ModuleRow]:
@@ -295,7 +289,7 @@ def totals(profile: Profile) -> Totals:
         stepping=sum(event.end - event.start for event in steps),
         kernels=len({event.record for event in kernels}),
         events=len(kernels),
-        named=sum(any(x.file for x in lines_of(profile, event)) for event in kernels),
+        named=sum(any(x.file for x in profile.lines_of(event)) for event in kernels),
         lost=profile.lost,
     )
 

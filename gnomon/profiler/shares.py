@@ -81,9 +81,12 @@ def member_shares(record: Record) -> list[float]:
 
 
 def calls_of(events: Sequence[Event]) -> Counter[int]:
-    """How often each record was called: threads that share a call count once."""
-    seen = Counter((e.record, e.thread) for e in events if e.record is not None)
+    """How often each record was called: threads that share a call count once in each run."""
+    seen = Counter((e.record, e.args.get("run"), e.thread) for e in events if e.record is not None)
+    most: dict[tuple[int, object], int] = {}
+    for (record, run, _), count in seen.items():
+        most[record, run] = max(most.get((record, run), 0), count)
     calls: Counter[int] = Counter()
-    for (record, _), count in seen.items():
-        calls[record] = max(calls[record], count)
+    for (record, _), count in most.items():
+        calls[record] += count
     return calls

@@ -83,3 +83,14 @@ def test_each_lane_opens_and_closes_its_slices_in_time(profile):
 
     assert not any(open_.values())
     assert sorted(seen) == list(range(len(profile.events)))
+
+
+def test_lanes_are_called_what_their_threads_are():
+    profile = of(Event("step", "a", 0, 9), Event("step", "b", 5, 12), Event("kernel", "k", 1, 2, 1))
+    profile.threads = {0: "main"}
+
+    assert [lane.name for lane in arrange(profile).lanes] == [
+        "main",
+        "main, beside it 1",
+        "thread 1",
+    ]

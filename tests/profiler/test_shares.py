@@ -84,3 +84,10 @@ def test_members_of_a_batch_share_by_bytes():
 
     assert member_shares(batch) == [0.75, 0.25, 0]
     assert line_shares(batch) == {HERE: 0.75, THERE: 0.25}
+
+
+def test_runs_on_two_threads_are_two_calls():
+    runs = [Event("kernel", "k", 0, 9, k, 1, args={"run": k}) for k in range(2)]
+
+    assert calls_of([*runs, *runs]) == {1: 4}
+    assert calls_of([Event("kernel", "k", 0, 9, k, 1, args={"run": 0}) for k in range(2)]) == {1: 1}
