@@ -97,6 +97,13 @@ def test_a_page_links_only_to_what_is_there(page):
 
 
 @pytest.mark.unit
+def test_every_decision_is_in_the_list():
+    folder = ROOT / "docs" / "decisions"
+    listed = (folder / "README.md").read_text(encoding="utf-8")
+
+    assert not [note.name for note in folder.glob("0*.md") if f"({note.name})" not in listed]
+
+
 def test_the_tour_names_files_that_exist_and_hold_what_it_says():
     text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
     stops = re.findall(r"^\d+\. .*?`(gnomon/[\w/]+\.py)`(.*?)(?=^\d+\. |^#|\Z)", text, re.M | re.S)
