@@ -19,7 +19,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from gnomon.profiler import Profile, by_source_line, read_profile, totals
-from gnomon.profiler.tables import costs, short_path, source_line, summary
+from gnomon.profiler.tables import costs, source_line, summary
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 SWITCHES = (
@@ -53,7 +53,7 @@ def rows(made: Profile) -> Iterator[str]:
         time, part, _, *speeds = costs(row.cost, whole.busy, whole.steps)
         text = source_line(made, row.file, row.line).replace("|", "\\|")
         text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rstrip()}…"
-        place = f"{short_path(row.file)}:{row.line}"
+        place = f"{'/'.join(Path(row.file).parts[-2:])}:{row.line}"
         linked = f"[{place}](gnomon/{place.replace(':', '#L')}) `{text}`"
         yield f"| {' | '.join([linked, time, part, str(row.cost.kernels), *speeds])} |"
 
