@@ -105,15 +105,16 @@ def embedding(problem: Any) -> dict:
         )
         for _ in range(problem["tables"])
     ]
+    optimizer = torch.optim.SGD([bag.weight for bag in bags], lr=problem["lr"])
     given = torch.from_numpy(problem.array("g"))
     asked, turn = torch.from_numpy(problem.array("asked")), itertools.count()
 
     def step() -> float:
         rows = asked[next(turn) % len(asked)]
-        for bag in bags:
-            bag.weight.grad = None
+        optimizer.zero_grad()
         sums = torch.stack([bag(rows[n]) for n, bag in enumerate(bags)])
         sums.backward(given)
+        optimizer.step()
         return (sums.detach()[:, :16] ** 2).mean().item()
 
     return {"step": step, "about": about()}

@@ -249,7 +249,7 @@ def decode(dtype: str, size: int) -> Case:
 
 DECODES = (decode("float32", 4), decode("bfloat16", 2))
 
-TABLES = {"tables": 32, "rows": 100_000, "width": 128, "batch": 512, "bag": 8}
+TABLES = {"tables": 32, "rows": 100_000, "width": 128, "batch": 512, "bag": 8, "lr": 0.1}
 EMBEDDINGS = (
     Case(
         *("embedding", "32 tables × 1e5 × 128", "embedding", TABLES),

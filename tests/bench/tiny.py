@@ -33,7 +33,7 @@ TINY = {
         **{"layers": 1, "width": 8, "heads": 2, "inner": 6, "words": 11, "longest": 4},
         "dtype": "float32",
     },
-    "embedding": {"tables": 2, "rows": 9, "width": 4, "batch": 3, "bag": 2},
+    "embedding": {"tables": 2, "rows": 9, "width": 4, "batch": 3, "bag": 2, "lr": 0.1},
     "replay": {"size": 4, "kernels": 3},
     "shapes": {
         **{"layers": 1, "heads": 2, "width": 8, "tokens": 5, "batch": 3, "words": 11, **TRAINED},
