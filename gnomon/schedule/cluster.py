@@ -10,11 +10,14 @@ from gnomon.ir.node import Node
 MEMBERS = 64
 """A cluster's most members: past it, registers and compile time suffer."""
 
+DEEP = 128
+"""How many values deep a kernel's expressions go: who writes code for them calls itself."""
+
 SPACE = "they run over different rows and columns"
 ELSEWHERE = "it is read at other places than where it is made"
 LATER = "another kernel must run in between"
 READ = "a kernel of its own reads it from memory"
-FULL = f"a kernel has at most {MEMBERS} members"
+FULL = f"a kernel has at most {MEMBERS} members, {DEEP} values deep"
 """Why nodes are not computed together."""
 
 
@@ -42,6 +45,8 @@ class Cluster:
     """Member -> whether it is per row."""
     needs: set[Cluster] = field(default_factory=set)
     """Clusters that must run before, direct ones."""
+    depth: int = 0
+    """How many values deep its expressions go, at most."""
     before: set[Node] = field(default_factory=set)
     """Members that a product reads: its left factor and what only that is made of."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from gnomon.ir.node import Node
 from gnomon.ir.symbolic import has_division, split
 from gnomon.ops.primitives import split_spec
-from gnomon.schedule.cluster import ELSEWHERE, READ, SPACE, Cluster, Weighed
+from gnomon.schedule.cluster import DEEP, ELSEWHERE, FULL, MEMBERS, READ, SPACE, Cluster, Weighed
 from gnomon.schedule.glance import Reading
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import Nest, Piece, Signature
@@ -137,6 +137,8 @@ class Candidate:
             if node in self.nodes:
                 continue
             added = self._with_operands(node)
+            if not isinstance(added, str) and self._is_full(added):
+                added = FULL
             if isinstance(added, str):
                 refused[node] = added
             else:
@@ -147,6 +149,12 @@ class Candidate:
             for node, why in refused.items()
             if node not in self.nodes
         ]
+
+    def _is_full(self, added: Sequence[Node]) -> bool:
+        """Whether one kernel would hold too much with these too."""
+        nodes = (*self.nodes, *added)
+        homes = {self.placed.home[x] for x in nodes}
+        return len(nodes) > MEMBERS or sum(cluster.depth for cluster in homes) > DEEP
 
     def _with_operands(self, node: Node) -> list[Node] | str:
         """A node of the product's element, after those of its own cluster that it needs.

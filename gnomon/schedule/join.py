@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from gnomon.ir.node import Node
 from gnomon.schedule.cluster import (
+    DEEP,
     ELSEWHERE,
     FULL,
     LATER,
@@ -41,6 +42,7 @@ def join(clusters: list[Cluster], home: dict[Node, Cluster], reads: Reads) -> li
                 refused = why_apart(first, cluster, home, reads)
                 weighed = Weighed("share", value, other, node, refused)
                 if not refused:
+                    first.depth = joint_depth(first, cluster, home, reads)
                     merge(first, cluster, clusters, home)
                     break
             if weighed:
@@ -65,7 +67,7 @@ def why_apart(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads
     """Why one kernel cannot compute two clusters, row by row; empty where it can."""
     if (a.rows, a.inner) != (b.rows, b.inner):
         return SPACE
-    if len(a.members) + len(b.members) > MEMBERS:
+    if len(a.members) + len(b.members) > MEMBERS or joint_depth(a, b, home, reads) > DEEP:
         return FULL
     if any(is_chain(x) for x in (*a.members, *b.members)):
         return CHAINS
@@ -76,6 +78,15 @@ def why_apart(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads
     pairs = ((a, b), (b, a))
     late = any(other in closure(c) for one, other in pairs for c in one.needs if c is not other)
     return LATER if late else ""
+
+
+def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads) -> int:
+    """How deep two clusters are as one: above each other where one reads the other."""
+    pairs = ((a, b), (b, a))
+    stacked = any(
+        home.get(r.node) is y for x, y in pairs for node in x.members for r in reads[node]
+    )
+    return a.depth + b.depth if stacked else max(a.depth, b.depth)
 
 
 def merge(a: Cluster, b: Cluster, clusters: list[Cluster], home: dict[Node, Cluster]) -> None:

@@ -15,6 +15,7 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.scalars import SCALARS
 from gnomon.schedule.access import VIEWS, domain_of, readings
 from gnomon.schedule.cluster import (
+    DEEP,
     ELSEWHERE,
     FULL,
     LATER,
@@ -61,6 +62,8 @@ class Partition:
         self.bases: dict[Node, tuple[Node, ...]] = {}
         self.required = self._required()
         self.free: dict[Node, tuple[int, int]] = {}
+        self.depth: dict[Node, int] = {}
+        """How many values deep a node is: above what is stored, or among its cluster's members."""
         self.reads: dict[Node, list[Reading]] = {}
         self.cluster: dict[Node, Cluster] = {}
         self.clusters: list[Cluster] = []
@@ -125,11 +128,17 @@ class Partition:
             self._open(node, Cluster(1, node.size, opaque=True))
             self.calls[call_of(node)] = self.cluster[node]
             return
-        if node.op in VIEWS and node not in self.required:
+        above = 1 + max(
+            (self.depth.get(x, 0) for x in node.inputs if self._transparent(x)), default=0
+        )
+        if node.op in VIEWS and node not in self.required and above < DEEP:
+            self.depth[node] = above
             return
         told = glance(node, self._transparent, self.reads)
         self.reads[node] = readings(node, self._transparent) if told is None else told
-        if self.fuse and node not in self.required and self._is_free(node):
+        free = self.fuse and node not in self.required and above < DEEP
+        self.depth[node] = above
+        if free and self._is_free(node):
             return
         if not self._join(node):
             domain = domain_of(node)
@@ -180,11 +189,18 @@ class Partition:
         self._add(node, cluster, per_row=node.op == "reduce" and node.params["lanes"])
 
     def _add(self, node: Node, cluster: Cluster, per_row: bool) -> None:
+        self.depth[node] = self._depth(node, cluster)
+        cluster.depth = max(cluster.depth, self.depth[node])
         cluster.members[node] = per_row
         self.cluster[node] = cluster
         for needed in self._needed(node):
             if needed is not cluster:
                 cluster.needs.add(needed)
+
+    def _depth(self, node: Node, cluster: Cluster) -> int:
+        """How many values deep a node is as a member: above others, and what they are read by."""
+        inside = (r.node for r in self.reads.get(node, ()) if r.node in cluster.members)
+        return self.depth.get(node, 1) + max((self.depth[x] for x in inside), default=0)
 
     def _needed(self, node: Node) -> set[Cluster]:
         """The clusters whose results a node reads."""
@@ -221,7 +237,8 @@ class Partition:
                 alike = is_chain(first) and first.shape == node.shape
                 if alike and same_axis(first, node, size) and read & self._wide_reads(first):
                     found[other] = None
-        for full in [c for c in found if not c.opaque and len(c.members) >= MEMBERS]:
+        able = [c for c in found if not c.opaque]
+        for full in [c for c in able if len(c.members) >= MEMBERS or self._depth(node, c) > DEEP]:
             self._refuse(node, full, FULL)
             del found[full]
         return [c for c in found if not c.opaque]

@@ -8,7 +8,7 @@ from gnomon.ir.node import Node
 from gnomon.ops.primitives import contract, reduce, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import permute
-from gnomon.schedule.cluster import closure
+from gnomon.schedule.cluster import MEMBERS, closure
 from gnomon.schedule.epilogue import Fusion, epilogue_of, is_plain, table_of
 from gnomon.schedule.partition import Partition, has_epilogue
 from tests.schedule.kernels_of import graph, leaf
@@ -151,3 +151,14 @@ def test_an_epilogue_is_a_loop_kernel_over_rows_and_columns():
     assert made.kernel.inner.params["size"] == 50
     assert made.buffers[0] is y
     assert is_plain(made.kernel)
+
+
+def test_a_product_takes_no_more_than_a_kernel_holds():
+    c = product()
+    y = c
+    for _ in range(300):
+        y = exp(y) * 0.5
+
+    made = fused(y)
+
+    assert all(len(cluster.members) <= MEMBERS + 1 for cluster in made.clusters)

@@ -11,6 +11,7 @@ from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp, where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_
+from gnomon.schedule.cluster import DEEP
 from gnomon.schedule.partition import closure
 from tests.schedule.kernels_of import kernels, leaf, partition, softmax
 
@@ -145,3 +146,24 @@ def test_the_parts_of_a_join_are_written_into_it():
 
     assert first not in made.stored
     assert second not in made.stored
+
+
+def test_kernels_are_cut_where_expressions_grow_too_deep():
+    x = leaf(5, 7)
+    y = x
+    for _ in range(500):
+        y = y * 1.5 + 0.5
+
+    made = partition(y)
+
+    assert max(cluster.depth for cluster in made.clusters) <= DEEP
+    assert len(kernels(y)) > 5
+
+
+def test_views_of_views_are_kept_where_they_grow_too_deep():
+    x = leaf(6, 4)
+    y = x
+    for _ in range(150):
+        y = reshape(permute(y, (1, 0)), (6, 4))
+
+    assert len(kernels(exp(y))) > 1
