@@ -19,7 +19,7 @@ __all__ = ["attention", "chains", "embedding", "gemm", "lce", "replay"]
 DTYPES = {"float32": gn.float32, "bfloat16": gn.bfloat16}
 
 
-def contender(step: Callable[[], float], program: Callable) -> dict:
+def contender(step: Callable[[], float]) -> dict:
     """What gnomon/bench/serve.py asks for."""
     kernels = functools.partial(profile, step)
     return {"step": step, "about": about(), "profile": kernels}
@@ -42,7 +42,7 @@ def lce(problem: Problem) -> dict:
         loss.backward()
         return loss.detach()
 
-    return contender(lambda: program().item(), program)
+    return contender(lambda: program().item())
 
 
 def gemm(problem: Problem) -> dict:
@@ -61,7 +61,7 @@ def gemm(problem: Problem) -> dict:
         gn.evaluate(made)
         return 0.0
 
-    return contender(step, program)
+    return contender(step)
 
 
 def attention(problem: Problem) -> dict:
@@ -80,7 +80,7 @@ def attention(problem: Problem) -> dict:
         gn.evaluate(program())
         return 0.0
 
-    return contender(step, program)
+    return contender(step)
 
 
 def chains(problem: Problem) -> dict:
@@ -95,7 +95,7 @@ def chains(problem: Problem) -> dict:
         gn.evaluate(program(x, w))
         return 0.0
 
-    return contender(step, program)
+    return contender(step)
 
 
 OPTIMIZER = object()
@@ -122,7 +122,7 @@ def adamw(problem: Problem) -> dict:
         program(given)
         return 0.0
 
-    return contender(step, program)
+    return contender(step)
 
 
 def embedding(problem: Problem) -> dict:
@@ -142,7 +142,7 @@ def embedding(problem: Problem) -> dict:
         sums.backward(given)
         return loss.item()
 
-    return contender(step, step)
+    return contender(step)
 
 
 def replay(problem: Problem) -> dict:
@@ -164,5 +164,5 @@ def replay(problem: Problem) -> dict:
         kernels = sum(row["seconds"] for row in made["profile"](200))
         return {"overhead": min(times(step, 0.2)) - kernels}
 
-    made = contender(step, program)
+    made = contender(step)
     return {**made, "figures": figures}
