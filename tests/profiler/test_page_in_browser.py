@@ -80,11 +80,19 @@ class Page:
             f".find(x => x.textContent.includes({json.dumps(text)}));"
             "if (row) row.click(); return Boolean(row);"
         )
+        self.settle()
 
     def press(self, *keys: str) -> None:
         """Press keys, with nothing in the focus."""
         self.run("document.activeElement.blur()")
         ActionChains(self.driver).send_keys(*keys).perform()
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until what was asked for is drawn: rows are, with the next frame."""
+        self.driver.execute_async_script(
+            "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        )
 
     def hits(self, pane: str) -> list[str]:
         """The rows of a pane that are highlighted."""
