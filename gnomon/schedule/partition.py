@@ -164,10 +164,21 @@ class Partition:
             (scalar.costly and big and not alone)
             or ops > FREE_OPS
             or (big > FREE_READS and not alone and not self._is_padded(node))
+            or self._narrows(node)
         ):
             return False
         self.free[node] = (ops, big)
         return True
+
+    def _narrows(self, node: Node) -> bool:
+        """Whether a node has fewer bytes than what it is made of, which nobody else reads."""
+        wide = [r for r in self.reads[node] if r.is_wide(node.size)]
+        made = [r.node for r in wide if r.same and r.node in self.cluster]
+        return len(wide) == len(made) == 1 and (
+            not self.cluster[made[0]].opaque
+            and self.users[made[0]] == 1
+            and made[0].dtype.itemsize > node.dtype.itemsize
+        )
 
     def _feeds_a_chain(self, node: Node) -> bool:
         """Whether a reader folds it in a chain, element by element: then it need not be stored."""

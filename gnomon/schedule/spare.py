@@ -59,7 +59,8 @@ class Spared:
 
         What is folded, a whole row's work for each element, is never done twice.
         """
-        own, same = self.home[self.node], (r for x in self.outside for r in self.reads[x])
+        own, scalar = self.home[self.node], SCALARS[self.node.params["f"]]
+        same = (r for x in self.outside for r in self.reads[x])
         if own.opaque or own.members[self.node]:
             return COSTLY
         if not all(r.same for r in same if r.node is self.node):
@@ -69,8 +70,9 @@ class Spared:
         clusters = {self.home[x]: None for x in self.outside}
         spared = nbytes(self.node) * (1 + len(clusters))
         spared -= sum(self._added(cluster) for cluster in clusters)
-        if SCALARS[self.node.params["f"]].costly and spared > 0:
-            return "" if spared > len(clusters) * FUNCTION * self.node.size else COSTLY
+        if scalar.costly and spared > 0:
+            again = len(clusters) * FUNCTION * scalar.steps * self.node.size
+            return "" if spared > again else COSTLY
         return "" if spared > 0 else MORE
 
     def _can_be_read(self) -> bool:

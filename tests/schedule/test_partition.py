@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.dtypes import int64
-from gnomon.ir.node import Node
+from gnomon.dtypes import bool_, int64, uint32, uint64
+from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import elementwise
+from gnomon.ops import random
 from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp, where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_
+from gnomon.passes.inline import inline
 from gnomon.schedule.cluster import DEEP
-from gnomon.schedule.partition import closure
+from gnomon.schedule.partition import Partition, closure
 from tests.schedule.kernels_of import kernels, leaf, partition, softmax
 
 pytestmark = pytest.mark.unit
@@ -167,3 +169,18 @@ def test_views_of_views_are_kept_where_they_grow_too_deep():
         y = reshape(permute(y, (1, 0)), (6, 4))
 
     assert len(kernels(exp(y))) > 1
+
+
+def test_what_is_narrower_is_stored_in_place_of_what_it_is_made_of():
+    x = leaf(64, 64)
+    key = x.arena.input((2,), uint32)
+    mask = random.bernoulli(key, 0.5, (64, 64))
+    shared = inline(
+        Graph([x, key], [where(mask, x, 0.0), reduce("add", where(mask, x, 1.0), (0,))]),
+        lambda node: False,
+    )
+
+    made = Partition(shared)
+
+    assert bool_ in {node.dtype for node in made.stored}
+    assert uint64 not in {node.dtype for node in made.stored if node.size > 1}
