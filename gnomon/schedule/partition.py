@@ -77,6 +77,7 @@ class Partition:
         if fuse:
             self.weighed += join(self.clusters, self.cluster, self.reads)
             self.weighed += spare(self.cluster, self.reads, self.required)
+            self._forget_unread()
         self.fusions = self._with_products(carries, judge, opens) if fuse and carries else []
         """What was decided about products and the nodes above them."""
         self.stored = self._stored()
@@ -280,6 +281,21 @@ class Partition:
     def _would_cycle(self, node: Node, cluster: Cluster) -> bool:
         """Whether some other cluster that the node needs runs after this one."""
         return any(cluster in closure(c) for c in self._needed(node) if c is not cluster)
+
+    def _forget_unread(self) -> None:
+        """Take out of clusters what nobody reads any more, since its readers compute it again."""
+        wanted = set(self.required)
+        for node in reversed(list(self.cluster)):
+            if is_opaque(node):
+                wanted.update((node, *self._bases(node)))
+            elif node in wanted:
+                wanted.update(r.node for r in self.reads[node])
+        for node in [x for x in self.cluster if x not in wanted]:
+            del self.cluster.pop(node).members[node]
+        empty = {c for c in self.clusters if not c.members}
+        self.clusters = [c for c in self.clusters if c not in empty]
+        for cluster in self.clusters:
+            cluster.needs -= empty
 
     def _stored(self) -> dict[Node, None]:
         """The nodes that get buffers, in order."""

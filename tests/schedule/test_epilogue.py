@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gnomon.ir.node import Node
-from gnomon.ops.primitives import contract, reduce, unsqueeze
+from gnomon.ir.operators import elementwise
+from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import permute
 from gnomon.schedule.cluster import MEMBERS, closure
@@ -162,3 +163,16 @@ def test_a_product_takes_no_more_than_a_kernel_holds():
     made = fused(y)
 
     assert all(len(cluster.members) <= MEMBERS + 1 for cluster in made.clusters)
+
+
+def test_a_product_takes_nothing_that_its_readers_compute_again():
+    c = product("ab,cb->ac", (9, 30), (64, 30))
+    y = elementwise("sigmoid", c)
+
+    def total(shape: tuple[int, int]) -> Node:
+        return reduce("add", reshape(y, shape) * reshape(c, shape), (1,))
+
+    made = fused(total((1, 576)), total((2, 288)), c)
+
+    assert y not in made.cluster
+    assert not has_epilogue(made.cluster[c])
