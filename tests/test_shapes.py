@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
@@ -189,3 +190,13 @@ def test_a_training_step_compiles_three_times_for_many_shapes(tmp_path):
     (varied, figures), (fixed, _) = told
     assert varied == fixed
     assert figures == {"compiles": 3, "captures": 10}
+
+
+def test_slices_are_put_into_tensors_of_many_shapes():
+    with fresh(vary=True):
+        for (rows, columns), dtype in product(SHAPES, (np.float32, np.float64, np.int16)):
+            x, new = np.zeros((rows, columns), dtype), np.full((2, columns), 7, dtype)
+            made = gn.from_numpy(x.copy())
+            made[gn.tensor([rows - 1, 0])] = gn.from_numpy(new)
+            x[[rows - 1, 0]] = new
+            assert same_bits(made.numpy(), x)

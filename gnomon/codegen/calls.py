@@ -197,7 +197,7 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
     seen = operand(values)
     axes = list(zip(values.shape, seen.strides, strict=True))
     spec = PutRowsSpec(
-        x.dtype.itemsize,
+        f"i{8 * x.dtype.itemsize}",
         index.dtype,
         size=x.shape[axis],
         count=index.size,

@@ -23,7 +23,7 @@ class PutRowsSpec:
     those after, from element `start` on.
     """
 
-    item: int
+    scalar: str
     index: DType
     size: int
     count: int
@@ -33,9 +33,9 @@ class PutRowsSpec:
     start: int
 
     @property
-    def scalar(self) -> str:
-        """An element as bits."""
-        return f"i{8 * self.item}"
+    def item(self) -> int:
+        """Bytes of an element, whose bits are an integer's."""
+        return int(self.scalar[1:]) // 8
 
 
 def emit_put_rows(module: Module, name: str, spec: PutRowsSpec) -> int:

@@ -39,7 +39,7 @@ class Case:
         item = self.x.itemsize
         axes = [(n, step // item) for n, step in zip(sizes, values.strides, strict=True)]
         self.spec = PutRowsSpec(
-            item,
+            f"i{8 * item}",
             positions,
             shape[axis],
             len(index),
