@@ -67,7 +67,10 @@ def why_apart(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads
     """Why one kernel cannot compute two clusters, row by row; empty where it can."""
     if (a.rows, a.inner) != (b.rows, b.inner):
         return SPACE
-    if len(a.members) + len(b.members) > MEMBERS or joint_depth(a, b, home, reads) > DEEP:
+    if len(a.members) + len(b.members) > MEMBERS:
+        return FULL
+    # most are not deep even above each other, and need no second look
+    if a.depth + b.depth > DEEP and joint_depth(a, b, home, reads) > DEEP:
         return FULL
     if any(is_chain(x) for x in (*a.members, *b.members)):
         return CHAINS

@@ -132,14 +132,13 @@ class Partition:
         above = 1 + max(
             (self.depth.get(x, 0) for x in node.inputs if self._transparent(x)), default=0
         )
-        if node.op in VIEWS and node not in self.required and above < DEEP:
-            self.depth[node] = above
+        self.depth[node] = above
+        loose = node not in self.required and above < DEEP
+        if node.op in VIEWS and loose:
             return
         told = glance(node, self._transparent, self.reads)
         self.reads[node] = readings(node, self._transparent) if told is None else told
-        free = self.fuse and node not in self.required and above < DEEP
-        self.depth[node] = above
-        if free and self._is_free(node):
+        if self.fuse and loose and self._is_free(node):
             return
         if not self._join(node):
             domain = domain_of(node)

@@ -15,8 +15,8 @@ from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.primitives import contract, reshape
 from gnomon.ops.scalars import exp, tanh
 from gnomon.runtime.buffer import Buffer
-from gnomon.runtime.threads import get_num_threads, set_num_threads
 from gnomon.settings import override
+from tests.compiled import threads
 from tests.graphs import built
 
 pytestmark = pytest.mark.unit
@@ -137,16 +137,12 @@ def test_one_column_has_no_vectors_and_stays_apart():
     assert fusions(program) == 0
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_bits_do_not_depend_on_threads(threads: int):
+@pytest.mark.parametrize("count", [1, 3])
+def test_bits_do_not_depend_on_threads(count: int):
     roots, leaves, arrays = case("batches")
     _, expected = compiled(roots, leaves, arrays)
-    before = get_num_threads()
-    set_num_threads(threads)
-    try:
+    with threads(count):
         assert compiled(roots, leaves, arrays)[1] == expected
-    finally:
-        set_num_threads(before)
 
 
 def test_code_is_shared_by_equal_products_and_not_by_others():

@@ -11,9 +11,9 @@ from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import rsqrt, where
-from gnomon.runtime.threads import get_num_threads, set_num_threads
 from gnomon.settings import override
 from tests.codegen.test_epilogue import compiled, normal
+from tests.compiled import threads
 from tests.graphs import built
 
 pytestmark = pytest.mark.unit
@@ -108,16 +108,12 @@ def test_bits_are_those_of_the_oracle_and_of_separate_kernels(name: str):
     assert together == [x.tobytes() for x in exact(Graph(leaves, roots), arrays)]
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_bits_do_not_depend_on_threads(threads: int):
+@pytest.mark.parametrize("count", [1, 3])
+def test_bits_do_not_depend_on_threads(count: int):
     roots, leaves, arrays = case("blocks of steps")
     _, expected = compiled(roots, leaves, arrays)
-    before = get_num_threads()
-    set_num_threads(threads)
-    try:
+    with threads(count):
         assert compiled(roots, leaves, arrays)[1] == expected
-    finally:
-        set_num_threads(before)
 
 
 def test_results_never_lie_over_what_the_factor_is_made_of():
