@@ -17,7 +17,7 @@ from gnomon.bench.cases import WORKLOADS, cases_of
 from gnomon.bench.chart import chart
 from gnomon.bench.harness import Options, Result, run_case
 from gnomon.bench.peers import parse_peers
-from gnomon.bench.report import as_values, kernel_table, table
+from gnomon.bench.report import as_values, kernel_table, summary, table
 from gnomon.errors import ConfigError
 from gnomon.processor import machine
 from gnomon.profiler.limits import Limits, measured_limits
@@ -55,8 +55,12 @@ def bench(wanted: Wanted, console: Console | None = None) -> list[Result]:
         results = []
         for case in cases_of(wanted.workloads):
             results.append(run_case(case, peers, limits, wanted.options, status.update))
+            limits = limits.at_least(results[-1].peak)
             show(console, results[-1], limits)
             write(wanted, results, limits)
+    if len(results) > 1:
+        console.print()
+        console.print(summary(results, limits))
     return results
 
 

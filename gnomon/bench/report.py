@@ -13,7 +13,16 @@ from gnomon.bench.cases import Target
 from gnomon.bench.harness import Figures, Result
 from gnomon.profiler.limits import Limits
 
-__all__ = ["Verdict", "as_values", "kernel_table", "table", "time_text", "unequal", "verdicts"]
+__all__ = [
+    "Verdict",
+    "as_values",
+    "kernel_table",
+    "summary",
+    "table",
+    "time_text",
+    "unequal",
+    "verdicts",
+]
 
 MOST_ROWS = 8
 """Kernels of a case that are shown."""
@@ -24,6 +33,7 @@ class Verdict:
 
     def __init__(self, text: str, value: float, least: float, aim: float, most: bool = False):
         self.text, self.value, self.least, self.aim = text, value, least, aim
+        self.sign = "≤" if most else "≥"
         self.holds = value <= least if most else value >= least
         self.reached = value <= aim if most else value >= aim
 
@@ -101,6 +111,18 @@ def table(result: Result, limits: Limits) -> Table:
         made.add_row(Text(verdict.text, style=verdict.style), "", "", "", "", "", "", aim)
     for text in unequal(result):
         made.add_row(Text(f"unequal: {text}", style="red"))
+    return made
+
+
+def summary(results: list[Result], limits: Limits) -> Table:
+    """Every figure that something was aimed at, beside the least and the aim."""
+    made = Table(title="all targets", title_justify="left", box=None, pad_edge=False)
+    for column in ("case", "measured", "promised", "aim"):
+        made.add_column(column, justify="left" if column in ("case", "measured") else "right")
+    for result in results:
+        for verdict in verdicts(result, limits):
+            aims = (f"{verdict.sign} {bound:g}" for bound in (verdict.least, verdict.aim))
+            made.add_row(result.case.name, Text(verdict.text, style=verdict.style), *aims)
     return made
 
 

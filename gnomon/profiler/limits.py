@@ -11,7 +11,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -43,6 +43,10 @@ class Limits:
     def of(self, name: str) -> float:
         """The better way to copy, or another limit by name."""
         return max(self.copy, self.copy_streaming) if name == "copy" else asdict(self)[name]
+
+    def at_least(self, flops: float) -> Limits:
+        """The same where a later probe reached more: a machine may be slow while it is measured."""
+        return replace(self, flops=max(self.flops, flops))
 
 
 @cache

@@ -56,6 +56,13 @@ def test_everybody_takes_a_turn_and_who_fails_says_why(case):
     assert any("turn 1" in line for line in said)
 
 
+def test_a_faster_probe_during_the_case_raises_the_peak(case):
+    result = run_case(case, [], LIMITS, QUICK, lambda line: None)
+
+    assert LIMITS.at_least(result.peak).flops == result.peak > LIMITS.flops
+    assert LIMITS.at_least(0.5) == LIMITS
+
+
 def test_a_dirty_turn_is_kept_apart(case, monkeypatch):
     monkeypatch.setattr(harness, "wait_for_quiet", lambda *_: False)
 

@@ -13,6 +13,7 @@ from gnomon.bench.report import (
     as_values,
     kernel_table,
     memory_verdict,
+    summary,
     table,
     unequal,
     verdicts,
@@ -81,6 +82,14 @@ def test_a_table_names_everybody():
 
     for word in ("gnomon", "one", "no way", "2.00 s", "0+1", "100%", "2.00 × one"):
         assert word in shown
+
+
+def test_the_last_table_holds_every_target_of_every_case():
+    shown = text(summary([result(), result()], LIMITS))
+
+    assert shown.count("a case") == 4
+    assert shown.count("2.00 × one") == 2
+    assert "≥ 0.4" in shown
 
 
 def test_kernels_are_shown_beside_the_peak():
