@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,15 @@ from gnomon.late import Late
 from gnomon.ops.registry import Call, Traced
 from gnomon.runtime import events
 from gnomon.tensor import nans
-from gnomon.tensor.capture import Capture, Read, names_of, tracked_nodes, values_of
+from gnomon.tensor.capture import (
+    Capture,
+    Read,
+    names_of,
+    put,
+    settled,
+    tracked_nodes,
+    values_of,
+)
 from gnomon.tensor.evaluate import CAPTURED, forced
 from gnomon.tensor.guards import (
     Guard,
@@ -33,8 +42,7 @@ from gnomon.tensor.guards import (
 )
 from gnomon.tensor.memory import is_free
 from gnomon.tensor.state import Storage, leaf, note, state
-from gnomon.tensor.tensor import Tensor, View, detached, node_of, raw, wrap
-from gnomon.tensor.writing import write
+from gnomon.tensor.tensor import Tensor, View, node_of, raw, wrap
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -47,6 +55,12 @@ listing = Late("gnomon.listing")
 records = Late("gnomon.records")
 scope = Late("gnomon.codegen.scope")
 why = Late("gnomon.tensor.reasons")
+
+MANY = 8
+"""So many programs of one signature are worth a warning."""
+
+KEPT_PROGRAMS = 64
+"""Captures of one signature that are kept."""
 
 KEPT_REASONS = 256
 """Captures of one function of which is kept why they were needed."""
@@ -70,6 +84,7 @@ class Program:
 
     def __init__(self, name: str, capture: Capture, tree: Any, results: list[Tensor]) -> None:
         self.tree, self.guards, self.draws = tree, capture.guards, capture.draws
+        self.afterwards = [do for _, do in capture.afterwards]
         nodes = [node_of(t) for t in results]
         self.tracked = [t.requires_grad for t in results]
         self.released = [capture.went_back or t._storage.released for t in results]
@@ -125,14 +140,15 @@ class Program:
 
     def run(self, arguments: Sequence[Tensor]) -> Any:
         """Replay: new results, and all writes done."""
-        if self.graph is None:
-            return unflatten(self.tree, [])
         inputs = [read(arguments) for read in self.reads]
         for generator, count in self.draws.items():
             generator.count += count
         going_on = self.differentiable and state.grad
-        values = (self._nodes if going_on else self._leaves)(inputs, arguments)
-        return self._place(values, arguments)
+        compute = self._nodes if going_on else self._leaves
+        results = self._place(compute(inputs, arguments) if self.graph else [], arguments)
+        for do in self.afterwards:
+            do()
+        return results
 
     def _forget(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
         """Let go of gradients that are replaced unread: the new ones take their room."""
@@ -199,26 +215,6 @@ class Program:
         return made
 
 
-def settled(node: Node) -> Node:
-    """A node behind which no gradient looks."""
-    return node if node.value is not None else detached(node)
-
-
-def put(
-    storage: Storage | None, read: Read | None, arguments: Sequence[Tensor], node: Node
-) -> None:
-    """Write an output to the storage that it belongs to."""
-    target = None if read is None else read(arguments)
-    if target is not None and target._view is not None:
-        before, state.grad = state.grad, False
-        try:
-            write(target, node, False)
-        finally:
-            state.grad = before
-        return
-    (storage if target is None else target._storage).set(node)
-
-
 class Compiled:
     """A function that is captured once per signature and replayed."""
 
@@ -270,7 +266,7 @@ class Compiled:
             end, name = monotonic_ns(), f"recompile: {told}"
             events.announce("compile", name=name, start=start, end=end, sites=(user_site(),))
         self.captures += 1
-        self.programs[key] = [*self.programs.get(key, ()), (guard, program)]
+        self.programs[key] = [*self.programs.get(key, ()), (guard, program)][-KEPT_PROGRAMS:]
         return program
 
     def _note_reasons(self, key: tuple) -> str:
@@ -279,6 +275,8 @@ class Compiled:
         told = f"{self.name}, capture {self.captures + 1}: {found}   [{user_site()}]"
         self.recompiled = [*self.recompiled[1 - KEPT_REASONS :], told]
         log(1, lambda: f"recompile: {told}")
+        if len(self.programs.get(key, ())) == MANY:
+            warnings.warn(f"compile: the same arguments need many programs: {told}", stacklevel=4)
         return told
 
     def why_recompiled(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gnomon.errors import ArgumentError
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array
 
@@ -33,6 +34,11 @@ class Numbers:
         if isinstance(value, Tensor):
             return value
         if state.capture is not None:
+            if any(changed is groups for changed, _ in state.capture.afterwards):
+                raise ArgumentError(
+                    "step: inside gn.compile a schedule is stepped at the end of each run, but "
+                    "this optimizer steps after its schedule. Call optimizer.step() first."
+                )
             return state.capture.number(lambda: float(entry(groups[number], name, part)))
         kept = self.kept.get(place)
         if kept is None or kept[0] != value:

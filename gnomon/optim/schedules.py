@@ -6,6 +6,7 @@ rate from the one before, so a rate that was changed by hand stays changed.
 
 from __future__ import annotations
 
+import functools
 import math
 from bisect import bisect_right
 from collections import Counter
@@ -14,11 +15,30 @@ from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.optim.optimizer import Optimizer
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor
+
+
+def at_the_end(step: Callable[..., None]) -> Callable[..., None]:
+    """A schedule's step that waits, inside gn.compile, for the end of each run."""
+
+    @functools.wraps(step)
+    def waits(self: LRScheduler, *args: Any, **named: Any) -> None:
+        measured = any(isinstance(x, Tensor) for x in (*args, *named.values()))
+        if state.capture is None or measured:
+            return step(self, *args, **named)
+        groups = self.optimizer.param_groups
+        state.capture.afterwards.append((groups, lambda: step(self, *args, **named)))
+
+    return waits
 
 
 class LRScheduler:
     """Base of schedules: get_lr() gives every group's rate at last_epoch."""
+
+    def __init_subclass__(cls) -> None:
+        if "step" in cls.__dict__:
+            cls.step = at_the_end(cls.step)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
@@ -49,8 +69,13 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[float]:
         """The rates that the last step set."""
+        if state.capture is not None:
+            raise ArgumentError(
+                "get_last_lr: rates are no part of a compiled function. Ask for them outside."
+            )
         return self._last_lr
 
+    @at_the_end
     def step(self, epoch: int | None = None) -> None:
         """Go on to the next epoch, or to a given one."""
         self._step_count += 1

@@ -75,15 +75,15 @@ class AveragedModel(Module):
         """Take a model's parameters into the averages."""
         with no_grad():
             kept, current = self._averaged(self.module), self._averaged(model)
-            if self.n_averaged.item() == 0:
-                for old, new in zip(kept, current, strict=True):
-                    old.copy_(new)
-            elif self.multi_avg_fn is not None:
+            if self.multi_avg_fn is not None:
                 self.multi_avg_fn(kept, current, self.n_averaged)
             else:
                 average = self.avg_fn or get_swa_avg_fn()
                 for old, new in zip(kept, current, strict=True):
                     old.copy_(average(old, new, self.n_averaged))
+            first = self.n_averaged == 0  # asked in the program: inside gn.compile it is not known
+            for old, new in zip(kept, current, strict=True):
+                old.copy_(new.where(first, old))
             if not self.use_buffers:
                 pairs = zip(self.module.buffers(), model.buffers(), strict=True)
                 for old, new in pairs:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import inspect
 import operator
+import sys
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,14 +20,30 @@ import numpy as np
 
 from gnomon.dtypes import DType, float64, int64, uint32
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
-from gnomon.ir.provenance import Site, inherit
+from gnomon.ir.provenance import Site, inherit, user_site
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.guards import LONGEST, Nest, Place
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, state
-from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, rare, raw, wrap
+from gnomon.tensor.tensor import (
+    Tensor,
+    detached,
+    from_array,
+    from_buffer,
+    node_of,
+    rare,
+    raw,
+    wrap,
+)
+from gnomon.tensor.writing import write
 
 Read = Callable[[Sequence[Tensor]], Tensor]
 """Gives the tensor that an input stands for, from the arguments of a replay."""
+
+
+DRAWN = (
+    "Python's `random` drew a number while a function was captured, and replays repeat it. "
+    "Draw it outside and pass it in, or draw by gn.rand."
+)
 
 
 class Capture:
@@ -44,6 +62,9 @@ class Capture:
         """Tensors whose gradient was looked at, and whether there was none."""
         self.guards: list[tuple[Callable[[], Hashable], Hashable]] = []
         self.draws: dict[Any, int] = {}
+        self.numbers: list[tuple[Callable[[], float], float]] = []
+        self.afterwards: list[tuple[list[dict[str, Any]], Callable[[], Any]]] = []
+        """What every replay does at its end, and the optimizer's groups that it changes."""
         self.names: dict[Storage, str] = {}
         """What storages from outside are called."""
         self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
@@ -59,9 +80,12 @@ class Capture:
         before = (state.arena, state.images, state.pending, state.sweep_at, state.capture)
         state.arena, state.images, state.pending = self.arena, WeakKeyDictionary(), self.pending
         state.sweep_at, state.capture = 1 << 62, self
+        stood = random_state()
         try:
             yield
         finally:
+            if random_state() != stood:
+                warnings.warn(f"compile: {DRAWN}   [{user_site()}]", stacklevel=5)
             self.pending = state.pending
             state.arena, state.images, state.pending, state.sweep_at, state.capture = before
 
@@ -102,9 +126,10 @@ class Capture:
         self.nodes[storage] = node
 
     def number(self, read: Callable[[], float]) -> Tensor:
-        """A float64 number that every replay reads again."""
-        made = self.arena.input((), float64)
-        self.inputs[made] = number_of(read, float64)
+        """A float64 number that every replay reads again; the first run takes it as it is now."""
+        made, now = self.arena.input((), float64), [read()]
+        self.inputs[made] = number_of(lambda: now.pop() if now else read(), float64)
+        self.numbers.append((read, now[0]))
         return wrap(made)
 
     def guard(self, read: Callable[[], Hashable]) -> None:
@@ -154,6 +179,8 @@ class Capture:
         if looked:
             tensors, found = zip(*looked, strict=True)
             self.guards.append((without_grad(tensors), list(found)))
+        if any(read() != value for read, value in self.numbers):
+            self.guards.append((object, "the function changes a number that its optimizer reads"))
         return [(x, grad) for at, grad in made if (x := at()) is not None]
 
     def standing_for(self, tensor: Tensor) -> Read:
@@ -201,6 +228,12 @@ class Capture:
         return Graph(images, copy_into(arena, outputs, known)), used
 
 
+def random_state() -> Any:
+    """Where Python's own generator stands, if anybody has loaded it."""
+    loaded = sys.modules.get("random")
+    return loaded.getstate() if loaded is not None else None
+
+
 def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
     """Looks which tensors have no gradient."""
     return lambda: [t._rare is None or t._rare.grad is None for t in tensors]
@@ -237,6 +270,26 @@ def whole(storage: Storage) -> Tensor:
     made = Tensor.__new__(Tensor)
     made._storage, made._view, made._rare, made._requires = storage, None, None, False
     return made
+
+
+def settled(node: Node) -> Node:
+    """A node behind which no gradient looks."""
+    return node if node.value is not None else detached(node)
+
+
+def put(
+    storage: Storage | None, read: Read | None, arguments: Sequence[Tensor], node: Node
+) -> None:
+    """Write an output to the storage that it belongs to."""
+    target = None if read is None else read(arguments)
+    if target is not None and target._view is not None:
+        before, state.grad = state.grad, False
+        try:
+            write(target, node, False)
+        finally:
+            state.grad = before
+        return
+    (storage if target is None else target._storage).set(node)
 
 
 def values_of(tensors: Sequence[Tensor]) -> list[Any]:

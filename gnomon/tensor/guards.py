@@ -6,15 +6,19 @@ what is inside modules, lists and other functions among them.
 
 from __future__ import annotations
 
+import inspect
 import operator
+import sys
 import types
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import typed
+from gnomon.ir.provenance import is_ours
 from gnomon.tensor import changes
 from gnomon.tensor.device import Device
 from gnomon.tensor.tensor import Tensor, raw
@@ -136,6 +140,8 @@ class Places:
         self._functions: list[tuple[Any, Any, Any]] = []
         self._tensors: list[tuple[Tensor, bool]] = []
         self._certain = True
+        self._read: tuple[str, ...] = ()
+        """Names in the code of the function that is looked at."""
 
     def hold(self) -> bool:
         """Whether the same objects are there, and tensors want gradients as they did."""
@@ -162,11 +168,16 @@ class Places:
         if isinstance(value, Tensor):
             self._tensors.append((value, value.requires_grad))
             return ("tensor", id(value), value.requires_grad)
-        if id(value) in seen or depth == 0:
+        if id(value) in seen or depth <= 0:
             return id(value)
+        if is_users(type(value)):
+            return self._object(value, depth, seen)
         seen.add(id(value))
         if isinstance(value, (types.FunctionType, types.MethodType)):
-            return self._function(value, depth, seen)
+            before, self._read = self._read, names_in(value.__code__)
+            found = self._function(value, depth, seen)
+            self._read = before
+            return found
         if hasattr(value, "_modules") and hasattr(value, "_parameters"):
             self.modules.append(value)
             return id(value)
@@ -185,6 +196,24 @@ class Places:
         else:
             inner = (self.snapshot(v, depth - 1, seen) for v in parts)
         return (id(value), *inner)
+
+    def _object(self, value: Any, depth: int, seen: set[int]) -> Hashable:
+        """A user's object by the attributes that the code names, and by what its methods name."""
+        if (mark := hash((id(value), self._read))) in seen:
+            return id(value)
+        seen.add(mark)
+        parts: list[Hashable] = [id(value)]
+        for name in self._read:
+            found = value.__dict__.get(name, MISSING)
+            if found is not MISSING:
+                self._names.append((value.__dict__, name, found))
+                parts.append((name, self.snapshot(found, depth - 1, seen)))
+                continue
+            method = inspect.getattr_static(type(value), name, None)
+            method = inspect.unwrap(getattr(method, "fget", method))
+            if isinstance(method, types.FunctionType) and not is_ours(method.__code__):
+                parts.append(self.snapshot(types.MethodType(method, value), depth + 1, seen))
+        return tuple(parts)
 
     def _function(self, function: Any, depth: int, seen: set[int]) -> Hashable:
         """A function by its code and by what its code names."""
@@ -214,6 +243,27 @@ class Places:
 
 
 MISSING = object()
+PACKAGE_NAME = __name__.split(".")[0]
+NAMESPACES = ("Namespace", "SimpleNamespace")
+"""Python's own classes that hold a user's options."""
+
+
+@cache
+def names_in(code: types.CodeType) -> tuple[str, ...]:
+    """Global names and attributes in code, and in what is defined inside of it."""
+    within = (names_in(x) for x in code.co_consts if isinstance(x, types.CodeType))
+    return tuple(sorted({*code.co_names, *chain.from_iterable(within)}))
+
+
+@cache
+def is_users(kind: type) -> bool:
+    """Whether a class is the user's own and has attributes; containers and our own aside."""
+    if kind.__dictoffset__ == 0 or issubclass(kind, (type, list, tuple, dict)):
+        return False
+    if any(base.__module__.split(".")[0] == PACKAGE_NAME for base in kind.__mro__):
+        return False
+    module = kind.__module__.split(".")[0]
+    return module not in sys.stdlib_module_names or kind.__name__ in NAMESPACES
 
 
 def parts_of(value: Any) -> tuple | None:

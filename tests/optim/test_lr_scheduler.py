@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gnomon as gn
 from gnomon import optim
 from gnomon.errors import ArgumentError
 from gnomon.optim import lr_scheduler as s
@@ -77,3 +78,77 @@ def test_a_schedule_of_schedules_saves_its_parts():
     two.load_state_dict(one.state_dict())
 
     assert rates(made[0], 2) == rates(made[1], 2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o: gn.optim.lr_scheduler.LambdaLR(o, lambda k: 1 / (k + 1)),
+        lambda o: gn.optim.lr_scheduler.SequentialLR(
+            o,
+            [
+                gn.optim.lr_scheduler.LinearLR(o, 0.1, total_iters=2),
+                gn.optim.lr_scheduler.CosineAnnealingLR(o, 10),
+            ],
+            [2],
+        ),
+        lambda o: gn.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, 3),
+    ],
+)
+def test_a_schedule_that_steps_inside_of_a_compiled_function(make):
+    def losses(compiled):
+        gn.manual_seed(0)
+        model = gn.nn.Linear(3, 1)
+        optimizer = gn.optim.SGD(model.parameters(), lr=0.1)
+        schedule = make(optimizer)
+
+        def step(x):
+            loss = (model(x) ** 2).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            return loss.detach()
+
+        run = gn.compile(step) if compiled else step
+        return [(run(gn.ones(2, 3)).item(), *schedule.get_last_lr()) for _ in range(6)], run
+
+    plain, (compiled, run) = losses(False)[0], losses(True)
+    assert plain == compiled
+    assert run.captures == 1
+
+
+def test_what_a_compiled_function_cannot_know_of_rates_is_refused():
+    parameter = gn.nn.Parameter(gn.ones(3))
+    optimizer = gn.optim.SGD([parameter], lr=0.1)
+    schedule = gn.optim.lr_scheduler.StepLR(optimizer, 1)
+
+    @gn.compile
+    def early():
+        parameter.sum().backward()
+        schedule.step()
+        optimizer.step()
+
+    with pytest.raises(gn.errors.ArgumentError, match=r"Call optimizer.step\(\) first"):
+        early()
+    with pytest.raises(gn.errors.ArgumentError, match="Ask for them outside"):
+        gn.compile(lambda x: x * schedule.get_last_lr()[0])(gn.ones(2))
+
+
+def test_a_rate_that_the_function_itself_sets_is_never_stale():
+    def weights(compiled):
+        parameter = gn.nn.Parameter(gn.ones(3))
+        optimizer = gn.optim.SGD([parameter], lr=0.1)
+
+        def step():
+            optimizer.zero_grad()
+            parameter.sum().backward()
+            optimizer.step()
+            for group in optimizer.param_groups:
+                group["lr"] *= 0.5
+            return parameter.sum()
+
+        run = gn.compile(step) if compiled else step
+        return [run().item() for _ in range(4)]
+
+    assert weights(False) == weights(True)

@@ -1,0 +1,101 @@
+"""What a captured function depends on besides tensors: a user's objects, counters, other draws."""
+
+import random
+import types
+import warnings
+
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+
+
+class Trainer:
+    """What many people wrap a training step in."""
+
+    def __init__(self):
+        self.model, self.scale, self.turn, self.seen = nn.Linear(3, 1), 1.0, 0, 0
+        self.options = {"shift": 0.0}
+
+    def loss(self, x):
+        return (self.model(x) * self.scale + self.options["shift"]).sum() * self.factor
+
+    @property
+    def factor(self):
+        return [1.0, 2.0, 4.0][self.turn]
+
+    @gn.no_grad()
+    def count(self):
+        self.seen += 1
+
+    def step(self, x):
+        return self.loss(x)
+
+    def counted(self, x):
+        self.count()
+        return self.loss(x) * self.seen
+
+
+def agree(function, *changes):
+    """Compiled and plain calls give the same after each change."""
+    compiled, x = gn.compile(function), gn.ones(2, 3)
+    for change in ((lambda: None), *changes):
+        change()
+        assert compiled(x).item() == function(x).item()
+        assert compiled(x).item() == function(x).item()
+    return compiled
+
+
+def test_attributes_that_a_method_names_are_part_of_a_program():
+    trainer = Trainer()
+    compiled = agree(
+        trainer.step,
+        lambda: setattr(trainer, "scale", 3.0),
+        lambda: setattr(trainer, "turn", 2),
+        lambda: trainer.options.update(shift=1.5),
+    )
+    assert compiled.captures == 4
+    trainer.seen = 100  # the step does not read it
+    compiled(gn.ones(2, 3))
+    assert compiled.captures == 4
+    assert "scale is 3.0, was 1.0" in compiled.why_recompiled()[0]
+
+
+def test_modes_and_replaced_weights_of_an_objects_model_are_seen():
+    trainer = Trainer()
+    trainer.model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(1.0), nn.Linear(4, 1))
+    agree(trainer.step, trainer.model.eval, lambda: setattr(trainer.model, "0", nn.Linear(3, 4)))
+
+
+def test_a_counter_that_the_function_counts_itself_is_never_stale():
+    plain, compiled = Trainer(), Trainer()
+    compiled.model.load_state_dict(plain.model.state_dict())
+    step, x = gn.compile(compiled.counted), gn.ones(2, 3)
+    assert [plain.counted(x).item() for _ in range(4)] == [step(x).item() for _ in range(4)]
+
+
+@pytest.mark.parametrize("options", [types.SimpleNamespace(scale=2.0), type("Options", (), {})()])
+def test_options_in_closures_and_in_nested_functions(options):
+    options.scale = 2.0
+    agree(
+        lambda x: sum(x.sum() * options.scale for _ in range(2)),
+        lambda: vars(options).update(scale=5.0),
+    )
+
+
+def test_many_programs_of_equal_arguments_are_worth_a_warning_and_few_are_kept():
+    trainer = Trainer()
+    step = gn.compile(trainer.counted)
+    for _ in range(8):
+        step(gn.ones(2, 3))
+    with pytest.warns(UserWarning, match="many programs: .*seen is 8, was 7"):
+        step(gn.ones(2, 3))
+
+
+def test_pythons_own_random_numbers_are_worth_a_warning():
+    step = gn.compile(lambda x: x * random.random())
+    with pytest.warns(UserWarning, match="`random` drew a number"):
+        step(gn.ones(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gn.compile(lambda x: x * gn.rand(2))(gn.ones(2))
