@@ -23,7 +23,7 @@ from gnomon.dtypes import float32
 from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds, ShapeError, TraceError
 from gnomon.ir.node import digest
 from gnomon.nn.module import Module
-from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.buffer import ALIGN, Buffer
 from gnomon.runtime.cpu import load
 from gnomon.runtime.program import Call, Constant, Input, Needs, Output, Program
 from gnomon.tensor.evaluate import evaluate, evaluate_all
@@ -93,7 +93,7 @@ class TableBatchedEmbeddingBags(Module):
 
     def _own(self, name: str, shape: tuple[int, ...]) -> None:
         """Memory under a name, which a buffer of the module shows."""
-        self._memory[name] = np.zeros(shape, np.float32)
+        self._memory[name] = in_lines(shape)
         self.register_buffer(name, from_array(self._memory[name]))
 
     # what is in the tables
@@ -114,9 +114,9 @@ class TableBatchedEmbeddingBags(Module):
 
     def _settled(self, name: str) -> np.ndarray:
         """A buffer's own memory; what was written to the buffer meanwhile is taken over."""
-        mine, shown = self._memory[name], values_of(self._buffers[name])
-        if shown.ctypes.data != mine.ctypes.data:
-            mine[...] = shown
+        mine, held = self._memory[name], raw(self._buffers[name]).value
+        if held is None or held.address != mine.ctypes.data:
+            mine[...] = values_of(self._buffers[name])
             self._buffers[name] = from_array(mine)
         return mine
 
@@ -202,6 +202,16 @@ class TableBatchedEmbeddingBags(Module):
         program.run([*given, addressof(numbers)], [values.ctypes.data, addressof(report), *places])
         if report.value:
             raise IndexOutOfBounds("TableBatchedEmbeddingBags: a position is outside its table.")
+
+
+def in_lines(shape: tuple[int, ...]) -> np.ndarray:
+    """Zeros that begin where a line of the caches does, so that rows share as few as they can.
+
+    Pages that nothing is written to are never taken from the system.
+    """
+    room = np.zeros(4 * prod(shape) + ALIGN, np.uint8)
+    start = -room.ctypes.data % ALIGN
+    return room[start : start + 4 * prod(shape)].view(np.float32).reshape(shape)
 
 
 def in_equal_bags(

@@ -104,6 +104,15 @@ def test_a_copy_has_tables_of_its_own():
     assert (two.weight(0).numpy() != one.weight(0).numpy()).any()
 
 
+def test_rows_begin_where_lines_of_the_caches_do():
+    # rows of 64 bytes that begin elsewhere lie in two lines each, of which one is asked for late
+    module = TableBatchedEmbeddingBags([TableSpec(3, 16), TableSpec(5, 32)])
+
+    places = [state.numpy().ctypes.data % 64 for state in module.state_dict().values()]
+
+    assert places == [0] * 4
+
+
 def test_a_table_that_is_read_lazily_is_read_before_its_step():
     module = filled()
     before = module.weight(0).numpy()

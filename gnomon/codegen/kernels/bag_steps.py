@@ -23,7 +23,7 @@ from gnomon.dtypes import float32, int64
 from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
 
 DIGIT = 11
-"""Bits that one pass of sorting looks at."""
+"""The most bits that one pass of sorting looks at."""
 AHEAD = 6
 """A row is asked for so many lookups before its turn."""
 NUMBERS = ("rate", "epsilon", "decay")
@@ -58,7 +58,10 @@ class StepWriter(ScatterWriter):
         }
         self.order = self.reserve(8 * (spec.lookups + 1 + AHEAD))
         self.other = self.reserve(8 * (spec.lookups + 1 + AHEAD))
-        self.counts = self.reserve(8 << DIGIT)
+        bits = max(spec.rows - 1, 1).bit_length()
+        self.passes = -(-bits // DIGIT)
+        self.digit = -(-bits // self.passes)
+        self.counts = self.reserve(8 * self.passes << self.digit)
         self.gradient = self.reserve(4 * (spec.width + GROUP * LANES))
 
     def write(self) -> int:
@@ -68,10 +71,9 @@ class StepWriter(ScatterWriter):
         self.high = e.value(f"udiv i64 {e.mul(e.add('%thread', 1), rows)}, %threads")
         self.values_here = self.values
         self.total = self.gather_own()
-        passes = -(-max(rows - 1, 1).bit_length() // DIGIT)
         here, there = self.order, self.other
-        for k in range(passes):
-            self.sort_pass(here, there, 32 + DIGIT * k)
+        for k in range(self.passes):
+            self.sort_pass(here, there, k)
             here, there = there, here
         self.order = here
         e.store("-1", self.cell(here, self.total), "i64", 8)
@@ -80,7 +82,10 @@ class StepWriter(ScatterWriter):
         return self.used
 
     def gather_own(self) -> str:
-        """Keys of the lookups in this thread's rows, (row, place) each; gives their number."""
+        """Keys of the lookups in this thread's rows, (row, place) each, and how many share a digit.
+
+        Gives their number.
+        """
         e = self.e
 
         def look(i: str, count: str) -> list[str]:
@@ -91,22 +96,25 @@ class StepWriter(ScatterWriter):
             after = e.value(f"icmp sge i64 {found}, {self.low}")
             before = e.value(f"icmp slt i64 {found}, {self.high}")
             mine = e.value(f"zext i1 {e.value(f'and i1 {after}, {before}')} to i64")
+            for k in range(self.passes):
+                place = self.counter(key, k)
+                e.store(e.add(e.load(place, "i64", 8), mine), place, "i64", 8)
             return [e.add(count, mine)]
 
+        cells = self.passes << self.digit
+        e.loop(0, cells, 1, lambda k: e.store("0", self.cell(self.counts, k), "i64", 8))
         return e.loop(0, self.bag_spec.lookups, 1, look, [("i64", "0")])[0]
 
-    def sort_pass(self, here: str, there: str, shift: int) -> None:
+    def counter(self, key: str, number: int) -> str:
+        """Where a digit of a key is counted."""
+        e, size = self.e, 1 << self.digit
+        shifted = e.value(f"lshr i64 {key}, {32 + self.digit * number}")
+        digit = e.value(f"and i64 {shifted}, {size - 1}")
+        return self.cell(self.counts, e.add(digit, size * number))
+
+    def sort_pass(self, here: str, there: str, number: int) -> None:
         """Put keys in order of one digit, equal ones as they stand."""
-        e = self.e
-
-        def counter(i: str) -> tuple[str, str]:
-            key = self.read(here, i)
-            digit = e.value(f"and i64 {e.value(f'lshr i64 {key}, {shift}')}, {(1 << DIGIT) - 1}")
-            return key, self.cell(self.counts, digit)
-
-        def count(i: str) -> None:
-            _, place = counter(i)
-            e.store(e.add(e.load(place, "i64", 8), 1), place, "i64", 8)
+        e, first = self.e, number << self.digit
 
         def begin(k: str, total: str) -> list[str]:
             place = self.cell(self.counts, k)
@@ -115,14 +123,13 @@ class StepWriter(ScatterWriter):
             return [e.add(total, found)]
 
         def move(i: str) -> None:
-            key, place = counter(i)
+            key = self.read(here, i)
+            place = self.counter(key, number)
             at = e.load(place, "i64", 8)
             e.store(key, self.cell(there, at), "i64", 8)
             e.store(e.add(at, 1), place, "i64", 8)
 
-        e.loop(0, 1 << DIGIT, 1, lambda k: e.store("0", self.cell(self.counts, k), "i64", 8))
-        e.loop(0, self.total, 1, count)
-        e.loop(0, 1 << DIGIT, 1, begin, [("i64", "0")])
+        e.loop(first, first + (1 << self.digit), 1, begin, [("i64", "0")])
         e.loop(0, self.total, 1, move)
 
     def at_end_of_run(self, i: str, start: str) -> list[str]:

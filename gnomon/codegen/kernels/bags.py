@@ -59,8 +59,11 @@ def store_lanes(e: Emitter, value: str, place: str, lanes: int) -> None:
 
 
 def prefetch_row(e: Emitter, row: str, width: int, write: int) -> None:
-    """Ask for the lines of a row; it may be no row at all."""
-    for byte in range(0, 4 * width, LINE):
+    """Ask for the lines of a row; it may be no row at all.
+
+    A row that is no number of whole lines may end in one more.
+    """
+    for byte in (*range(0, 4 * width, LINE), *([4 * width - 1] if 4 * width % LINE else [])):
         place = e.offset(row, byte)
         e.call(
             "void", "llvm.prefetch.p0", ("ptr", place), ("i32", str(write)), ("i32", "3"),
