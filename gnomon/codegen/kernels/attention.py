@@ -18,6 +18,7 @@ from gnomon.codegen.kernels.attention_parts import (
     BLOCK_QUERIES,
     AttentionSpec,
     Parts,
+    falling_exp,
     panels,
 )
 from gnomon.codegen.kernels.attention_row import emit_row, is_row
@@ -71,8 +72,8 @@ class SoftmaxBlock:
         """exp(score - base)."""
         spec = self.parts.spec
         if spec.mask is not None:
-            return FUNCTIONS["exp"](a, a.sub(score, base))
-        return FUNCTIONS["exp"](a, a.fma(score, a.const(spec.scale), a.neg(base)))
+            return falling_exp(a, a.sub(score, base))
+        return falling_exp(a, a.fma(score, a.const(spec.scale), a.neg(base)))
 
     def weigh(self, base: str, key: str, total: str) -> list[str]:
         """A key's scores become weights and join their sums."""
@@ -108,22 +109,20 @@ class Forward:
         self.value_panels = panels(self.spec.value_width, self.tile.rows)
         self.query_panels = BLOCK_QUERIES // self.tile.columns
         # values in scratch: a block of keys, of values, a panel of queries, of results
-        self.key_block = self.key_panels * self.tile.rows * self.spec.width
-        self.value_block = self.value_panels * self.tile.rows * BLOCK_KEYS
+        self.key_block = BLOCK_KEYS * self.spec.width
+        self.value_block = BLOCK_KEYS * self.spec.value_width
         self.query_panel = self.spec.width * self.tile.columns
         self.result = self.value_panels * self.tile.rows * self.tile.columns
 
     def write(self) -> int:
         """Everything; gives the bytes of scratch."""
         parts, spec, tile = self.parts, self.spec, self.tile
-        for operand, name in ((spec.k, "pack_k"), (spec.q, "pack_q")):
-            size = spec.keys if operand is spec.k else spec.queries
-            width = tile.rows if operand is spec.k else tile.columns
-            parts.packer(name, width, (size, operand.row), (spec.width, operand.column))
-        parts.packer(
-            "pack_v", tile.rows, (spec.value_width, spec.v.column), (spec.keys, spec.v.row)
-        )
-        parts.reserve("k", spec.key_blocks * self.key_block)
+        queries, steps = (spec.queries, spec.q.row), (spec.width, spec.q.column)
+        parts.packer("pack_q", tile.columns, queries, steps)
+        parts.liner("lines_k", spec.k, (spec.keys, spec.width))
+        parts.liner("lines_v", spec.v, (spec.keys, spec.value_width))
+        # the last tile may take rows that are not there
+        parts.reserve("k", spec.key_blocks * self.key_block + tile.rows * spec.width)
         parts.reserve("v", spec.key_blocks * self.value_block)
         parts.reserve("q", self.query_panels * self.query_panel)
         parts.reserve("scores", self.key_panels * tile.rows * tile.columns)
@@ -135,7 +134,7 @@ class Forward:
             rows, steps = (spec.queries, spec.mask.row), (spec.keys, spec.mask.column)
             parts.packer("pack_mask", tile.columns, rows, steps)
             parts.reserve("mask", tile.columns * BLOCK_KEYS)
-        parts.multiplier("grow")
+        parts.multiplier("score", "grow")
         parts.filler()
         parts.turner()
         parts.row_writer("write_out", spec.value_width, spec.out.column)
@@ -160,11 +159,11 @@ class Forward:
         """The same for 16 queries: keys that all of them see two at a time, then the others."""
         parts, a, kind = self.parts, self.parts.algebra(e), vector(self.spec.scalar)
         never, masked = a.const(-inf), self.spec.mask is not None
-        seen = self.seen_by_all(e, lane)
+        seen, some = self.seen_by_all(e, lane), self.seen_by_any(e, lane)
         scores, mask = (parts.skip(e, base, (lane, 1)) for base in ("%scores", "%mask"))
         block = SoftmaxBlock(parts, e, scores, mask, self.limits(e, lane))
         (highest,) = e.loop(0, seen, 1, partial(block.larger, False), [(kind, never)])
-        (highest,) = e.loop(seen, "%keys", 1, partial(block.larger, True), [(kind, highest)])
+        (highest,) = e.loop(seen, some, 1, partial(block.larger, True), [(kind, highest)])
         old = parts.value_at(e, "%top", (lane, 1))
         top = a.maximum(old, highest if masked else a.mul(highest, a.const(self.spec.scale)))
         # with nothing seen yet, any finite number will do
@@ -173,7 +172,9 @@ class Forward:
         total = a.mul(parts.value_at(e, "%sum", (lane, 1)), shrink)
         pairs = e.value(f"and i64 {seen}, -2")
         (total,) = e.loop(0, pairs, 2, partial(block.weigh_pair, base), [(kind, total)])
-        (total,) = e.loop(pairs, "%keys", 1, partial(block.weigh, base), [(kind, total)])
+        (total,) = e.loop(pairs, some, 1, partial(block.weigh, base), [(kind, total)])
+        zero, places = a.const(0.0), (parts.tile.columns,)
+        e.loop(some, "%keys", 1, lambda key: parts.put(e, zero, scores, (key, *places)))
         parts.put(e, top, "%top", (lane, 1))
         parts.put(e, total, "%sum", (lane, 1))
         parts.put(e, shrink, "%shrink", (lane, 1))
@@ -188,6 +189,12 @@ class Forward:
         if not self.spec.causal:
             return "%keys"
         return e.most(e.least(e.add(e.add("%limit", lane), 1), "%keys"), 0)
+
+    def seen_by_any(self, e: Emitter, lane: str) -> str:
+        """How many keys any of 16 queries sees."""
+        if not self.spec.causal:
+            return "%keys"
+        return e.most(e.least(e.add(e.add("%limit", lane), LANES), "%keys"), 0)
 
     def rescale(self, e: Emitter, lane: str, change) -> None:
         """Change what 16 queries have gathered, all columns of the values."""
@@ -236,7 +243,7 @@ class Forward:
         e.ret()
 
     def pack_pair(self, number: str) -> None:
-        """Copy the keys and values of one head into panels, block by block."""
+        """Copy the keys and values of one head, block by block."""
         e, parts, spec = self.e, self.parts, self.spec
         batch = e.value(f"udiv i64 {number}, {spec.key_heads}")
         head = e.value(f"urem i64 {number}, {spec.key_heads}")
@@ -245,11 +252,10 @@ class Forward:
         def block(index: str) -> None:
             start = e.mul(index, BLOCK_KEYS)
             length = e.least(e.sub(str(spec.keys), start), BLOCK_KEYS)
-            rows = e.value(f"udiv i64 {e.add(length, self.tile.rows - 1)}, {self.tile.rows}")
             into = parts.skip(e, parts.at(e, "k"), (index, self.key_block))
-            parts.pack(e, "pack_k", k, (start, rows), (0, spec.width), into)
+            parts.pack(e, "lines_k", k, (0, 1), (start, length), into)
             into = parts.skip(e, parts.at(e, "v"), (index, self.value_block))
-            parts.pack(e, "pack_v", v, (0, self.value_panels), (start, length), into)
+            parts.pack(e, "lines_v", v, (0, 1), (start, length), into)
 
         e.loop(0, spec.key_blocks, 1, block)
 
@@ -286,7 +292,6 @@ class Forward:
         start, wide = queries
         block = e.value(f"udiv i64 {key}, {BLOCK_KEYS}")
         met = e.least(e.sub(seen, key), BLOCK_KEYS)
-        packed = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
         k = parts.skip(e, parts.at(e, "k"), (block, self.key_block))
         v = parts.skip(e, parts.at(e, "v"), (block, self.value_block))
         limit = e.sub(e.add(start, spec.keys - spec.queries), key)
@@ -301,13 +306,17 @@ class Forward:
             count = parts.keys_met(e, limit, first, met)
             if masks is not None:
                 parts.pack(e, "pack_mask", masks, (e.add(start, first), 1), (key, count), mask)
-            parts.multiply(e, (k, count, self.tile.rows * spec.width), q, spec.width, scores)
+            # softmax hides what is not counted of these
+            seen = count
+            if spec.causal:
+                seen = e.most(e.least(e.add(e.add(limit, first), columns), count), 0)
+            parts.multiply(e, (k, seen, spec.width), q, spec.width, scores)
             states = [parts.skip(e, parts.at(e, s), (first, 1)) for s in ("top", "sum")]
             parts.call(
                 e, "softmax", ("ptr", scores), ("ptr", mask), *(("ptr", at) for at in states),
                 ("ptr", shrink), ("i64", count), ("i64", e.add(limit, first)),
             )  # fmt: skip
-            a = (v, spec.value_width, e.mul(packed, self.tile.rows))
+            a = (v, spec.value_width, spec.value_width)
             parts.multiply(e, a, scores, count, results, "grow", shrink)
 
         e.loop(0, wide, 1, panel)

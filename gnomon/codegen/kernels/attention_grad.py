@@ -19,6 +19,7 @@ from gnomon.codegen.emitter import KERNEL, Module
 from gnomon.codegen.kernels.attention_parts import (
     BLOCK_KEYS,
     BLOCK_QUERIES,
+    SEEN_TOGETHER,
     AttentionSpec,
     Operand,
     Parts,
@@ -60,7 +61,7 @@ class Backward:
     """Writes the gradient kernel.
 
     Queries are rows of A and keys columns of B, so a tile of weights is, as it stands, a panel of
-    B for the products with dO and q; only dQ needs dS turned.
+    B for the products with dO and q, and tiles of dS are rows of A for the product with k.
     """
 
     def __init__(self, parts: Parts, grads: AttentionGradSpec) -> None:
@@ -73,6 +74,7 @@ class Backward:
         )
         # values: a square's panel, a panel of dK and dQ, one of dV, all of dK and dV
         self.square = self.rows * tile.rows * tile.columns
+        self.pitch = panels(spec.width, tile.columns) * tile.columns
         self.width_panel = self.wide * tile.rows * tile.columns
         self.value_panel = self.deep * tile.rows * tile.columns
         self.key_panels = spec.key_blocks * self.columns
@@ -84,10 +86,11 @@ class Backward:
         parts, spec, grads = self.parts, self.spec, self.grads
         self.define_packers()
         self.reserve()
-        parts.multiplier()
+        parts.multiplier("score", "begin", "extend")
+        parts.multiplier("along", pitch=self.pitch)
         parts.filler()
         parts.turner()
-        parts.row_writer("write_dq", spec.width, grads.dq.column)
+        parts.row_writer("write_dq", spec.width, grads.dq.column, self.pitch)
         parts.row_writer("write_dk", spec.width, grads.dk.column)
         parts.row_writer("write_dv", spec.value_width, grads.dv.column)
         write_delta(parts, grads.dout)
@@ -97,18 +100,15 @@ class Backward:
         return parts.bytes
 
     def define_packers(self) -> None:
-        """Every operand as rows of A or columns of B, and turned."""
-        parts, spec, tile, dout = self.parts, self.spec, self.tile, self.grads.dout
-        keys, queries = (spec.keys, spec.k.row), (spec.queries, spec.q.row)
-        width, values = (spec.width, spec.k.column), (spec.value_width, spec.v.column)
+        """Keys and values as columns of B, queries and dO as they are."""
+        parts, spec, tile = self.parts, self.spec, self.tile
+        keys, width = (spec.keys, spec.k.row), (spec.width, spec.k.column)
+        values = (spec.value_width, spec.v.column)
         parts.packer("pack_k", tile.columns, keys, width)
         parts.packer("pack_v", tile.columns, (spec.keys, spec.v.row), values)
-        parts.packer("pack_k_turned", tile.rows, width, keys)
-        parts.packer("pack_q", tile.rows, queries, (spec.width, spec.q.column))
-        parts.packer("pack_q_turned", tile.rows, (spec.width, spec.q.column), queries)
-        queries, values = (spec.queries, dout.row), (spec.value_width, dout.column)
-        parts.packer("pack_dout", tile.rows, queries, values)
-        parts.packer("pack_dout_turned", tile.rows, values, queries)
+        parts.packer("pack_k_across", tile.columns, width, keys)
+        parts.liner("lines_q", spec.q, (spec.queries, spec.width))
+        parts.liner("lines_dout", self.grads.dout, (spec.queries, spec.value_width))
         if spec.mask is not None:
             rows, steps = (spec.keys, spec.mask.column), (spec.queries, spec.mask.row)
             parts.packer("pack_mask", tile.columns, rows, steps)
@@ -117,20 +117,18 @@ class Backward:
         """Ask for scratch memory."""
         parts, spec, tile = self.parts, self.spec, self.tile
         keys = spec.key_blocks * BLOCK_KEYS
-        queries = self.rows * tile.rows
+        # the last tile may take rows that are not there
+        queries = BLOCK_QUERIES + tile.rows
         sizes = {
             "k": keys * spec.width,
             "v": keys * spec.value_width,
-            "k_turned": keys * self.wide * tile.rows,
+            "k_across": keys * self.pitch,
             "q": queries * spec.width,
             "dout": queries * spec.value_width,
-            "q_turned": BLOCK_QUERIES * self.wide * tile.rows,
-            "dout_turned": BLOCK_QUERIES * self.deep * tile.rows,
             "weights": self.square,
             "mask": 0 if spec.mask is None else BLOCK_QUERIES * tile.columns,
             "slopes": self.columns * self.square,
-            "slopes_turned": BLOCK_QUERIES * BLOCK_KEYS,
-            "dq": BLOCK_QUERIES // tile.columns * self.width_panel,
+            "dq": queries * self.pitch,
             "delta": BLOCK_QUERIES,
             "products": -(-spec.value_width // VIRTUAL_LANES) * VIRTUAL_LANES,
             "levels": height(self.letters) * self.level,
@@ -157,10 +155,8 @@ class Backward:
 
         def leaf(index: str, depth: str) -> list[str]:
             level = parts.skip(e, parts.at(e, "levels"), (depth, self.level))
-            seen = self.seen_by(index)
-            for start, size in self.stretches(level):
-                rest = e.mul(e.sub(str(self.key_panels), seen), size)
-                parts.fill(e, parts.skip(e, start, (seen, size)), rest)
+            if not spec.queries:
+                parts.fill(e, level, self.level)
             inner = e.value(f"udiv i64 {index}, {leaves}")
             query_head = e.add(e.mul(head, spec.group), inner)
             first = e.mul(e.value(f"urem i64 {index}, {leaves}"), spec.blocks_per_leaf)
@@ -193,11 +189,13 @@ class Backward:
         def pop(done: str) -> None:
             newer = parts.skip(e, parts.at(e, "levels"), (e.sub(depth, done), self.level))
             older = parts.skip(e, newer, (-1, self.level))
-            # later leaves see more, and what none of the newer ones sees is -0.0 there
+            # later leaves see more, and there are 2^done newer ones
+            had = self.seen_by(e.sub(index, e.value(f"shl i64 1, {done}")))
             for (old, size), (new, _) in zip(
                 self.stretches(older), self.stretches(newer), strict=True
             ):
-                parts.call(e, "fold", ("ptr", old), ("ptr", new), ("i64", e.mul(seen, size)))
+                numbers = (("i64", e.mul(count, size)) for count in (had, seen))
+                parts.call(e, "fold", ("ptr", old), ("ptr", new), *numbers)
 
         e.loop(0, pops, 1, pop)
         return e.add(e.sub(depth, pops), 1)
@@ -212,8 +210,9 @@ class Backward:
 
         def block(key: str) -> None:
             length = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
-            into = parts.skip(e, parts.at(e, "k_turned"), (key, self.wide * tile.rows))
-            parts.pack(e, "pack_k_turned", k, (0, self.wide), (key, length), into)
+            into = parts.skip(e, parts.at(e, "k_across"), (key, self.pitch))
+            wide = self.pitch // tile.columns
+            parts.pack(e, "pack_k_across", k, (0, wide), (key, length), into)
 
         e.loop(0, spec.keys, BLOCK_KEYS, block)
 
@@ -223,8 +222,7 @@ class Backward:
         start, end = parts.queries_of(e, number)
         count = e.sub(end, start)
         self.pack_queries(where, start, count)
-        wide = e.value(f"udiv i64 {e.add(count, tile.columns - 1)}, {tile.columns}")
-        parts.fill(e, parts.at(e, "dq"), BLOCK_QUERIES // tile.columns * self.width_panel)
+        parts.fill(e, parts.at(e, "dq"), e.mul(count, self.pitch))
         lse = e.load(e.offset("%buffers", 8 * spec.lse), "ptr", 8)
         flat = e.add(e.mul(where[0], spec.heads), where[1])
         lse = parts.skip(e, lse, (flat, spec.queries), (start, 1))
@@ -241,23 +239,17 @@ class Backward:
                 self.one_panel(e.add(key, column), block, level)
 
             e.loop(0, length, tile.columns, panel)
-            self.add_to_dq(key, length, (start, wide))
+            self.add_to_dq(key, length, (start, count))
 
         e.loop(0, seen, BLOCK_KEYS, meet)
         self.store_dq(where, start, count)
 
     def pack_queries(self, where: tuple[str, str], start: str, count: str) -> None:
-        """Copy a block of q and dO into panels, both ways, and find D."""
+        """Copy a block of q and dO, and find D."""
         e, parts, spec, dout = self.e, self.parts, self.spec, self.grads.dout
         q, slope = parts.head(e, spec.q, *where), parts.head(e, dout, *where)
-        rows = e.value(f"udiv i64 {e.add(count, self.tile.rows - 1)}, {self.tile.rows}")
-        parts.pack(e, "pack_q", q, (start, rows), (0, spec.width), parts.at(e, "q"))
-        into = parts.at(e, "q_turned")
-        parts.pack(e, "pack_q_turned", q, (0, self.wide), (start, count), into)
-        into = parts.at(e, "dout")
-        parts.pack(e, "pack_dout", slope, (start, rows), (0, spec.value_width), into)
-        into = parts.at(e, "dout_turned")
-        parts.pack(e, "pack_dout_turned", slope, (0, self.deep), (start, count), into)
+        parts.pack(e, "lines_q", q, (0, 1), (start, count), parts.at(e, "q"))
+        parts.pack(e, "lines_dout", slope, (0, 1), (start, count), parts.at(e, "dout"))
         out = parts.skip(e, parts.head(e, spec.out, *where), (start, spec.out.row))
         slope = parts.skip(e, slope, (start, dout.row))
         pointers = (slope, out, parts.at(e, "products"), parts.at(e, "delta"))
@@ -273,7 +265,8 @@ class Backward:
         left = e.sub(block.count, first)
         weights = parts.at(e, "weights")
         slopes = parts.skip(e, parts.at(e, "slopes"), (inside, self.square))
-        self.scores(key, first, block.count, (weights, slopes))
+        seeing = e.most(e.sub("0", limit), 0) if spec.causal else "0"
+        self.scores(key, seeing, block.count, (weights, slopes))
         mask = weights if block.masks is None else parts.at(e, "mask")
         if block.masks is not None:
             steps = (e.add(block.start, first), left)
@@ -284,14 +277,13 @@ class Backward:
         parts.call(e, "weigh", *pointers, ("i64", left), ("i64", e.add(limit, first)))
         dv = parts.skip(e, level, (self.key_panels, self.width_panel), (number, self.value_panel))
         dk = parts.skip(e, level, (number, self.width_panel))
-        length = e.mul(block.count, tile.rows)
 
         def gather(way: str) -> None:
-            for turned, count, right, into in (
-                ("dout_turned", spec.value_width, weights, dv),
-                ("q_turned", spec.width, slopes, dk),
+            for lines, count, right, into in (
+                ("dout", spec.value_width, weights, dv),
+                ("q", spec.width, slopes, dk),
             ):
-                a = (parts.skip(e, parts.at(e, turned), (first, tile.rows)), count, length)
+                a = (parts.skip(e, parts.at(e, lines), (first, count)), count, count)
                 parts.multiply(e, a, right, left, into, way)
 
         met = e.value(f"icmp slt i64 {key}, {block.known}")
@@ -305,56 +297,44 @@ class Backward:
         return self.e.most(self.parts.together(self.e, self.e.sub("0", limit)), 0)
 
     def scores(self, key: str, first: str, count: str, into: tuple[str, str]) -> None:
-        """Scores and dP of a panel of keys, for the queries from `first` on and a few before."""
-        e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
-        skipped = e.value(f"udiv i64 {first}, {tile.rows}")
-        rows = e.sub(count, e.mul(skipped, tile.rows))
+        """Scores and dP of a panel of keys, for the queries from `first` on that see any."""
+        e, parts, spec = self.e, self.parts, self.spec
+        rows = e.sub(count, first)
         sides = (("q", "k", spec.width), ("dout", "v", spec.value_width))
         for (left, right, width), target in zip(sides, into, strict=True):
-            a = parts.skip(e, parts.at(e, left), (skipped, tile.rows * width))
+            a = parts.skip(e, parts.at(e, left), (first, width))
             b = parts.skip(e, parts.at(e, right), (key, width))
-            target = parts.skip(e, target, (skipped, tile.rows * tile.columns))
-            parts.multiply(e, (a, rows, tile.rows * width), b, width, target)
+            target = parts.skip(e, target, (first, self.tile.columns))
+            parts.multiply(e, (a, rows, width), b, width, target)
 
     def add_to_dq(self, key: str, length: str, queries: tuple[str, str]) -> None:
-        """What a block of keys adds to dQ: turn dS, then multiply with k."""
+        """What a block of keys adds to dQ, for queries that meet the same keys at a time."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
-        limit = e.sub(e.add(queries[0], spec.keys - spec.queries), key)
+        start, count = queries
+        limit = e.sub(e.add(start, spec.keys - spec.queries), key)
         packed = e.least(e.sub(str(spec.keys), key), BLOCK_KEYS)
-        k = parts.skip(e, parts.at(e, "k_turned"), (key, self.wide * self.tile.rows))
+        k = parts.skip(e, parts.at(e, "k_across"), (key, self.pitch))
 
-        def panel(index: str) -> None:
-            turned = parts.at(e, "slopes_turned")
+        def group(first: str) -> None:
+            rows = e.least(e.sub(count, first), SEEN_TOGETHER)
+            met = parts.keys_met(e, limit, first, length)
+            slopes = parts.skip(e, parts.at(e, "slopes"), (first, columns))
+            sums = parts.skip(e, parts.at(e, "dq"), (first, self.pitch))
 
-            def turn(column: str) -> None:
-                number = e.value(f"udiv i64 {column}, {columns}")
-                source = parts.skip(
-                    e, parts.at(e, "slopes"), (number, self.square), (index, columns * columns)
-                )
-                target = parts.skip(e, turned, (column, columns))
-                parts.turn(e, (source, columns), (target, columns), columns, columns)
+            def panel(column: str) -> None:
+                right = parts.skip(e, k, (e.mul(column, packed), 1))
+                into = parts.skip(e, sums, (column, 1))
+                parts.multiply(e, (slopes, rows, self.square), right, met, into, "along")
 
-            met = parts.keys_met(e, limit, e.mul(index, columns), length)
-            e.loop(0, met, columns, turn)
-            a = (k, self.spec.width, e.mul(packed, self.tile.rows))
-            into = parts.skip(e, parts.at(e, "dq"), (index, self.width_panel))
-            parts.multiply(e, a, turned, met, into, "extend")
+            e.loop(0, spec.width, columns, panel)
 
-        e.loop(0, queries[1], 1, panel)
+        e.loop(0, count, SEEN_TOGETHER, group)
 
     def store_dq(self, where: tuple[str, str], start: str, count: str) -> None:
         """Write a block of dQ."""
-        e, parts, columns, dq = self.e, self.parts, self.tile.columns, self.grads.dq
+        e, parts, dq = self.e, self.parts, self.grads.dq
         base = parts.skip(e, parts.head(e, dq, *where), (start, dq.row))
-
-        def panel(first: str) -> None:
-            index = e.value(f"udiv i64 {first}, {columns}")
-            source = parts.skip(e, parts.at(e, "dq"), (index, self.width_panel))
-            target = parts.skip(e, base, (first, dq.row))
-            rows = e.least(e.sub(count, first), columns)
-            parts.write_rows(e, "write_dq", source, (target, dq.row), rows)
-
-        e.loop(0, count, columns, panel)
+        parts.write_rows(e, "write_dq", parts.at(e, "dq"), (base, dq.row), count)
 
     def store_keys(self, batch: str, head: str) -> None:
         """Write dK and dV of one head."""

@@ -8,7 +8,7 @@ kernel is attention.py, its gradient attention_grad.py, their products attention
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,6 +23,7 @@ from gnomon.codegen.kernels.transposing import BLOCK, read_turned
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.machine import Machine
+from gnomon.codegen.math_exponentials import EXP_RANGE, exp_within
 
 BLOCK_QUERIES = 128
 """Rows of a square; they are counted from the start of their leaf."""
@@ -181,8 +182,12 @@ class Parts:
         packing = Packing(self.spec.scalar, width, merge([rows]), merge([steps]))
         self.packings[name] = packing
         emit_pack(self.module, f"{self.name}.{name}", packing)
-        if "offsets" not in self.reserved:
-            self.reserve("offsets", 8 * 128 // self.item)
+        self.reserve(f"{name}.offsets", 8 * packing.slots // self.item)
+
+    def liner(self, name: str, operand: Operand, sizes: tuple[int, int]) -> None:
+        """Define a copy of rows, of which there are (rows, columns), without gaps."""
+        rows, columns = sizes
+        self.packer(name, columns, (columns, operand.column), (rows, operand.row))
 
     def pack(
         self, e: Emitter, name: str, base: str, rows: tuple[str | int, str | int],
@@ -191,21 +196,21 @@ class Parts:
         """Copy (first row, panels), (first step, steps) into panels."""
         numbers = [("i64", str(number)) for number in (*rows, *steps)]
         told = [("i64", str(number)) for number in self.packings[name].numbers]
-        room = ("ptr", self.at(e, "offsets"))
+        room = ("ptr", self.at(e, f"{name}.offsets"))
         self.call(e, name, ("ptr", base), *numbers, ("ptr", target), room, *told)
 
-    def multiplier(self, *changes: str) -> None:
-        """What multiplies rows of A with a panel of B: begin, extend, and others by name."""
-        emit_columns(self.module, self.name, self.tile, ("begin", "extend", *changes))
+    def multiplier(self, *ways: str, pitch: int = 0) -> None:
+        """What multiplies rows of A with a panel of B, by name."""
+        emit_columns(self.module, self.name, self.tile, ways, pitch)
 
     def multiply(
         self, e: Emitter, a: tuple[str, str | int, str | int], b: str, length: str | int,
-        into: str, change: str = "begin", factors: str = "null",
+        into: str, way: str = "score", factors: str = "null",
     ) -> None:  # fmt: skip
-        """into (+)= rows of A, given as (address, rows, values in a panel), times a panel of B."""
+        """into (+)= rows of A, given as (address, rows, values in a line), times a panel of B."""
         address, rows, values = a
         self.call(
-            e, change, ("ptr", address), ("ptr", b), ("i64", str(rows)),
+            e, way, ("ptr", address), ("ptr", b), ("i64", str(rows)),
             ("i64", e.mul(values, self.item)), ("i64", str(length)), ("ptr", into),
             ("ptr", factors),
         )  # fmt: skip
@@ -259,19 +264,21 @@ class Parts:
             ("i64", str(rows)), ("i64", str(columns)),
         )  # fmt: skip
 
-    def row_writer(self, name: str, width: int, column: int) -> None:
+    def row_writer(self, name: str, width: int, column: int, pitch: int = 0) -> None:
         """name(panel, target, row, count): write `count` rows of a panel [width][columns].
 
         `row` is the stride of rows in bytes, `column` that of columns in elements. Zeros lose
-        their sign.
+        their sign. With a pitch the rows lie there as they are, so far apart.
         """
         names = (("ptr", "panel"), ("ptr", "target"), ("i64", "row"), ("i64", "count"))
         e = self.start(name, *names, ("ptr", "scratch"))
-        padded = -(-width // LANES) * LANES
-        self.reserve(name, self.tile.columns * padded)
-        turned = self.at(e, name)
-        source = ("%panel", self.tile.columns)
-        self.turn(e, source, (turned, padded), padded, self.tile.columns)
+        padded, turned = pitch, "%panel"
+        if not pitch:
+            padded = -(-width // LANES) * LANES
+            self.reserve(name, self.tile.columns * padded)
+            turned = self.at(e, name)
+            source = ("%panel", self.tile.columns)
+            self.turn(e, source, (turned, padded), padded, self.tile.columns)
         whole = width // LANES * LANES if column == 1 else 0
         single, kind = vector(self.spec.scalar, 1), vector(self.spec.scalar)
 
@@ -378,6 +385,6 @@ class Parts:
         e.store(value, self.skip(e, base, *steps), vector(self.spec.scalar), self.item)
 
 
-def names(kind: str, labels: Sequence[str]) -> list[tuple[str, str]]:
-    """Parameters of one type."""
-    return [(kind, label) for label in labels]
+def falling_exp(a: LlvmAlgebra, x: Value) -> Value:
+    """e^x for an x that is NaN or hardly above 0."""
+    return exp_within(a, a.at_least(x, EXP_RANGE[a.scalar][0]))

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from math import inf
 
 from gnomon.codegen.emitter import LANES, Emitter, vector
-from gnomon.codegen.kernels.attention_parts import Operand, Parts
-from gnomon.codegen.math import FUNCTIONS
+from gnomon.codegen.kernels.attention_parts import Operand, Parts, falling_exp
 
 VIRTUAL_LANES = 64
 """How many partial sums a row of dO * O has."""
@@ -136,23 +135,28 @@ def weighed(parts: Parts, e: Emitter, places: Sequence, rows: Sequence[str]) -> 
 
     score, less = read("%scores"), a.neg(spread("%lse"))
     if spec.mask is None:
-        weight = FUNCTIONS["exp"](a, a.fma(score, scale, less))
+        weight = falling_exp(a, a.fma(score, scale, less))
     else:
         score = a.fma(score, scale, read("%mask"))
-        weight = FUNCTIONS["exp"](a, a.add(score, less))
+        weight = falling_exp(a, a.add(score, less))
         weight = a.select(a.equal(score, a.const(-inf)), a.const(0.0), weight)
     slope = a.mul(weight, a.sub(read("%slopes"), spread("%delta")))
     return weight, a.mul(slope, scale)
 
 
 def write_fold(parts: Parts) -> None:
-    """fold(older, newer, values): older + newer."""
+    """fold(older, newer, both, values): older + newer, and newer where there is no older."""
     kind = vector(parts.spec.scalar)
-    e = parts.start("fold", ("ptr", "older"), ("ptr", "newer"), ("i64", "values"))
+    pointers = ("ptr", "older"), ("ptr", "newer")
+    e = parts.start("fold", *pointers, ("i64", "both"), ("i64", "values"))
 
-    def one(index: str) -> None:
+    def add(index: str) -> None:
         old, new = (parts.value_at(e, x, (index, 1)) for x in ("%older", "%newer"))
         parts.put(e, e.value(f"fadd {kind} {old}, {new}"), "%older", (index, 1))
 
-    e.loop(0, "%values", LANES, one)
+    def copy(index: str) -> None:
+        parts.put(e, parts.value_at(e, "%newer", (index, 1)), "%older", (index, 1))
+
+    e.loop(0, "%both", LANES, add)
+    e.loop("%both", "%values", LANES, copy)
     e.ret()

@@ -1,7 +1,8 @@
-"""Columns of tiles for attention: rows of A, packed, times one panel of B.
+"""Columns of tiles for attention: rows of A, as they lie, times one panel of B.
 
-Chains are as short as a head is wide, so loops are taken apart further than in other products, and
-the last panel of A may have few rows. What they are called with: attention_parts.py.
+A is broadcast value by value, so any strides serve it; only B is packed. Chains are as short as a
+head is wide, so loops are taken apart further than in other products. What they are called with:
+attention_parts.py.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from gnomon.codegen.kernels.microkernel import (
     Sides,
     Tile,
     chain_group,
+    fence,
     minus_zero,
 )
 
 UNROLL = 4
 """Steps of a chain between two tests of the loop's end."""
+NARROW = 16
+"""Bytes of vectors so short that A's values, loaded early, would take the registers of sums."""
 CHAINS = 8
 """Chains that keep a processor busy, which waits four cycles for two additions in each."""
 PARAMETERS = (
@@ -29,68 +33,129 @@ PARAMETERS = (
     *(("i64", label) for label in ("rows", "stride", "length")),
     *(("ptr", label) for label in ("into", "factors")),
 )
-"""Panels of A and one of B; rows of A, bytes from a panel of it to the next, steps; where sums are;
-and a number for each column."""
+"""A and a panel of B; rows of A, bytes from one line of it to the next, steps; where sums are; and
+a number for each column."""
 
 
-class Panel(Left):
-    """Packed panels of which not all rows need be taken."""
+class Lines(Left):
+    """A row of A is a line of memory, and its steps are neighbours."""
 
-    def __init__(self, whole: Tile) -> None:
-        self.whole = whole
+    def __init__(self, e: Emitter, whole: Tile, step: str | int = "%stride") -> None:
+        self.step = step
+        """Bytes from a row to the next."""
+        rows = range(whole.rows)
+        self.rows = [row * step if isinstance(step, int) else e.mul(step, row) for row in rows]
 
     def unit(self, tile: Tile) -> int:
-        """The next step of all rows."""
-        return self.whole.rows * tile.item
+        """The next value of every row."""
+        return tile.item
+
+    def row(self, e: Emitter, a: str, first: str) -> str:
+        """Where a row begins."""
+        return e.offset(a, e.mul(first, self.step))
+
+    def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
+        """The value of every row of the tile."""
+        made, narrow = [], tile.lanes * tile.item == NARROW
+        for number, start in enumerate(self.rows[: tile.rows]):
+            if narrow and number and number % 2 == 0:
+                fence(e)
+            made.append(e.load(e.offset(a, start), tile.scalar, tile.item))
+        return made
+
+
+class Turned(Lines):
+    """A step of all rows is a line of memory."""
+
+    def __init__(self, e: Emitter, whole: Tile) -> None:
+        super().__init__(e, whole, whole.item)
+        self.steps = [e.mul("%stride", step) for step in range(UNROLL + 1)]
+
+    def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
+        """So many lines on."""
+        return e.offset(a, self.steps[units])
+
+
+class Squares(Lines):
+    """Steps lie in panels of as many columns as B's, panels `stride` apart."""
+
+    def __init__(self, e: Emitter, whole: Tile) -> None:
+        super().__init__(e, whole, whole.columns * whole.item)
+
+    def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
+        """So many steps on, a whole panel at most."""
+        return e.offset(a, "%stride" if units == tile.columns else units * tile.item)
 
 
 class Long(Right):
     """A packed panel; the loop's end is tested less often."""
 
+    def __init__(self, most: int) -> None:
+        self.most = most
+
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
         """So many steps at once."""
-        return UNROLL, 1
+        return self.most, 1
 
 
-def emit_columns(module: Module, name: str, tile: Tile, ways: Iterable[str]) -> None:
-    """Define name.way for each way.
+WAYS = {"score": Lines, "begin": Turned, "extend": Turned, "grow": Turned, "along": Squares}
+"""How to find A. "score" and "begin" make new sums, "extend" and "along" go on with those that are
+there, "grow" with their products with the factors."""
 
-    "begin" makes new sums. "extend" goes on with those that are there, "grow" with their products
-    with the factors.
-    """
+
+def emit_columns(
+    module: Module, name: str, tile: Tile, ways: Iterable[str], pitch: int = 0
+) -> None:
+    """Define name.way for each way; rows of sums are as far apart as said, or as wide as a tile."""
     for way in ways:
         e = module.function(
             f"{name}.{way}", PARAMETERS, linkage="internal", attributes="noinline nounwind"
         )
-        whole = e.value(f"udiv i64 %rows, {tile.rows}")
-        rest = e.sub("%rows", e.mul(whole, tile.rows))
-        # with fewer rows than these, chains would wait for themselves
-        few = replace(tile, rows=-(-CHAINS // (tile.columns // tile.lanes)))
-        short = e.value(f"icmp sle i64 {rest}, {few.rows}")
-        some = e.value(f"icmp sgt i64 {rest}, 0")
-        with_few = e.value(f"and i1 {some}, {short}")
-        e.loop(0, whole, 1, partial(one_tile, e, way, (tile, tile)))
-        e.when(with_few, partial(one_tile, e, way, (tile, few), whole))
-        with_all = e.value(f"xor i1 {short}, true")
-        e.when(with_all, partial(one_tile, e, way, (tile, tile), whole))
+        sides = Sides(WAYS[way](e, tile), Long(tile.columns if way == "along" else UNROLL))
+        whole, few, count = row_counts(e, tile)
+        for begin, times, some in (("0", whole, tile), (e.mul(whole, tile.rows), count, few)):
+            e.loop(0, times, 1, partial(one_tile, e, way, sides, pitch, some, begin))
         e.ret()
 
 
-def one_tile(e: Emitter, way: str, tiles: tuple[Tile, Tile], index: str) -> None:
-    """A panel of A, or its first rows, times B: the tile of a whole panel, and what is taken."""
-    whole, tile = tiles
-    into, a = e.offset("%into", e.mul(index, whole.bytes)), e.offset("%a", e.mul(index, "%stride"))
-    places = [e.offset(into, place) for place in tile.places]
-    sums = [value for _, value in minus_zero(tile)]
-    if way != "begin":
-        sums = [e.load(place, tile.kind, tile.item) for place in places]
+def row_counts(e: Emitter, tile: Tile) -> tuple[str, Tile, str]:
+    """How many whole tiles take all rows, and how many of a lower one the last rows.
+
+    With fewer rows than the lower one, chains would wait for themselves.
+    """
+    few = replace(tile, rows=min(tile.rows, -(-CHAINS // (tile.columns // tile.lanes))))
+    whole = e.value(f"udiv i64 %rows, {tile.rows}")
+    rest = e.sub("%rows", e.mul(whole, tile.rows))
+    # a whole tile is given up where lower ones then take its rows and the rest exactly
+    for left in range(1, tile.rows):
+        if left % few.rows and (left + tile.rows) % few.rows == 0:
+            same = e.value(f"icmp eq i64 {rest}, {left}")
+            some = e.value(f"and i1 {same}, {e.value(f'icmp ne i64 {whole}, 0')}")
+            one = e.value(f"zext i1 {some} to i64")
+            whole, rest = e.sub(whole, one), e.add(rest, e.mul(one, tile.rows))
+    count = e.value(f"udiv i64 {e.add(rest, few.rows - 1)}, {few.rows}")
+    costly = e.value(f"icmp ugt i64 {e.mul(count, few.rows)}, {e.most(rest, tile.rows)}")
+    whole = e.add(whole, e.value(f"zext i1 {costly} to i64"))
+    return whole, few, e.value(f"select i1 {costly}, i64 0, i64 {count}")
+
+
+def one_tile(
+    e: Emitter, way: str, sides: Sides, pitch: int, tile: Tile, begin: str, index: str
+) -> None:
+    """One of the tiles whose first row is `begin`, times B."""
+    first, pitch = e.add(begin, e.mul(index, tile.rows)), (pitch or tile.columns) * tile.item
+    into, a = e.offset("%into", e.mul(first, pitch)), sides.left.row(e, "%a", first)
     vectors = range(tile.columns // tile.lanes)
+    lines = [e.offset(into, row * pitch) for row in range(tile.rows)]
+    places = [e.offset(line, place) for line in lines for place in tile.places[: len(vectors)]]
+    sums = [value for _, value in minus_zero(tile)]
+    if way not in ("begin", "score"):
+        sums = [e.load(place, tile.kind, tile.item) for place in places]
     if way == "grow":
         lines = [e.offset("%factors", place) for place in tile.places[: len(vectors)]]
         factors = [e.load(line, tile.kind, tile.item) for line in lines] * tile.rows
         pairs = zip(sums, factors, strict=True)
         sums = [e.value(f"fmul {tile.kind} {value}, {factor}") for value, factor in pairs]
-    sides = Sides(Panel(whole), Long())
     _, _, *sums = chain_group(e, tile, sides, vectors, [a, "%b", *sums])
     for place, value in zip(places, sums, strict=True):
         e.store(value, place, tile.kind, tile.item)

@@ -98,6 +98,10 @@ class Left:
         """By how many bytes `a` goes on with every unit of K."""
         return tile.rows * tile.item
 
+    def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
+        """Where `a` points so many units of K later."""
+        return e.offset(a, units * self.unit(tile))
+
     def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
         """The value of every row of the tile."""
         places = (e.offset(a, i * tile.item) for i in range(tile.rows))
@@ -285,10 +289,10 @@ def advance(
     """So many units of the chains of these vectors."""
     units, left, right, values = part[0], sides.left, sides.right, list(sums)
     for number, columns in right.rows(e, tile, b, part):
-        rows = left.values(e, tile, e.offset(a, number * left.unit(tile)))
+        rows = left.values(e, tile, left.at(e, tile, a, number))
         step_once(e, tile, rows, columns, values)
-    a = e.offset(a, units * left.unit(tile))
-    return [a, e.offset(b, units * right.unit(tile)), *values]
+    after = left.at(e, tile, a, units), e.offset(b, units * right.unit(tile))
+    return [*after, *values]
 
 
 def step_once(
