@@ -47,7 +47,7 @@ from gnomon.passes.trim import trim
 from gnomon.plan import save
 from gnomon.planning import plan_of
 from gnomon.processor import machine
-from gnomon.runtime import cpu
+from gnomon.runtime import cpu, threads
 from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.excerpt import Verdicts
 from gnomon.schedule.nest import Part, name_of, parts_of
@@ -70,6 +70,7 @@ def compiled(graph: Graph, settings: Settings, key: str) -> Executable:
     with waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"), cpu.Batch() as batch:
         if len(graph.nodes) >= MANY:
             batch.prepare()
+            threads.prepare_pool()
         # while something is measured, nobody compiles
         tuner = tuning.Tuner(machine(), settings, form) if budget.value else None
         frame = kernels_of(graph, settings, ignored if tuner else batch.ask, tuner)

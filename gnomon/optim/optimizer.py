@@ -273,8 +273,9 @@ def count_of(steps: float) -> Tensor:
 def filled(p: Tensor, value: float = 0.0, dtype: DType | None = None) -> Tensor:
     """A tensor of one value in a parameter's shape, in memory that steps write over."""
     kind, shape = dtype or p.dtype, tuple(p.shape)
-    buffer = Buffer(p.numel() * kind.itemsize)
-    buffer.numpy(kind.numpy, shape)[...] = value
+    buffer = Buffer(p.numel() * kind.itemsize, zeros=not value)
+    if value:
+        buffer.numpy(kind.numpy, shape)[...] = value
     return from_buffer(buffer, shape, kind)
 
 

@@ -84,6 +84,16 @@ class Allocator:
                 self._peak = self._allocated
         return address
 
+    def blank(self, size: int) -> tuple[int, bool]:
+        """The address of a block, and whether it holds zeros: fresh pages, which nobody touched.
+
+        Whoever writes first brings them in, on all threads, where filling them here is one's work.
+        """
+        with self.lock:
+            before = self._reserved, self._next
+            address = self.take(size)
+            return address, before != (self._reserved, self._next)
+
     def give(self, address: int, size: int) -> None:
         """Hand a block back. Safe in a finalizer: takes no lock."""
         self._returned.append((address, size))
@@ -179,7 +189,7 @@ os.register_at_fork(
 class Buffer:
     """Bytes at an address: a block of ours that returns when the buffer dies, or foreign memory.
 
-    What a new buffer holds is undefined.
+    What a new buffer holds is undefined, or zeros where they are asked for.
     """
 
     __slots__ = (
@@ -189,12 +199,19 @@ class Buffer:
     lent: bool
     """Whether somebody else may write to these bytes."""
 
-    def __init__(self, nbytes: int, source: Allocator = memory, told: bool = True) -> None:
+    def __init__(
+        self, nbytes: int, source: Allocator = memory, told: bool = True, zeros: bool = False
+    ) -> None:
         """Take a block; one that is not `told` of is its maker's to tell of, with many others."""
         self._size = 0
         self.nbytes, self.owner, self.readonly, self.lent = nbytes, None, False, False
         size = size_class(nbytes)
-        self.address = source.take(size)
+        if zeros:
+            self.address, blank = source.blank(size)
+            if not blank:
+                ctypes.memset(self.address, 0, nbytes)
+        else:
+            self.address = source.take(size)
         if told and events.heard():
             events.announce("alloc", address=self.address, nbytes=size, at=monotonic_ns())
         # a reference, so that the pages outlive every buffer when the interpreter ends

@@ -11,9 +11,10 @@ import atexit
 import ctypes
 import os
 import signal
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 from gnomon.errors import ArgumentError
@@ -152,6 +153,12 @@ def acquire(scratch: int, alone: bool = False) -> Pool | Alone:
         pool.release()
         raise
     return pool
+
+
+def prepare_pool() -> None:
+    """Have the pool started beside what the caller does next, if nobody has yet."""
+    if _pool is None:
+        Thread(target=copy_context().run, args=(start_pool,), name="gnomon pool").start()
 
 
 def start_pool() -> Pool:

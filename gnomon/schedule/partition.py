@@ -8,6 +8,7 @@ Fusion is not storing, and never changes a bit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from gnomon.ir.node import Graph, Node
 from gnomon.ops import control_primitives
@@ -61,7 +62,7 @@ class Partition:
         self.users, self.readers = count_users(graph), readers_of(graph)
         self.bases: dict[Node, tuple[Node, ...]] = {}
         self.required = self._required()
-        self.free: dict[Node, tuple[int, int]] = {}
+        self.free: dict[Node, tuple[int, bool]] = {}
         self.depth: dict[Node, int] = {}
         """How many values deep a node is: above what is stored, or among its cluster's members."""
         self.reads: dict[Node, list[Reading]] = {}
@@ -143,10 +144,7 @@ class Partition:
         if not self._join(node):
             domain = domain_of(node)
             inner = domain[-1] if domain else 1
-            rows = 1
-            for n in domain[:-1]:
-                rows *= n
-            self._open(node, Cluster(rows, inner))
+            self._open(node, Cluster(prod(domain[:-1]), inner))
 
     def _transparent(self, x: Node) -> bool:
         """Whether reading x means reading what it reads."""
@@ -157,18 +155,28 @@ class Partition:
         if node.op != "map":
             return False
         scalar = SCALARS[node.params["f"]]
-        ops = scalar.steps + sum(self.free.get(x, (0, 0))[0] for x in node.inputs)
+        parts = [self.free[x] for x in node.inputs if x in self.free]
+        ops = scalar.steps + sum(steps for steps, _ in parts)
+        costly = scalar.costly or any(costs for _, costs in parts)
         big = sum(r.is_wide(node.size) for r in self.reads[node])
         alone = self.users[node] == 1 and self._feeds_a_chain(node)
         if (
             (scalar.costly and big and not alone)
+            or (node.size == 1 and costly and self._spreads(node))
             or ops > FREE_OPS
             or (big > FREE_READS and not alone and not self._is_padded(node))
             or self._narrows(node)
         ):
             return False
-        self.free[node] = (ops, big)
+        self.free[node] = (ops, costly)
         return True
+
+    def _spreads(self, node: Node) -> bool:
+        """Whether several nodes read a number, below views of it."""
+        readers = self.readers.get(node, ())
+        while len(readers) == 1 and readers[0].op in VIEWS:
+            readers = self.readers.get(readers[0], ())
+        return len(readers) > 1
 
     def _narrows(self, node: Node) -> bool:
         """Whether a node has fewer bytes than what it is made of, which nobody else reads."""

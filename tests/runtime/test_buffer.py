@@ -56,6 +56,31 @@ def test_a_block_that_came_back_is_used_again():
     assert Buffer(5_000, source).address == address
 
 
+@pytest.mark.parametrize("nbytes", [5, 5_000, 3 * SMALL])
+def test_zeros_are_zeros_also_in_a_block_that_was_used(nbytes):
+    source = Allocator()
+    first = Buffer(nbytes, source)
+    first.numpy()[:] = 7
+    address = first.address
+    del first
+    gc.collect()
+
+    again, fresh = (Buffer(nbytes, source, zeros=True) for _ in range(2))
+
+    assert again.address == address
+    assert not again.numpy().any()
+    assert not fresh.numpy().any()
+
+
+def test_fresh_pages_are_known_to_hold_zeros():
+    source = Allocator()
+    address, blank = source.blank(size_class(SMALL + 1))
+    source.give(address, size_class(SMALL + 1))
+
+    assert blank
+    assert source.blank(size_class(SMALL + 1)) == (address, False)
+
+
 def test_use_counts_what_is_allocated_reserved_and_at_most_allocated():
     source = Allocator()
     large = size_class(SMALL + 1)

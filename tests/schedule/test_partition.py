@@ -8,7 +8,7 @@ from gnomon.dtypes import bool_, int64, uint32, uint64
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import elementwise
 from gnomon.ops import random
-from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
+from gnomon.ops.primitives import contract, expand, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp, where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_
@@ -54,6 +54,18 @@ def test_a_cheap_value_is_computed_by_each_who_needs_it():
     columns, rows = reduce("add", cheap, (0,)), reduce("add", cheap, (1,))
 
     assert cheap not in partition(columns, rows).stored
+
+
+def test_a_costly_number_with_several_readers_is_stored_once():
+    number = leaf(1)
+    x, y = (number.arena.input(shape, number.dtype) for shape in ((5, 3), (2, 7)))
+    power = exp(number) * 2.0
+    spread = [expand(reshape(power, (1, 1)), z.shape) for z in (x, y)]
+
+    made = partition(x * spread[0], y * spread[1])
+
+    assert power in made.stored
+    assert power not in partition(x * spread[0]).stored
 
 
 def test_a_costly_value_with_readers_elsewhere_is_stored_once():
