@@ -118,7 +118,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
     masks = node.inputs[3 + first :]
     group = q.shape[1] // k.shape[1]
     return AttentionSpec(
-        register(q.dtype),
+        register(node.inputs[0].dtype),
         batch=q.shape[0],
         heads=q.shape[1],
         key_heads=k.shape[1],
@@ -154,8 +154,9 @@ def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
     forward = attention_spec(node, (3, 4, 5, 6, 7), 3)
     results = results_of(node)
     made = [heads_of(slot, operand(x)) for slot, x in enumerate(results)]
-    spec = AttentionGradSpec(forward, heads_of(8, operand(node.inputs[5])), *made)
-    read = tuple(x if x.rank != 4 else operand(x).node for x in node.inputs)
+    inputs = as_they_lie(node)
+    spec = AttentionGradSpec(forward, heads_of(8, operand(inputs[5])), *made)
+    read = tuple(x if x.rank != 4 else operand(x).node for x in inputs)
     pairs = forward.batch * forward.heads * forward.queries * forward.keys
     flops = (
         2 * pairs * (3 * forward.width + 2 * forward.value_width) // (2 if forward.causal else 1)

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
-from gnomon.dtypes import bfloat16
+from gnomon.dtypes import bfloat16, float32
 from gnomon.ir.node import Node
 from gnomon.ops.primitives import split_spec
 from gnomon.schedule.access import strided
 
+NARROW = {"attention_forward": (0, 1, 2), "attention_backward": (0, 1, 2, 5)}
+"""Region -> inputs that its kernel widens itself; a single query is read wide."""
 Nest = tuple[tuple[int, int], ...]
 """(size, stride in elements) of each axis that one axis of the viewer merges, outermost first."""
 
@@ -89,17 +91,18 @@ def plain(x: Node) -> Nested:
 
 
 def as_they_lie(node: Node) -> tuple[Node, ...]:
-    """What attention reads: keys and values of one query as bfloat16 where they are made of it."""
-    q, k, v, *rest = node.inputs
-    if node.params["name"] != "attention_forward" or q.shape[2] != 1:
-        return node.inputs
-    k, v = below = tuple(x.inputs[0] if is_widened(x) else x for x in (k, v))
-    return (q, k, v, *rest) if all(plain(x).axes[-1][0][1] == 1 for x in below) else node.inputs
+    """What a claimed region reads: attention takes bfloat16 where it gets a copy of it."""
+    narrow = NARROW.get(node.params["name"], ())
+    if node.params["name"] == "attention_forward" and node.inputs[0].shape[2] == 1:
+        narrow = narrow[1:]
+    pairs = enumerate(node.inputs)
+    return tuple(x.inputs[0] if k in narrow and is_widened(x) else x for k, x in pairs)
 
 
 def is_widened(x: Node) -> bool:
     """Whether a value is a copy of bfloat16."""
-    return x.op == "map" and x.params["f"] == "cast" and x.inputs[0].dtype is bfloat16
+    widens = x.op == "map" and x.params["f"] == "cast" and x.dtype is float32
+    return widens and x.inputs[0].dtype is bfloat16
 
 
 def stored(x: Node) -> Nested:

@@ -385,8 +385,7 @@ def operand_bases(node: Node) -> tuple[Node, ...]:
         x, index, values = node.inputs
         return whole_below(x), index, plain(values).node
     if node.op == "region" and node.params["name"] in BY_STRIDES:
-        ranks, inputs = BY_STRIDES[node.params["name"]], node.inputs
-        inputs = as_they_lie(node) if node.params["name"] == "attention_forward" else inputs
+        ranks, inputs = BY_STRIDES[node.params["name"]], as_they_lie(node)
         seen = (x.rank in ranks and x.dtype.is_floating_point for x in inputs)
         return tuple(plain(x).node if views else x for x, views in zip(inputs, seen, strict=True))
     return tuple(map(whole_below, node.inputs)) if node.op in CONTROL else node.inputs

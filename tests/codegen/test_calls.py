@@ -15,10 +15,12 @@ from gnomon.codegen.products import mirrored, product_of
 from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, bfloat16, float32, float64
 from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.operators import cast
 from gnomon.ops.attention import attention
 from gnomon.ops.primitives import contract, expand, flip, reshape, unsqueeze
 from gnomon.ops.registry import WHOLE
 from gnomon.ops.view_primitives import permute, slice_, window
+from gnomon.passes.grad import gradients
 from gnomon.schedule.nested import factors
 from tests import claimed
 from tests.compiled import program, run
@@ -136,4 +138,31 @@ def test_one_query_reads_bfloat_as_it_lies(queries: int, rng: np.random.Generato
 
     assert same_bits(found, expected)
     reads = [x for k in program(graph).kernels if k.name == "attention_forward" for x in k.buffers]
-    assert sum(x.dtype is bfloat16 for x in reads) == (2 if queries == 1 else 0)
+    assert sum(x.dtype is bfloat16 for x in reads) == (2 if queries == 1 else 3)
+
+
+def test_attention_and_its_gradient_read_bfloat_as_it_lies(rng: np.random.Generator):
+    arena = Arena()
+    leaves = [arena.input((2, 4, 7, 8), bfloat16)]
+    leaves += [arena.input((2, 2, 7, 8), bfloat16) for _ in range(2)]
+    slope = arena.input((2, 4, 7, 8), bfloat16)
+    made = attention(*leaves, causal=True)
+    graph = Graph([*leaves, slope], gradients(made, slope, leaves))
+    arrays = [rng.normal(size=x.shape).astype(bfloat16.numpy) for x in graph.inputs]
+
+    found, expected = run(graph, arrays), exact(graph, arrays, claimed.CLAIMED)
+
+    assert all(map(same_bits, found, expected))
+    reads = [x for k in program(graph).kernels if k.name in WHOLE for x in k.buffers]
+    assert sum(x.dtype is bfloat16 for x in reads) == 3 + 4
+
+
+def test_attention_in_doubles_reads_wide_copies_of_bfloat(rng: np.random.Generator):
+    arena = Arena()
+    q, k = arena.input((1, 2, 1, 8), float64), arena.input((1, 2, 20, 8), bfloat16)
+    graph = Graph([q, k], [attention(q, cast(k, float64), cast(k, float64))])
+    arrays = [rng.normal(size=x.shape).astype(x.dtype.numpy) for x in graph.inputs]
+
+    (found,), (expected,) = run(graph, arrays), exact(graph, arrays, claimed.CLAIMED)
+
+    assert same_bits(found, expected)

@@ -117,8 +117,7 @@ class Forward:
     def write(self) -> int:
         """Everything; gives the bytes of scratch."""
         parts, spec, tile = self.parts, self.spec, self.tile
-        queries, steps = (spec.queries, spec.q.row), (spec.width, spec.q.column)
-        parts.packer("pack_q", tile.columns, queries, steps)
+        parts.packer("pack_q", tile.columns, spec.q, (spec.queries, spec.width))
         parts.liner("lines_k", spec.k, (spec.keys, spec.width))
         parts.liner("lines_v", spec.v, (spec.keys, spec.value_width))
         # the last tile may take rows that are not there
@@ -131,8 +130,7 @@ class Forward:
         parts.reserve("shrink", tile.columns)
         parts.reserve("results", self.query_panels * self.result)
         if spec.mask is not None:
-            rows, steps = (spec.queries, spec.mask.row), (spec.keys, spec.mask.column)
-            parts.packer("pack_mask", tile.columns, rows, steps)
+            parts.packer("pack_mask", tile.columns, spec.mask, (spec.queries, spec.keys))
             parts.reserve("mask", tile.columns * BLOCK_KEYS)
         parts.multiplier("score", "grow")
         parts.filler()

@@ -13,7 +13,7 @@ heads of a group, are added in canonical order (order.py). A zero is stored as +
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import KERNEL, Module
 from gnomon.codegen.kernels.attention_parts import (
@@ -93,7 +93,7 @@ class Backward:
         parts.row_writer("write_dq", spec.width, grads.dq.column, self.pitch)
         parts.row_writer("write_dk", spec.width, grads.dk.column)
         parts.row_writer("write_dv", spec.value_width, grads.dv.column)
-        write_delta(parts, grads.dout)
+        write_delta(parts, replace(grads.dout, row=spec.value_width, column=1))
         write_weights(parts)
         write_fold(parts)
         self.kernel()
@@ -102,16 +102,15 @@ class Backward:
     def define_packers(self) -> None:
         """Keys and values as columns of B, queries and dO as they are."""
         parts, spec, tile = self.parts, self.spec, self.tile
-        keys, width = (spec.keys, spec.k.row), (spec.width, spec.k.column)
-        values = (spec.value_width, spec.v.column)
-        parts.packer("pack_k", tile.columns, keys, width)
-        parts.packer("pack_v", tile.columns, (spec.keys, spec.v.row), values)
-        parts.packer("pack_k_across", tile.columns, width, keys)
+        sizes = spec.keys, spec.width
+        parts.packer("pack_k", tile.columns, spec.k, sizes)
+        parts.packer("pack_v", tile.columns, spec.v, (spec.keys, spec.value_width))
+        parts.packer("pack_k_across", tile.columns, spec.k, sizes, across=True)
         parts.liner("lines_q", spec.q, (spec.queries, spec.width))
         parts.liner("lines_dout", self.grads.dout, (spec.queries, spec.value_width))
         if spec.mask is not None:
-            rows, steps = (spec.keys, spec.mask.column), (spec.queries, spec.mask.row)
-            parts.packer("pack_mask", tile.columns, rows, steps)
+            sizes = spec.queries, spec.keys
+            parts.packer("pack_mask", tile.columns, spec.mask, sizes, across=True)
 
     def reserve(self) -> None:
         """Ask for scratch memory."""
@@ -251,8 +250,8 @@ class Backward:
         parts.pack(e, "lines_q", q, (0, 1), (start, count), parts.at(e, "q"))
         parts.pack(e, "lines_dout", slope, (0, 1), (start, count), parts.at(e, "dout"))
         out = parts.skip(e, parts.head(e, spec.out, *where), (start, spec.out.row))
-        slope = parts.skip(e, slope, (start, dout.row))
-        pointers = (slope, out, parts.at(e, "products"), parts.at(e, "delta"))
+        places = (parts.at(e, label) for label in ("products", "delta"))
+        pointers = (parts.at(e, "dout"), out, *places)
         parts.call(e, "delta", *(("ptr", p) for p in pointers), ("i64", count))
 
     def one_panel(self, key: str, block: QueryBlock, level: str) -> None:

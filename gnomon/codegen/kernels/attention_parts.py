@@ -177,17 +177,21 @@ class Parts:
 
     # functions
 
-    def packer(self, name: str, width: int, rows: tuple[int, int], steps: tuple[int, int]) -> None:
-        """Define a copy into panels; rows and steps are (size, stride)."""
-        packing = Packing(self.spec.scalar, width, merge([rows]), merge([steps]))
+    def packer(
+        self, name: str, width: int, operand: Operand, sizes: tuple[int, int], across: bool = False
+    ) -> None:
+        """Define a copy of (rows, columns) into panels of so many rows, or `across` of columns."""
+        rows, columns = zip(sizes, (operand.row, operand.column), strict=True)
+        rows, steps = (columns, rows) if across else (rows, columns)
+        given = self.source(operand) if operand.narrow else None
+        packing = Packing(self.spec.scalar, width, merge([rows]), merge([steps]), given)
         self.packings[name] = packing
         emit_pack(self.module, f"{self.name}.{name}", packing)
         self.reserve(f"{name}.offsets", 8 * packing.slots // self.item)
 
     def liner(self, name: str, operand: Operand, sizes: tuple[int, int]) -> None:
-        """Define a copy of rows, of which there are (rows, columns), without gaps."""
-        rows, columns = sizes
-        self.packer(name, columns, (columns, operand.column), (rows, operand.row))
+        """Define a copy of (rows, columns) without gaps."""
+        self.packer(name, sizes[1], operand, sizes, across=True)
 
     def pack(
         self, e: Emitter, name: str, base: str, rows: tuple[str | int, str | int],

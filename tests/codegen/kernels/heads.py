@@ -65,13 +65,16 @@ def masked(
 
 
 def grad_spec(spec: AttentionSpec) -> AttentionGradSpec:
-    """Slots are dq, dk, dv, then q, k, v, out, lse, dout; gradients lie like their tensors."""
+    """Slots are dq, dk, dv, then q, k, v, out, lse, dout, which is as narrow as q.
+
+    Gradients lie like their tensors.
+    """
     operands = {"q": 3, "k": 4, "v": 5, "out": 6}
     moved = {name: replace(getattr(spec, name), slot=slot) for name, slot in operands.items()}
     mask = None if spec.mask is None else replace(spec.mask, slot=9)
     forward = replace(spec, **moved, lse=7, mask=mask)
-    grads = [replace(getattr(spec, name), slot=slot) for slot, name in enumerate(("q", "k", "v"))]
-    return AttentionGradSpec(forward, replace(spec.out, slot=8), *grads)
+    grads = [replace(getattr(spec, x), slot=slot, narrow="") for slot, x in enumerate("qkv")]
+    return AttentionGradSpec(forward, replace(spec.out, slot=8, narrow=spec.q.narrow), *grads)
 
 
 def arrays(rng: np.random.Generator, sizes: Sizes, scalar: str = "float") -> dict[str, np.ndarray]:
@@ -100,7 +103,7 @@ def run_backward(
     module = Module()
     machine, threads = how.get("machine", AVX2), how.get("threads", 1)
     scratch = emit_attention_grad(module, "grad", grad_spec(spec), machine)
-    grads = [np.full_like(x[name], np.nan) for name in ("q", "k", "v")]
+    grads = [np.full(x[name].shape, np.nan, made[0].dtype) for name in ("q", "k", "v")]
     inputs = (x["q"], x["k"], x["v"], *made, x["dout"], *([x["mask"]] if "mask" in x else []))
     Kernel(module.text(), "grad", scratch)([*grads, *inputs], threads)
     return grads

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gnomon.codegen.machine import AVX2, AVX512, NEON
+from gnomon.dtypes import bfloat16
 from tests.codegen.kernels.attention_oracle import backward
 from tests.codegen.kernels.exact import same_bits
 from tests.codegen.kernels.heads import (
@@ -54,6 +57,21 @@ def test_gradients_are_right_within_rounding(rng, sizes, causal, leaves):
 
     for grad, expected in zip(grads, plain(x, spec), strict=True):
         assert np.abs(grad - expected).max() < 2e-6 * max(1, np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    "sizes", [Sizes(1, 2, 1, 40, 45, 8, 24), Sizes(1, 1, 1, 33, 33, 70, 5)], ids=str
+)
+def test_narrow_operands_give_the_bits_of_wide_ones(rng, sizes):
+    spec, x = spec_of(sizes, True), arrays(rng, sizes)
+    narrow = {name: x[name].astype(bfloat16.numpy) for name in ("q", "k", "v", "dout")}
+    wide = {name: value.astype(np.float32) for name, value in narrow.items()}
+    few = replace(spec, **{name: replace(getattr(spec, name), narrow="bfloat") for name in "qkv"})
+    made = run_forward(spec, wide)
+
+    assert all(map(same_bits, run_forward(few, wide | {n: narrow[n] for n in "qkv"}), made))
+    expected = run_backward(spec, wide, made)
+    assert all(map(same_bits, run_backward(few, narrow, made), expected))
 
 
 @pytest.mark.parametrize(("sizes", "causal", "leaves"), CASES[1:], ids=str)
