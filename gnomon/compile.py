@@ -16,7 +16,7 @@ load        machine code from the disk or the compiler
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from math import prod
 from time import perf_counter
@@ -25,8 +25,8 @@ from gnomon.batches import in_order
 from gnomon.codegen.calls import OPAQUE, is_claimed, results_of
 from gnomon.codegen.families import code_of
 from gnomon.codegen.plan_loops import overwritable, streamable
-from gnomon.codegen.products import carries_epilogue, contract_with, opens
-from gnomon.codegen.scope import budget
+from gnomon.codegen.products import carries_epilogue, contract, contract_with, opens
+from gnomon.codegen.scope import budget, lasting
 from gnomon.errors import CompileError
 from gnomon.executable import Executable
 from gnomon.frames import Build, Control, Frame, control, separated
@@ -34,7 +34,7 @@ from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.show import log, waited_for
 from gnomon.late import Late
-from gnomon.listing import Kernel, fusions, listing
+from gnomon.listing import PACK, Kernel, fusions, listing
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.parts import apart, by_turns
 from gnomon.passes.hoist import hoist
@@ -134,15 +134,18 @@ def frame_of(
     log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
     log(3, lambda: fusions(list(partition.notes().decisions())))
     parts, start = [], perf_counter()
-    for part in generate(partition, lambda g: frame_of(g, settings, ask, judge, inside=True)):
+    kept = () if inside else tuple(flat.inputs[k] for k in lasting.value)
+    within = lambda g: frame_of(g, settings, ask, judge, inside=True)  # noqa: E731
+    for part in generate(partition, within, kept):
         for each in part.turns or ((part,) if isinstance(part, Kernel) else ()):
             for code in each.codes:
                 ask(code.symbol, code.text)
         parts.append(part)
     passed(f"generate: {len(parts)} kernels", start)
-    lasting = {*flat.inputs, *flat.outputs}
-    ordered = apart(in_order(parts, lasting, settings.fuse))
-    return Frame(flat, tuple(ordered), partition.notes())
+    panels = tuple(part.buffers[0] for part in parts if part.name == PACK)
+    outside = {*flat.inputs, *flat.outputs, *panels}
+    ordered = apart(in_order(parts, outside, settings.fuse))
+    return Frame(flat, tuple(ordered), partition.notes(), panels)
 
 
 def factor_of(node: Node) -> Factor | None:
@@ -150,7 +153,9 @@ def factor_of(node: Node) -> Factor | None:
     return opens(node, machine())
 
 
-def generate(partition: Partition, inside: Build) -> Iterator[Kernel | Control]:
+def generate(
+    partition: Partition, inside: Build, kept: Collection[Node] = ()
+) -> Iterator[Kernel | Control]:
     """What computes a partition, in an order that respects what is needed."""
     for cluster in partition.ordered():
         if not any(x in partition.stored and x.size for x in cluster.members):
@@ -159,7 +164,7 @@ def generate(partition: Partition, inside: Build) -> Iterator[Kernel | Control]:
             yield control(tuple(cluster.members), inside)
         else:
             yield from (
-                [opaque(cluster, partition)] if cluster.opaque else looped(cluster, partition)
+                opaque(cluster, partition, kept) if cluster.opaque else looped(cluster, partition)
             )
 
 
@@ -206,11 +211,12 @@ def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
         )
 
 
-def opaque(cluster: Cluster, partition: Partition) -> Kernel:
+def opaque(cluster: Cluster, partition: Partition, kept: Collection[Node]) -> Iterator[Kernel]:
     """A node that a hand-written kernel computes, with what it does to the results."""
     node, *rest = cluster.members
     if in_turns(node):
-        return by_turns((node, *rest), results_of(node), pieces_of)
+        yield by_turns((node, *rest), results_of(node), pieces_of)
+        return
     if node.op not in OPAQUE:
         raise CompileError(
             f"compile: no kernel for {node.op}. Write one in gnomon/codegen/kernels."
@@ -219,11 +225,24 @@ def opaque(cluster: Cluster, partition: Partition) -> Kernel:
     after = [x for x in rest if x not in cluster.before]
     members = (*first, node, *after)
     if has_epilogue(cluster):
-        call = contract_with(node, first, after, partition.stored, machine())
+        call = contract_with(node, first, after, partition.stored, machine(), kept)
         name = f"{name}_{name_of(after or first)}"
+    elif node.op == "contract":
+        call = contract(node, machine(), kept)
     else:
         call = OPAQUE[node.op](node, machine())
-    return Kernel(
+    if call.before:
+        yield Kernel(
+            PACK,
+            call.before.code,
+            call.before.buffers,
+            1,
+            None,
+            (node,),
+            0,
+            numbers=call.before.numbers,
+        )
+    yield Kernel(
         name,
         call.code,
         call.buffers,

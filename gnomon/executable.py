@@ -14,7 +14,7 @@ from ctypes import addressof, c_int64
 from time import monotonic_ns, perf_counter
 from typing import TYPE_CHECKING
 
-from gnomon.codegen.scope import budget, sizes_vary
+from gnomon.codegen.scope import budget, lasting, sizes_vary
 from gnomon.errors import IndexOutOfBounds
 from gnomon.ir.node import Graph, asked_by, outline
 from gnomon.ir.provenance import Site
@@ -65,6 +65,7 @@ class Executable:
         self.source, self.memory, self.lines = source, plan.memory, lines_of(source)
         self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
         self._over, self._verdicts = frozenset(plan.over), plan.verdicts
+        self.kept, self._lasting = plan.kept, lasting.value
         self._need = plan.needs.arena + sum(plan.sizes)
         self.program = Program(plan.steps, addresses, plan.needs)
         if settings.perf_map:
@@ -95,11 +96,17 @@ class Executable:
         fresh, result = self._returns[output]
         return fresh and (result, given) in self._over
 
-    def run(self, inputs: Sequence[Buffer], over: Iterable[tuple[int, int]] = ()) -> list[Buffer]:
+    def run(
+        self,
+        inputs: Sequence[Buffer],
+        over: Iterable[tuple[int, int]] = (),
+        panels: Sequence[tuple[Buffer, bool]] | None = None,
+    ) -> list[Buffer]:
         """Run on row-major inputs; gives new buffers, or an input's own where it is a result.
 
         `over` are outputs, each with the input whose buffer it takes. A position that is found to
-        be wrong before the first of them is made leaves inputs as they are.
+        be wrong before the first of them is made leaves inputs as they are. `panels`: room for
+        those that are kept, and whether they must be packed.
         """
         if memory.may_be_full(self._need):
             self._check_room(over)
@@ -111,17 +118,22 @@ class Executable:
         report = c_int64(0)
         outputs = [x.address for x in made]
         outputs.append(addressof(report))
+        if panels is None:
+            panels = [(Buffer(each.nbytes), True) for each in self.kept]
+        outputs += [room.address for room, _ in panels]
         run = self._run_aloud if current().debug else self.program.run
-        run([x.address for x in inputs], outputs, caller=self)
+        run([x.address for x in inputs], outputs, [stale for _, stale in panels], caller=self)
         if report.value:
             self._refuse(report.value - 1)
         return [made[k] if fresh else inputs[k] for fresh, k in self._returns]
 
-    def _run_aloud(self, inputs: list[int], outputs: list[int], caller: Executable) -> None:
+    def _run_aloud(
+        self, inputs: list[int], outputs: list[int], scalars: list[bool], caller: Executable
+    ) -> None:
         """Run, and say how long it took."""
         start = perf_counter()
         with timed(self) if current().debug > 1 else SILENT:
-            self.program.run(inputs, outputs, caller=caller)
+            self.program.run(inputs, outputs, scalars, caller=caller)
         told = f"run: {len(self.program.steps)} kernels, {self.memory.total} bytes{since(start)}"
         log(1, lambda: told)
 
@@ -144,7 +156,7 @@ class Executable:
     def frame(self) -> Frame:
         """The program after all passes; made again where it came from the disk or a twin."""
         if self._frame is None:
-            with override(**self._settings._asdict()):
+            with override(**self._settings._asdict()), lasting.set(self._lasting):
                 judge = excerpt.Verdicts(self._verdicts) if self._verdicts else None
                 self._frame = compiler.kernels_of(self.source, self._settings, judge=judge)
         return self._frame
@@ -181,7 +193,7 @@ class Executable:
 def build(graph: Graph, name: str = "") -> Executable:
     """The executable of a graph; made once per structure and settings."""
     settings = current()
-    key = (graph.key, settings.of_programs(), budget.value > 0)
+    key = (graph.key, settings.of_programs(), asked_of())
     with _lock:
         turn = _turns.setdefault(key, threading.Lock())
     with turn:
@@ -193,6 +205,11 @@ def build(graph: Graph, name: str = "") -> Executable:
     made, lines = _built[key], lines_of(graph)
     known = made.lines == lines and made.name == name
     return made if known else made.under(graph, lines, name)
+
+
+def asked_of() -> tuple:
+    """What a program depends on beside its graph and settings."""
+    return machine(), budget.value > 0, lasting.value
 
 
 Lines = tuple[tuple, ...]
@@ -213,7 +230,7 @@ _lock = threading.Lock()
 
 def compile_graph(graph: Graph, settings: Settings) -> Executable:
     """A program from the disk, or a new one."""
-    start, key = perf_counter(), key_of(graph, settings, (machine(), budget.value > 0))
+    start, key = perf_counter(), key_of(graph, settings, asked_of())
     found = saved(key, settings)
     if found is None:
         return compiler.compiled(graph, settings, key)

@@ -32,6 +32,8 @@ class Frame:
     parts: tuple[Kernel | Control, ...]
     notes: Notes | None = None
     """What was decided about nodes that could share a kernel."""
+    panels: tuple[Node, ...] = ()
+    """What products keep of inputs from one run to the next."""
 
     def decisions(self) -> Iterator[Fusion]:
         """Every such decision, of inner frames too."""

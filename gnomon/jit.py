@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 executables = Late("gnomon.executable")
 listing = Late("gnomon.listing")
+panels = Late("gnomon.tensor.panels")
 records = Late("gnomon.records")
 scope = Late("gnomon.codegen.scope")
 why = Late("gnomon.tensor.reasons")
@@ -70,7 +71,7 @@ OPTIONS = {
     "dynamic": (None, False),
     "backend": ("gnomon", "inductor"),
     "mode": (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"),
-    "options": (None,),
+    "options": (None, {}, {"prepack": True}, {"prepack": False}),
     "disable": (False, True),
 }
 """What PyTorch's compile takes, and the values that mean something here."""
@@ -93,8 +94,7 @@ class Program:
         self.renewed = [read for read, g in self.grads if g is not None]
         """Tensors that get another gradient."""
         made = [g for _, g in self.grads if g is not None]
-        known = [t._storage for t in (*results, *made)]
-        self.escaped = capture.escaped(known)
+        self.escaped = capture.escaped([t._storage for t in (*results, *made)])
         outputs = [
             *nodes,
             *(capture.nodes[s] for s, _ in self.written),
@@ -115,12 +115,13 @@ class Program:
             for wanted, released in zip(self.tracked, self.released, strict=True)
         )
         self.name, self.seconds = f"{name}{CAPTURED}", 0.0
-        """What it is called, and how long it may measure its products."""
+        self.lasting = panels.lasting_inputs(capture, used)
+        """What it is called, may measure its products for, and which inputs these may keep."""
 
     @functools.cached_property
     def executable(self) -> Executable:
         """The machine code."""
-        with scope.budget.set(self.seconds):
+        with scope.budget.set(self.seconds), scope.lasting.set(self.lasting):
             return executables.build(self.graph, self.name.removesuffix(CAPTURED))
 
     @functools.cached_property
@@ -163,10 +164,10 @@ class Program:
 
         Such a storage keeps its node, which nothing else holds.
         """
-        given, looked_for = values_of(inputs), nans.looked_for()
+        given, looked_for, made = values_of(inputs), nans.looked_for(), self.executable
         over = [] if looked_for else [p for p in self.over if is_free(inputs[p[1]])]
         self._forget(inputs, arguments)
-        buffers = self.executable.run(given, over)
+        buffers = panels.run(made, inputs, given, over) if made.kept else made.run(given, over)
         if looked_for:
             nans.check(self.graph, given, buffers)
         stays = dict(over)
@@ -218,9 +219,9 @@ class Program:
 class Compiled:
     """A function that is captured once per signature and replayed."""
 
-    def __init__(self, function: Callable, name: str, seconds: float = 0.0) -> None:
+    def __init__(self, function: Callable, name: str, seconds: float, prepack: bool) -> None:
         functools.update_wrapper(self, function, updated=())
-        self.function, self.name, self.seconds = function, name, seconds
+        self.function, self.name, self.seconds, self.prepack = function, name, seconds, prepack
         self.programs: dict[tuple, list[tuple[Guard, Program]]] = {}
         self.turns: dict[tuple, threading.RLock] = {}
         self.lock = threading.Lock()
@@ -262,6 +263,7 @@ class Compiled:
             del args, kwargs
             program = Program(self.name, capture, tree, found)
             program.seconds = self.seconds
+            program.lasting = program.lasting if self.prepack else ()
         if told and events.heard():
             end, name = monotonic_ns(), f"recompile: {told}"
             events.announce("compile", name=name, start=start, end=end, sites=(user_site(),))
@@ -344,8 +346,7 @@ class Compiled:
 
     def _all(self) -> list[Program]:
         """Every program that computes something."""
-        found = [p for entries in self.programs.values() for _, p in entries]
-        return [p for p in found if p.graph is not None]
+        return [p for each in self.programs.values() for _, p in each if p.graph is not None]
 
 
 def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
@@ -375,6 +376,7 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     Branching on a tensor's value is an error that names the line: use gn.where, gn.cond,
     gn.while_loop or gn.scan. `mode="max-autotune"` measures how matrix products are best cut and
     what they compute beside, once per machine; results have the same bits in every mode.
+    `options={"prepack": False}` keeps no weights in the layout that products of few rows read.
     """
     check_options(options)
     if function is None:
@@ -382,8 +384,8 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     if options.get("disable"):
         return function
     name = getattr(function, "__name__", None) or type(function).__name__
-    tuned = str(options.get("mode")).startswith("max-autotune")
-    return Compiled(function, name, AUTOTUNE if tuned else 0.0)
+    seconds = AUTOTUNE if str(options.get("mode")).startswith("max-autotune") else 0.0
+    return Compiled(function, name, seconds, options.get("options") != {"prepack": False})
 
 
 def check_options(options: dict[str, Any]) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Kernel", "fusions", "listing"]
 
+PACK = "pack"
+"""The kernel that makes panels of a weight, for products to read; it runs when the weight changed.
+"""
 MOST_SHAPES = 4
 """Operands of a kernel that are written out; an optimizer's has hundreds."""
 
@@ -83,12 +86,16 @@ def listing(kernels: Sequence[Kernel], memory: MemoryPlan, only: str = "") -> st
 def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
     """One line about a program."""
     codes = len({each.code.symbol for k in kernels for each in (k, *k.members)})
+    kept = [k.buffers[0] for k in kernels if k.name == PACK]
+    size = scaled(sum(x.size * x.dtype.itemsize for x in kept), "B")
+    kernels = [k for k in kernels if k.name != PACK]
+    more = f"; {size} in panels, packed when {counted(len(kept), 'weight')} changed" if kept else ""
     return (
         f"{counted(len(kernels), 'kernel')} of {counted(codes, 'code')}; "
         f"{scaled(sum(k.flops * k.times for k in kernels), 'flop')}, "
         f"{scaled(sum(traffic(k) * k.times for k in kernels), 'B')} read or written; "
         f"{scaled(memory.total, 'B')} of memory in between, {scaled(memory.bound, 'B')} at least "
-        f"in this order ({memory.total / max(memory.bound, 1):.2f} x)"
+        f"in this order ({memory.total / max(memory.bound, 1):.2f} x){more}"
     )
 
 

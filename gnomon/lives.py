@@ -36,7 +36,7 @@ def values_of(frame: Frame) -> list[Value]:
 
     What another value is written over ends a call before that is made.
     """
-    given = {*frame.graph.inputs, *frame.graph.outputs}
+    given = {*frame.graph.inputs, *frame.graph.outputs, *frame.panels}
     layout = Layout(frame)
     rooms = layout.rooms
     first: dict[Node, int] = {}

@@ -13,7 +13,7 @@ from dataclasses import replace
 from gnomon.codegen.batch import Member, table
 from gnomon.frames import Control, Frame
 from gnomon.ir.node import Node
-from gnomon.listing import Kernel, traffic
+from gnomon.listing import PACK, Kernel, traffic
 from gnomon.runtime.program import (
     Arena,
     Bind,
@@ -22,6 +22,7 @@ from gnomon.runtime.program import (
     Constant,
     Function,
     Register,
+    Scalar,
     Set,
     Skip,
     Slot,
@@ -44,7 +45,7 @@ class Layout:
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self.rooms = {part: Room(part) for part in frame.parts if isinstance(part, Control)}
-        given = {*frame.graph.inputs, *frame.graph.outputs}
+        given = {*frame.graph.inputs, *frame.graph.outputs, *frame.panels}
         first: dict[Node, int] = {}
         last: dict[Node, int] = {}
         for step, part in enumerate(frame.parts):
@@ -126,7 +127,7 @@ class Table:
     def __init__(self, report: Slot, over: Overlays) -> None:
         self.report, self.over = report, over
         self.steps: list[Step] = []
-        self.registers = self.checks = self.looked = 0
+        self.registers = self.checks = self.looked = self.packs = 0
         self.ends: list[int] = []
         self.apart = False
         """Whether threads may be at different places, so that the next call has to wait."""
@@ -158,6 +159,12 @@ class Table:
             if self.looked < self.checks and any(x in self.over for x in kernel.buffers):
                 self._stop_if_wrong()
             own = self._slots_of(kernel, slots)
+            if kernel.name == PACK:
+                # what waits for nothing may be left out: panels are there from an earlier run
+                fresh = Scalar(self.packs)
+                self.packs += 1
+                self.steps += Skip(len(self.steps) + 2, fresh), Call(kernel.code.symbol, own)
+                continue
             self.steps.append(Call(kernel.code.symbol, own, wait or self.apart))
             self.checks += kernel.checks
             self.apart = False

@@ -21,7 +21,17 @@ from gnomon.runtime.program import Input, Needs, Output, Step
 from gnomon.schedule.memory import MemoryPlan
 from gnomon.settings import Settings
 
-__all__ = ["Plan", "key_of", "save", "saved"]
+__all__ = ["Packed", "Plan", "key_of", "save", "saved"]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Panels that a run leaves for the next: of which input, their bytes, and who lays them out."""
+
+    given: int
+    nbytes: int
+    symbol: str
+    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,7 @@ class Plan:
 
     sizes: the bytes of each result. returns: for each output whether it is a result or an input,
     and which. over: results with an input that each may lie over, if the caller gives it up.
-    verdicts: what was measured of its fusions.
+    verdicts: what was measured of its fusions. kept: panels of inputs that last.
     """
 
     steps: tuple[Step, ...]
@@ -40,6 +50,7 @@ class Plan:
     returns: tuple[tuple[bool, int], ...]
     over: tuple[tuple[int, int], ...] = ()
     verdicts: tuple[tuple[str, tuple[Any, ...] | None], ...] = ()
+    kept: tuple[Packed, ...] = ()
 
 
 # on disk
@@ -47,9 +58,9 @@ class Plan:
 KINDS = {
     kind.__name__: kind
     for kind in (
-        Plan, Needs, MemoryPlan, program.Arena, Input, Output, program.Scalar, program.Constant,
-        program.Register, program.Function, program.Call, program.Branch, program.Skip, program.Set,
-        program.Bind,
+        Plan, Packed, Needs, MemoryPlan, program.Arena, Input, Output, program.Scalar,
+        program.Constant, program.Register, program.Function, program.Call, program.Branch,
+        program.Skip, program.Set, program.Bind,
     )
 }  # fmt: skip
 """What a plan is made of, beside tuples, numbers and names."""

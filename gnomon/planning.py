@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from gnomon.frames import Frame
 from gnomon.ir.node import Graph, Node
-from gnomon.listing import Kernel
+from gnomon.listing import PACK, Kernel
 from gnomon.placing import Layout, Overlays, Table, given_up
-from gnomon.plan import Plan
+from gnomon.plan import Packed, Plan
 from gnomon.runtime.program import Input, Needs, Output, Slot
 from gnomon.schedule.excerpt import Verdicts
+from gnomon.schedule.spare import nbytes
 
 __all__ = ["plan_of"]
 
@@ -24,11 +25,14 @@ def plan_of(frame: Frame, judge: Verdicts | None = None) -> Plan:
     results = dict.fromkeys(x for x in graph.outputs if x.op != "input")
     over = given_up(frame)
     table = Table(Output(len(results)), over)
-    table.add(layout, slots_of(graph, results))
+    packs = [part for part in frame.parts if isinstance(part, Kernel) and part.name == PACK]
+    places = {k.buffers[0]: Output(len(results) + 1 + j) for j, k in enumerate(packs)}
+    table.add(layout, slots_of(graph, results) | places)
     size, flops = work(frame)
     needs = Needs(
         inputs=len(graph.inputs),
-        outputs=len(results) + 1,
+        outputs=len(results) + 1 + len(packs),
+        scalars=len(packs),
         registers=table.registers,
         arena=layout.memory.total,
         scratch=max([64 << 10, *(code.scratch for k in frame.kernels() for code in k.codes)]),
@@ -38,7 +42,11 @@ def plan_of(frame: Frame, judge: Verdicts | None = None) -> Plan:
     returns = returns_of(graph, tuple(results))
     pairs = pairs_of(graph, tuple(results), over)
     verdicts = judge.told() if judge else ()
-    return Plan(table.finish(), needs, layout.memory, sizes, returns, pairs, verdicts)
+    numbers = {x: k for k, x in enumerate(graph.inputs)}
+    kept = tuple(
+        Packed(numbers[k.buffers[1]], nbytes(k.buffers[0]), k.code.symbol, k.numbers) for k in packs
+    )
+    return Plan(table.finish(), needs, layout.memory, sizes, returns, pairs, verdicts, kept)
 
 
 def pairs_of(graph: Graph, results: Sequence[Node], over: Overlays) -> tuple[tuple[int, int], ...]:

@@ -28,7 +28,7 @@ from gnomon.codegen.products import oriented
 from gnomon.codegen.scope import budget
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.show import log
-from gnomon.listing import Kernel, aligned, counted, where
+from gnomon.listing import PACK, Kernel, aligned, counted, where
 from gnomon.runtime import cpu, device
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.cache import Cache, digest, fingerprint
@@ -159,7 +159,7 @@ def wanted(nodes: Iterable[Node], machine: Machine) -> dict[Hashable, tuple[Matm
 def products(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, MatmulSpec]]:
     """Kernels that are products, and what they compute."""
     for kernel in kernels:
-        for node in () if kernel.members else kernel.nodes:
+        for node in () if kernel.members or kernel.name == PACK else kernel.nodes:
             if node.op == "contract":
                 yield kernel, oriented(node)[2]
 
@@ -282,8 +282,11 @@ def remembered(key: Hashable, settings: Settings, kind: type[Found]) -> Found | 
 def explain(kernels: Iterable[Kernel], machine: Machine) -> str:
     """Every product of a program: its tile, by what it was chosen, and what that cost."""
     found: dict[tuple, tuple[str, ...]] = {}
+    kernels = list(kernels)
+    panels = {kernel.buffers[0] for kernel in kernels if kernel.name == PACK}
     for kernel, spec in products(kernels):
-        found.setdefault(row(spec, machine), (where(kernel),))
+        kept = "right factor kept in panels" if panels & {*kernel.buffers} else ""
+        found.setdefault((*row(spec, machine), kept), (where(kernel),))
     rows = [(*one, *line) for one, line in found.items()]
     return "\n".join([counted(len(rows), "kind") + " of products", *aligned(rows)])
 

@@ -21,7 +21,7 @@ LAYERS = {"dtypes", "errors", "ir", "jit", "late", "ops", "passes", "runtime", "
 FOUND = {
     *("gnomon.codegen", "gnomon.codegen.emitter", "gnomon.codegen.machine", "gnomon.codegen.scope"),
     *("gnomon.executable", "gnomon.ir.verify", "gnomon.listing", "gnomon.plan", "gnomon.processor"),
-    *("gnomon.schedule", "gnomon.schedule.memory", "gnomon.stages"),
+    *("gnomon.schedule", "gnomon.schedule.memory", "gnomon.stages", "gnomon.tensor.panels"),
 }
 """What a program that was found on disk brings besides what runs it."""
 MOST = 52

@@ -32,13 +32,15 @@ class OpaqueCall:
     """What the code is given after everything else: numbers that it reads at run time."""
     bytes: int | None = None
     """What it reads and writes, where that is not every buffer once."""
+    before: OpaqueCall | None = None
+    """What packs an operand for it."""
 
 
 _written: dict[tuple, Given] = {}
 _families: dict[str, Families] = defaultdict(Families)
 
 
-SHARED = frozenset({"matmul", "matmul_with", "grouped"})
+SHARED = frozenset({"matmul", "matmul_with", "grouped", "pack"})
 """Kernels that are as quick when they read their sizes: one code serves all from the start."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -11,6 +11,13 @@ from gnomon.codegen.epilogue import Ending
 from gnomon.codegen.kernels.blocking import plan
 from gnomon.codegen.kernels.convolution import emit_convolution, is_convolution
 from gnomon.codegen.kernels.matmul import emit_matmul
+from gnomon.codegen.kernels.panels import (
+    MOST_ROWS,
+    emit_panels,
+    may_be_ready,
+    panels_of,
+    units_of,
+)
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count, walk
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import OpaqueCall, call
@@ -82,16 +89,29 @@ def mirrored(spec: MatmulSpec) -> MatmulSpec:
     )
 
 
-def contract(node: Node, machine: Machine) -> OpaqueCall:
-    """A matrix product."""
+def contract(node: Node, machine: Machine, kept: Collection[Node] = ()) -> OpaqueCall:
+    """A matrix product; it reads a right factor that is `kept` in panels."""
     a, b, spec = oriented(node)
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
     for one, other, seen in ((a, b, spec), (b, a, mirrored(spec))):
         if is_convolution(seen):
             buffers = (node, one.node, other.node)
             return call("convolution", emit_convolution, (seen, machine), buffers, flops)
-    described = chosen(spec, machine), machine
-    return call("matmul", emit_matmul, described, (node, a.node, b.node), flops)
+    spec, right, before = in_panels(chosen(spec, machine), b.node, machine, kept)
+    buffers = (node, a.node, right)
+    return call("matmul", emit_matmul, (spec, machine), buffers, flops, before=before)
+
+
+def in_panels(
+    spec: MatmulSpec, b: Node, machine: Machine, kept: Collection[Node]
+) -> tuple[MatmulSpec, Node, OpaqueCall | None]:
+    """The product that reads B in panels, these, and what packs them, if B is kept so."""
+    if b not in kept or count(spec.rows) > MOST_ROWS or not may_be_ready(spec, machine):
+        return spec, b, None
+    packed = panels_of(spec, machine)
+    units = b.arena.input((units_of(packed, machine),), float64 if spec.item == 8 else float32)
+    before = call("pack", emit_panels, (packed, machine), (units, b), 0)
+    return replace(spec, ready=True, starts=(spec.starts[0], 0, spec.starts[2])), units, before
 
 
 def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
@@ -142,6 +162,7 @@ def contract_with(
     after: Sequence[Node],
     stored: Mapping[Node, None],
     machine: Machine,
+    kept: Collection[Node] = (),
 ) -> OpaqueCall:
     """A matrix product that computes its left factor, or what is made of it, or both.
 
@@ -153,7 +174,8 @@ def contract_with(
     early, late = start.buffers[1:] if start else (), end.buffers if end else ()
     made = late[: end.kernel.outputs] if end else ()
     outputs = (*made, node) if node in stored else made
-    factors = (b.node,) if start else (a.node, b.node)
+    spec, right, packing = in_panels(chosen(spec, machine), b.node, machine, kept)
+    factors = (right,) if start else (a.node, right)
     first = len(outputs) + len(factors)
     known = {node, *made, *factors}
     buffers = (*outputs, *factors, *dict.fromkeys(x for x in (*early, *late) if x not in known))
@@ -164,12 +186,11 @@ def contract_with(
         places = tuple(-1 if x is node else buffers.index(x) for x in late)
         ending = Ending(end.kernel, places, node in stored, count(spec.rows))
     slots = Slots(len(made) if node in stored else 0, len(outputs), first - 1)
-    described = (replace(chosen(spec, machine), slots=slots), machine, ending, opening)
+    described = (replace(spec, slots=slots), machine, ending, opening)
     pairs = [(x, late[k]) for x, k in overwritable(end.kernel)] if end else []
     # what the factor is made of may be read again when results are written
     lost = {node, *factors, *early}
     over = tuple((x, buffers.index(y)) for x, y in pairs if y not in lost)
     flops = (2 * count(spec.steps) + len(after)) * node.size + len(before) * a.node.size
-    return call(
-        "matmul_with", emit_product_with, described, buffers, flops, outputs=len(outputs), over=over
-    )
+    more = {"outputs": len(outputs), "over": over, "before": packing}
+    return call("matmul_with", emit_product_with, described, buffers, flops, **more)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-__all__ = ["Scoped", "budget", "sizes_vary"]
+__all__ = ["Scoped", "budget", "lasting", "sizes_vary"]
 
 T = TypeVar("T")
 
@@ -41,3 +41,6 @@ budget = Scoped(0.0)
 
 sizes_vary = Scoped(False)
 """Whether kernels that are written may serve other sizes too."""
+
+lasting: Scoped[tuple[int, ...]] = Scoped(())
+"""Inputs of a program, by number, that products may keep in panels from one run to the next."""

@@ -138,7 +138,7 @@ class Places:
         self._names: list[tuple[dict, str, Any]] = []
         self._parts: list[tuple[Any, tuple | None]] = []
         self._functions: list[tuple[Any, Any, Any]] = []
-        self._tensors: list[tuple[Tensor, bool]] = []
+        self._tensors: list[tuple[Tensor, object, bool]] = []
         self._certain = True
         self._read: tuple[str, ...] = ()
         """Names in the code of the function that is looked at."""
@@ -159,15 +159,17 @@ class Places:
                 return False
         if not all([same_parts(*known) for known in self._parts]):
             return False
-        return self._certain and all([x.requires_grad is wanted for x, wanted in self._tensors])
+        pairs = self._tensors
+        same = all([x._storage is at and x.requires_grad is wanted for x, at, wanted in pairs])
+        return self._certain and same
 
     def snapshot(self, value: Any, depth: int, seen: set[int]) -> Hashable:
         """A value as something to compare: plain values as they are, others by what is inside."""
         if isinstance(value, PLAIN):
             return typed(value)
         if isinstance(value, Tensor):
-            self._tensors.append((value, value.requires_grad))
-            return ("tensor", id(value), value.requires_grad)
+            self._tensors.append((value, value._storage, value.requires_grad))
+            return ("tensor", id(value), id(value._storage), value.requires_grad)
         if id(value) in seen or depth <= 0:
             return id(value)
         if is_users(type(value)):

@@ -98,7 +98,8 @@ def of_guard(guard: Guard) -> Iterator[str]:
     for value, parts in places._parts:
         if not same_parts(value, parts):
             yield f"what is inside of a {type(value).__name__} that it reads changed"
-    for tensor, wanted in places._tensors:
+    for tensor, storage, wanted in places._tensors:
+        yield from changed("the storage of a tensor that it reads", storage, tensor._storage)
         yield from changed("requires_grad of a tensor that it reads", wanted, tensor.requires_grad)
     for module, was in zip(places.modules, guard._inside, strict=True):
         yield from of_module(type(module).__name__, was, module_snapshot(module))

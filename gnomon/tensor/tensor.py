@@ -165,9 +165,9 @@ class Tensor:
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        self._storage, self._view = value._storage, value._view
-        if value.requires_grad:
-            self._view = alias(value, (), detached=True)._view
+        view = alias(value, (), detached=True)._view if value.requires_grad else value._view
+        self._storage, self._view = value._storage, view
+        changes.note()
 
     def __len__(self) -> int:
         shape = raw(self).shape

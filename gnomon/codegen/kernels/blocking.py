@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from gnomon.codegen.emitter import LANES
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.order import Letter, chunk_length, combine_counts, depths
+from gnomon.codegen.kernels.product import MatmulSpec, count
 from gnomon.codegen.kernels.steps import FUSED, Step, choose_step, sums_of
 from gnomon.codegen.lifted import by_caller
 from gnomon.codegen.machine import Machine
@@ -102,6 +103,16 @@ def choose_tile(machine: Machine, scalar: str, rows: int, columns: int, step: St
         return best
     tiles = [tile for tile in tiles if tile.rows <= rows]
     return min(tiles, key=lambda tile: cycles(tile, rows, columns))
+
+
+def tile_of(machine: Machine, spec: MatmulSpec) -> Tile:
+    """The register tile of a product: its own, or the one to choose."""
+    step = choose_step(machine, spec.scalar, spec.letters, spec.run)
+    if spec.tile != (0, 0):
+        return Tile(spec.sums, machine.lanes(spec.sums), *spec.tile, step)
+    # a result of nothing has no tile, but it has a kernel
+    sizes = (count(axes) or 1 for axes in (spec.rows, spec.columns))
+    return choose_tile(machine, spec.sums, *sizes, step)
 
 
 def tiles_for(machine: Machine, scalar: str, rows: int, columns: int, step: Step) -> list[Tile]:
@@ -199,15 +210,19 @@ def plan(
 
 
 def plan_with(
-    machine: Machine, tile: Tile, sizes: tuple[int, int], letters: Sequence[Letter]
+    machine: Machine,
+    tile: Tile,
+    sizes: tuple[int, int],
+    letters: Sequence[Letter],
+    ready: bool = False,
 ) -> Plan:
-    """The rest of a plan, for a tile."""
+    """The rest of a plan, for a tile; B may be `ready` in panels."""
     rows, columns = sizes
     blocks = cut_k(letters, tile.item, tile.step)
     deep = blocks.longest * tile.item
     # a block of A stays in L2, one of B in L3; for few rows B is met again soon, in L2
     share = min(machine.l3 // 4, MOST)
-    near, far = machine.l2 // 2, share if rows > FEW * tile.rows else machine.l2 // 2
+    near, far = machine.l2 // 2, share if ready or rows > FEW * tile.rows else machine.l2 // 2
     panels = max(1, -(-rows // tile.rows))
     high = min(panels, max(1, near // max(1, tile.rows * deep)))
     wide = max(1, min(far // max(1, tile.columns * deep), -(-columns // tile.columns)))
@@ -237,12 +252,18 @@ def cut_of(plan: Plan) -> Cut:
     )
 
 
-def cut_for(machine: Machine, tile: Tile, sizes: tuple[int, int], letters: Sequence[Letter]) -> Cut:
+def cut_for(
+    machine: Machine,
+    tile: Tile,
+    sizes: tuple[int, int],
+    letters: Sequence[Letter],
+    ready: bool = False,
+) -> Cut:
     """The numbers of a tile's plan; the caller makes it, where sizes are not known yet."""
 
     def numbers(rows: int, columns: int, *flat: int) -> tuple[int, ...]:
         nest = list(zip(flat[::2], flat[1::2], strict=True))
-        cut = cut_of(plan_with(machine, tile, (rows, columns), nest))
+        cut = cut_of(plan_with(machine, tile, (rows, columns), nest, ready))
         return tuple(getattr(cut, name) for name in names)
 
     names = [field.name for field in fields(Cut)]

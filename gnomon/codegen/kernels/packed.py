@@ -13,12 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, vector
-from gnomon.codegen.kernels.blocking import Cut, choose_tile, cut_for
+from gnomon.codegen.kernels.blocking import Cut, cut_for, tile_of
 from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, Place, count, walk
 from gnomon.codegen.kernels.sharing import Work, evenly, share_work
-from gnomon.codegen.kernels.steps import choose_step
 from gnomon.codegen.kernels.strides import offset
 from gnomon.codegen.kernels.tally import Block, find_block
 from gnomon.codegen.kernels.units import Source
@@ -75,16 +74,11 @@ class Writer:
 
     def make_tile(self, machine: Machine) -> Tile:
         """What one call of the microkernel computes."""
-        spec = self.spec
-        step = choose_step(machine, spec.scalar, spec.letters, spec.run)
-        if spec.tile != (0, 0):
-            return Tile(spec.sums, machine.lanes(spec.sums), *spec.tile, step)
-        # a result of nothing has no tile, but it has a kernel
-        return choose_tile(machine, spec.sums, *(size or 1 for size in self.sizes), step)
+        return tile_of(machine, self.spec)
 
     def make_cut(self, machine: Machine) -> Cut:
         """How the product is cut."""
-        return cut_for(machine, self.tile, self.sizes, self.spec.letters)
+        return cut_for(machine, self.tile, self.sizes, self.spec.letters, self.spec.ready)
 
     def packing(self, operand: str, across: tuple[Axis, ...]) -> Packing:
         """How the panels of an operand are made."""
@@ -113,7 +107,8 @@ class Writer:
 
     def parts(self) -> tuple[int, ...]:
         """Bytes of each part of scratch memory, but for the last, which is the packers' own."""
-        return self.cut.stack, self.cut.a, self.cut.b, self.cut.sums, self.cut.pops
+        b = 0 if self.spec.ready else self.cut.b
+        return self.cut.stack, self.cut.a, b, self.cut.sums, self.cut.pops
 
     @property
     def row_panels(self) -> int:
@@ -122,8 +117,8 @@ class Writer:
 
     def write_parts(self) -> None:
         """What the kernel calls."""
-        for operand, packing in self.packings.items():
-            emit_pack(self.module, f"{self.name}.pack_{operand}", packing)
+        for operand in "a" if self.spec.ready else "ab":
+            emit_pack(self.module, f"{self.name}.pack_{operand}", self.packings[operand])
         self.write_tiles()
 
     def write_tiles(self, left: Left | None = None) -> None:
@@ -270,7 +265,8 @@ class Writer:
     def one_block(self, part: Region, block: Block, fresh: tuple[str, ...]) -> None:
         """Pack one block of K and run its tiles, some rows after others."""
         e = self.e
-        e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
+        if not self.spec.ready:
+            e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
         step = evenly(e, part.rows, self.cut.row_panels)
 
         def some(row: str) -> None:
@@ -381,8 +377,13 @@ class Writer:
 
     def right_of(self, panel: str, part: Region, block: Block) -> str:
         """Where the microkernel finds B."""
-        place = self.e.mul(self.e.mul(panel, block.units), self.tile.columns * self.tile.item)
-        return self.e.offset(self.scratch.b, place)
+        e, width = self.e, self.tile.columns * self.tile.item
+        if not self.spec.ready:
+            return e.offset(self.scratch.b, e.mul(e.mul(panel, block.units), width))
+        # all panels of a block of K lie together
+        before = e.mul(block.start, -(-self.sizes[1] // self.tile.columns))
+        units = e.add(before, e.mul(e.add(part.columns[0], panel), block.units))
+        return e.offset(part.b, e.mul(units, width))
 
 
 def ask_for(e: Emitter, place: str) -> None:

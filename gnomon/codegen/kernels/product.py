@@ -50,10 +50,11 @@ class MatmulSpec:
     `rows` are axes of A and C, `columns` of B and C, `steps` of A and B, `batch` of all three;
     `starts` are the elements at which A, B and C begin. `scalar` is that of A and B: "bfloat" and
     "half" are summed in float, "i8" and "u8" in i32. `tile` is rows and columns of the register
-    tile; (0, 0) leaves it to blocking.py.
+    tile; (0, 0) leaves it to blocking.py. `ready`: B lies in panels, from its first value on
+    (panels.py).
     """
 
-    in_text: ClassVar = ("tile",)
+    in_text: ClassVar = ("tile", "ready")
 
     scalar: str
     batch: tuple[Axis, ...]
@@ -63,6 +64,7 @@ class MatmulSpec:
     starts: tuple[int, int, int] = (0, 0, 0)
     slots: Slots = Slots()
     tile: tuple[int, int] = (0, 0)
+    ready: bool = False
 
     @property
     def letters(self) -> tuple[Letter, ...]:

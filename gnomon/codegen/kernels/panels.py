@@ -1,0 +1,83 @@
+"""Panels of B as a kernel of their own: emit_panels; a product that is `ready` reads them.
+
+All threads pack together, once, what each would pack for itself in a product, or pack again at
+every call. Blocks of K follow each other, in each all panels of columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gnomon.codegen.emitter import LANES, Module
+from gnomon.codegen.kernels.blocking import tile_of
+from gnomon.codegen.kernels.direct import WRITERS, layout_of
+from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.packing import emit_pack
+from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to
+from gnomon.codegen.kernels.sharing import part
+from gnomon.codegen.machine import Machine
+
+__all__ = ["MOST_ROWS", "emit_panels", "may_be_ready", "panels_of", "units_of"]
+
+MOST_ROWS = 256
+"""Of a product with more rows, packing is too small a part to keep memory for."""
+
+
+def may_be_ready(spec: MatmulSpec, machine: Machine) -> bool:
+    """Whether a product can read panels that were made before."""
+    sizes = [count(axes) for axes in (spec.batch, spec.rows, spec.columns, spec.steps)]
+    one = all(axis.b == 0 for axis in spec.batch)
+    return all(sizes) and one and layout_of(spec, machine) not in WRITERS
+
+
+def panels_of(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
+    """What is packed, without what makes no difference to its panels: products can share them."""
+    width = tile_of(machine, spec).columns
+    columns = tuple(Axis(x.size, b=x.b) for x in spec.columns)
+    steps = tuple(Axis(x.size, b=x.b, leaves=x.leaves) for x in spec.steps)
+    return MatmulSpec(
+        spec.scalar, (), (), columns, steps, (0, spec.starts[1], 0), tile=(1, width), ready=True
+    )
+
+
+def units_of(spec: MatmulSpec, machine: Machine) -> int:
+    """How many units the panels of a description hold."""
+    tile = tile_of(machine, spec)
+    deep = -(-count(spec.steps) // tile.step.together)
+    return -(-count(spec.columns) // tile.columns) * tile.columns * deep
+
+
+def emit_panels(module: Module, name: str, spec: MatmulSpec, machine: Machine) -> int:
+    """Define kernel `name`(panels, B) in the module; gives each thread's bytes of scratch."""
+    return PanelWriter(module, name, spec, machine, store_to(spec)).write()
+
+
+class PanelWriter(Writer):
+    """Packs every block of K; threads share panels."""
+
+    def parts(self) -> tuple[int, ...]:
+        """What finding a block writes."""
+        return 0, 0, 0, 0, self.cut.pops
+
+    def write(self) -> int:
+        """The packer, and a call of it for each block."""
+        e, tile, packing = self.e, self.tile, self.packings["b"]
+        # a panel that stuck out would write where another thread does
+        assert packing.width % LANES == 0, f"{self.name}: panels of {packing.width} stick out."
+        emit_pack(self.module, f"{self.name}.pack_b", packing)
+        scratch = self.lay_out()
+        panels = -(-self.sizes[1] // tile.columns)
+        mine = part(e, panels, "%thread", "%threads")
+        goal, base = self.base(0, 0), self.base(1, self.spec.starts[1])
+
+        def one(number: str) -> None:
+            self.scratch = scratch
+            block = self.block(number)
+            units = e.add(e.mul(block.start, panels), e.mul(mine[0], block.units))
+            there = e.offset(goal, e.mul(units, tile.columns * tile.item))
+            self.scratch = replace(scratch, b=there)
+            self.pack("b", base, mine, block)
+
+        e.loop(0, self.cut.count, 1, one)
+        e.ret()
+        return self.cut.pops + 8 * packing.slots
