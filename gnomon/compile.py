@@ -89,9 +89,10 @@ def compiled(graph: Graph, settings: Settings, key: str) -> Executable:
 
 def form(graph: Graph, judge: Verdicts) -> Executable:
     """A part of a program as one of its own, with the fusions that a judge wants."""
-    frame = frame_of(graph, current(), ignored, judge)
-    texts = {code.symbol: code.text for k in frame.kernels() for code in k.codes}
-    return Executable(graph, plan_of(frame), cpu.load(texts), current(), frame)
+    with lasting.set(()):
+        frame = frame_of(graph, current(), ignored, judge)
+        texts = {code.symbol: code.text for k in frame.kernels() for code in k.codes}
+        return Executable(graph, plan_of(frame), cpu.load(texts), current(), frame)
 
 
 Ask = Callable[[str, str], None]
@@ -170,7 +171,8 @@ def generate(
 
 def pieces_of(graph: Graph) -> tuple[Graph, tuple[Kernel, ...]]:
     """The kernels of a graph that is computed again and again, over parts of buffers."""
-    frame = kernels_of(graph, current())
+    with lasting.set(()):
+        frame = kernels_of(graph, current())
     return frame.graph, tuple(frame.kernels())
 
 
@@ -233,7 +235,7 @@ def opaque(cluster: Cluster, partition: Partition, kept: Collection[Node]) -> It
         call = OPAQUE[node.op](node, machine())
     if call.before:
         yield Kernel(
-            PACK,
+            PACK if call.before.buffers[1] in kept else "panels",
             call.before.code,
             call.before.buffers,
             1,

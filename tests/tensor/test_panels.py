@@ -11,7 +11,9 @@ import pytest
 import gnomon as gn
 from gnomon import nn
 from gnomon.errors import ArgumentError
+from gnomon.nn import functional as F
 from gnomon.runtime.buffer import memory
+from gnomon.settings import override
 from gnomon.tensor import panels
 from tests.strategies import same_bits
 
@@ -260,3 +262,26 @@ def test_reports_tell_of_panels():
 def test_options_take_prepack_alone():
     with pytest.raises(ArgumentError, match="options must be one of"):
         gn.compile(lambda x: x, options={"freeze": True})
+
+
+def test_graphs_inside_a_program_have_inputs_of_their_own():
+    gn.manual_seed(2)
+    model, x, w = nn.Linear(64, 48), gn.randn(40, 64), gn.randn(700, 48)
+    y = gn.randint(0, 700, (40,))
+
+    def loss(x: gn.Tensor) -> gn.Tensor:
+        return F.linear_cross_entropy(model(x), w, y, strategy="batch", most_rows=20)
+
+    kept = gn.compile(loss)
+
+    assert same_bits(run(kept, x), run(loss, x))
+    assert count_packs(kept) >= 1
+
+
+def test_measured_products_read_panels_too(tmp_path):
+    model, x = layer(48)
+    with override(cache_dir=str(tmp_path)):
+        tuned = gn.compile(lambda x: model(x).relu() + 1.0, mode="max-autotune")
+
+        assert same_bits(run(tuned, x), run(lambda x: model(x).relu() + 1.0, x))
+        assert count_packs(tuned) == 1

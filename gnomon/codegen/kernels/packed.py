@@ -181,7 +181,8 @@ class Writer:
         """One thread's part: some row panels, counted through all batches, and some columns."""
         e, tile, spec = self.e, self.tile, self.spec
         panels = self.row_panels
-        work = Work(count(spec.batch), panels, -(-self.sizes[1] // tile.columns), tile)
+        columns = -(-self.sizes[1] // tile.columns)
+        work = Work(count(spec.batch), panels, columns, tile, spec.ready)
         share = share_work(e, work)
         bases = [self.base(spec.slots.a, spec.starts[0]), self.base(spec.slots.b, spec.starts[1])]
 

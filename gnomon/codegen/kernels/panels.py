@@ -17,10 +17,12 @@ from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.machine import Machine
 
-__all__ = ["MOST_ROWS", "emit_panels", "may_be_ready", "panels_of", "units_of"]
+__all__ = ["LEAST_WORK", "MOST_ROWS", "emit_panels", "may_be_ready", "panels_of", "units_of"]
 
 MOST_ROWS = 256
 """Of a product with more rows, packing is too small a part to keep memory for."""
+LEAST_WORK = 1 << 24
+"""Multiplications of a product that is worth another call."""
 
 
 def may_be_ready(spec: MatmulSpec, machine: Machine) -> bool:

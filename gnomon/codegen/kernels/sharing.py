@@ -19,12 +19,13 @@ PACKING = 16
 
 @dataclass(frozen=True)
 class Work:
-    """Tiles to share: batches of row panels by column panels."""
+    """Tiles to share: batches of row panels by column panels, which may be packed already."""
 
     batches: int
     row_panels: int
     column_panels: int
     tile: Tile
+    ready: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def price_of(e: Emitter, work: Work, groups: str, cuts: str) -> str:
     some = e.call("i64", "llvm.smax.i64", ("i64", groups), ("i64", "1"))
     rows = e.mul(ceil(e, work.batches * work.row_panels, some), work.tile.rows)
     columns = e.mul(ceil(e, work.column_panels, cuts), work.tile.columns)
-    return e.add(e.mul(rows, columns), e.mul(e.add(rows, columns), PACKING))
+    copied = rows if work.ready else e.add(rows, columns)
+    return e.add(e.mul(rows, columns), e.mul(copied, PACKING))
 
 
 def ceil(e: Emitter, count: int, parts: str) -> str:
