@@ -48,10 +48,12 @@ from gnomon.plan import save
 from gnomon.planning import plan_of
 from gnomon.processor import machine
 from gnomon.runtime import cpu, threads
-from gnomon.schedule.cluster import Cluster
+from gnomon.schedule.cluster import Cluster, has_epilogue
 from gnomon.schedule.excerpt import Verdicts
 from gnomon.schedule.nest import Part, name_of, parts_of
-from gnomon.schedule.partition import Partition, has_epilogue
+from gnomon.schedule.notes import Notes
+from gnomon.schedule.partition import Partition
+from gnomon.schedule.placed import Placed
 from gnomon.schedule.prologue import Factor
 from gnomon.schedule.spare import nbytes
 from gnomon.schedule.turns import in_turns
@@ -87,12 +89,12 @@ def compiled(graph: Graph, settings: Settings, key: str) -> Executable:
     return made
 
 
-def form(graph: Graph, judge: Verdicts) -> Executable:
-    """A part of a program as one of its own, with the fusions that a judge wants."""
+def form(placed: Placed) -> Executable:
+    """A part of a program as one of its own."""
     with lasting.set(()):
-        frame = frame_of(graph, current(), ignored, judge)
+        frame = framed(placed, current(), ignored)
         texts = {code.symbol: code.text for k in frame.kernels() for code in k.codes}
-        return Executable(graph, plan_of(frame), cpu.load(texts), current(), frame)
+        return Executable(placed.graph, plan_of(frame), cpu.load(texts), current(), frame)
 
 
 Ask = Callable[[str, str], None]
@@ -134,19 +136,31 @@ def frame_of(
     passed(f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels", start)
     log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
     log(3, lambda: fusions(list(partition.notes().decisions())))
-    parts, start = [], perf_counter()
     kept = () if inside else tuple(flat.inputs[k] for k in lasting.value)
+    return framed(partition, settings, ask, judge, partition.notes(), kept)
+
+
+def framed(
+    placed: Placed,
+    settings: Settings,
+    ask: Ask,
+    judge: Verdicts | None = None,
+    notes: Notes | None = None,
+    kept: Collection[Node] = (),
+) -> Frame:
+    """Clusters as kernels in order, and graphs inside them as frames."""
+    graph, parts, start = placed.graph, [], perf_counter()
     within = lambda g: frame_of(g, settings, ask, judge, inside=True)  # noqa: E731
-    for part in generate(partition, within, kept):
+    for part in generate(placed, within, kept):
         for each in part.turns or ((part,) if isinstance(part, Kernel) else ()):
             for code in each.codes:
                 ask(code.symbol, code.text)
         parts.append(part)
     passed(f"generate: {len(parts)} kernels", start)
     panels = tuple(part.buffers[0] for part in parts if part.name == PACK)
-    outside = {*flat.inputs, *flat.outputs, *panels}
+    outside = {*graph.inputs, *graph.outputs, *panels}
     ordered = apart(in_order(parts, outside, settings.fuse))
-    return Frame(flat, tuple(ordered), partition.notes(), panels)
+    return Frame(graph, tuple(ordered), notes, panels)
 
 
 def factor_of(node: Node) -> Factor | None:
@@ -155,7 +169,7 @@ def factor_of(node: Node) -> Factor | None:
 
 
 def generate(
-    partition: Partition, inside: Build, kept: Collection[Node] = ()
+    partition: Placed, inside: Build, kept: Collection[Node] = ()
 ) -> Iterator[Kernel | Control]:
     """What computes a partition, in an order that respects what is needed."""
     for cluster in partition.ordered():
@@ -176,7 +190,7 @@ def pieces_of(graph: Graph) -> tuple[Graph, tuple[Kernel, ...]]:
     return frame.graph, tuple(frame.kernels())
 
 
-def goes_far(part: Part, partition: Partition) -> bool:
+def goes_far(part: Part, partition: Placed) -> bool:
     """Whether a kernel's results leave the caches before they are read, whatever is done."""
     made, results = part.buffers[: part.kernel.outputs], dict.fromkeys(partition.graph.outputs)
     far = machine().is_far
@@ -188,7 +202,7 @@ def goes_far(part: Part, partition: Partition) -> bool:
     return bool(along) and (together or all(far(nbytes(x)) for x in along))
 
 
-def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
+def looped(cluster: Cluster, partition: Placed) -> Iterator[Kernel]:
     """A cluster as loop kernels; equal ones share their code."""
     members = tuple(cluster.members)
     flops = sum(x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
@@ -213,7 +227,7 @@ def looped(cluster: Cluster, partition: Partition) -> Iterator[Kernel]:
         )
 
 
-def opaque(cluster: Cluster, partition: Partition, kept: Collection[Node]) -> Iterator[Kernel]:
+def opaque(cluster: Cluster, partition: Placed, kept: Collection[Node]) -> Iterator[Kernel]:
     """A node that a hand-written kernel computes, with what it does to the results."""
     node, *rest = cluster.members
     if in_turns(node):

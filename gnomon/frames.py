@@ -14,7 +14,7 @@ from gnomon.ir.provenance import inherit
 from gnomon.listing import Kernel
 from gnomon.ops.control_primitives import graphs_of
 from gnomon.passes.calls import leaves_like, shared
-from gnomon.schedule.epilogue import Fusion
+from gnomon.schedule.fusion import Fusion
 from gnomon.schedule.notes import Notes
 from gnomon.schedule.partition import operand_bases
 

@@ -5,7 +5,7 @@ Not how long they take: times belong to the profiler.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from gnomon.ir.provenance import Site, union
 
 if TYPE_CHECKING:
     from gnomon.codegen.loops import Code
-    from gnomon.schedule.epilogue import Fusion
+    from gnomon.schedule.fusion import Fusion
     from gnomon.schedule.memory import MemoryPlan
 
 __all__ = ["Kernel", "fusions", "listing"]
@@ -125,20 +125,40 @@ def fusions(decisions: Sequence[Fusion]) -> str:
         for row, found in rows.items()
     ]
     sums = summed([each for each in decisions if each.kind not in WAYS])
-    return "\n".join([f"{counted(len(products), 'candidate')}, {done} done", *aligned(told), *sums])
+    total = f"{counted(len(products), 'candidate')}, {done} done{search(products)}"
+    return "\n".join([total, *aligned(told), *sums])
 
 
 def weighed(each: Fusion) -> tuple[str, ...]:
     """What is told of a product and what is pointwise on it."""
     names = ", ".join(dict.fromkeys(x.params["f"] for x in each.nodes))
     moved = f"{scaled(each.apart, 'B')} apart", f"{scaled(each.together, 'B')} together"
-    verdict = each.refused or "done"
-    found = each.measured
-    if found:
-        apart, together = 1e3 * found.apart, 1e3 * found.together
-        verdict += f", {found.source} in {found.seconds:.2g} s: {apart:.3g} ms apart, "
-        verdict += f"{together:.3g} ms together; what bytes say takes {each.regret:.1%} more"
+    verdict = (each.refused or "done") + times_of([each])
     return shapes((each.maker,)), f"{WAYS[each.kind]} {names}", *moved, verdict
+
+
+def search(decisions: Iterable[Fusion]) -> str:
+    """What measuring fusions of a program took, and what it was worth."""
+    found = {each.measured: each.regret for each in decisions if each.measured}
+    spent = sum(verdict.seconds for verdict in found)
+    if not found:
+        return ""
+    return f"; {len(found)} measured in {spent:.2g} s, regret of bytes {max(found.values()):.1%}"
+
+
+def times_of(decisions: Sequence[Fusion]) -> str:
+    """The times of a fusion's forms if it was measured, of the one with most regret of several."""
+    measured = [each for each in decisions if each.measured]
+    if not measured:
+        return ""
+    most = max(measured, key=lambda each: each.regret)
+    found = most.measured
+    assert found
+    apart, together = 1e3 * found.apart, 1e3 * found.together
+    return (
+        f", {found.source} in {found.seconds:.2g} s: {apart:.3g} ms apart, "
+        f"{together:.3g} ms together; what bytes say takes {most.regret:.1%} more"
+    )
 
 
 WAYS = {"epilogue": "with", "prologue": "of"}
@@ -157,10 +177,12 @@ def summed(decisions: Sequence[Fusion]) -> list[str]:
     for (kind, refused), found in sorted(groups.items(), key=lambda x: (x[0][1] != "", x[0])):
         most = max(found, key=lambda each: each.apart)
         verdict = f"{APART[kind]}: {refused}" if refused else DONE[kind]
+        verdict += times_of(found)
         size = scaled(sum(each.apart for each in found) / 2, "B")
         ends = (f"{label(x)} ({of_lines(x)})" for x in (most.maker, most.nodes[-1]))
         rows.append((counted(len(found), "value"), verdict, size, " and ".join(ends)))
-    return ["between operations, the largest of each kind named:", *aligned(rows)] if rows else []
+    title = f"between operations, the largest of each kind named{search(decisions)}:"
+    return [title, *aligned(rows)] if rows else []
 
 
 def label(node: Node) -> str:

@@ -24,7 +24,7 @@ from gnomon.ir.provenance import Site
 from gnomon.listing import Kernel, label, traffic
 from gnomon.runtime.files import publish
 from gnomon.runtime.program import Call, Slot, Step
-from gnomon.schedule.epilogue import Fusion
+from gnomon.schedule.fusion import Fusion
 from gnomon.schedule.spare import nbytes
 
 __all__ = ["Buffer", "Decision", "Line", "Op", "Record", "Saved", "records_of", "save"]

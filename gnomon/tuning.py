@@ -1,4 +1,4 @@
-"""Products and what they take along are measured, within a budget for the whole program.
+"""Products and fusions are measured, within a budget for the whole program.
 
 Candidates come from the problem (gnomon/codegen/choices.py, gnomon/schedule/excerpt.py) and give
 the same bits, so that timing never chooses a result. They take turns over operands that are more
@@ -33,8 +33,9 @@ from gnomon.runtime import cpu, device
 from gnomon.runtime.buffer import Buffer
 from gnomon.runtime.cache import Cache, digest, fingerprint
 from gnomon.runtime.program import Call, Constant, Input, Needs, Output, Program
-from gnomon.schedule.epilogue import Verdict
-from gnomon.schedule.excerpt import Excerpt, Only, Verdicts
+from gnomon.schedule.excerpt import Excerpt, Verdicts
+from gnomon.schedule.fusion import Verdict
+from gnomon.schedule.placed import Placed
 from gnomon.settings import Settings, override
 
 __all__ = ["Tuner", "explain", "measure"]
@@ -49,6 +50,8 @@ MARGIN = 0.02
 """By how much a candidate must beat the model's choice."""
 SETS = 8
 """Sets of operands at most."""
+STEPS = 5
+"""A byte to or from memory takes as long as so many steps of a product."""
 
 
 class Runs(Protocol):
@@ -57,23 +60,18 @@ class Runs(Protocol):
     def run(self, inputs: Sequence[Buffer]) -> object:
         """Run on row-major inputs."""
 
-    @property
-    def kernels(self) -> Sequence[Kernel]:
-        """What it runs."""
-        raise NotImplementedError
-
 
 class Tuner(Verdicts):
     """Measures what it meets in a program and knows nothing of, while the program's budget lasts.
 
-    form: a graph as a program, with the fusions of products that a judge wants.
+    form: a part of a program as one of its own.
     """
 
     def __init__(
         self,
         machine: Machine,
         settings: Settings,
-        form: Callable[[Graph, Verdicts], Runs],
+        form: Callable[[Placed], Runs],
         timer: Timer = perf_counter,
     ) -> None:
         super().__init__()
@@ -86,7 +84,9 @@ class Tuner(Verdicts):
         if excerpt.key not in self.known:
             found = remembered(excerpt.key, self.settings, Verdict)
             if found is None:
-                self.waiting.setdefault(excerpt.key, []).append(excerpt)
+                same = self.waiting.setdefault(excerpt.key, [])
+                # the clusters change with the next fusion
+                same += [excerpt] if same or excerpt.forms else []
                 return None
             self.known[excerpt.key] = found
         return self.known[excerpt.key]
@@ -107,7 +107,7 @@ class Tuner(Verdicts):
         # of equal work the tile is first, since a fusion is measured with it
         for same in waiting.values():
             made = wanted(same[0].graph.nodes, self.machine).values()
-            work = len(same) * sum(work for _, work in made)
+            work = len(same) * sum((w for _, w in made), STEPS * same[0].fusion.apart)
             jobs.append((work, partial(self.join, same[0])))
         for _, job in sorted(jobs, key=lambda pair: -pair[0]):
             job()
@@ -126,20 +126,17 @@ class Tuner(Verdicts):
 
     def join(self, excerpt: Excerpt) -> None:
         """Run both forms of an excerpt in turns, if there are two and there is time."""
-        start, graph = self.timer(), excerpt.graph
-        self.known[excerpt.key] = None
+        start, self.known[excerpt.key] = self.timer(), None
         if start >= (self.end or 0.0):
             return
         with override(debug=0):
-            forms = [self.form(graph, Only(count)) for count in (0, excerpt.count)]
-            if not any(len(k.nodes) == 1 + excerpt.count for k, _ in products(forms[1].kernels)):
-                return
-            sizes = [max(x.size, 1) * x.dtype.itemsize for x in graph.inputs]
+            forms = [self.form(each) for each in excerpt.forms]
+            sizes = [max(x.size, 1) * x.dtype.itemsize for x in excerpt.graph.inputs]
             sets = list(rotating(sizes, self.machine))
             apart, together = in_turns([x.run for x in forms], sets, self.timer, self.end or 0.0)
         found = Verdict(apart, together, self.timer() - start)
         told = f"{1e3 * apart:.3g} ms apart, {1e3 * together:.3g} ms together"
-        log(1, lambda: f"tune: {excerpt.count} operations with a product: {told}")
+        log(1, lambda: f"tune: {excerpt.fusion.kind} of {len(excerpt.nodes)} operations: {told}")
         remember(excerpt.key, found, self.settings)
         self.known[excerpt.key] = found
 

@@ -12,7 +12,8 @@ from gnomon.codegen.choices import candidates
 from gnomon.codegen.scope import budget
 from gnomon.compile import form
 from gnomon.ir.node import Graph
-from gnomon.ops.primitives import contract
+from gnomon.ops.primitives import contract, reduce, unsqueeze
+from gnomon.ops.scalars import exp
 from gnomon.processor import machine
 from gnomon.runtime import events
 from gnomon.settings import current, override
@@ -110,11 +111,11 @@ class Told:
         )
 
     def slow(self, form):
-        """Forms whose runs take what was said."""
+        """Forms whose runs take what was said; they come in pairs, what is apart first."""
 
-        def made(graph, judge):
+        def made(placed):
             self.measured += 1
-            return Timed(form(graph, judge), self, self.costs[judge.count > 0])
+            return Timed(form(placed), self, self.costs[1 - self.measured % 2])
 
         return made
 
@@ -123,7 +124,7 @@ class Timed:
     """A program that takes so long by a clock."""
 
     def __init__(self, made, clock: Told, seconds: float) -> None:
-        self.made, self.clock, self.seconds, self.kernels = made, clock, seconds, made.kernels
+        self.made, self.clock, self.seconds = made, clock, seconds
 
     def run(self, inputs):
         """Run, which takes time."""
@@ -181,6 +182,68 @@ def test_a_fusion_that_bytes_refuse_is_done_where_it_is_measured_to_be_faster(mo
     told = tuned.explain_fusions()
     assert "done, measured in 10 s: 1e+03 ms apart, 500 ms together" in told
     assert "what bytes say takes 100.0% more" in told
+
+
+def shared() -> Graph:
+    """Two results that read one tensor."""
+    x = leaf(48, 40)
+    y, z = (x.arena.input(x.shape, x.dtype) for _ in range(2))
+    return Graph([x, y, z], [exp(x) * y, exp(x * 2.0) * z])
+
+
+def rows() -> Graph:
+    """A kernel in which each row is read more than once."""
+    x = leaf(48, 40)
+    shares = exp(x - unsqueeze(reduce("max", x, (1,)), 1))
+    return Graph([x], [shares / unsqueeze(reduce("add", shares, (1,)), 1)])
+
+
+def again() -> Graph:
+    """A value that a later kernel can make of what it reads anyway."""
+    x = leaf(30, 30)
+    u, w = (x.arena.input((30, 30), x.dtype) for _ in range(2))
+    through = x * exp(x)
+    return Graph([x, u, w], [contract("ab,bc->ac", through * u, w) * through * exp(x) * x])
+
+
+def factor() -> Graph:
+    """A product whose left factor is pointwise."""
+    x = leaf(64, 48)
+    w = x.arena.input((48, 32), x.dtype)
+    return Graph([x, w], [contract("ab,bc->ac", x * 2.0 + 1.0, w)])
+
+
+def kinds_done(made) -> set[str]:
+    """The kinds of fusion that a program has."""
+    return {each.kind for each in made.frame.decisions() if not each.refused}
+
+
+@pytest.mark.parametrize(
+    ("built", "kind", "slower"),
+    [
+        (shared, "share", 0.98),
+        (rows, "join", 1.1),
+        (again, "recompute", 1.1),
+        (factor, "prologue", 0.98),
+    ],
+)
+def test_every_kind_of_fusion_is_a_candidate(rng, built, kind: str, slower: float):
+    graph_ = built()
+    arrays = [rng.normal(size=x.shape).astype(np.float32) for x in graph_.inputs]
+    plainly = program(graph_)
+    assert kind in kinds_done(plainly)
+    for together, kept in ((0.9, True), (slower, False)):
+        with pytest.MonkeyPatch.context() as patch, budget.set(1000):
+            Told(patch, apart=1.0, together=together)
+            tuned = program(graph_, cache=False)
+
+        assert (kind in kinds_done(tuned)) == kept
+        pairs = zip(*(execute(x, graph_, arrays) for x in (plainly, tuned)), strict=True)
+        assert all(same_bits(*pair) for pair in pairs)
+        found = [d for d in tuned.frame.decisions() if d.kind == kind and d.measured]
+        assert found
+        assert all(bool(d.refused) != kept for d in found)
+        assert f"{1e3 * together:.3g} ms together" in tuned.explain_fusions()
 
 
 def test_equal_layers_are_measured_once_and_remembered_with_the_refusal(monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from gnomon.ir.node import Node
 
@@ -19,19 +18,6 @@ LATER = "another kernel must run in between"
 READ = "a kernel of its own reads it from memory"
 FULL = f"a kernel has at most {MEMBERS} members, {DEEP} values deep"
 """Why nodes are not computed together."""
-
-
-class Weighed(NamedTuple):
-    """What was thought of computing two nodes in one kernel, noted while it is decided.
-
-    value: what they would not have to read from memory; that of the maker, except where both read.
-    """
-
-    kind: str
-    value: Node
-    maker: Node
-    reader: Node
-    refused: str = ""
 
 
 @dataclass(eq=False)
@@ -70,3 +56,8 @@ def closure(cluster: Cluster) -> set[Cluster]:
 def is_chain(node: Node) -> bool:
     """Whether a node folds an axis in chains, not in lanes."""
     return node.op == "reduce" and not node.params["lanes"]
+
+
+def has_epilogue(cluster: Cluster) -> bool:
+    """Whether a product is computed together with what is made of it."""
+    return len(cluster.members) > 1 and next(iter(cluster.members)).op == "contract"

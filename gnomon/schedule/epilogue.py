@@ -8,17 +8,18 @@ function rounds to its own dtype, stored or not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from gnomon.ir.node import Node
 from gnomon.ir.symbolic import has_division, split
 from gnomon.ops.primitives import split_spec
-from gnomon.schedule.cluster import DEEP, ELSEWHERE, FULL, MEMBERS, READ, SPACE, Cluster, Weighed
-from gnomon.schedule.glance import Reading
+from gnomon.schedule.cluster import DEEP, ELSEWHERE, FULL, MEMBERS, READ, SPACE, Cluster
+from gnomon.schedule.fusion import Fusion, Judge, Weighed
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import Nest, Piece, Signature
+from gnomon.schedule.placed import Placed
 from gnomon.schedule.spare import nbytes
 
 SMALL = 8
@@ -36,84 +37,25 @@ AFTER = "its other operand is made after the product"
 
 
 LITTLE = "saves too little"
+AGAIN = "a value would be stored that other kernels compute again"
 LAID = "its operands lie another way"
-FASTER = 0.97
-"""What is computed together must take at most so much of the time apart, if it was measured."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The seconds of a fusion's two forms, what finding out took, and whence it is known."""
-
-    apart: float
-    together: float
-    seconds: float
-    source: str = "measured"
-
-    @property
-    def pays(self) -> bool:
-        """Whether the form of one kernel is clearly faster."""
-        return self.together <= FASTER * self.apart
-
-
-@dataclass(frozen=True)
-class Fusion:
-    """A decision: a node, what could be computed in its kernel, the bytes without and with."""
-
-    maker: Node
-    nodes: tuple[Node, ...]
-    apart: int
-    together: int
-    refused: str = ""
-    """Why not; empty where it is done."""
-    kind: str = "epilogue"
-    """Or "prologue"; "join": what is read is not stored; "share": it is read once; "recompute":
-    made again."""
-    measured: Verdict | None = None
-    modelled: str = ""
-    """Why not by bytes alone, where it was measured."""
-
-    @property
-    def regret(self) -> float:
-        """How much longer the form takes that bytes alone would choose, as a part of the other."""
-        apart, together = (self.measured.apart, self.measured.together) if self.measured else (1, 1)
-        return (apart if self.modelled else together) / (apart if self.refused else together) - 1
-
-
-Judge = Callable[["Candidate", Fusion], Fusion]
-"""What knows more of a fusion than its bytes."""
-
-
-@dataclass
-class Placed:
-    """What has been decided about the nodes of a graph: clusters, readings, what must be stored."""
-
-    clusters: list[Cluster]
-    home: dict[Node, Cluster]
-    reads: Mapping[Node, Sequence[Reading]]
-    required: set[Node]
-    readers: Mapping[Node, Sequence[Node]]
-    """Node -> the nodes of clusters that read it."""
-    weighed: list[Weighed]
-    order: InitVar[Sequence[Cluster]]
-
-    def __post_init__(self, order: Sequence[Cluster]) -> None:
-        self.place = {cluster: k for k, cluster in enumerate(order)}
 
 
 def fuse_epilogues(
     placed: Placed, carries: Callable[[Node], bool], judge: Judge | None = None
 ) -> list[Fusion]:
     """Move nodes into the clusters of products, in place, wherever it pays."""
-    found = []
+    found, order = [], {cluster: k for k, cluster in enumerate(placed.ordered())}
     for product in [x for x in placed.home if x.op == "contract" and carries(x)]:
-        candidate = Candidate(placed, product)
+        candidate = Candidate(placed, product, order)
         for nodes in candidate.choices():
             fusion = candidate.weigh(nodes)
-            fusion = judge(candidate, fusion) if judge else fusion
+            hopeless = fusion.refused in (AGAIN, LAID) or fusion.together > fusion.apart
+            if judge and not hopeless and candidate.can_be_written(nodes):
+                fusion = judge(placed, fusion, take)
             found.append(fusion)
             if not fusion.refused:
-                candidate.take(nodes)
+                take(placed, product, nodes)
                 break
     return found
 
@@ -121,8 +63,8 @@ def fuse_epilogues(
 class Candidate:
     """A product and the nodes that could be computed with it."""
 
-    def __init__(self, placed: Placed, product: Node) -> None:
-        self.placed, self.product = placed, product
+    def __init__(self, placed: Placed, product: Node, order: Mapping[Cluster, int]) -> None:
+        self.placed, self.product, self.order = placed, product, order
         self.cluster = placed.home[product]
         self.nodes: dict[Node, None] = {}
         self._grow()
@@ -186,7 +128,7 @@ class Candidate:
 
     def _is_before(self, maker: Cluster | None) -> bool:
         """Whether a cluster runs before the product; so all orders that were possible still are."""
-        return maker is None or self.placed.place[maker] < self.placed.place[self.cluster]
+        return maker is None or self.order[maker] < self.order[self.cluster]
 
     def choices(self) -> list[tuple[Node, ...]]:
         """All nodes, or only those behind values that are stored in any case."""
@@ -232,7 +174,9 @@ class Candidate:
         read = {r.node for x in nodes for r in self.placed.reads[x]} - {*nodes, self.product}
         large = [x for x in read if x.size * SMALL > self.product.size]
         refused = ""
-        if apart - together < nbytes(self.product):
+        if any(self._is_stored(x, set(nodes)) for x in self.placed.again - self.placed.required):
+            refused = AGAIN
+        elif apart - together < nbytes(self.product):
             refused = LITTLE
         elif len(large) > MOST_READ:
             refused = f"reads {len(large)} operands of its size"
@@ -250,23 +194,24 @@ class Candidate:
         others = (r.node for x in nodes for r in self.placed.reads[x] if r.node not in nodes)
         return epilogue_of(self.product, nodes, {**stored, **dict.fromkeys(others)}).kernel
 
-    def take(self, nodes: tuple[Node, ...]) -> None:
-        """Move nodes into the product's cluster."""
-        placed = self.placed
-        for node in nodes:
-            own = placed.home[node]
-            del own.members[node]
-            placed.home[node] = self.cluster
-            self.cluster.members[node] = False
-            makers = {placed.home[r.node] for r in placed.reads[node] if r.node in placed.home}
-            self.cluster.needs |= makers - {self.cluster}
-            for other in placed.clusters:
-                if own in other.needs and other is not self.cluster:
-                    other.needs.add(self.cluster)
-        for empty in [c for c in placed.clusters if not c.members]:
-            placed.clusters.remove(empty)
-            for other in placed.clusters:
-                other.needs.discard(empty)
+
+def take(placed: Placed, product: Node, nodes: Sequence[Node]) -> None:
+    """Move nodes into the product's cluster."""
+    cluster = placed.home[product]
+    for node in nodes:
+        own = placed.home[node]
+        del own.members[node]
+        placed.home[node] = cluster
+        cluster.members[node] = False
+        makers = {placed.home[r.node] for r in placed.reads[node] if r.node in placed.home}
+        cluster.needs |= makers - {cluster}
+        for other in placed.clusters:
+            if own in other.needs and other is not cluster:
+                other.needs.add(cluster)
+    for empty in [c for c in placed.clusters if not c.members]:
+        placed.clusters.remove(empty)
+        for other in placed.clusters:
+            other.needs.discard(empty)
 
 
 @dataclass(frozen=True)

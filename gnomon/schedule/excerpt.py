@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import astuple, replace
+from functools import cached_property
 from typing import Any
 
 from gnomon.ir.node import Arena, Graph, Node
-from gnomon.schedule.epilogue import LAID, Candidate, Fusion, Verdict
+from gnomon.schedule.cluster import Cluster
+from gnomon.schedule.fusion import Act, Fusion, Verdict
+from gnomon.schedule.placed import Placed
 
-__all__ = ["Excerpt", "Only", "Verdicts"]
+__all__ = ["Excerpt", "Verdicts"]
 
 SLOWER = "it was measured and is no faster"
 
@@ -21,25 +24,68 @@ SLOWER = "it was measured and is no faster"
 class Excerpt:
     """The kernels that a fusion changes, with inputs in place of all that they read."""
 
-    def __init__(self, candidate: Candidate, fusion: Fusion) -> None:
-        self.placed, self.count = candidate.placed, len(fusion.nodes)
-        home = self.placed.home
-        self.clusters = {home[x] for x in (fusion.maker, *fusion.nodes)}
+    def __init__(self, placed: Placed, fusion: Fusion, act: Act) -> None:
+        self.placed, self.fusion, self.act = placed, fusion, act
+        home = placed.home
+        self.clusters = dict.fromkeys(home[x] for x in (fusion.maker, *fusion.nodes))
         self.known: dict[Node, Node] = {}
         self.arena = Arena()
         self.inputs: list[Node] = []
-        members = [x for cluster in self.clusters for x in cluster.members]
-        made = [x for x in members if self._leaves(x)]
+        made = [x for cluster in self.clusters for x in cluster.members if self._leaves(x)]
         made.sort(key=lambda x: x.serial)
         self.graph = Graph(self.inputs, [self._copied(x) for x in made])
-        self.key = f"{self.graph.key} {self.count}"
+        self.members = [x for c in self.clusters for x in c.members if x in self.known]
+        self.nodes = tuple(x for x in fusion.nodes if x in self.known)
+        self.whole = fusion.maker in self.known and len(self.nodes) > 0
+        """Whether the fusion is in it: what nobody reads any more is not."""
+        self.key = self._key() if self.whole else ""
+
+    def _key(self) -> str:
+        """The structure: the graph, who computes what from what, and which fusion it is."""
+        numbers = {x: k for k, x in enumerate(self.graph.nodes)}
+        places = {x: numbers.get(y) for x, y in self.known.items()}
+        read = [[places[y] for y in self.placed.read_by(x)] for x in self.members]
+        own = [[places[x] for x in c.members if x in places] for c in self.clusters]
+        done = self.fusion.kind, places[self.fusion.maker], [places[x] for x in self.nodes]
+        return f"{self.graph.key} {own} {read} {done}"
+
+    @cached_property
+    def forms(self) -> tuple[Placed, Placed]:
+        """The kernels apart and together, as they are when first asked for."""
+        plain, acted = self._form(done=False), self._form(done=True)
+        # what was joined before is what may be cut
+        return (acted, plain) if self.fusion.kind == "join" else (plain, acted)
+
+    def _form(self, done: bool) -> Placed:
+        """The clusters over this graph, as they were found or after the fusion."""
+        known, made, found = self.known, Placed(self.graph), self.placed
+        twins: dict[Cluster, Cluster] = {}
+        home: dict[Node, Cluster] = {}
+        for cluster in self.clusters:
+            members = {known[x]: row for x, row in cluster.members.items() if x in known}
+            before = {known[x] for x in cluster.before}
+            twins[cluster] = replace(cluster, members=members, before=before)
+            home.update(dict.fromkeys(members, twins[cluster]))
+        for twin in twins.values():
+            twin.needs = {twins[x] for x in twin.needs if x in twins}
+        made.clusters = list(twins.values())
+        made.again = {known[x] for x in found.again if x in known}
+        made.home = {x: home[x] for x in self.graph.nodes if x in home}
+        for x in self.members:
+            if x in found.bases:
+                made.bases[known[x]] = [known[y] for y in found.bases[x]]
+                made.required.update(y for y in made.bases[known[x]] if y.op != "input")
+            else:
+                made.reads[known[x]] = [replace(r, node=known[r.node]) for r in found.reads[x]]
+        if done:
+            self.act(made, known[self.fusion.maker], tuple(known[x] for x in self.nodes))
+        made.forget_unread()
+        return made
 
     def _leaves(self, x: Node) -> bool:
         """Whether a value is wanted outside."""
-        readers = self.placed.readers.get(x, ())
-        return x in self.placed.required or any(
-            self.placed.home[y] not in self.clusters for y in readers
-        )
+        home, readers = self.placed.home, self.placed.readers.get(x, ())
+        return x in self.placed.results or any(home[y] not in self.clusters for y in readers)
 
     def _copied(self, root: Node) -> Node:
         """A node here."""
@@ -56,9 +102,9 @@ class Excerpt:
         return self.known[root]
 
     def _is_inside(self, x: Node) -> bool:
-        """Whether a node is computed here; one in no kernel is, by whoever reads it."""
+        """Whether a node is computed here; one that is stored nowhere is, by whoever reads it."""
         home = self.placed.home.get(x)
-        return x.op != "input" and (home is None or home in self.clusters)
+        return x.op != "input" and (home in self.clusters or not self.placed.is_stored(x))
 
     def _image(self, x: Node) -> Node:
         """A node, or an input in its place."""
@@ -83,15 +129,13 @@ class Verdicts:
         found = self.known.items()
         return tuple((key, None if x is None else astuple(x)) for key, x in found)
 
-    def __call__(self, candidate: Candidate, fusion: Fusion) -> Fusion:
+    def __call__(self, placed: Placed, fusion: Fusion, act: Act) -> Fusion:
         """The decision, as it follows from the measurement if there is one."""
-        hopeless = fusion.refused == LAID or fusion.together > fusion.apart
-        if hopeless or (fusion.refused and not candidate.can_be_written(fusion.nodes)):
-            return fusion
-        verdict = self.find(Excerpt(candidate, fusion))
+        excerpt = Excerpt(placed, fusion, act)
+        verdict = self.find(excerpt) if excerpt.whole else None
         if verdict is None:
             return fusion
-        refused = "" if verdict.pays else SLOWER
+        refused = "" if verdict.pays(fusion.kind) else SLOWER
         return replace(fusion, refused=refused, measured=verdict, modelled=fusion.refused)
 
     def find(self, excerpt: Excerpt) -> Verdict | None:
@@ -101,15 +145,3 @@ class Verdicts:
     def settle(self, graph: Graph) -> bool:
         """Whether more is known now than when the last partition of the graph was made."""
         return False
-
-
-class Only(Verdicts):
-    """Products take along so many nodes, or none, at any cost: either form of an excerpt."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self.count = count
-
-    def __call__(self, candidate: Candidate, fusion: Fusion) -> Fusion:
-        """Done if it is of this size."""
-        return replace(fusion, refused="" if len(fusion.nodes) == self.count else SLOWER)

@@ -18,19 +18,21 @@ from gnomon.schedule.cluster import (
     MEMBERS,
     SPACE,
     Cluster,
-    Weighed,
     closure,
     is_chain,
 )
+from gnomon.schedule.fusion import Fusion, Judge, Weighed
 from gnomon.schedule.glance import Reading
+from gnomon.schedule.placed import Placed
+from gnomon.schedule.spare import nbytes
 
 Reads = Mapping[Node, Sequence[Reading]]
 CHAINS = "one folds in chains"
 
 
-def join(clusters: list[Cluster], home: dict[Node, Cluster], reads: Reads) -> list[Weighed]:
+def join(placed: Placed, judge: Judge | None = None) -> None:
     """Merge, in place, clusters that read the same; later ones go into earlier ones."""
-    found: list[Weighed] = []
+    home, reads = placed.home, placed.reads
     for value, sharers in shared(home, reads).items():
         merged: dict[Cluster, Node] = {}
         for node in sharers:
@@ -39,17 +41,22 @@ def join(clusters: list[Cluster], home: dict[Node, Cluster], reads: Reads) -> li
                 continue
             weighed = None
             for first, other in merged.items():
-                refused = why_apart(first, cluster, home, reads)
-                weighed = Weighed("share", value, other, node, refused)
-                if not refused:
-                    first.depth = joint_depth(first, cluster, home, reads)
-                    merge(first, cluster, clusters, home)
+                weighed = Weighed(
+                    "share", value, other, node, why_apart(first, cluster, home, reads)
+                )
+                if judge and not weighed.refused:
+                    size = nbytes(value)
+                    found = judge(
+                        placed, Fusion(other, (node,), 2 * size, size, "", "share"), merge
+                    )
+                    weighed = weighed._replace(refused=found.refused, judged=found)
+                if not weighed.refused:
+                    merge(placed, other, (node,))
                     break
             if weighed:
-                found.append(weighed)
+                placed.weighed.append(weighed)
             if not weighed or weighed.refused:
                 merged[cluster] = node
-    return found
 
 
 def shared(home: Mapping[Node, Cluster], reads: Reads) -> dict[Node, list[Node]]:
@@ -92,12 +99,14 @@ def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Rea
     return a.depth + b.depth if stacked else max(a.depth, b.depth)
 
 
-def merge(a: Cluster, b: Cluster, clusters: list[Cluster], home: dict[Node, Cluster]) -> None:
-    """Put b's members into a."""
+def merge(placed: Placed, node: Node, others: Sequence[Node]) -> None:
+    """Put the members of another node's cluster into a node's."""
+    a, b = placed.home[node], placed.home[others[0]]
+    a.depth = joint_depth(a, b, placed.home, placed.reads)
     a.members.update(b.members)
-    home.update(dict.fromkeys(b.members, a))
+    placed.home.update(dict.fromkeys(b.members, a))
     a.needs = (a.needs | b.needs) - {a, b}
-    clusters.remove(b)
-    for other in clusters:
+    placed.clusters.remove(b)
+    for other in placed.clusters:
         if b in other.needs:
             other.needs = (other.needs - {b}) | {a}

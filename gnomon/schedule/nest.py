@@ -32,7 +32,7 @@ from gnomon.schedule.kernel import LoopKernel, Store, load
 from gnomon.schedule.lower import Index, Lowering
 
 if TYPE_CHECKING:
-    from gnomon.schedule.partition import Partition
+    from gnomon.schedule.placed import Placed
 
 Cut = tuple[Shape, Shape]
 """(sizes of the rows' ranges, sizes that the inner range merges)"""
@@ -72,7 +72,7 @@ class Part:
 class Nest:
     """A loop kernel and the nodes behind its buffers, outputs first."""
 
-    def __init__(self, cluster: Cluster, partition: Partition) -> None:
+    def __init__(self, cluster: Cluster, partition: Placed) -> None:
         self.cluster, self.partition = cluster, partition
         self.written = [x for x in cluster.members if x in partition.stored]
         self.lanes = any(is_lane_fold(x) for x in cluster.members)
@@ -199,7 +199,7 @@ class Signature:
     Clusters of one signature, such as those of equal layers, have one kernel over other buffers.
     """
 
-    def __init__(self, cluster: Cluster, partition: Partition) -> None:
+    def __init__(self, cluster: Cluster, partition: Placed) -> None:
         self.members, self.stored = cluster.members, partition.stored
         self.numbers: dict[Node, int] = {}
         self.rows: list[tuple[Any, ...]] = []
@@ -223,7 +223,7 @@ class Signature:
 _kernels: dict[tuple[Any, ...], list[tuple[Part, tuple[int, ...]]]] = {}
 
 
-def parts_of(cluster: Cluster, partition: Partition) -> Iterator[Part]:
+def parts_of(cluster: Cluster, partition: Placed) -> Iterator[Part]:
     """A cluster's kernels, over its own buffers; lowered once per signature."""
     signature = Signature(cluster, partition)
     found = _kernels.get(signature.key)

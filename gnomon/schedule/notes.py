@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gnomon.ir.node import Node
-from gnomon.schedule.cluster import READ, Cluster, Weighed
-from gnomon.schedule.epilogue import Fusion
+from gnomon.schedule.cluster import READ, Cluster
+from gnomon.schedule.fusion import Fusion, Weighed
 from gnomon.schedule.glance import Reading
 from gnomon.schedule.spare import nbytes
 
@@ -38,20 +38,23 @@ class Notes:
         yield from self.products
         pairs = list(self._pairs())
         away = Counter(x for x, reader in pairs if self.home[x] is not self.home[reader])
-        why = {(w.maker, w.reader): w.refused for w in self.weighed if w.kind == "join"}
+        why = {(w.maker, w.reader): w for w in self.weighed if w.kind == "join"}
         told = {(each.maker, x) for each in self.products for x in each.nodes}
         told |= {(x, reader) for reader, x in told}
         for x, reader in pairs:
             apart = self.home[x] is not self.home[reader]
             if (x, reader) not in told:
-                refused = (why.get((x, reader)) or self._plainly(x, reader)) if apart else ""
+                known = why.get((x, reader))
+                refused = (known and known.refused) or self._plainly(x, reader) if apart else ""
                 kept = x in self.required or away[x] > apart
-                yield Fusion(x, (reader,), 2 * nbytes(x), kept * nbytes(x), refused, "join")
-        for kind, value, maker, reader, refused in self.weighed:
+                moved = 2 * nbytes(x), kept * nbytes(x)
+                yield told_of(Fusion(x, (reader,), *moved, refused, "join"), known and known.judged)
+        for kind, value, maker, reader, refused, judged in self.weighed:
             if kind != "join":
                 read = (value,) if kind == "share" else {r.node for r in self.reads[value]}
                 again = sum(map(nbytes, read))
-                yield Fusion(maker, (reader,), 2 * nbytes(value), again, refused, kind)
+                found = Fusion(maker, (reader,), 2 * nbytes(value), again, refused, kind)
+                yield told_of(found, judged)
 
     def _pairs(self) -> Iterator[tuple[Node, Node]]:
         """Every value that a kernel makes, with each of its readers."""
@@ -66,6 +69,13 @@ class Notes:
         if not self.home[x].opaque:
             return BACK if (phase(x), phase(reader)) == ("forward", "backward") else OTHER
         return SUMS if x.op == "contract" else MADE
+
+
+def told_of(found: Fusion, judged: Fusion | None) -> Fusion:
+    """A decision with what was measured for it."""
+    if judged is None:
+        return found
+    return replace(found, measured=judged.measured, modelled=judged.modelled)
 
 
 def phase(x: Node) -> str:

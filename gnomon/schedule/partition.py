@@ -23,15 +23,17 @@ from gnomon.schedule.cluster import (
     MEMBERS,
     SPACE,
     Cluster,
-    Weighed,
     closure,
     is_chain,
 )
-from gnomon.schedule.epilogue import Fusion, Judge, Placed, fuse_epilogues
+from gnomon.schedule.cut import cut
+from gnomon.schedule.epilogue import fuse_epilogues
+from gnomon.schedule.fusion import Fusion, Judge, Weighed
 from gnomon.schedule.glance import Reading, glance
 from gnomon.schedule.join import join
 from gnomon.schedule.nested import as_they_lie, factors, plain
 from gnomon.schedule.notes import Notes
+from gnomon.schedule.placed import Placed
 from gnomon.schedule.prologue import Opens, fuse_prologues
 from gnomon.schedule.spare import spare
 
@@ -47,7 +49,7 @@ FREE_READS = 1
 """... and reads no more tensors of its own size than this."""
 
 
-class Partition:
+class Partition(Placed):
     """Assigns every computing node of a graph to a cluster."""
 
     def __init__(
@@ -58,67 +60,35 @@ class Partition:
         judge: Judge | None = None,
         opens: Opens | None = None,
     ) -> None:
-        self.graph, self.fuse = graph, fuse
-        self.users, self.readers = count_users(graph), readers_of(graph)
-        self.bases: dict[Node, tuple[Node, ...]] = {}
-        self.required = self._required()
+        super().__init__(graph)
+        self.fuse, self.above = fuse, readers_of(graph)
+        self.bases = {x: operand_bases(x) for x in graph.nodes if is_opaque(x)}
+        self.required |= {x for read in self.bases.values() for x in read if x.op != "input"}
         self.free: dict[Node, tuple[int, bool]] = {}
         self.depth: dict[Node, int] = {}
         """How many values deep a node is: above what is stored, or among its cluster's members."""
-        self.reads: dict[Node, list[Reading]] = {}
-        self.cluster: dict[Node, Cluster] = {}
-        self.clusters: list[Cluster] = []
         self.calls: dict[object, Cluster] = {}
         """Results of one call of a claimed region are computed together."""
-        self.weighed: list[Weighed] = []
-        """What was thought of joining nodes: only where it is not plain to see."""
         for node in graph.nodes:
             if node.op not in LEAVES or node in self.required:
                 self._place(node)
-        if fuse:
-            self.weighed += join(self.clusters, self.cluster, self.reads)
-            self.weighed += spare(self.cluster, self.reads, self.required)
-            self._forget_unread()
-        self.fusions = self._with_products(carries, judge, opens) if fuse and carries else []
+        self.fusions: list[Fusion] = []
         """What was decided about products and the nodes above them."""
-        self.stored = self._stored()
-
-    def _with_products(
-        self, carries: Callable[[Node], bool], judge: Judge | None, opens: Opens | None
-    ) -> list[Fusion]:
-        """Let products compute what is pointwise on their sums, and on a factor.
-
-        `carries` says which can do the first, `opens` the factor for the second.
-        """
-        readers: dict[Node, list[Node]] = {}
-        for node in self.cluster:
-            read = self._bases(node) if is_opaque(node) else [r.node for r in self.reads[node]]
-            for x in dict.fromkeys(read):
-                readers.setdefault(x, []).append(node)
-        known = self.clusters, self.cluster, self.reads, self.required, readers, self.weighed
-        placed = Placed(*known, self.ordered())
-        found = fuse_epilogues(placed, carries, judge)
-        return found + fuse_prologues(placed, opens, self.graph.outputs) if opens else found
+        if fuse:
+            join(self, judge)
+            spare(self, judge)
+            self.forget_unread()
+            if judge:
+                cut(self, judge)
+        if fuse and carries:
+            self.fusions = fuse_epilogues(self, carries, judge)
+            self.fusions += fuse_prologues(self, opens, judge) if opens else []
 
     def notes(self) -> Notes:
         """All that was decided, to be told when somebody asks."""
         return Notes(
-            self.cluster, self.reads, self.bases, self.required, tuple(self.weighed), self.fusions
+            self.home, self.reads, self.bases, self.required, tuple(self.weighed), self.fusions
         )
-
-    def _required(self) -> set[Node]:
-        """Nodes that are stored whatever fusion says: results, and what opaque calls read."""
-        found = {x for x in self.graph.outputs if x.op != "input"}
-        for node in self.graph.nodes:
-            if is_opaque(node):
-                found.update(x for x in self._bases(node) if x.op != "input")
-        return found
-
-    def _bases(self, node: Node) -> tuple[Node, ...]:
-        """What is stored for an opaque node's operands; found once."""
-        if node not in self.bases:
-            self.bases[node] = operand_bases(node)
-        return self.bases[node]
 
     def _place(self, node: Node) -> None:
         """Give a node its cluster, or leave it to those who read it."""
@@ -128,7 +98,7 @@ class Partition:
                 self._add(node, twin, per_row=False)
                 return
             self._open(node, Cluster(1, node.size, opaque=True))
-            self.calls[call_of(node)] = self.cluster[node]
+            self.calls[call_of(node)] = self.home[node]
             return
         above = 1 + max(
             (self.depth.get(x, 0) for x in node.inputs if self._transparent(x)), default=0
@@ -148,7 +118,7 @@ class Partition:
 
     def _transparent(self, x: Node) -> bool:
         """Whether reading x means reading what it reads."""
-        return x not in self.cluster and (x.op in VIEWS or x in self.free or x.op == "iota")
+        return x not in self.home and (x.op in VIEWS or x in self.free or x.op == "iota")
 
     def _is_free(self, node: Node) -> bool:
         """Whether a node is cheaper to compute again than to keep."""
@@ -173,17 +143,17 @@ class Partition:
 
     def _spreads(self, node: Node) -> bool:
         """Whether several nodes read a number, below views of it."""
-        readers = self.readers.get(node, ())
+        readers = self.above.get(node, ())
         while len(readers) == 1 and readers[0].op in VIEWS:
-            readers = self.readers.get(readers[0], ())
+            readers = self.above.get(readers[0], ())
         return len(readers) > 1
 
     def _narrows(self, node: Node) -> bool:
         """Whether a node has fewer bytes than what it is made of, which nobody else reads."""
         wide = [r for r in self.reads[node] if r.is_wide(node.size)]
-        made = [r.node for r in wide if r.same and r.node in self.cluster]
+        made = [r.node for r in wide if r.same and r.node in self.home]
         return len(wide) == len(made) == 1 and (
-            not self.cluster[made[0]].opaque
+            not self.home[made[0]].opaque
             and self.users[made[0]] == 1
             and made[0].dtype.itemsize > node.dtype.itemsize
         )
@@ -191,16 +161,16 @@ class Partition:
     def _feeds_a_chain(self, node: Node) -> bool:
         """Whether a reader folds it in a chain, element by element: then it need not be stored."""
         return self.fuse and any(
-            user.op == "reduce" and not user.params["lanes"] for user in self.readers.get(node, ())
+            user.op == "reduce" and not user.params["lanes"] for user in self.above.get(node, ())
         )
 
     def _is_padded(self, node: Node) -> bool:
         """Whether its only reader puts it into a larger tensor, which has each element once."""
-        readers = self.readers.get(node, ())
+        readers = self.above.get(node, ())
         while self.fuse and len(readers) == 1 and readers[0].op in VIEWS:
             if readers[0].op == "pad":
                 return True
-            readers = self.readers.get(readers[0], ())
+            readers = self.above.get(readers[0], ())
         return False
 
     def _open(self, node: Node, cluster: Cluster) -> None:
@@ -211,7 +181,7 @@ class Partition:
         self.depth[node] = self._depth(node, cluster)
         cluster.depth = max(cluster.depth, self.depth[node])
         cluster.members[node] = per_row
-        self.cluster[node] = cluster
+        self.home[node] = cluster
         for needed in self._needed(node):
             if needed is not cluster:
                 cluster.needs.add(needed)
@@ -224,8 +194,8 @@ class Partition:
     def _needed(self, node: Node) -> set[Cluster]:
         """The clusters whose results a node reads."""
         if is_opaque(node):
-            return {self.cluster[x] for x in self._bases(node) if x in self.cluster}
-        return {self.cluster[r.node] for r in self.reads[node] if r.node in self.cluster}
+            return {self.home[x] for x in self.bases[node] if x in self.home}
+        return {self.home[r.node] for r in self.reads[node] if r.node in self.home}
 
     def _join(self, node: Node) -> bool:
         """Put a node into a cluster that computes something it reads, where that is legal."""
@@ -246,9 +216,7 @@ class Partition:
 
     def _candidates(self, node: Node) -> list[Cluster]:
         """Clusters worth joining, the latest first; chains that read one tensor also join."""
-        found = {
-            self.cluster[r.node]: None for r in reversed(self.reads[node]) if r.node in self.cluster
-        }
+        found = {self.home[r.node]: None for r in reversed(self.reads[node]) if r.node in self.home}
         if is_chain(node):
             size, read = node.inputs[0].shape[node.params["axis"]], self._wide_reads(node)
             for other in reversed(self.clusters):
@@ -269,7 +237,7 @@ class Partition:
     def _role(self, node: Node, cluster: Cluster) -> bool | str:
         """Whether a node is per row (True) or per element (False) of a cluster, or why neither."""
         total = cluster.rows * cluster.inner
-        inside = [r for r in self.reads[node] if self.cluster.get(r.node) is cluster]
+        inside = [r for r in self.reads[node] if self.home.get(r.node) is cluster]
         if node.op == "reduce" and node.params["lanes"]:
             fits = node.inputs[0].size == total and node.inputs[0].shape[-1] == cluster.inner
             aligned = fits and all(self._aligned(r, cluster) for r in inside)
@@ -289,60 +257,6 @@ class Partition:
         """Whether some other cluster that the node needs runs after this one."""
         return any(cluster in closure(c) for c in self._needed(node) if c is not cluster)
 
-    def _forget_unread(self) -> None:
-        """Take out of clusters what nobody reads any more, since its readers compute it again."""
-        wanted = set(self.required)
-        for node in reversed(list(self.cluster)):
-            if is_opaque(node):
-                wanted.update((node, *self._bases(node)))
-            elif node in wanted:
-                wanted.update(r.node for r in self.reads[node])
-        for node in [x for x in self.cluster if x not in wanted]:
-            del self.cluster.pop(node).members[node]
-        empty = {c for c in self.clusters if not c.members}
-        self.clusters = [c for c in self.clusters if c not in empty]
-        for cluster in self.clusters:
-            cluster.needs -= empty
-
-    def _stored(self) -> dict[Node, None]:
-        """The nodes that get buffers, in order."""
-        crossing = set(self.required)
-        for node in self.cluster:
-            for reading in self.reads.get(node, ()):
-                home = self.cluster.get(reading.node)
-                if home is not None and home is not self.cluster[node]:
-                    crossing.add(reading.node)
-            if is_opaque(node) and not has_epilogue(self.cluster[node]):
-                crossing.add(node)
-        return {node: None for node in self.graph.nodes if node in crossing}
-
-    def ordered(self) -> list[Cluster]:
-        """Clusters such that each comes after those it needs, otherwise as the graph has them."""
-        done: dict[Cluster, None] = {}
-
-        def visit(cluster: Cluster) -> None:
-            if cluster in done:
-                return
-            for needed in sorted(cluster.needs, key=places.__getitem__):
-                visit(needed)
-            done[cluster] = None
-
-        places = {cluster: k for k, cluster in enumerate(self.clusters)}
-        for cluster in self.clusters:
-            visit(cluster)
-        return list(done)
-
-
-def count_users(graph: Graph) -> dict[Node, int]:
-    """How often each node is read; a result counts as a reader more."""
-    users = dict.fromkeys(graph.nodes, 0)
-    for node in graph.nodes:
-        for x in node.inputs:
-            users[x] += 1
-    for out in graph.outputs:
-        users[out] += 1
-    return users
-
 
 def readers_of(graph: Graph) -> dict[Node, list[Node]]:
     """Node -> the nodes that read it."""
@@ -356,11 +270,6 @@ def readers_of(graph: Graph) -> dict[Node, list[Node]]:
 def is_opaque(node: Node) -> bool:
     """Whether a kernel of its own computes a node."""
     return node.op in ("contract", "scan", "sort", "scatter", "region") or node.op in CONTROL
-
-
-def has_epilogue(cluster: Cluster) -> bool:
-    """Whether a product is computed together with what is made of it."""
-    return len(cluster.members) > 1 and next(iter(cluster.members)).op == "contract"
 
 
 def call_of(node: Node) -> object:

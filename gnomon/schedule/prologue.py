@@ -6,12 +6,14 @@ else reads the factor, its elements are computed once, and fewer bytes are moved
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from gnomon.ir.node import Node
 from gnomon.ops.scalars import SCALARS
-from gnomon.schedule.epilogue import SMALL, Epilogue, Fusion, Placed, is_plain, lowered
+from gnomon.schedule.epilogue import LAID, LITTLE, SMALL, Epilogue, is_plain, lowered
+from gnomon.schedule.fusion import Fusion, Judge
+from gnomon.schedule.placed import Placed
 from gnomon.schedule.spare import nbytes
 
 MOST_READ = 2
@@ -33,19 +35,23 @@ class Factor(NamedTuple):
 Opens = Callable[[Node], Factor | None]
 
 
-def fuse_prologues(placed: Placed, opens: Opens, results: Collection[Node]) -> list[Fusion]:
+def fuse_prologues(placed: Placed, opens: Opens, judge: Judge | None = None) -> list[Fusion]:
     """Move nodes into the clusters of products that read them, in place, wherever it pays.
 
     A result of the graph is stored in any case.
     """
-    found = []
+    found, results = [], set(placed.graph.outputs)
     for product in [x for x in placed.home if x.op == "contract"]:
         factor = opens(product)
         if factor and factor.node in placed.home and factor.node not in results:
             nodes = feeding(placed, product, factor.node)
             if nodes:
-                found.append(weigh(placed, product, factor, nodes))
-                if not found[-1].refused:
+                fusion = weigh(placed, product, factor, nodes)
+                hopeless = fusion.refused in (factor.refused, LAID) and fusion.refused
+                if judge and not hopeless and fusion.together <= fusion.apart:
+                    fusion = judge(placed, fusion, take)
+                found.append(fusion)
+                if not fusion.refused:
                     take(placed, product, nodes)
     return found
 
@@ -87,15 +93,13 @@ def weigh(placed: Placed, product: Node, factor: Factor, nodes: tuple[Node, ...]
     apart = sum(map(nbytes, large((read | rest) - {*own.members})), 2 * nbytes(factor.node))
     together = sum(sum(map(nbytes, large(found))) for found in (read, rest - {*own.members}, new))
     trial = prologue_of(factor.node, nodes, factor.steps, dict.fromkeys(read)).kernel
-    refused = factor.refused
-    if apart - together < nbytes(factor.node):
-        refused = "saves too little"
-    elif any(SCALARS[x.params["f"]].costly for x in nodes):
+    refused = factor.refused or ("" if is_plain(trial) else LAID)
+    if not refused and apart - together < nbytes(factor.node):
+        refused = LITTLE
+    elif not refused and any(SCALARS[x.params["f"]].costly for x in nodes):
         refused = COSTLY
-    elif len(large(read)) > MOST_READ:
+    elif not refused and len(large(read)) > MOST_READ:
         refused = f"reads {len(large(read))} operands of its size"
-    elif not refused and not is_plain(trial):
-        refused = "its operands lie another way"
     return Fusion(product, nodes, apart, together, refused, "prologue")
 
 

@@ -7,14 +7,15 @@ gradient would read lives long. What would cost its readers more than it spares 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Sequence
 
 from gnomon.ir.node import Node
 from gnomon.ops.scalars import SCALARS
-from gnomon.schedule.cluster import ELSEWHERE, Cluster, Weighed
+from gnomon.schedule.cluster import ELSEWHERE, Cluster
+from gnomon.schedule.fusion import Fusion, Judge, Weighed
 from gnomon.schedule.glance import Reading
+from gnomon.schedule.placed import Placed
 
-Reads = dict[Node, list[Reading]]
 COSTLY = "it takes long to compute again"
 GONE = "what it is made of is not kept"
 MORE = "its readers would read more than they spare"
@@ -22,37 +23,48 @@ FUNCTION = 2
 """Computing a costly function once more takes as long as so many bytes to and from memory."""
 
 
-def spare(home: Mapping[Node, Cluster], reads: Reads, required: Collection[Node]) -> list[Weighed]:
+def spare(placed: Placed, judge: Judge | None = None) -> None:
     """Let readers in other clusters read, in place of such a value, what it is made of."""
-    found: list[Weighed] = []
-    readers: dict[Node, list[Node]] = {}
-    for node in home:
-        for x in dict.fromkeys(r.node for r in reads.get(node, ())):
-            readers.setdefault(x, []).append(node)
+    home, readers = placed.home, placed.readers
     for node in sorted(home, key=lambda x: x.serial, reverse=True):
-        if node.op != "map" or node in required:
+        if node.op != "map" or node in placed.required:
             continue
         outside = [x for x in readers.get(node, ()) if home[x] is not home[node]]
         if not outside:
             continue
-        refused = Spared(node, outside, home, reads).refused()
-        found += [Weighed("recompute", node, node, x, refused) for x in outside]
-        if refused:
-            continue
-        for reader in outside:
-            reads[reader] = expanded(reads[reader], node, reads[node])
-        for r in reads[node]:
-            readers.setdefault(r.node, []).extend(outside)
-    return found
+        spared = Spared(node, outside, placed)
+        refused, found = spared.refused(), None
+        if judge and spared.bytes > 0:
+            apart = nbytes(node) * (1 + len({home[x] for x in outside}))
+            moved = apart, apart - spared.bytes
+            found = Fusion(node, tuple(outside), *moved, refused, "recompute")
+            found = judge(placed, found, expand)
+            refused = found.refused
+        placed.weighed += [Weighed("recompute", node, node, x, refused, found) for x in outside]
+        if not refused:
+            expand(placed, node, outside)
+
+
+def expand(placed: Placed, node: Node, outside: Sequence[Node]) -> None:
+    """Let readers of a value read what it is made of."""
+    reads, readers = placed.reads, placed.readers
+    placed.again.add(node)
+    for reader in outside:
+        reads[reader] = expanded(reads[reader], node, reads[node])
+        makers = {placed.home[r.node] for r in reads[node] if r.node in placed.home}
+        placed.home[reader].needs |= makers - {placed.home[reader]}
+    for r in reads[node]:
+        readers.setdefault(r.node, []).extend(outside)
+    readers[node] = [x for x in readers[node] if x not in outside]
 
 
 class Spared:
     """A value and its readers in other clusters."""
 
-    def __init__(
-        self, node: Node, outside: list[Node], home: Mapping[Node, Cluster], reads: Reads
-    ) -> None:
-        self.node, self.outside, self.home, self.reads = node, outside, home, reads
+    def __init__(self, node: Node, outside: list[Node], placed: Placed) -> None:
+        self.node, self.outside, self.home, self.reads = node, outside, placed.home, placed.reads
+        self.bytes = 0
+        """What it would spare memory to compute it again, where that can be done."""
 
     def refused(self) -> str:
         """Why readers do not compute the value again; empty if that takes less than to move it.
@@ -70,6 +82,7 @@ class Spared:
         clusters = {self.home[x]: None for x in self.outside}
         spared = nbytes(self.node) * (1 + len(clusters))
         spared -= sum(self._added(cluster) for cluster in clusters)
+        self.bytes = spared
         if scalar.costly and spared > 0:
             again = len(clusters) * FUNCTION * scalar.steps * self.node.size
             return "" if spared > again else COSTLY

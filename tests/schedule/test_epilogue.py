@@ -9,9 +9,10 @@ from gnomon.ir.operators import elementwise
 from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import permute
-from gnomon.schedule.cluster import MEMBERS, closure
-from gnomon.schedule.epilogue import Fusion, epilogue_of, is_plain, table_of
-from gnomon.schedule.partition import Partition, has_epilogue
+from gnomon.schedule.cluster import MEMBERS, closure, has_epilogue
+from gnomon.schedule.epilogue import epilogue_of, is_plain, table_of
+from gnomon.schedule.fusion import Fusion
+from gnomon.schedule.partition import Partition
 from tests.schedule.kernels_of import graph, leaf
 
 pytestmark = pytest.mark.unit
@@ -73,7 +74,7 @@ def test_a_residual_is_added_before_its_norm():
 
     made = fused(x, x / total)
 
-    assert made.cluster[x] is made.cluster[c]
+    assert made.home[x] is made.home[c]
     assert len(made.clusters) == 2
 
 
@@ -91,8 +92,8 @@ def test_what_waits_for_a_later_product_stays_apart_from_the_earlier():
 
     made = fused(y)
 
-    assert made.cluster[y] is made.cluster[second]
-    assert made.cluster[y] is not made.cluster[first]
+    assert made.home[y] is made.home[second]
+    assert made.home[y] is not made.home[first]
     assert all(c not in closure(other) for c in made.clusters for other in c.needs)
 
 
@@ -105,8 +106,8 @@ def test_a_gate_is_opened_with_the_later_of_two_products():
 
     made = fused(y)
 
-    assert made.cluster[y] is made.cluster[up]
-    assert made.cluster[opened] is made.cluster[up]
+    assert made.home[y] is made.home[up]
+    assert made.home[opened] is made.home[up]
     assert len(made.clusters) == 2
 
 
@@ -174,5 +175,5 @@ def test_a_product_takes_nothing_that_its_readers_compute_again():
 
     made = fused(total((1, 576)), total((2, 288)), c)
 
-    assert y not in made.cluster
-    assert not has_epilogue(made.cluster[c])
+    assert y not in made.home
+    assert not has_epilogue(made.home[c])

@@ -33,7 +33,7 @@ def test_what_needs_another_kernel_in_between_stays_apart():
 
     made = partition(e, y)
 
-    assert made.cluster[e] is not made.cluster[y]
+    assert made.home[e] is not made.home[y]
     assert all(c not in closure(other) for c in made.clusters for other in c.needs)
 
 

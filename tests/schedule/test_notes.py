@@ -12,7 +12,7 @@ from gnomon.ops.scalars import exp
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute
 from gnomon.schedule import cluster, epilogue, join, notes, spare
-from gnomon.schedule.epilogue import Fusion
+from gnomon.schedule.fusion import Fusion
 from gnomon.schedule.partition import Partition
 from tests.schedule.kernels_of import graph, leaf, softmax
 
@@ -128,11 +128,9 @@ def test_chains_are_named_when_they_keep_an_operand_from_being_shared():
     y, sums = exp(g), reduce("add", g, (0,))
 
     wide = Partition(graph(y, sums))
-    wide.cluster[sums].rows, wide.cluster[sums].inner = 30, 7
+    wide.home[sums].rows, wide.home[sums].inner = 30, 7
 
-    assert join.why_apart(wide.cluster[y], wide.cluster[sums], wide.cluster, wide.reads) == (
-        join.CHAINS
-    )
+    assert join.why_apart(wide.home[y], wide.home[sums], wide.home, wide.reads) == (join.CHAINS)
 
 
 def test_what_is_costly_is_not_made_again():

@@ -129,7 +129,7 @@ def test_a_cluster_never_needs_itself_through_another():
 
     made = partition(y)
 
-    assert made.cluster[y] is not made.cluster[e]
+    assert made.home[y] is not made.home[e]
 
 
 def test_chains_over_one_range_share_a_kernel():

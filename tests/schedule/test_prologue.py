@@ -59,7 +59,7 @@ def test_a_norm_keeps_its_sums_and_leaves_its_elements_to_the_product():
     made = opened(y)
 
     assert all(node.size in (40, y.size) for node in made.stored)
-    assert made.cluster[y].before
+    assert made.home[y].before
     assert len(made.clusters) == 2
 
 
@@ -73,7 +73,7 @@ def test_an_epilogue_and_a_prologue_stand_in_one_kernel():
 
     (cluster,) = made.clusters
     assert cluster.before == {factor}
-    assert made.cluster[y] is cluster
+    assert made.home[y] is cluster
     assert list(made.stored) == [y]
 
 

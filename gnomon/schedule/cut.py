@@ -1,0 +1,79 @@
+"""The cheapest place to cut a loop kernel in two, for whoever measures whether it should be.
+
+Bytes never ask for a cut: what one kernel makes and reads costs no memory. Time may, where much is
+computed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from gnomon.ir.node import Node
+from gnomon.schedule.cluster import Cluster, is_chain
+from gnomon.schedule.fusion import Fusion, Judge, Weighed
+from gnomon.schedule.placed import Placed
+from gnomon.schedule.spare import nbytes
+
+
+def cut(placed: Placed, judge: Judge) -> None:
+    """Cut kernels, in place, wherever a judge finds them faster in two; the parts are asked too."""
+    waiting = list(placed.clusters)
+    while waiting:
+        cluster = waiting.pop()
+        found = min(cuts(placed, cluster), key=lambda each: each.apart, default=None)
+        if found is None:
+            continue
+        fusion = judge(placed, found, split)
+        kept = {*cluster.members} - {*fusion.nodes}
+        placed.weighed += [
+            Weighed("join", r, r, x, fusion.refused, fusion)
+            for x in fusion.nodes
+            for r in dict.fromkeys(placed.read_by(x))
+            if r in kept
+        ]
+        if fusion.refused:
+            split(placed, fusion.maker, fusion.nodes)
+            waiting += [placed.home[fusion.maker], placed.home[fusion.nodes[0]]]
+
+
+def cuts(placed: Placed, cluster: Cluster) -> Iterator[Fusion]:
+    """Every way to compute some members first and store what the others need of them."""
+    members = sorted(cluster.members, key=lambda x: x.serial)
+    if cluster.opaque or any(map(is_chain, members)):
+        return
+    whole = read(placed, members)
+    for k in range(1, len(members)):
+        first, later = members[:k], members[k:]
+        met = {x for each in later for x in placed.read_by(each)}.intersection(first)
+        new = {x for x in met if not placed.is_stored(x)}
+        nests = is_nest(cluster, first) and is_nest(cluster, later)
+        if met and nests and placed.again.isdisjoint(new):
+            both = sum(map(nbytes, (*read(placed, first), *read(placed, later))))
+            together = sum(map(nbytes, whole))
+            yield Fusion(
+                first[-1], tuple(later), both + sum(map(nbytes, new)), together, "", "join"
+            )
+
+
+def read(placed: Placed, nodes: Sequence[Node]) -> set[Node]:
+    """What some nodes read that is none of them."""
+    return {x for each in nodes for x in placed.read_by(each)} - {*nodes}
+
+
+def is_nest(cluster: Cluster, nodes: Iterable[Node]) -> bool:
+    """Whether nodes have a fold beside them if they are computed once for each of its rows."""
+    once = [x for x in nodes if cluster.members[x]]
+    return not once or any(x.op == "reduce" for x in once)
+
+
+def split(placed: Placed, maker: Node, nodes: Sequence[Node]) -> None:
+    """Compute nodes in a kernel of their own, after that of a node which computed them too."""
+    cluster = placed.home[maker]
+    members = {x: cluster.members.pop(x) for x in nodes}
+    made = replace(cluster, members=members, needs={*cluster.needs, cluster})
+    for other in placed.clusters:
+        if cluster in other.needs:
+            other.needs.add(made)
+    placed.clusters.insert(placed.clusters.index(cluster) + 1, made)
+    placed.home.update(dict.fromkeys(members, made))

@@ -1,0 +1,111 @@
+"""What has been decided about the nodes of a graph: clusters, readings, what must be stored.
+
+All that kernels are generated from, and what fusions change in place. Who decides is elsewhere:
+partition.py and what it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gnomon.ir.node import Graph, Node
+from gnomon.schedule.cluster import Cluster, has_epilogue
+from gnomon.schedule.glance import Reading
+
+if TYPE_CHECKING:
+    from gnomon.schedule.fusion import Weighed
+
+
+class Placed:
+    """The nodes of a graph in clusters."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.users = graph, count_users(graph)
+        self.clusters: list[Cluster] = []
+        self.home: dict[Node, Cluster] = {}
+        self.reads: dict[Node, list[Reading]] = {}
+        self.bases: dict[Node, Sequence[Node]] = {}
+        """Opaque node -> what is stored for its operands."""
+        self.results = {x for x in graph.outputs if x.op != "input"}
+        self.required: set[Node] = {*self.results}
+        """Nodes that are stored whatever fusion says: results, and what opaque calls read."""
+        self.again: set[Node] = set()
+        """What other kernels compute again: they would read it without waiting, were it stored."""
+        self.weighed: list[Weighed] = []
+        """What was thought of joining nodes: only where it is not plain to see."""
+
+    def read_by(self, node: Node) -> Sequence[Node]:
+        """What a node of a cluster reads."""
+        return self.bases[node] if node in self.bases else [r.node for r in self.reads[node]]
+
+    @cached_property
+    def readers(self) -> dict[Node, list[Node]]:
+        """Node -> the nodes of clusters that read it."""
+        found: dict[Node, list[Node]] = {}
+        for node in self.home:
+            for x in dict.fromkeys(self.read_by(node)):
+                found.setdefault(x, []).append(node)
+        return found
+
+    def is_stored(self, x: Node) -> bool:
+        """Whether a node of a cluster has a buffer."""
+        own = self.home.get(x)
+        return x in self.required or any(self.home[y] is not own for y in self.readers.get(x, ()))
+
+    def forget_unread(self) -> None:
+        """Take out of clusters what nobody reads any more, since its readers compute it again."""
+        wanted = set(self.required)
+        for node in reversed(list(self.home)):
+            if node in self.bases:
+                wanted.update((node, *self.bases[node]))
+            elif node in wanted:
+                wanted.update(r.node for r in self.reads[node])
+        for node in [x for x in self.home if x not in wanted]:
+            del self.home.pop(node).members[node]
+        empty = {c for c in self.clusters if not c.members}
+        self.clusters[:] = [c for c in self.clusters if c not in empty]
+        for cluster in self.clusters:
+            cluster.needs -= empty
+        self.__dict__.pop("readers", None)
+
+    @cached_property
+    def stored(self) -> dict[Node, None]:
+        """The nodes that get buffers, in order; asked for when all is decided."""
+        crossing = set(self.required)
+        for node in self.home:
+            for reading in self.reads.get(node, ()):
+                home = self.home.get(reading.node)
+                if home is not None and home is not self.home[node]:
+                    crossing.add(reading.node)
+            if node in self.bases and not has_epilogue(self.home[node]):
+                crossing.add(node)
+        return {node: None for node in self.graph.nodes if node in crossing}
+
+    def ordered(self) -> list[Cluster]:
+        """Clusters such that each comes after those it needs, otherwise as the graph has them."""
+        done: dict[Cluster, None] = {}
+
+        def visit(cluster: Cluster) -> None:
+            if cluster in done:
+                return
+            for needed in sorted(cluster.needs, key=places.__getitem__):
+                visit(needed)
+            done[cluster] = None
+
+        places = {cluster: k for k, cluster in enumerate(self.clusters)}
+        for cluster in self.clusters:
+            visit(cluster)
+        return list(done)
+
+
+def count_users(graph: Graph) -> dict[Node, int]:
+    """How often each node is read; a result counts as a reader more."""
+    users = dict.fromkeys(graph.nodes, 0)
+    for node in graph.nodes:
+        for x in node.inputs:
+            users[x] += 1
+    for out in graph.outputs:
+        users[out] += 1
+    return users
