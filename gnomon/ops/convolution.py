@@ -59,7 +59,8 @@ def convolution_gradient(
     geometry: Geometry = ((), (), 1),
 ):
     """Of the input: slid back, without the padding; of the kernel: the windows that it met."""
-    wide, whole = wider(weight), framed(wider(x), padding)
+    # made again: x is kept until here, and its frame beside it would be as large
+    wide, whole = wider(weight), framed(wider(x), padding, again=True)
     back = spread_back(wider(g), wide, x.shape[2:], padding, geometry)
     parts = (cast(back, x.dtype), kernel_gradient(wider(g), whole, weight, geometry))
     return parts if bias is None else (*parts, bias_gradient(g, bias))

@@ -55,16 +55,19 @@ def padded_axes(x: Node, first: int, pairs: Pairs, value: float) -> Node:
     return pad(x, *ends, value)
 
 
-def framed(x: Node, pairs: Pairs) -> Node:
-    """Zeros around the last axes, as a region that a kernel claims; negative widths cut."""
+def framed(x: Node, pairs: Pairs, again: bool = False) -> Node:
+    """Zeros around the last axes, as a region that a kernel claims; negative widths cut.
+
+    `again`: another region than that of the same frame elsewhere, so that none is kept for both.
+    """
     first = x.rank - len(pairs)
     low, high = (tuple(max(p[k], 0) for p in pairs) for k in (0, 1))
     x = padded_axes(x, first, tuple((min(a, 0), min(b, 0)) for a, b in pairs), 0.0)
-    return frame(x, low, high) if any((*low, *high)) else x
+    return frame(x, low, high, again=again) if any((*low, *high)) else x
 
 
 @internal
-def frame(x: Node, low: Sequence[int], high: Sequence[int]) -> Node:
+def frame(x: Node, low: Sequence[int], high: Sequence[int], *, again: bool = False) -> Node:
     """Zeros around the last axes."""
     return padded_axes(x, x.rank - len(low), tuple(zip(low, high, strict=True)), 0.0)
 

@@ -38,9 +38,9 @@ def arranged(works: Sequence[Work], sizes: Sizes) -> list[int]:
     [0, 2, 1, 3]
     """
     own = list(range(len(works)))
-    bound = peak(works, sizes, own)
-    found = Arrangement(works, sizes, bound // SLACK).order()
-    return min((found, own), key=lambda order: peak(works, sizes, order))
+    slack = peak(works, sizes, own) // SLACK
+    found = [Arrangement(works, sizes, slack, late).order() for late in (False, True)]
+    return min((*found, own), key=lambda order: peak(works, sizes, order))
 
 
 def peak(works: Sequence[Work], sizes: Sizes, order: Sequence[int]) -> int:
@@ -73,7 +73,7 @@ def stages(works: Sequence[Work]) -> list[int]:
 class Arrangement:
     """Picks kernels one after the other."""
 
-    def __init__(self, works: Sequence[Work], sizes: Sizes, slack: int) -> None:
+    def __init__(self, works: Sequence[Work], sizes: Sizes, slack: int, late: bool) -> None:
         self.works, self.sizes, self.slack = works, sizes, slack
         makers: dict[Hashable, set[int]] = {}
         for k, work in enumerate(works):
@@ -89,6 +89,8 @@ class Arrangement:
         for k, needs in enumerate(self.needs):
             for maker in needs:
                 self.feeds[maker].append(k)
+        if late:
+            self._delay()
         self.done: set[int] = set()
         self.fresh: set[int] = set()
         """Kernels that ran since the last barrier."""
@@ -96,6 +98,27 @@ class Arrangement:
         """Kernels that need no barrier, best first; some more than once."""
         self.later: list[tuple[bool, int]] = []
         """Those that need one."""
+
+    def _delay(self) -> None:
+        """Let what is made for one reader alone wait for all else that the reader needs.
+
+        Only where it takes more memory than it can free.
+        """
+        waits = [k for k, feeds in enumerate(self.feeds) if len(feeds) == 1 and self._adds(k)]
+        needs = [set(needs) for needs in self.needs]
+        for k in waits:
+            others = needs[self.feeds[k][0]].difference(waits)
+            for maker in others - self.needs[k]:
+                self.needs[k].add(maker)
+                self.feeds[maker].append(k)
+
+    def _adds(self, k: int) -> bool:
+        """Whether a kernel makes more than it reads."""
+        made, read = (
+            sum(self.sizes.get(v, 0) for v in values)
+            for values in (self.works[k].writes, self.works[k].reads)
+        )
+        return made > read
 
     def order(self) -> list[int]:
         """All kernels."""

@@ -278,7 +278,7 @@ def call_of(node: Node) -> object:
         return control_primitives.call_of(node)
     if node.op != "region":
         return node
-    return (node.inputs, node.params["name"], node.params["body"])
+    return (node.inputs, node.params["name"], node.params["call"], node.params["body"])
 
 
 def same_axis(a: Node, b: Node, size: int) -> bool:

@@ -40,12 +40,13 @@ TINY = {
         "shapes": [[2, 5], [3, 4], [2, 3]],
     },
 }
+DEPTH = ((0, 1), (0, 1), (1, 2), (1, 1), (2, 2), (2, 1))
 SMALL = {
     "gpt": {"layers": 3, "width": 64, "tokens": 32, "batch": 4, "words": 65},
     "moe": {**{"layers": 2, "width": 32, "head_width": 8, "experts": 4, "inner": 64},
             **{"tokens": 32, "batch": 4, "words": 256}},
     "lce": {"rows": 128, "width": 32, "words": 512},
-    "resnet": {"size": 32, "batch": 4, "blocks": [[8, 1], [8, 1], [16, 2], [16, 1]]},
+    "resnet": {"size": 32, "batch": 4, "blocks": [[8 << k, s] for k, s in DEPTH]},
 }  # fmt: skip
 """The training steps with few layers, but with activations larger than what surrounds them."""
 PLACES = {"gpt": "gpt", "shapes": "gpt", "moe": "moe", "resnet": "resnet", "decode": "decode"}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.ops.windows import all_stretches, laid_back, stretches
+from gnomon.ir.node import Graph
+from gnomon.ops.windows import all_stretches, framed, laid_back, stretches
+from tests.compiled import run
 from tests.graphs import built, value
 
 pytestmark = pytest.mark.unit
@@ -42,3 +44,15 @@ def test_stretches_without_overlap_are_no_windows():
 
     assert root.op == "permute" or root.op == "reshape"
     assert root.shape == (2, 2, 3)
+
+
+def test_a_frame_that_is_made_again_is_a_kernel_of_its_own(rng):
+    x = rng.standard_normal((2, 3, 4)).astype(np.float32)
+    first, leaves = built(lambda x: framed(x, ((1, 0), (2, 1))), x)
+    again = framed(leaves[0], ((1, 0), (2, 1)), again=True)
+
+    found = run(Graph(leaves, [first, again]), [x])
+
+    assert first is not again
+    for made in found:
+        np.testing.assert_array_equal(made, np.pad(x, ((0, 0), (1, 0), (2, 1))))

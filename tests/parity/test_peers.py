@@ -31,7 +31,7 @@ def test_steps_without_a_loss_run(name, tmp_path):
     assert step(tiny(name, tmp_path, "eager"))["step"]() == 0.0
 
 
-@pytest.mark.parametrize("name", ["gpt", "moe", "lce"])
+@pytest.mark.parametrize("name", ["gpt", "moe", "lce", "resnet"])
 def test_no_step_needs_more_memory_than_torchs(name, tmp_path, monkeypatch):
     """Beside parameters and states: what torch's allocator counts, and what our plan holds."""
     executable = program_of(name, tmp_path / "ours", monkeypatch).executable

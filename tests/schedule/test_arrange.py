@@ -73,6 +73,18 @@ def test_where_memory_does_not_matter_independent_kernels_stand_together():
     assert arranged(works, {}) == [0, 2, 1, 3]
 
 
+def test_what_is_made_for_one_reader_waits_for_all_that_it_reads():
+    # a, as its large copy for one reader who needs c as well, which is made of b
+    works = [Work(("a",), ()), Work(("copy",), ("a",)), Work(("b",), ("a",))]
+    works += [Work(("c",), ("b",)), Work((), ("copy", "c"))]
+    sizes = {"a": 640, "b": 6400, "copy": 1280, "c": 64}
+
+    order = arranged(works, sizes)
+
+    assert order == [0, 2, 3, 1, 4]
+    assert peak(works, sizes, order) == 640 + 6400 + 64
+
+
 def test_a_reader_waits_for_every_part_of_what_it_reads():
     works = [Work(("a",), ("x",)), Work(("a",), ("y",)), Work(("x",), ()), Work((), ("a",))]
     works += [Work(("y",), ())]
