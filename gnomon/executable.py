@@ -20,7 +20,7 @@ from gnomon.ir.node import Graph, asked_by, outline
 from gnomon.ir.provenance import Site
 from gnomon.ir.show import log
 from gnomon.late import Late
-from gnomon.plan import Plan, key_of, saved
+from gnomon.plan import Plan, is_saved, key_of, save_again, saved
 from gnomon.processor import machine
 from gnomon.runtime import events, perf_map
 from gnomon.runtime.buffer import Buffer, memory
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gnomon.listing import Kernel
     from gnomon.records import Record
 
-__all__ = ["Executable", "Lines", "build", "compile_graph"]
+__all__ = ["Executable", "Lines", "build", "compile_graph", "is_built", "refuse_measured"]
 
 compiler = Late("gnomon.compile")
 excerpt = Late("gnomon.schedule.excerpt")
@@ -199,7 +199,9 @@ def build(graph: Graph, name: str = "") -> Executable:
     with turn:
         if key not in _built:
             shape = outline(graph)
-            with sizes_vary.set(shape in _outlines):
+            # what is measured of a program that was made before has its sizes
+            again = (*key[:2], asked_of(False)) in _built
+            with sizes_vary.set(shape in _outlines and not again):
                 _built[key] = compile_graph(graph, settings)
             _outlines.add(shape)
     made, lines = _built[key], lines_of(graph)
@@ -207,9 +209,25 @@ def build(graph: Graph, name: str = "") -> Executable:
     return made if known else made.under(graph, lines, name)
 
 
-def asked_of() -> tuple:
+def asked_of(measured: bool | None = None) -> tuple:
     """What a program depends on beside its graph and settings."""
-    return machine(), budget.value > 0, lasting.value
+    return machine(), budget.value > 0 if measured is None else measured, lasting.value
+
+
+def is_built(graph: Graph) -> bool:
+    """Whether `build` finds a program, in this process or on the disk, and compiles nothing."""
+    settings, asked = current(), asked_of()
+    known = (graph.key, settings.of_programs(), asked) in _built
+    return known or is_saved(key_of(graph, settings, asked), settings)
+
+
+def refuse_measured(graph: Graph, settings: Settings) -> None:
+    """Have `build` give what the model alone chose, also where measuring is asked for."""
+    plainly, measured = asked_of(False), asked_of(True)
+    with _lock:
+        first, second = ((graph.key, settings.of_programs(), x) for x in (plainly, measured))
+        _built[second] = _built[first]
+    save_again(*(key_of(graph, settings, x) for x in (plainly, measured)), settings)
 
 
 Lines = tuple[tuple, ...]

@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
     from gnomon.executable import Executable
     from gnomon.records import Record
+    from gnomon.tiers import Tiers
 
-executables = Late("gnomon.executable")
 listing = Late("gnomon.listing")
 panels = Late("gnomon.tensor.panels")
 records = Late("gnomon.records")
-scope = Late("gnomon.codegen.scope")
+tiers = Late("gnomon.tiers")
 why = Late("gnomon.tensor.reasons")
 
 MANY = 8
@@ -119,16 +119,15 @@ class Program:
         """What it is called, may measure its products for, and which inputs these may keep."""
 
     @functools.cached_property
-    def executable(self) -> Executable:
-        """The machine code."""
-        with scope.budget.set(self.seconds), scope.lasting.set(self.lasting):
-            return executables.build(self.graph, self.name.removesuffix(CAPTURED))
+    def tiers(self) -> Tiers:
+        """What runs it: code at once, and measured code when there is some."""
+        name = self.name.removesuffix(CAPTURED)
+        return tiers.Tiers(self.graph, name, self.rewritten, self.seconds, self.lasting)
 
-    @functools.cached_property
-    def over(self) -> list[tuple[int, int]]:
-        """Outputs that may take the buffer of the value that they replace."""
-        may = self.executable.may_overwrite
-        return [pair for pair in self.rewritten if may(*pair)]
+    @property
+    def executable(self) -> Executable:
+        """The machine code that runs now."""
+        return self.tiers.now.executable
 
     @functools.cached_property
     def region(self) -> Traced:
@@ -164,10 +163,10 @@ class Program:
 
         Such a storage keeps its node, which nothing else holds.
         """
-        given, looked_for, made = values_of(inputs), nans.looked_for(), self.executable
-        over = [] if looked_for else [p for p in self.over if is_free(inputs[p[1]])]
+        given, looked_for, tier = values_of(inputs), nans.looked_for(), self.tiers.now
+        over = [] if looked_for else [p for p in tier.over if is_free(inputs[p[1]])]
         self._forget(inputs, arguments)
-        buffers = panels.run(made, inputs, given, over) if made.kept else made.run(given, over)
+        buffers = panels.run(tier, inputs, given, over) if tier.kept else tier.run(given, over)
         if looked_for:
             nans.check(self.graph, given, buffers)
         stays = dict(over)
@@ -333,16 +332,17 @@ class Compiled:
         for program in self._all():
             given = listing.counted(len(program.graph.inputs), "input")
             made = listing.counted(len(program.graph.outputs), "output")
-            told.append(f"{program.name}, {given}, {made}: {program.executable.explain()}")
+            tier, text = program.tiers.told, program.executable.explain()
+            told.append(f"{program.name}, {given}, {made}{tier}: {text}")
         return "\n".join(told)
 
     def explain_gemm(self) -> str:
         """How matrix products are cut, what was measured for it, and the seconds that it took."""
-        return "\n".join(p.executable.explain_gemm() for p in self._all())
+        return "\n".join(p.tiers.wait().explain_gemm() for p in self._all())
 
     def explain_fusions(self) -> str:
         """What matrix products compute in their own calls, what loops store, and why."""
-        return "\n".join(p.executable.explain_fusions() for p in self._all())
+        return "\n".join(p.tiers.wait().explain_fusions() for p in self._all())
 
     def _all(self) -> list[Program]:
         """Every program that computes something."""
@@ -375,8 +375,9 @@ def compile(function: Any = None, /, **options: Any) -> Any:
 
     Branching on a tensor's value is an error that names the line: use gn.where, gn.cond,
     gn.while_loop or gn.scan. `mode="max-autotune"` measures how matrix products are best cut and
-    what they compute beside, once per machine; results have the same bits in every mode.
-    `options={"prepack": False}` keeps no weights in the layout that products of few rows read.
+    what they compute beside, once per machine and between calls: the first waits for nothing. All
+    modes give the same bits. `options={"prepack": False}` keeps no weights in the layout that
+    products of few rows read.
     """
     check_options(options)
     if function is None:

@@ -21,7 +21,7 @@ from gnomon.runtime.program import Input, Needs, Output, Step
 from gnomon.schedule.memory import MemoryPlan
 from gnomon.settings import Settings
 
-__all__ = ["Packed", "Plan", "key_of", "save", "saved"]
+__all__ = ["Packed", "Plan", "is_saved", "key_of", "save", "save_again", "saved"]
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,20 @@ def save(key: str, settings: Settings, plan: Plan, texts: Mapping[str, str]) -> 
     if folder is not None:
         codes = {name: cpu.key_of(text, device.target()) for name, text in texts.items()}
         folder.store(key, msgspec.msgpack.encode([packed(plan), codes]))
+
+
+def is_saved(key: str, settings: Settings) -> bool:
+    """Whether a plan lies on the disk."""
+    folder = shelf(settings)
+    return folder is not None and folder.path(key).exists()
+
+
+def save_again(old: str, new: str, settings: Settings) -> None:
+    """Put what lies under one key under another as well."""
+    folder = shelf(settings)
+    content = None if folder is None else folder.load(old)
+    if folder is not None and content is not None:
+        folder.store(new, content)
 
 
 def saved(key: str, settings: Settings) -> tuple[Plan, dict[str, int]] | None:

@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 from pathlib import Path
-from time import perf_counter
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -25,7 +24,7 @@ from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import written
 from gnomon.codegen.products import oriented
-from gnomon.codegen.scope import budget
+from gnomon.codegen.scope import budget, moments
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.show import log
 from gnomon.listing import PACK, Kernel, aligned, counted, where
@@ -72,10 +71,11 @@ class Tuner(Verdicts):
         machine: Machine,
         settings: Settings,
         form: Callable[[Placed], Runs],
-        timer: Timer = perf_counter,
+        timer: Timer | None = None,
     ) -> None:
         super().__init__()
-        self.machine, self.settings, self.form, self.timer = machine, settings, form, timer
+        self.machine, self.settings, self.form = machine, settings, form
+        self.timer = timer or moments.value.clock
         self.end: float | None = None
         self.waiting: dict[str, list[Excerpt]] = {}
 
@@ -187,11 +187,12 @@ def in_turns(
     times: list[list[float]] = [[] for _ in runs]
     first = timer()
     for turn in range(MOST):
-        for run, own in zip(runs, times, strict=True):
-            given = sets[turn % len(sets)]
-            begun = timer()
-            run(given)
-            own.append(timer() - begun)
+        with moments.value.turn():
+            for run, own in zip(runs, times, strict=True):
+                given = sets[turn % len(sets)]
+                begun = timer()
+                run(given)
+                own.append(timer() - begun)
         now = timer()
         if turn and (now > end or (turn >= ROUNDS - 1 and now > first + MOMENT)):
             break

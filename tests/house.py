@@ -23,7 +23,7 @@ schedule
 codegen
 runtime
 listing stages processor batches parts frames placing lives room plan planning records tuning
-executable compile
+executable compile tiers
 tensor jit gnomon
 nn optim utils distributions
 distributed profiler quant export

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import perf_counter
 from typing import Generic, TypeVar
 
-__all__ = ["Scoped", "budget", "lasting", "sizes_vary"]
+__all__ = ["Moments", "Scoped", "budget", "lasting", "moments", "sizes_vary"]
 
 T = TypeVar("T")
 
@@ -36,6 +37,18 @@ class Scoped(threading.local, Generic[T]):
             self.value = before
 
 
+class Moments:
+    """When something may be measured: at once, where nothing else runs."""
+
+    def clock(self) -> float:
+        """The time, without what was spent waiting for a moment."""
+        return perf_counter()
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A moment for one turn of all candidates."""
+        return nullcontext()
+
+
 budget = Scoped(0.0)
 """The seconds that a program may spend on measuring products; 0 leaves all to the model."""
 
@@ -44,3 +57,6 @@ sizes_vary = Scoped(False)
 
 lasting: Scoped[tuple[int, ...]] = Scoped(())
 """Inputs of a program, by number, that products may keep in panels from one run to the next."""
+
+moments = Scoped(Moments())
+"""When a program that is being built may be measured."""

@@ -18,6 +18,7 @@ from gnomon.tensor.tensor import Tensor
 if TYPE_CHECKING:
     from gnomon.executable import Executable
     from gnomon.ir.node import Node
+    from gnomon.tiers import Tier
 
 __all__ = ["lasting_inputs", "run"]
 
@@ -54,7 +55,7 @@ def state_of(tensor: Tensor, value: Buffer) -> object | None:
 
 
 def run(
-    made: Executable, inputs: Sequence[Tensor], values: Sequence[Buffer], over: Over
+    made: Executable | Tier, inputs: Sequence[Tensor], values: Sequence[Buffer], over: Over
 ) -> list[Buffer]:
     """Run a program on the values of inputs, with the panels that are there; keep those it packs.
 
