@@ -40,7 +40,7 @@ class Along(Right):
 
     def begin(self, e: Emitter, tile: Tile) -> None:
         """Room for the squares of a line of each column."""
-        squares = 1 if self.split else max(1, LINE // self.unit(tile) // self.side(tile))
+        squares = max(1, LINE // self.unit(tile) // self.side(tile))
         e.do(f"%turned = alloca [{tile.columns * squares} x {tile.kind}], align {LINE}")
 
     def side(self, tile: Tile) -> int:
@@ -75,13 +75,8 @@ class Along(Right):
             return
         if self.far < SHORT:
             self.ask_ahead(e, tile, b, groups)
-        # pairs take so long to multiply that a line may wait; what comes one by one may not
-        together = side if self.split else units
-        for first in range(0, units, together):
-            places = range(first, first + together, side)
-            starts = [e.offset(b, place * self.unit(tile)) for place in places]
-            for number, columns in self.squares(e, tile, starts, groups):
-                yield first + number, columns
+        starts = [e.offset(b, place * self.unit(tile)) for place in range(0, units, side)]
+        yield from self.squares(e, tile, starts, groups)
 
     def ask_ahead(self, e: Emitter, tile: Tile, b: str, groups: Sequence[int]) -> None:
         """Ask for the same line of the columns of the next tile."""
