@@ -11,7 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -36,6 +36,8 @@ PATIENCE = 2.0
 """Seconds that the end of a process waits for a measurement to notice."""
 
 Run = Callable[..., list[Buffer]]
+Pairs = Sequence[tuple[int, int]]
+Kept = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Tier:
 
     number: int
     executable: Executable
-    over: Sequence[tuple[int, int]]
+    over: Pairs
     run: Run
 
     @property
@@ -125,37 +127,27 @@ class Tiers:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        name: str,
-        rewritten: Iterable[tuple[int, int]] = (),
-        seconds: float = 0.0,
-        kept: tuple[int, ...] = (),
-        timer: Callable[[], float] = perf_counter,
+        self, graph: Graph, name: str, rewritten: Pairs = (), seconds: float = 0.0, kept: Kept = ()
     ) -> None:
-        self.graph, self.name, self.seconds, self.timer = graph, name, seconds, timer
-        self.rewritten, self.lock, self.turns = tuple(rewritten), Lock(), Turns()
-        self.settings = current()
+        self.graph, self.name, self.rewritten, self.kept = graph, name, rewritten, kept
+        self.settings, self.lock, self.turns = current(), Lock(), Turns()
+        self.timer: Callable[[], float] = perf_counter
         self.times: tuple[list[float], list[float]] = ([], [])
         self.tried: list[Tier] = []
         self.thread: Thread | None = None
         self.told = ""
         """Which tier runs and why, where that was measured."""
-        self.kept = kept
         with budget.set(seconds), lasting.set(kept):
-            measured = seconds > 0 and is_built(graph)
-            if measured or not seconds:
-                self.now = self._settled(int(measured), build(graph, name))
-                self.told = ", measured before" if measured else ""
-                return
-        with lasting.set(kept):
-            self._begin(build(graph, name))
-
-    def _begin(self, made: Executable) -> None:
-        """Run tier 0 and have tier 1 made."""
+            known = not seconds or is_built(graph)
+        made = built(graph, name, seconds if known else 0.0, kept)
+        if known:
+            self.now = self._settled(int(seconds > 0), made)
+            self.told = ", measured before" if seconds else ""
+            return
         self.now, self.told = self._open(0, made), ", tier 0 while tier 1 is measured"
-        make = partial(copy_context().run, tuned, weakref.ref(self), self.turns, self.kept)
-        self.thread = Thread(target=make, args=(self.graph, self.name, self.seconds), daemon=True)
+        make = partial(built, graph, f"{name}, tier 1", seconds, kept)
+        tune = partial(copy_context().run, tuned, weakref.ref(self), self.turns)
+        self.thread = Thread(target=tune, args=(make,), daemon=True)
         weakref.finalize(self, self.turns.close)
         _live.add(self)
 
@@ -173,7 +165,7 @@ class Tiers:
         """A tier whose calls take turns with measurements."""
         return Tier(number, made, self._over(made), partial(self._timed, number, made.run))
 
-    def _over(self, made: Executable) -> list[tuple[int, int]]:
+    def _over(self, made: Executable) -> Pairs:
         """Outputs that may take the buffer of the value that they replace."""
         return [pair for pair in self.rewritten if made.may_overwrite(*pair)]
 
@@ -201,28 +193,26 @@ class Tiers:
         if after >= before:
             with lasting.set(self.kept):
                 refuse_measured(self.graph, self.settings)
-        self._keep(after < before, told)
+        self._keep(int(after < before), told)
 
-    def offer(self, made: Executable) -> None:
-        """Try an executable beside the one that runs, unless it is the same."""
+    def offer(self, made: Executable | str) -> None:
+        """Try an executable beside the one that runs; not the same one, nor the lack of one."""
         with self.lock:
-            if made.program.steps == self.now.executable.program.steps:
-                self._keep(False, "tier 1 is the same")
+            if isinstance(made, str):
+                self._keep(0, made)
+            elif made.program.steps == self.now.executable.program.steps:
+                self._keep(0, "tier 1 is the same")
             else:
                 self.tried = [self.now, self._open(1, made)]
                 self.now, self.told = self.tried[1], ", tiers 0 and 1 in turns"
 
-    def keep(self, why: str) -> None:
-        """Stay with what runs."""
-        with self.lock:
-            self._keep(False, why)
-
     def _keep(self, number: int, why: str) -> None:
         """One tier stays; calls find it by one write, and wait for nobody any more."""
         made = self.tried[number].executable if self.tried else self.now.executable
-        self.tried, self.told = [], f", tier {int(number)}: {why}"
-        self.now = self._settled(int(number), made)
+        self.tried, self.told = [], f", tier {number}: {why}"
+        self.now = self._settled(number, made)
         self.turns.close()
+        _live.discard(self)
         log(1, lambda: f"tune: {self.name}{self.told}")
         if events.heard():
             at = monotonic_ns()
@@ -236,28 +226,24 @@ class Tiers:
         return (self.tried[1] if self.tried else self.now).executable
 
 
-def tuned(
-    found: weakref.ref[Tiers],
-    turns: Turns,
-    kept: tuple[int, ...],
-    graph: Graph,
-    name: str,
-    seconds: float,
-) -> None:
+def built(graph: Graph, name: str, seconds: float, kept: Kept) -> Executable:
+    """A program for which so much may be measured, and these inputs kept in panels."""
+    with budget.set(seconds), lasting.set(kept):
+        return build(graph, name)
+
+
+def tuned(found: weakref.ref[Tiers], turns: Turns, make: Callable[[], Executable]) -> None:
     """Make tier 1, beside calls; what fails leaves tier 0, with the reason."""
+    made: Executable | str
     try:
-        with budget.set(seconds), lasting.set(kept), moments.set(turns):
-            made = build(graph, f"{name}, tier 1")
+        with moments.set(turns):
+            made = make()
     except Closed:
         return
     except Exception as cause:
-        told, made = f"tier 1 failed: {cause}", None
+        made = f"tier 1 failed: {cause}"
     tiers = found()
-    if tiers is None:
-        return
-    if made is None:
-        tiers.keep(told)
-    else:
+    if tiers is not None:
         tiers.offer(made)
 
 
@@ -276,10 +262,8 @@ def stop_all() -> None:
 def forget_all() -> None:
     """After a fork, in the child: the threads stayed behind, so what runs stays."""
     for tiers in list(_live):
-        tiers.turns, tiers.lock = Turns(), Lock()
-        tiers.thread = None
-        if tiers.now.run != tiers.now.executable.run:
-            tiers.keep("in a child process nothing is measured")
+        tiers.turns, tiers.lock, tiers.thread = Turns(), Lock(), None
+        tiers.offer("in a child process nothing is measured")
 
 
 os.register_at_fork(after_in_child=forget_all)

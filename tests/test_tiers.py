@@ -58,13 +58,13 @@ def operands(made: Graph) -> list[Buffer]:
     return [Buffer.of(rng.normal(size=x.shape).astype(np.float32)) for x in made.inputs]
 
 
-def clock(seconds: dict[int, float], found: Callable[[], Tiers]) -> Callable[[], float]:
+def clock(seconds: dict[int, float], found: Tiers) -> Callable[[], float]:
     """A clock that goes on by what a call of the tier that runs now is said to take."""
     now, begins = 0.0, True
 
     def timer() -> float:
         nonlocal now, begins
-        now += 0.0 if begins else seconds[found().now.number]
+        now += 0.0 if begins else seconds[found.now.number]
         begins = not begins
         return now
 
@@ -73,19 +73,18 @@ def clock(seconds: dict[int, float], found: Callable[[], Tiers]) -> Callable[[],
 
 def followed(made: Graph, seconds: dict[int, float]) -> tuple[Tiers, list[np.ndarray]]:
     """Tiers after enough calls for a choice, and what each call gave."""
-    found: list[Tiers] = []
-    found.append(Tiers(made, "f", (), 100.0, (), clock(seconds, lambda: found[0])))
-    given, results = operands(made), []
+    found, given, results = Tiers(made, "f", (), 100.0), operands(made), []
+    found.timer = clock(seconds, found)
 
     def call() -> None:
-        results.append(found[0].now.run(given, [])[0].numpy(np.float32))
+        results.append(found.now.run(given, [])[0].numpy(np.float32))
 
     call()
-    assert found[0].now.number == 0
-    found[0].wait()
+    assert found.now.number == 0
+    found.wait()
     for _ in range(2 * ROUNDS):
         call()
-    return found[0], results
+    return found, results
 
 
 @pytest.mark.usefixtures("last_wins")
