@@ -284,6 +284,18 @@ class LoopWriter:
         for store in run.stores:
             for value, at in zip(self.values.vectors(store.value), positions, strict=True):
                 self.values.store(store.buffer, store.place, value, store.dtype, at)
+            if self.values.streams and len(self.plan.passes) > 1:
+                self._ask_for_next(store.place, positions)
+
+    def _ask_for_next(self, place: Node, positions: Sequence[Position]) -> None:
+        """Have the next row of what lies like a result brought near while memory waits for us."""
+        for node in self.plan.nodes:
+            if node.op == "load" and node.inputs[0] is place:
+                size = self.size * node.dtype.itemsize
+                for at in positions:
+                    reach = self.values.address(node.params["buffer"], place, node.dtype, at)
+                    if reach is not None:
+                        self.e.prefetch(self.e.offset(reach[0], size))
 
     # rows that may be cut
 
