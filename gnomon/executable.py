@@ -39,6 +39,7 @@ __all__ = ["Executable", "Lines", "build", "compile_graph", "is_built", "refuse_
 compiler = Late("gnomon.compile")
 excerpt = Late("gnomon.schedule.excerpt")
 listing = Late("gnomon.listing")
+loosening = Late("gnomon.passes.loosen")
 records = Late("gnomon.records")
 room = Late("gnomon.room")
 tuning = Late("gnomon.tuning")
@@ -79,7 +80,9 @@ class Executable:
 
     def explain_fusions(self) -> str:
         """What products compute in their own calls, what loops store, and why."""
-        return listing.fusions(list(self.frame.decisions()))
+        told = listing.fusions(list(self.frame.decisions()))
+        kept = loosening.kept(self.frame.graph) if self._settings.numerics == "fast" else []
+        return "\n".join([told, *(["sums that keep their leaves:"] if kept else []), *kept])
 
     def explain_gemm(self) -> str:
         """How products are cut, what was measured for it, and what the model alone would cost."""

@@ -10,8 +10,9 @@ from gnomon.ir.node import Arena, Graph
 from gnomon.nn import functional as F
 from gnomon.ops.lookup_primitives import scatter
 from gnomon.ops.primitives import contract, reduce
+from gnomon.passes import gate
 from gnomon.passes.legalize import legalize
-from gnomon.passes.loosen import loosen
+from gnomon.passes.loosen import kept, loosen
 from gnomon.settings import override
 from tests.compiled import run
 
@@ -32,12 +33,28 @@ def sums() -> tuple[Graph, list[np.ndarray]]:
     return Graph([x, y, place], results), [*arrays, draw.integers(0, 3, 512)]
 
 
-def test_every_sum_has_one_leaf():
+def leaves(graph: Graph) -> dict[str, object]:
+    """The leaves of the sums of a graph, by what they are."""
+    found = [x for x in graph.nodes if "leaves" in x.params]
+    return {
+        f"{x.op} {x.params.get('lanes')} {x.params.get('monoid')}": x.params["leaves"]
+        for x in found
+    }
+
+
+def test_sums_have_one_leaf_where_the_gate_allows(monkeypatch):
     graph, _ = sums()
+    plain, loose = leaves(legalize(graph)), leaves(loosen(legalize(graph)))
 
-    left = [x.params["leaves"] for x in loosen(legalize(graph)) if "leaves" in x.params]
+    assert loose["reduce True add"] == 1 < plain["reduce True add"]
+    assert {k: v for k, v in loose.items() if v != plain[k]} == {"reduce True add": 1}
+    assert {line.split(",")[0] for line in kept(loosen(legalize(graph)))} == {
+        *("  1 of contract", "  1 of reduce", "  1 of scatter"),
+    }
 
-    assert len(left) == 5
+    monkeypatch.setattr(gate, "refused", lambda *given, **named: "")
+
+    left = leaves(loosen(legalize(graph))).values()
     assert {x if isinstance(x, int) else max(x) for x in left} == {1}
 
 

@@ -1,0 +1,80 @@
+"""The accuracy gate: what trades accuracy for time must not lose more than a bound allows.
+
+A form is compared with the one that it would replace, against float64, on three kinds of data:
+normal, nearly cancelling, and of a large bias. In the mean and at the 99th percentile it may err by
+1.25 times as much and one unit in the last place. Orders of sums are tried here as they are
+computed, rounding by rounding, so that the verdict is the same on every machine; kernels are held
+to the same bound by tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+from gnomon.ops.statistics import LANES
+
+FACTOR, UNITS = 1.25, 1.0
+"""A form may err by so many times the other's error, and so many units in the last place more."""
+SMALL = 8
+"""A result that is so much smaller than most is measured by its like."""
+SAMPLES, LONGEST = 512, 1024
+"""Sums that are tried of each kind, and their most terms: longer ones err alike, or worse."""
+
+
+def kinds(samples: int, size: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Terms of sums, as float32 holds them, by what is hard about them."""
+    draw = np.random.default_rng(size)
+    normal = draw.standard_normal((samples, size), np.float32)
+    yield "large-bias", normal + np.float32(64)
+    yield "normal", normal
+    half = normal[:, : size // 2]
+    near = np.concatenate([half, -half, normal[:, 2 * (size // 2) :]], 1)
+    yield "near-cancelling", draw.permuted(near, axis=1) + np.abs(normal) * np.float32(1e-3)
+
+
+def excess(found: np.ndarray, plain: np.ndarray, exact: np.ndarray) -> str:
+    """By how much a form errs more than the bound allows; empty if it does not."""
+    # results that happen to be nothing have no last place to count in
+    size = np.maximum(np.abs(exact), np.sqrt(np.mean(exact**2)) / SMALL)
+    unit = np.spacing(size.astype(found.dtype)).astype(np.float64)
+    errors = [np.abs(x.astype(np.float64) - exact) / unit for x in (found, plain)]
+    for name, of in (("mean", np.mean), ("99th percentile", lambda x: np.quantile(x, 0.99))):
+        ours, theirs = (float(of(x)) for x in errors)
+        if not ours <= FACTOR * theirs + UNITS:
+            return f"{name} error {ours:.3g} units in the last place, {theirs:.3g} with leaves"
+    return ""
+
+
+@cache
+def refused(size: int, leaves: int, lanes: bool) -> str:
+    """Why a sum keeps its leaves; empty where it errs as little without."""
+    if leaves == 1:
+        return ""
+    size = max(min(size, LONGEST) // leaves, 1) * leaves
+    for name, terms in kinds(SAMPLES, size):
+        exact = terms.astype(np.float64).sum(1)
+        both = (in_order(terms, count, lanes) for count in (1, leaves))
+        found = excess(*both, exact)
+        if found:
+            return f"{name} data: {found}"
+    return ""
+
+
+def in_order(terms: np.ndarray, leaves: int, lanes: bool) -> np.ndarray:
+    """Sums of rows by canonical order: chains, or lanes, in each leaf, and trees above them."""
+    parts = terms.reshape(len(terms), leaves, -1)
+    width = LANES if lanes else 1
+    short = -parts.shape[2] % width
+    parts = np.pad(parts, ((0, 0), (0, 0), (0, short))).reshape(len(terms), leaves, -1, width)
+    sums = np.zeros((*parts.shape[:2], width), terms.dtype)
+    for step in range(parts.shape[2]):
+        sums += parts[:, :, step]
+    while sums.shape[2] > 1:
+        half = sums.shape[2] // 2
+        sums = sums[:, :, :half] + sums[:, :, half:]
+    while sums.shape[1] > 1:
+        sums = sums[:, ::2] + sums[:, 1::2]
+    return sums[:, 0, 0]
