@@ -19,7 +19,7 @@ import numpy as np
 
 import gnomon as gn
 from gnomon.nn import functional as F
-from gnomon.passes import gate
+from gnomon.passes import loosen
 from gnomon.runtime import threads
 from gnomon.settings import override
 
@@ -206,7 +206,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose kind or name holds this")
     asked = parser.parse_args()
     threads.set_num_threads(1)
-    gate.refused = lambda *given, **named: ""
+    loosen.LONGEST = 1 << 62
     with override(cache=False):
         measure(asked)
 

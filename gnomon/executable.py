@@ -82,7 +82,7 @@ class Executable:
         """What products compute in their own calls, what loops store, and why."""
         told = listing.fusions(list(self.frame.decisions()))
         kept = loosening.kept(self.frame.graph) if self._settings.numerics == "fast" else []
-        return "\n".join([told, *(["sums that keep their leaves:"] if kept else []), *kept])
+        return "\n".join([told, *kept])
 
     def explain_gemm(self) -> str:
         """How products are cut, what was measured for it, and what the model alone would cost."""

@@ -32,7 +32,7 @@ from gnomon.dtypes import bfloat16
 from gnomon.ir.node import Node
 from gnomon.ops.canonical import OTHERS, ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec
-from gnomon.passes import gate
+from gnomon.passes import loosen
 from gnomon.schedule.access import Strided, strided
 from gnomon.schedule.nested import as_they_lie, row_major
 from gnomon.schedule.partition import whole_below
@@ -104,9 +104,8 @@ def heads_of(slot: int, view: Strided) -> Operand:
 
 def leaves_of(size: int, role: tuple[int, int]) -> int:
     """The leaves of a claimed region's sum; none it can do without where numerics are "fast"."""
-    count = leaves(size, role)
-    loose = current().numerics == "fast" and not gate.refused(size, count, lanes=False)
-    return 1 if loose else count
+    loose = current().numerics == "fast" and size <= loosen.LONGEST
+    return 1 if loose else leaves(size, role)
 
 
 def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpec:

@@ -1,26 +1,28 @@
 """What `numerics="fast"` drops: the leaves of sums, which become one chain, or 64 lanes, each.
 
 Without leaves there are no partial sums and no tree. Nobody but the contract needs them: threads
-share results, never a sum. A sum that would err more without its leaves keeps them
-(gnomon/passes/gate.py). Each kernel's price is measured by benchmarks/contract.py.
+share results, never a sum. A sum that would err more without its leaves keeps them: tests hold
+what is dropped to the bound of tests/accuracy.py. Each kernel's price is measured by
+benchmarks/contract.py.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from math import prod
 
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.rewrite import remade
-from gnomon.ops.primitives import split_spec, summed
-from gnomon.passes import gate
+from gnomon.ops.primitives import split_spec
+from gnomon.ops.statistics import LANES
 
 SUMS = ("reduce", "contract", "scatter")
+LONGEST = 8
+"""Roundings in a row that err as little as leaves do; of 16 the gate refuses some, of 64 all."""
 
 
 def loosen(graph: Graph) -> Graph:
     """The graph with sums that have no trees, where that costs no accuracy."""
-    return remade(graph, rebuild) if any(is_loose(node) for node in graph) else graph
+    return remade(graph, rebuild) if any(map(is_loose, graph)) else graph
 
 
 def has_tree(node: Node) -> bool:
@@ -30,26 +32,32 @@ def has_tree(node: Node) -> bool:
 
 def is_loose(node: Node) -> bool:
     """Whether a node sums over leaves that it does not need."""
-    return has_tree(node) and not why_kept(node)
+    return has_tree(node) and chain(node) <= LONGEST
 
 
-def why_kept(node: Node) -> str:
-    """Why a sum keeps its leaves."""
-    p, (x, *others) = node.params, node.inputs
+def chain(node: Node) -> int:
+    """How many roundings follow each other in a sum without leaves."""
+    p, shapes = node.params, [x.shape for x in node.inputs]
     if node.op == "reduce":
-        return gate.refused(x.shape[p["axis"]], p["leaves"], p["lanes"])
+        return in_chain(shapes[0][p["axis"]], p["lanes"])
     left, right, out = split_spec(p["spec"])
-    sizes = dict(zip(left + right, (*x.shape, *others[0].shape), strict=False))
-    letters = (
-        summed(left, right, out) if node.op == "contract" else [c for c in left if c not in out]
-    )
-    return gate.refused(prod(sizes[c] for c in letters), prod(p["leaves"]), False)
+    sizes = dict(zip(left + right, sum(shapes, ()), strict=False))
+    return prod(n for c, n in sizes.items() if c not in out)
+
+
+def in_chain(size: int, lanes: bool) -> int:
+    """How many of so many terms each chain has.
+
+    >>> in_chain(512, lanes=True), in_chain(512, lanes=False)
+    (8, 512)
+    """
+    return -(-size // LANES) if lanes else size
 
 
 def kept(graph: Graph) -> list[str]:
     """What is told of the sums of a graph that keep their leaves."""
-    found = Counter(f"{x.op}, {why_kept(x)}" for x in graph.nodes if has_tree(x))
-    return [f"  {count} of {what}" for what, count in found.items()]
+    found = sorted({(node.op, chain(node)) for node in graph.nodes if has_tree(node)})
+    return [f"  {op} keeps its leaves: {n} roundings in a row err more" for op, n in found]
 
 
 def without(leaves: int | tuple[int, ...]) -> int | tuple[int, ...]:

@@ -7,13 +7,13 @@ its readers, and the bytes that it costs, is plain from where they ended.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gnomon.ir.node import Node
-from gnomon.schedule.cluster import READ, Cluster
-from gnomon.schedule.fusion import Fusion, Weighed
-from gnomon.schedule.glance import Reading
+from gnomon.schedule.cluster import READ
+from gnomon.schedule.fusion import Fusion
+from gnomon.schedule.placed import Placed
 from gnomon.schedule.spare import nbytes
 
 OTHER = "its reader is computed in another kernel"
@@ -26,47 +26,43 @@ BACK = "it is kept for the backward pass"
 class Notes:
     """Where a partition put nodes, what they read, and what was thought of other places."""
 
-    home: Mapping[Node, Cluster]
-    reads: Mapping[Node, Sequence[Reading]]
-    bases: Mapping[Node, Sequence[Node]]
-    required: Collection[Node]
-    weighed: Sequence[Weighed]
+    placed: Placed
     products: Sequence[Fusion]
 
     def decisions(self) -> Iterator[Fusion]:
         """What was decided about products, then about every value and who reads it."""
         yield from self.products
-        pairs = list(self._pairs())
-        away = Counter(x for x, reader in pairs if self.home[x] is not self.home[reader])
-        why = {(w.maker, w.reader): w for w in self.weighed if w.kind == "join"}
+        pairs, home = list(self._pairs()), self.placed.home
+        away = Counter(x for x, reader in pairs if home[x] is not home[reader])
+        why = {(w.maker, w.reader): w for w in self.placed.weighed if w.kind == "join"}
         told = {(each.maker, x) for each in self.products for x in each.nodes}
         told |= {(x, reader) for reader, x in told}
         for x, reader in pairs:
-            apart = self.home[x] is not self.home[reader]
+            apart = home[x] is not home[reader]
             if (x, reader) not in told:
                 known = why.get((x, reader))
                 refused = (known and known.refused) or self._plainly(x, reader) if apart else ""
-                kept = x in self.required or away[x] > apart
+                kept = x in self.placed.required or away[x] > apart
                 moved = 2 * nbytes(x), kept * nbytes(x)
                 yield told_of(Fusion(x, (reader,), *moved, refused, "join"), known and known.judged)
-        for kind, value, maker, reader, refused, judged in self.weighed:
+        for kind, value, maker, reader, refused, judged in self.placed.weighed:
             if kind != "join":
-                read = (value,) if kind == "share" else {r.node for r in self.reads[value]}
+                read = (value,) if kind == "share" else {r.node for r in self.placed.reads[value]}
                 again = sum(map(nbytes, read))
                 found = Fusion(maker, (reader,), 2 * nbytes(value), again, refused, kind)
                 yield told_of(found, judged)
 
     def _pairs(self) -> Iterator[tuple[Node, Node]]:
         """Every value that a kernel makes, with each of its readers."""
-        for reader in self.home:
-            read = self.bases.get(reader) or [r.node for r in self.reads.get(reader, ())]
-            yield from ((x, reader) for x in dict.fromkeys(read) if x in self.home)
+        for reader in self.placed.home:
+            read = dict.fromkeys(self.placed.read_by(reader))
+            yield from ((x, reader) for x in read if x in self.placed.home)
 
     def _plainly(self, x: Node, reader: Node) -> str:
         """Why a value is stored, where nothing had to be weighed."""
-        if self.home[reader].opaque and reader in self.bases:
+        if self.placed.home[reader].opaque and reader in self.placed.bases:
             return READ
-        if not self.home[x].opaque:
+        if not self.placed.home[x].opaque:
             return BACK if (phase(x), phase(reader)) == ("forward", "backward") else OTHER
         return SUMS if x.op == "contract" else MADE
 

@@ -86,9 +86,7 @@ class Partition(Placed):
 
     def notes(self) -> Notes:
         """All that was decided, to be told when somebody asks."""
-        return Notes(
-            self.home, self.reads, self.bases, self.required, tuple(self.weighed), self.fusions
-        )
+        return Notes(self, self.fusions)
 
     def _place(self, node: Node) -> None:
         """Give a node its cluster, or leave it to those who read it."""
