@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -75,6 +78,33 @@ def test_a_product_is_measured_once_and_remembered():
         choices._choices.clear()
         with budget.set(2.0):
             assert f"{source} in" in program(product()).explain_gemm()
+
+
+def test_what_was_measured_keeps_no_tensor_alive():
+    x, w = gn.ones(64, 40), gn.ones(40, 32)
+    tuned = gn.compile(lambda x, w: (x @ w) * 2.0, mode="max-autotune")
+    tuned(x, w)
+    assert "measured in" in tuned.explain_gemm()
+    alive = [weakref.ref(x), weakref.ref(w)]
+
+    del x, w
+    gc.collect()
+
+    assert choices._choices
+    assert [ref() for ref in alive] == [None, None]
+
+
+def test_every_candidate_is_first_by_the_model_for_some_product():
+    """A unit mistaken in the model would leave a tile that never wins."""
+    first, met = set(), set()
+    for rows in (1, 2, 3, 4, 5, 6, 12, 20, 96):
+        for columns in (1, 8, 16, 17, 24, 32, 48, 64, 96):
+            shapes = candidates(plain("NN", rows, columns, 40), machine())
+            first.update(shapes[:1])
+            met.update(shapes)
+
+    assert len(first) > 3
+    assert {rows for rows, _ in met} <= {rows for rows, _ in first}
 
 
 def test_without_being_asked_nothing_is_measured():

@@ -160,6 +160,26 @@ def test_code_is_shared_by_equal_products_and_not_by_others():
     assert symbols[0] != symbols[1]
 
 
+def test_code_is_told_apart_by_all_that_is_known_of_further_operands():
+    x, w = normal(24, 20), normal(33, 20)
+    further = [
+        (lambda c, b: c + b, normal(33)),
+        (lambda c, b: c + b, normal(24, 1)),
+        (lambda c, b: c + b, normal(24, 33)),
+        (lambda c, b: c + cast(b, float32), normal(33).astype(np.float64)),
+        (lambda c, b: c - b, normal(33)),
+    ]
+    symbols = []
+    for f, operand in further:
+        given = [x, w, operand]
+        roots, leaves = built(lambda x, w, b, f=f: [f(contract("ab,cb->ac", x, w), b)], *given)
+        program, _ = compiled(list(roots), leaves, given)
+        assert len(program.kernels) == 1
+        symbols.append(program.kernels[0].code.symbol)
+
+    assert len({*symbols}) == len(further)
+
+
 def test_decisions_are_told_with_their_reason():
     roots, leaves, arrays = case("bias")
     program, _ = compiled(roots, leaves, arrays)

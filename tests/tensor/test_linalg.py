@@ -43,3 +43,12 @@ def test_a_product_of_vectors_is_numpys(name, rng):
 def test_norms_that_need_singular_values_are_refused():
     with pytest.raises(ArgumentError, match=r"norm: ord 2 of a matrix is not known. Name one axis"):
         gn.linalg.norm(gn.zeros(2, 3), 2)
+
+
+def test_what_is_added_by_a_factor_of_nothing_is_not_looked_at():
+    nothing, x = gn.full((3, 4), float("nan")), gn.ones(3, 3)
+    y = gn.ones(3, 4)
+
+    assert (gn.addmm(nothing, x, y, beta=0) == 3).all()
+    f = gn.compile(lambda c: gn.addmm(c, x, y, beta=0.0, alpha=2))
+    assert (f(nothing) == 6).all()
