@@ -7,7 +7,7 @@ operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fil
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import count
 from typing import Any
 from weakref import KeyedRef
@@ -285,24 +285,23 @@ class Graph:
     Equal structure means equal key, whatever the sites; `intern` makes it the same object.
     """
 
-    __slots__ = ("_asked", "inputs", "key", "nodes", "outputs")
-
     def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node]) -> None:
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.nodes = topological(self.outputs)
-        self.key = digest(structure(self.inputs, self.outputs, self.nodes))
-        self._asked: str | None = None
 
-    @property
+    @cached_property
+    def key(self) -> str:
+        """A digest of the structure; what passes hand to each other never needs one."""
+        return digest(structure(self.inputs, self.outputs, self.nodes))
+
+    @cached_property
     def asked(self) -> str:
         """A digest of the user lines of all nodes, those of graphs inside too; empty without any.
 
         It is taken when it is first wanted, and is no part of the structure.
         """
-        if self._asked is None:
-            lines = [asked_by(node) for node in self.nodes]
-            self._asked = digest(lines) if any(lines) else ""
-        return self._asked
+        lines = [asked_by(node) for node in self.nodes]
+        return digest(lines) if any(lines) else ""
 
     def __hash__(self) -> int:
         return hash(self.key)

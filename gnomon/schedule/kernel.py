@@ -7,6 +7,7 @@ A body is a rank-0 graph of the same nodes as a program, with four primitives mo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from gnomon.dtypes import DType
 from gnomon.ir.node import Arena, Node, digest, primitive, topological, typed
@@ -77,6 +78,10 @@ class LoopKernel:
 
     def nodes(self) -> list[Node]:
         """Every scalar of the body, operands first."""
+        return self._nodes
+
+    @cached_property
+    def _nodes(self) -> list[Node]:
         return topological([x for s in self.stores for x in (s.place, s.value)])
 
     def checks(self) -> list[Node]:
