@@ -12,10 +12,10 @@ from gnomon.codegen.kernels.blocking import plan
 from gnomon.codegen.kernels.convolution import emit_convolution, is_convolution
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.panels import (
-    LEAST_WORK,
     MOST_ROWS,
     emit_panels,
     may_be_ready,
+    packs_often,
     panels_of,
     units_of,
 )
@@ -108,17 +108,13 @@ def in_panels(
 ) -> tuple[MatmulSpec, Node, OpaqueCall | None]:
     """The product that reads B in panels, these, and what packs them, if that is quicker.
 
-    Of many rows B is packed by all threads together, once. Few rows are worth it where B is kept.
+    Few rows are worth it where B is kept.
     """
-    rows, columns, steps = (count(axes) for axes in (spec.rows, spec.columns, spec.steps))
-    few, enough = rows <= MOST_ROWS, rows * columns * steps >= LEAST_WORK
-    if not may_be_ready(spec, machine) or not (b in kept if few else enough):
+    few = count(spec.rows) <= MOST_ROWS
+    if not may_be_ready(spec, machine) or not (b in kept if few else packs_often(spec, machine)):
         return spec, b, None
     packed = panels_of(spec, machine)
-    size = units_of(packed, machine)
-    if not few and size * spec.item > machine.l3:
-        return spec, b, None
-    units = b.arena.input((size,), float64 if spec.item == 8 else float32)
+    units = b.arena.input((units_of(packed, machine),), float64 if spec.item == 8 else float32)
     before = call("pack", emit_panels, (packed, machine), (units, b), 0)
     return replace(spec, ready=True, starts=(spec.starts[0], 0, spec.starts[2])), units, before
 

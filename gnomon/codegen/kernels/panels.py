@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gnomon.codegen.emitter import LANES, Module
-from gnomon.codegen.kernels.blocking import tile_of
+from gnomon.codegen.kernels.blocking import plan_with, tile_of
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packed import Writer
 from gnomon.codegen.kernels.packing import emit_pack
@@ -17,12 +17,14 @@ from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.machine import Machine
 
-__all__ = ["LEAST_WORK", "MOST_ROWS", "emit_panels", "may_be_ready", "panels_of", "units_of"]
+__all__ = ["MOST_ROWS", "emit_panels", "may_be_ready", "packs_often", "panels_of", "units_of"]
 
 MOST_ROWS = 256
 """Of a product with more rows, packing is too small a part to keep memory for."""
 LEAST_WORK = 1 << 24
 """Multiplications of a product that is worth another call."""
+FEW_ROWS = 512
+"""Shared by threads, so many are few enough for a copy of B in each to be felt."""
 
 
 def may_be_ready(spec: MatmulSpec, machine: Machine) -> bool:
@@ -30,6 +32,18 @@ def may_be_ready(spec: MatmulSpec, machine: Machine) -> bool:
     sizes = [count(axes) for axes in (spec.batch, spec.rows, spec.columns, spec.steps)]
     one = all(axis.b == 0 for axis in spec.batch)
     return all(sizes) and one and layout_of(spec, machine) not in WRITERS
+
+
+def packs_often(spec: MatmulSpec, machine: Machine) -> bool:
+    """Whether B would be packed again and again: by every thread, or for each span of rows.
+
+    As far as all of it stays in the last cache.
+    """
+    tile = tile_of(machine, spec)
+    rows, columns, steps = (count(axes) for axes in (spec.rows, spec.columns, spec.steps))
+    span = plan_with(machine, tile, (rows, columns), spec.letters).span * tile.rows
+    enough = rows * columns * steps >= LEAST_WORK and columns * steps * spec.item <= machine.l3
+    return enough and (rows <= FEW_ROWS or rows > span)
 
 
 def panels_of(spec: MatmulSpec, machine: Machine) -> MatmulSpec:

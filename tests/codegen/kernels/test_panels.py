@@ -11,7 +11,13 @@ from gnomon.codegen.emitter import Module
 from gnomon.codegen.families import Families
 from gnomon.codegen.kernels.blocking import tile_of
 from gnomon.codegen.kernels.matmul import emit_matmul
-from gnomon.codegen.kernels.panels import emit_panels, may_be_ready, panels_of, units_of
+from gnomon.codegen.kernels.panels import (
+    emit_panels,
+    may_be_ready,
+    packs_often,
+    panels_of,
+    units_of,
+)
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from gnomon.processor import machine
@@ -83,3 +89,20 @@ def test_few_rows_and_factors_of_their_own_are_not_read_from_panels():
     assert not may_be_ready(plain("NN", 8, 33, 77), machine())
     assert not may_be_ready(plain("NN", 64, 33, 0), machine())
     assert not may_be_ready(batch, machine())
+
+
+@pytest.mark.parametrize(
+    ("size", "often"),
+    [
+        ((512, 512, 512, 4), True),  # threads share few rows
+        ((4096, 384, 384, 2), False),  # they share many
+        ((2048, 2048, 2048, 16), True),  # too many sums wait for all rows at once
+        ((300, 16, 16, 1), False),  # over before it is shared
+        ((512, 8192, 1024, 8), False),  # not in the last cache
+    ],
+    ids=str,
+)
+def test_panels_are_made_apart_where_they_would_be_made_often(size, often):
+    *sizes, leaves = size
+
+    assert packs_often(plain("NN", *sizes, leaves), AVX2) == often
