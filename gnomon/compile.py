@@ -247,17 +247,12 @@ def opaque(cluster: Cluster, partition: Placed, kept: Collection[Node]) -> Itera
         call = contract(node, machine(), kept)
     else:
         call = OPAQUE[node.op](node, machine())
-    if call.before:
+    pack = call.before
+    if pack:
+        title = PACK if pack.buffers[1] in kept else "panels"
         yield Kernel(
-            PACK if call.before.buffers[1] in kept else "panels",
-            call.before.code,
-            call.before.buffers,
-            1,
-            None,
-            (node,),
-            0,
-            numbers=call.before.numbers,
-        )
+            title, pack.code, pack.buffers, 1, None, (node,), 0, numbers=pack.numbers
+        )  # fmt: skip
     yield Kernel(
         name,
         call.code,

@@ -11,14 +11,7 @@ from gnomon.codegen.epilogue import Ending
 from gnomon.codegen.kernels.blocking import plan
 from gnomon.codegen.kernels.convolution import emit_convolution, is_convolution
 from gnomon.codegen.kernels.matmul import emit_matmul
-from gnomon.codegen.kernels.panels import (
-    MOST_ROWS,
-    emit_panels,
-    may_be_ready,
-    packs_often,
-    panels_of,
-    units_of,
-)
+from gnomon.codegen.kernels.panels import emit_panels, panels_of, units_of, wants_panels
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count, walk
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import OpaqueCall, call
@@ -106,12 +99,8 @@ def contract(node: Node, machine: Machine, kept: Collection[Node] = ()) -> Opaqu
 def in_panels(
     spec: MatmulSpec, b: Node, machine: Machine, kept: Collection[Node]
 ) -> tuple[MatmulSpec, Node, OpaqueCall | None]:
-    """The product that reads B in panels, these, and what packs them, if that is quicker.
-
-    Few rows are worth it where B is kept.
-    """
-    few = count(spec.rows) <= MOST_ROWS
-    if not may_be_ready(spec, machine) or not (b in kept if few else packs_often(spec, machine)):
+    """The product that reads B in panels, these, and what packs them, if that is quicker."""
+    if not wants_panels(spec, machine, b in kept):
         return spec, b, None
     packed = panels_of(spec, machine)
     units = b.arena.input((units_of(packed, machine),), float64 if spec.item == 8 else float32)

@@ -62,6 +62,9 @@ class Writer:
     they are operands of the kernel's own instructions, and parameters of what it calls.
     """
 
+    copied, left = "ab", Left()
+    """Operands that are packed, and how the microkernel reads the left one."""
+
     def __init__(
         self, module: Module, name: str, spec: MatmulSpec, machine: Machine, epilogue: Epilogue
     ) -> None:
@@ -117,9 +120,10 @@ class Writer:
 
     def write_parts(self) -> None:
         """What the kernel calls."""
-        for operand in "a" if self.spec.ready else "ab":
-            emit_pack(self.module, f"{self.name}.pack_{operand}", self.packings[operand])
-        self.write_tiles()
+        for operand in self.copied:
+            if operand == "a" or not self.spec.ready:
+                emit_pack(self.module, f"{self.name}.pack_{operand}", self.packings[operand])
+        self.write_tiles(self.left)
 
     def write_tiles(self, left: Left | None = None) -> None:
         """The microkernel, and a narrower one for the last columns."""

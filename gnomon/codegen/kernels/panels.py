@@ -17,7 +17,7 @@ from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.machine import Machine
 
-__all__ = ["MOST_ROWS", "emit_panels", "may_be_ready", "packs_often", "panels_of", "units_of"]
+__all__ = ["emit_panels", "panels_of", "units_of", "wants_panels"]
 
 MOST_ROWS = 256
 """Of a product with more rows, packing is too small a part to keep memory for."""
@@ -27,20 +27,19 @@ FEW_ROWS = 512
 """Shared by threads, so many are few enough for a copy of B in each to be felt."""
 
 
-def may_be_ready(spec: MatmulSpec, machine: Machine) -> bool:
-    """Whether a product can read panels that were made before."""
-    sizes = [count(axes) for axes in (spec.batch, spec.rows, spec.columns, spec.steps)]
-    one = all(axis.b == 0 for axis in spec.batch)
-    return all(sizes) and one and layout_of(spec, machine) not in WRITERS
+def wants_panels(spec: MatmulSpec, machine: Machine, kept: bool) -> bool:
+    """Whether a product had better read panels that were made before.
 
-
-def packs_often(spec: MatmulSpec, machine: Machine) -> bool:
-    """Whether B would be packed again and again: by every thread, or for each span of rows.
-
-    As far as all of it stays in the last cache.
+    Of few rows where they are `kept`. Of more where B would be packed again and again, by every
+    thread or for each span of rows, as far as all of it stays in the last cache.
     """
+    sizes = rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
+    one = all(axis.b == 0 and axis.size for axis in spec.batch)
+    if not all(sizes) or not one or layout_of(spec, machine) in WRITERS:
+        return False
+    if rows <= MOST_ROWS:
+        return kept
     tile = tile_of(machine, spec)
-    rows, columns, steps = (count(axes) for axes in (spec.rows, spec.columns, spec.steps))
     span = plan_with(machine, tile, (rows, columns), spec.letters).span * tile.rows
     enough = rows * columns * steps >= LEAST_WORK and columns * steps * spec.item <= machine.l3
     return enough and (rows <= FEW_ROWS or rows > span)

@@ -11,13 +11,7 @@ from gnomon.codegen.emitter import Module
 from gnomon.codegen.families import Families
 from gnomon.codegen.kernels.blocking import tile_of
 from gnomon.codegen.kernels.matmul import emit_matmul
-from gnomon.codegen.kernels.panels import (
-    emit_panels,
-    may_be_ready,
-    packs_often,
-    panels_of,
-    units_of,
-)
+from gnomon.codegen.kernels.panels import emit_panels, panels_of, units_of, wants_panels
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from gnomon.processor import machine
@@ -85,10 +79,10 @@ def test_units_are_whole_panels(machine):
 def test_few_rows_and_factors_of_their_own_are_not_read_from_panels():
     batch = replace(plain("NN", 64, 33, 77), batch=(Axis(2, a=4928, b=2541, c=2112),))
 
-    assert may_be_ready(plain("NN", 64, 33, 77), machine())
-    assert not may_be_ready(plain("NN", 8, 33, 77), machine())
-    assert not may_be_ready(plain("NN", 64, 33, 0), machine())
-    assert not may_be_ready(batch, machine())
+    assert wants_panels(plain("NN", 64, 33, 77), machine(), kept=True)
+    assert not wants_panels(plain("NN", 8, 33, 77), machine(), kept=True)
+    assert not wants_panels(plain("NN", 64, 33, 0), machine(), kept=True)
+    assert not wants_panels(batch, machine(), kept=True)
 
 
 @pytest.mark.parametrize(
@@ -105,4 +99,4 @@ def test_few_rows_and_factors_of_their_own_are_not_read_from_panels():
 def test_panels_are_made_apart_where_they_would_be_made_often(size, often):
     *sizes, leaves = size
 
-    assert packs_often(plain("NN", *sizes, leaves), AVX2) == often
+    assert wants_panels(plain("NN", *sizes, leaves), AVX2, kept=False) == often
