@@ -250,9 +250,7 @@ def opaque(cluster: Cluster, partition: Placed, kept: Collection[Node]) -> Itera
     pack = call.before
     if pack:
         title = PACK if pack.buffers[1] in kept else "panels"
-        yield Kernel(
-            title, pack.code, pack.buffers, 1, None, (node,), 0, numbers=pack.numbers
-        )  # fmt: skip
+        yield Kernel(title, pack.code, pack.buffers, 1, None, (node,), 0, numbers=pack.numbers)
     yield Kernel(
         name,
         call.code,

@@ -68,8 +68,7 @@ def tile_for(spec: MatmulSpec, machine: Machine, layout: str) -> Tile:
 class DirectWriter(Writer):
     """What both layouts share: threads cut columns alone, and the last tile ends where B does."""
 
-    layout = ""
-    narrow = 0
+    layout, copied, narrow = "", "a", 0
 
     def make_tile(self, machine: Machine) -> Tile:
         """All rows together."""
@@ -124,11 +123,6 @@ class DirectWriter(Writer):
     def waiting(self) -> int:
         """Bytes of sums that wait."""
         return 0
-
-    def pack(self, operand: str, base: str, panels: tuple[str, str], block: Block) -> None:
-        """A alone."""
-        if operand == "a":
-            super().pack(operand, base, panels, block)
 
     def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
         """All rows, whatever part threads cut."""

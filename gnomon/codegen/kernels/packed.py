@@ -71,6 +71,7 @@ class Writer:
         self.module, self.name, self.spec, self.epilogue = module, name, spec, epilogue
         self.e = module.function(name, KERNEL)
         self.sizes = (count(spec.rows), count(spec.columns))
+        self.copied = self.copied.strip("b") if spec.ready else self.copied
         self.tile = self.make_tile(machine)
         self.cut = self.make_cut(machine)
         self.packings = {"a": self.packing("a", spec.rows), "b": self.packing("b", spec.columns)}
@@ -110,8 +111,8 @@ class Writer:
 
     def parts(self) -> tuple[int, ...]:
         """Bytes of each part of scratch memory, but for the last, which is the packers' own."""
-        b = 0 if self.spec.ready else self.cut.b
-        return self.cut.stack, self.cut.a, b, self.cut.sums, self.cut.pops
+        a, b = (getattr(self.cut, x) if x in self.copied else 0 for x in "ab")
+        return self.cut.stack, a, b, self.cut.sums, self.cut.pops
 
     @property
     def row_panels(self) -> int:
@@ -121,8 +122,7 @@ class Writer:
     def write_parts(self) -> None:
         """What the kernel calls."""
         for operand in self.copied:
-            if operand == "a" or not self.spec.ready:
-                emit_pack(self.module, f"{self.name}.pack_{operand}", self.packings[operand])
+            emit_pack(self.module, f"{self.name}.pack_{operand}", self.packings[operand])
         self.write_tiles(self.left)
 
     def write_tiles(self, left: Left | None = None) -> None:
@@ -270,8 +270,7 @@ class Writer:
     def one_block(self, part: Region, block: Block, fresh: tuple[str, ...]) -> None:
         """Pack one block of K and run its tiles, some rows after others."""
         e = self.e
-        if not self.spec.ready:
-            e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
+        e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
         step = evenly(e, part.rows, self.cut.row_panels)
 
         def some(row: str) -> None:
@@ -297,6 +296,8 @@ class Writer:
 
     def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
         """Copy the panels of one operand's block of K."""
+        if operand not in self.copied:
+            return
         e, packing = self.e, self.packings[operand]
         first = self.first_row(panels[0]) if operand == "a" else e.mul(panels[0], packing.width)
         start, length = self.steps_of(block, packing.source.together)

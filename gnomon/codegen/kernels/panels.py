@@ -50,9 +50,8 @@ def panels_of(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     width = tile_of(machine, spec).columns
     columns = tuple(Axis(x.size, b=x.b) for x in spec.columns)
     steps = tuple(Axis(x.size, b=x.b, leaves=x.leaves) for x in spec.steps)
-    return MatmulSpec(
-        spec.scalar, (), (), columns, steps, (0, spec.starts[1], 0), tile=(1, width), ready=True
-    )
+    start = (0, spec.starts[1], 0)
+    return MatmulSpec(spec.scalar, (), (), columns, steps, start, tile=(1, width))
 
 
 def units_of(spec: MatmulSpec, machine: Machine) -> int:

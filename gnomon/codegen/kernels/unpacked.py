@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gnomon.codegen.emitter import Emitter
 from gnomon.codegen.kernels.microkernel import Left, Tile
-from gnomon.codegen.kernels.packed import Bounds, Region, Writer
+from gnomon.codegen.kernels.packed import Region, Writer
 from gnomon.codegen.kernels.product import MatmulSpec, count, walk
 from gnomon.codegen.kernels.tally import Block
 
@@ -58,11 +58,6 @@ class UnpackedWriter(Writer):
         far = e.mul(walk(self.spec.rows, "a")[0][1], item)
         row = e.mul(self.first_read(e.add(panel, part.rows[0])), far)
         return e.offset(part.a, e.add(row, e.mul(block.start, item))), [("i64", far)]
-
-    def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
-        """B alone."""
-        if operand == "b":
-            super().pack(operand, base, panels, block)
 
     def finish(self, part: Region, row: str, column: str, sums: str) -> None:
         """The epilogue over a tile's own rows."""
