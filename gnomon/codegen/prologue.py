@@ -18,7 +18,6 @@ from gnomon.codegen.kernels.packing import Packing
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count
 from gnomon.codegen.kernels.tally import Block
 from gnomon.codegen.kernels.units import Source
-from gnomon.codegen.kernels.unpacked import UnpackedWriter, reads_left
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.schedule.kernel import LoopKernel
@@ -56,12 +55,7 @@ def emit_product_with(
     layout = layout_of(spec, machine)
     if code and layout in WRITERS:
         return WRITERS[layout](module, name, spec, machine, code.finish).write()
-    writer = AskingUnpackedWriter if reads_left(spec) else AskingWriter
-    return writer(module, name, spec, machine, code).write()
-
-
-class AskingUnpackedWriter(UnpackedWriter, AskingWriter):
-    """The same with the left factor read where it lies."""
+    return AskingWriter(module, name, spec, machine, code).write()
 
 
 class OpeningWriter(AskingWriter):

@@ -62,8 +62,8 @@ class Writer:
     they are operands of the kernel's own instructions, and parameters of what it calls.
     """
 
-    copied, left = "ab", Left()
-    """Operands that are packed, and how the microkernel reads the left one."""
+    copied = "ab"
+    """Operands that are packed."""
 
     def __init__(
         self, module: Module, name: str, spec: MatmulSpec, machine: Machine, epilogue: Epilogue
@@ -123,7 +123,7 @@ class Writer:
         """What the kernel calls."""
         for operand in self.copied:
             emit_pack(self.module, f"{self.name}.pack_{operand}", self.packings[operand])
-        self.write_tiles(self.left)
+        self.write_tiles()
 
     def write_tiles(self, left: Left | None = None) -> None:
         """The microkernel, and a narrower one for the last columns."""
