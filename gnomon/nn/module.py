@@ -21,7 +21,9 @@ from gnomon.tensor import changes
 from gnomon.tensor.autograd import no_grad
 from gnomon.tensor.changes import Watched
 from gnomon.tensor.conversions import target
+from gnomon.tensor.evaluate import relieve_between_calls
 from gnomon.tensor.hooks import Handle
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor
 
 _hook_numbers = count()
@@ -56,11 +58,13 @@ class Module(Stateful, Walked):
         before = scope.modules
         scope.modules = (*before, self._label) if self._label else before
         try:
-            if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
-                return self.forward(*inputs, **named)
-            return self._hooked(inputs, named)
+            hooked = self._forward_pre_hooks or self._forward_hooks or self._backward_hooks
+            output = self._hooked(inputs, named) if hooked else self.forward(*inputs, **named)
         finally:
             scope.modules = before
+        if not (before or self._label or state.grad):
+            relieve_between_calls()
+        return output
 
     def _hooked(self, inputs: tuple, named: dict[str, Any]) -> Any:
         """forward() between its hooks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gnomon.ir.node import Node
@@ -42,15 +43,17 @@ class Cluster:
         return self.rows * self.inner
 
 
-def closure(cluster: Cluster) -> set[Cluster]:
-    """A cluster and all that must run before it."""
-    found, stack = set(), [cluster]
+def waits_for(clusters: Iterable[Cluster], other: Cluster) -> bool:
+    """Whether one of some clusters, the other aside, runs after the other."""
+    stack = [c for c in clusters if c is not other]
+    found = set(stack)
     while stack:
-        c = stack.pop()
-        if c not in found:
-            found.add(c)
-            stack.extend(c.needs)
-    return found
+        needs = stack.pop().needs
+        if other in needs:
+            return True
+        stack += needs - found
+        found |= needs
+    return False
 
 
 def is_chain(node: Node) -> bool:

@@ -18,8 +18,8 @@ from gnomon.schedule.cluster import (
     MEMBERS,
     SPACE,
     Cluster,
-    closure,
     is_chain,
+    waits_for,
 )
 from gnomon.schedule.fusion import Fusion, Judge, Weighed
 from gnomon.schedule.glance import Reading
@@ -86,8 +86,7 @@ def why_apart(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads
         if not all(r.row if other.members[r.node] else r.same for r in met):
             return ELSEWHERE
     pairs = ((a, b), (b, a))
-    late = any(other in closure(c) for one, other in pairs for c in one.needs if c is not other)
-    return LATER if late else ""
+    return LATER if any(waits_for(one.needs, other) for one, other in pairs) else ""
 
 
 def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads) -> int:

@@ -40,6 +40,8 @@ MOST_PIECES = 8
 """Kernels that one cluster is cut into at most ..."""
 LEAST_PIECE = 16
 """... and the least elements along the axis that make a piece worth a kernel: a vector."""
+MOST_LARGE, LARGE = 64, 1024
+"""How many there may be if each has so many elements: a question costs each of them a moment."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +270,10 @@ def boundaries(
     for axis in sorted(found, reverse=True):
         places = sorted(p for p in found[axis] if 0 < p < shape[axis])
         sizes = [high - low for low, high in pairwise((0, *places, shape[axis]))]
-        if 1 < len(sizes) <= MOST_PIECES and min(sizes) >= LEAST_PIECE:
+        least = min(sizes) * prod(shape) // shape[axis]
+        few = len(sizes) <= MOST_PIECES and min(sizes) >= LEAST_PIECE
+        many = len(sizes) <= MOST_LARGE and least >= LARGE and axis < len(shape) - 1
+        if len(sizes) > 1 and (few or many):
             return axis, tuple(places)
     return None
 

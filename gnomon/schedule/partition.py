@@ -23,8 +23,8 @@ from gnomon.schedule.cluster import (
     MEMBERS,
     SPACE,
     Cluster,
-    closure,
     is_chain,
+    waits_for,
 )
 from gnomon.schedule.cut import cut
 from gnomon.schedule.epilogue import fuse_epilogues
@@ -253,7 +253,7 @@ class Partition(Placed):
 
     def _would_cycle(self, node: Node, cluster: Cluster) -> bool:
         """Whether some other cluster that the node needs runs after this one."""
-        return any(cluster in closure(c) for c in self._needed(node) if c is not cluster)
+        return waits_for(self._needed(node), cluster)
 
 
 def readers_of(graph: Graph) -> dict[Node, list[Node]]:

@@ -72,6 +72,9 @@ class Found:
 _programs: dict[Settings, dict[tuple, Found]] = {}
 CAPTURED = ".compiled"
 """How the names of captured functions end."""
+MANY_WAIT = 128
+"""Tensors that may wait when a call without gradients ends."""
+
 forced: set[Graph] = set()
 """Bodies of captured functions whose values were wanted before their gradients."""
 evaluations = 0
@@ -164,6 +167,15 @@ def evaluate_all() -> None:
     if roots:
         compute(roots)
         settle(held)
+
+
+def relieve_between_calls() -> None:
+    """Evaluate after a model's call, where no gradient looks back and more than little waits.
+
+    A loop of calls is then one program again and again, and not one for every number of turns.
+    """
+    if len(state.pending) > MANY_WAIT and state.capture is None:
+        evaluate_all()
 
 
 def without_unknown(roots: Sequence[Node]) -> list[Node]:

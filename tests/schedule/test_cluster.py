@@ -5,19 +5,22 @@ from __future__ import annotations
 import pytest
 
 from gnomon.ops.primitives import reduce
-from gnomon.schedule.cluster import Cluster, closure, is_chain
+from gnomon.schedule.cluster import Cluster, is_chain, waits_for
 from tests.schedule.kernels_of import leaf
 
 pytestmark = pytest.mark.unit
 
 
-def test_a_closure_holds_what_is_needed_by_what_is_needed():
+def test_what_is_needed_by_what_is_needed_runs_before():
     first, second, other = Cluster(1, 4), Cluster(1, 4), Cluster(1, 4)
     second.needs.add(first)
     third = Cluster(3, 4, needs={second})
 
-    assert closure(third) == {first, second, third}
-    assert other not in closure(third)
+    assert waits_for([third], first)
+    assert waits_for([other, third], second)
+    assert not waits_for([third], other)
+    assert not waits_for([third, first], third)
+    assert not waits_for([first], first)
 
 
 def test_a_domain_is_rows_by_elements():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gnomon.dtypes import float32
 from gnomon.ir.symbolic import has_division
+from gnomon.ops.joining import join
 from gnomon.ops.primitives import expand, reduce, reshape
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import permute
@@ -20,6 +22,16 @@ def test_a_plain_map_is_one_flat_loop():
 
     assert kernel.flat
     assert kernel.inner.params["size"] == 105
+
+
+def test_many_large_rows_of_a_join_are_written_part_by_part():
+    def joined(count, *shape):
+        arena = leaf(1).arena
+        return join([arena.input(shape, float32) for _ in range(count)], 1)
+
+    few, many, small = joined(9, 4, 1, 128, 8), joined(65, 4, 1, 128, 8), joined(9, 4, 1, 3)
+
+    assert [len(kernels(x)) for x in (few, many, small)] == [9, 1, 1]
 
 
 def test_flat_kernels_of_any_size_are_equal():

@@ -107,6 +107,28 @@ def test_a_long_pending_graph_is_evaluated_by_itself(runs):
     assert x.tolist() == [121, 121]
 
 
+def test_a_loop_of_model_calls_without_gradients_is_one_program_again_and_again():
+    model = gn.nn.Sequential(
+        *(gn.nn.Sequential(gn.nn.Linear(4, 4), gn.nn.Tanh()) for _ in range(70))
+    )
+    programs, x = [], gn.ones(2, 4)
+    with gn.no_grad():
+        for _ in range(6):
+            x = x - 0.1 * model(x)
+            programs.append(sum(map(len, evaluation._programs.values())))
+
+    assert programs[5] == programs[2]
+
+
+def test_a_models_call_waits_where_gradients_look_back(runs):
+    model = gn.nn.Sequential(*(gn.nn.Tanh() for _ in range(200)))
+    start = runs()
+    loss = model(gn.tensor([1.0, 1.0], requires_grad=True)).sum()
+
+    assert runs() == start
+    assert loss.item() > 0
+
+
 def test_history_that_nobody_needs_is_freed():
     x = gn.ones(2) + 1
     x.tolist()
