@@ -23,15 +23,13 @@ MOST_ROWS = 256
 """Of a product with more rows, packing is too small a part to keep memory for."""
 LEAST_WORK = 1 << 24
 """Multiplications of a product that is worth another call."""
-FEW_ROWS = 512
-"""Shared by threads, so many are few enough for a copy of B in each to be felt."""
 
 
 def wants_panels(spec: MatmulSpec, machine: Machine, kept: bool) -> bool:
     """Whether a product had better read panels that were made before.
 
-    Of few rows where they are `kept`. Of more where B would be packed again and again, by every
-    thread or for each span of rows, as far as all of it stays in the last cache.
+    Of few rows where they are `kept`. Of more where B would be packed again for each span of rows,
+    as far as all of it stays in the last cache.
     """
     sizes = rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
     one = all(axis.b == 0 and axis.size for axis in spec.batch)
@@ -42,7 +40,7 @@ def wants_panels(spec: MatmulSpec, machine: Machine, kept: bool) -> bool:
     tile = tile_of(machine, spec)
     span = plan_with(machine, tile, (rows, columns), spec.letters).span * tile.rows
     enough = rows * columns * steps >= LEAST_WORK and columns * steps * spec.item <= machine.l3
-    return enough and (rows <= FEW_ROWS or rows > span)
+    return enough and rows > span
 
 
 def panels_of(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
