@@ -341,8 +341,8 @@ def scatter_reduce(
 
     Shapes: x (...), index (?) -> (...)
 
-    Without include_self, places that values reach forget what x held. Only sums and means have
-    gradients.
+    Without include_self, places that values reach forget what x held. Values that meet in a
+    largest or smallest share its gradient; products have none.
     """
     choice("scatter_reduce", "reduce", reduce, tuple(WORDS))
     axis, monoid = fits("scatter_reduce", x, axis, index), WORDS[reduce]

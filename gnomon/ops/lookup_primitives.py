@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import DType, int64
-from gnomon.errors import DtypeError, IndexOutOfBounds, ShapeError
+from gnomon.errors import DtypeError, GradientError, IndexOutOfBounds, ShapeError
 from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
+from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.canonical import leaves, role_in_contract
 from gnomon.ops.primitives import identity_of, letters, split_spec
+from gnomon.ops.scalars import where
 
 
 def sizes_of(op: str, spec: str, left: Node, right: Node) -> dict[str, int]:
@@ -113,11 +115,19 @@ class Scatter(Primitive):
         return y
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        assert node.params["monoid"] == "add", (
-            f"scatter[{node.params['monoid']}] has no gradient: use positions"
-        )
+        (values, index), monoid = node.inputs, node.params["monoid"]
         own, names, out = split_spec(node.params["spec"])
-        return gather(f"{out},{names}->{own}", g, node.inputs[1]), None
+        back = f"{out},{names}->{own}"
+        if monoid == "add":
+            return gather(back, g, index), None
+        if monoid == "mul":
+            raise GradientError(
+                "scatter: products have no gradient. Add logarithms, or detach the values."
+            )
+        best = elementwise("eq", values, gather(back, node, index))
+        found = scatter("add", node.params["spec"], cast(best, int64), index, node.params["size"])
+        # those that meet in an extreme share its gradient
+        return where(best, gather(back, g / cast(found, g.dtype), index), 0), None
 
 
 @primitive("sort")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from gnomon.errors import GradientError
@@ -16,10 +18,14 @@ from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topologica
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.joining import cat, padded
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import OPS, Call, Traced, fill, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
+
+MANY = 4
+"""So many stretches of a node are joined; fewer are added."""
 
 
 def gradients(root: Node, seed: Node, wanted: Sequence[Node]) -> list[Node | None]:
@@ -38,7 +44,12 @@ def pull_back(
     nodes = topological(seeds)
     on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes, is_whole)
     total: dict[Node, Node] = dict(seeds)
+    slices: dict[Node, list[Node]] = {}
+    """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
+        if node in slices:
+            whole = whole_of(slices.pop(node))
+            total[node] = total[node] + whole if node in total else whole
         if seen is not None and node in total and node in on_the_way:
             total[node] = seen(node, total[node])
         # every result of a call stands before what reads any of them: at its first one all is known
@@ -50,11 +61,38 @@ def pull_back(
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
             for x, part in zip(node.inputs, gradient_of(gs, needed), strict=True):
-                if part is not None and x in on_the_way:
+                if part is None or x not in on_the_way:
+                    continue
+                if is_stretch(part):
+                    slices.setdefault(x, []).append(part)
+                else:
                     total[x] = total[x] + part if x in total else part
         finally:
             scope.sites = before
     return [total.get(w) for w in wanted]
+
+
+def is_stretch(g: Node) -> bool:
+    """Whether a gradient reaches one stretch along one axis, and is zero elsewhere."""
+    p = g.params
+    if g.op != "pad" or p["value"] != 0 or any(p["between"]):
+        return False
+    return sum(map(bool, map(add, p["low"], p["high"]))) == 1
+
+
+def whole_of(stretches: Sequence[Node]) -> Node:
+    """Their sum: many that do not meet are joined, and cost no more than few."""
+    around = [tuple(map(add, x.params["low"], x.params["high"])) for x in stretches]
+    axis = next(k for k, n in enumerate(around[0]) if n)
+    row = sorted(stretches, key=lambda x: x.params["low"][axis])
+    starts = [x.params["low"][axis] for x in row]
+    ends = [0, *(low + x.inputs[0].shape[axis] for low, x in zip(starts, row, strict=True))]
+    gaps = [low - end for low, end in zip([*starts, row[0].shape[axis]], ends, strict=True)]
+    if len(row) < MANY or min(gaps) < 0 or not all(n[axis] for n in around):
+        return reduce(add, stretches)
+    ways = zip(row, gaps, (*(0 for _ in row[1:]), gaps[-1]), strict=False)
+    with inherit(row[-1].sites):
+        return cat([padded(x.inputs[0], axis, low, high, 0.0) for x, low, high in ways], axis)
 
 
 def depends_on(nodes: Sequence[Node], wanted: Sequence[Node]) -> set[Node]:

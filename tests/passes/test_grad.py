@@ -46,6 +46,29 @@ def test_parts_of_one_tensor_collect_into_it(rng):
     )
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_many_stretches_of_one_tensor_are_joined_and_those_that_meet_are_added(rng, step):
+    def turns(x, y):
+        h = y
+        for k in range(0, 7, step):
+            h = h * slice_(x, ((k, min(k + 2, 8), 1), (0, 3, 1))) + h * 0.5
+        return h * reduce("add", x, (0,))
+
+    x, y = rng.standard_normal((8, 3)) / 4, rng.standard_normal((2, 3)) / 4
+    check_gradient(turns, x, y)
+
+
+def test_a_loop_over_slices_adds_no_tensors_of_the_whole_size():
+    x = Arena().input((64, 3), float32)
+    total = reduce(
+        "add", sum((slice_(x, ((k, k + 1, 1), (0, 3, 1))) for k in range(64)), x), (0, 1)
+    )
+    (found,) = gradients(total, seed_of(total), [x])
+
+    whole = [n for n in topological([found]) if n.op == "map" and n.shape == x.shape]
+    assert len(whole) <= 2
+
+
 def test_a_regions_gradient_is_a_region_of_its_name(declare):
     @declare
     def soft(x):

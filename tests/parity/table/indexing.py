@@ -109,7 +109,6 @@ add(
     normal(4),
     integers(0, 4, 9),
     normal(9),
-    gradient=False,
 )
 add(
     "scatter_reduce of sums",
