@@ -20,8 +20,8 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 40_000
-"""Lines of the package that are neither empty nor comment nor documentation (decision 0022)."""
+MOST_CODE = 45_000
+"""Lines of the package that are neither empty nor comment nor documentation (decision 0034)."""
 
 LATER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 EMPTY_WORDS = frozenset(
