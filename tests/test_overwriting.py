@@ -115,7 +115,7 @@ def test_a_program_from_the_disk_overwrites_too(tmp_path, monkeypatch):
             trained = Trained()
             trained.take(1)
             (entries,) = trained.compiled.programs.values()
-            assert entries[0][1].over
+            assert entries[0][1].tiers.now.over
 
 
 def test_a_tensor_is_free_when_its_storage_alone_holds_its_value():

@@ -25,7 +25,7 @@ from gnomon.codegen.kernels.microkernel import (
 UNROLL = 4
 """Steps of a chain between two tests of the loop's end."""
 NARROW = 16
-"""Bytes of vectors so short that A's values, loaded early, would take the registers of sums."""
+"""Bytes of vectors so short that what is loaded early would take the registers of sums."""
 CHAINS = 8
 """Chains that keep a processor busy, which waits four cycles for two additions in each."""
 PARAMETERS = (
@@ -35,6 +35,11 @@ PARAMETERS = (
 )
 """A and a panel of B; rows of A, bytes from one line of it to the next, steps; where sums are; and
 a number for each column."""
+
+
+def is_narrow(tile: Tile) -> bool:
+    """Whether a tile's sums leave few registers."""
+    return tile.lanes * tile.item == NARROW
 
 
 class Lines(Left):
@@ -56,9 +61,9 @@ class Lines(Left):
 
     def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
         """The value of every row of the tile."""
-        made, narrow = [], tile.lanes * tile.item == NARROW
+        made = []
         for number, start in enumerate(self.rows[: tile.rows]):
-            if narrow and number and number % 2 == 0:
+            if is_narrow(tile) and number and number % 2 == 0:
                 fence(e)
             made.append(e.load(e.offset(a, start), tile.scalar, tile.item))
         return made
@@ -95,7 +100,7 @@ class Long(Right):
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
         """So many steps at once."""
-        return self.most, 1
+        return (self.most, 1)[: self.most]
 
 
 WAYS = {"score": Lines, "begin": Turned, "extend": Turned, "grow": Turned, "along": Squares}
@@ -111,7 +116,8 @@ def emit_columns(
         e = module.function(
             f"{name}.{way}", PARAMETERS, linkage="internal", attributes="noinline nounwind"
         )
-        sides = Sides(WAYS[way](e, tile), Long(tile.columns if way == "along" else UNROLL))
+        steps = tile.columns if way == "along" else 1 if is_narrow(tile) else UNROLL
+        sides = Sides(WAYS[way](e, tile), Long(steps))
         whole, few, count = row_counts(e, tile)
         for begin, times, some in (("0", whole, tile), (e.mul(whole, tile.rows), count, few)):
             e.loop(0, times, 1, partial(one_tile, e, way, sides, pitch, some, begin))

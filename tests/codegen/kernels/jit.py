@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 import llvmlite.binding as llvm
 import numpy as np
 
-llvm.initialize_all_targets()
-llvm.initialize_all_asmprinters()
-llvm.initialize_native_asmparser()
+from gnomon.runtime.worker import prepare
+
+# the code that users get, with the same options
+prepare()
 
 
 def machine_for(
