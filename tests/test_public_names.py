@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+import gnomon
 from gnomon.ops.registry import OPS
 from tests.house import module, sources
 
@@ -68,3 +69,7 @@ def test_every_operation_says_what_it_is():
 
 def test_every_file_opens_by_saying_what_it_is():
     assert not [x.__name__ for x in modules() if not (x.__doc__ or "").strip()]
+
+
+def test_every_name_of_the_package_is_there():
+    assert [name for name in dir(gnomon) if not hasattr(gnomon, name)] == []
