@@ -142,7 +142,7 @@ e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 clone, detach = Tensor.clone, Tensor.detach
 strided = contiguous_format = preserve_format = "strided"
 
-_PARTS = (*("nn", "optim", "utils", "distributions", "jit", "distributed", "models", "profiler"),)
+_PARTS = ("nn", "optim", "utils", "distributions", "jit", "distributed", "models", "profiler")
 _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
     part: f"gnomon.tensor.{part}" for part in ("amp", "linalg")
 }
