@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from math import prod
 from time import perf_counter
 
@@ -150,7 +151,7 @@ def framed(
 ) -> Frame:
     """Clusters as kernels in order, and graphs inside them as frames."""
     graph, parts, start = placed.graph, [], perf_counter()
-    within = lambda g: frame_of(g, settings, ask, judge, inside=True)  # noqa: E731
+    within = partial(frame_of, settings=settings, ask=ask, judge=judge, inside=True)
     for part in generate(placed, within, kept):
         for each in part.turns or ((part,) if isinstance(part, Kernel) else ()):
             for code in each.codes:
