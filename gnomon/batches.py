@@ -6,22 +6,29 @@ parameters: one call, whose members are shared out over threads by their bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from gnomon.codegen.batch import batch_code
 from gnomon.ir.node import Node
 from gnomon.listing import Kernel
 from gnomon.schedule.arrange import Work, arranged, stages
 from gnomon.schedule.partition import is_opaque
+from gnomon.schedule.spare import nbytes
 
 __all__ = ["in_order"]
 
 
-def in_order(kernels: Sequence[Kernel], lasting: Collection[Node], fuse: bool) -> list[Kernel]:
-    """Kernels as they run; `lasting` are the values that live outside the program's memory."""
-    sizes = {x: x.size * x.dtype.itemsize for k in kernels for x in k.buffers if x not in lasting}
-    moved = [kernels[k] for k in arranged([work(k) for k in kernels], sizes)]
-    return batched(moved) if fuse else moved
+def in_order(
+    kernels: Sequence[Kernel], lasting: Collection[Node], allows: Callable[[str], bool]
+) -> Sequence[Kernel]:
+    """Kernels as they run; `lasting` are the values that live outside the program's memory.
+
+    allows: whether an optimisation may be done.
+    """
+    if allows("arrange"):
+        sizes = {x: nbytes(x) for k in kernels for x in k.buffers if x not in lasting}
+        kernels = [kernels[k] for k in arranged([work(k) for k in kernels], sizes)]
+    return batched(kernels) if allows("batch") else kernels
 
 
 def work(kernel: Kernel) -> Work:

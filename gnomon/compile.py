@@ -112,11 +112,10 @@ def kernels_of(
 
     LLVM takes longer than the passes do, so other processes begin before the last kernel is known.
     """
-    claimed = is_claimed if settings.claim else lambda node: False
+    claimed = is_claimed if settings.allows("claim") else lambda node: False
     flat = shown("inline", graph, lambda g: inline(g, claimed))
-    flat = shown("hoist", flat, hoist)
-    flat = shown("keep", flat, keep)
-    flat = shown("trim", flat, trim)
+    for name, step in (("hoist", hoist), ("keep", keep), ("trim", trim)):
+        flat = shown(name, flat, step) if settings.allows(name) else flat
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
         return frame_of(flat, settings, ask, judge)
 
@@ -127,13 +126,13 @@ def frame_of(
     """An opened graph as kernels, and as frames for the graphs inside it."""
     flat = shown("legalize", graph, legalize)
     flat = shown("loosen", flat, loosen) if settings.numerics == "fast" else flat
-    flat = shown("simplify", flat, simplify)
+    flat = shown("simplify", flat, simplify) if settings.allows("simplify") else flat
     flat = separated(flat) if inside else flat
     start = perf_counter()
-    ways = (carries_epilogue, judge, factor_of) if settings.epilogues else ()
-    partition = Partition(flat, settings.fuse, *ways)
+    divide = partial(Partition, flat, settings.allows, carries_epilogue, judge, factor_of)
+    partition = divide()
     while judge and judge.settle(flat):
-        partition = Partition(flat, settings.fuse, *ways)
+        partition = divide()
     passed(f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels", start)
     log(3, lambda: f"partition: {len(flat.nodes)} nodes -> {len(partition.clusters)} kernels")
     log(3, lambda: fusions(list(partition.notes().decisions())))
@@ -160,7 +159,7 @@ def framed(
     passed(f"generate: {len(parts)} kernels", start)
     panels = tuple(part.buffers[0] for part in parts if part.name == PACK)
     outside = {*graph.inputs, *graph.outputs, *panels}
-    ordered = apart(in_order(parts, outside, settings.fuse))
+    ordered = apart(in_order(parts, outside, settings.allows))
     return Frame(graph, tuple(ordered), notes, panels)
 
 
@@ -209,7 +208,7 @@ def looped(cluster: Cluster, partition: Placed) -> Iterator[Kernel]:
     flops = sum(x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
     for part in parts_of(cluster, partition):
         kernel = part.kernel
-        if goes_far(part, partition):
+        if current().allows("stream") and goes_far(part, partition):
             kernel = replace(kernel, streams=True)
         size = kernel.inner.params["size"] if kernel.flat else None
         name = name_of(part.buffers[: kernel.outputs])

@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node, copy_into
 from gnomon.ir.provenance import user_site
 from gnomon.ir.show import log
 from gnomon.late import Late
 from gnomon.ops.registry import Call, Traced
 from gnomon.runtime import events
+from gnomon.settings import current, override
 from gnomon.tensor import nans
 from gnomon.tensor.capture import (
     Capture,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from gnomon.tiers import Tiers
 
 listing = Late("gnomon.listing")
+taken = Late("gnomon.tensor.options")
 panels = Late("gnomon.tensor.panels")
 records = Late("gnomon.records")
 tiers = Late("gnomon.tiers")
@@ -65,16 +66,6 @@ KEPT_PROGRAMS = 64
 
 KEPT_REASONS = 256
 """Captures of one function of which is kept why they were needed."""
-
-OPTIONS = {
-    "fullgraph": (True, False),
-    "dynamic": (None, False),
-    "backend": ("gnomon", "inductor"),
-    "mode": (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"),
-    "options": (None, {}, {"prepack": True}, {"prepack": False}),
-    "disable": (False, True),
-}
-"""What PyTorch's compile takes, and the values that mean something here."""
 
 AUTOTUNE = 10.0
 """Seconds for measuring products, in the modes that ask for it."""
@@ -114,15 +105,17 @@ class Program:
             wanted and not released
             for wanted, released in zip(self.tracked, self.released, strict=True)
         )
-        self.name, self.seconds = f"{name}{CAPTURED}", 0.0
+        self.name, self.seconds, self.without = f"{name}{CAPTURED}", 0.0, ""
         self.lasting = panels.lasting_inputs(capture, used)
-        """What it is called, may measure its products for, and which inputs these may keep."""
+        """What it is called, may measure its products for, leaves out, and inputs it may keep."""
 
     @functools.cached_property
     def tiers(self) -> Tiers:
         """What runs it: code at once, and measured code when there is some."""
-        name = self.name.removesuffix(CAPTURED)
-        return tiers.Tiers(self.graph, name, self.rewritten, self.seconds, self.lasting)
+        name, left_out = self.name.removesuffix(CAPTURED), current().without
+        with override(without=f"{left_out},{self.without}") as settings:
+            lasting = self.lasting if settings.allows("prepack") else ()
+            return tiers.Tiers(self.graph, name, self.rewritten, self.seconds, lasting)
 
     @property
     def executable(self) -> Executable:
@@ -218,9 +211,9 @@ class Program:
 class Compiled:
     """A function that is captured once per signature and replayed."""
 
-    def __init__(self, function: Callable, name: str, seconds: float, prepack: bool) -> None:
+    def __init__(self, function: Callable, name: str, seconds: float, without: str) -> None:
         functools.update_wrapper(self, function, updated=())
-        self.function, self.name, self.seconds, self.prepack = function, name, seconds, prepack
+        self.function, self.name, self.seconds, self.without = function, name, seconds, without
         self.programs: dict[tuple, list[tuple[Guard, Program]]] = {}
         self.turns: dict[tuple, threading.RLock] = {}
         self.lock = threading.Lock()
@@ -261,8 +254,7 @@ class Compiled:
             tree = flatten(self.function(*args, **kwargs), found)
             del args, kwargs
             program = Program(self.name, capture, tree, found)
-            program.seconds = self.seconds
-            program.lasting = program.lasting if self.prepack else ()
+            program.seconds, program.without = self.seconds, self.without
         if told and events.heard():
             end, name = monotonic_ns(), f"recompile: {told}"
             events.announce("compile", name=name, start=start, end=end, sites=(user_site(),))
@@ -376,24 +368,15 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     Branching on a tensor's value is an error that names the line: use gn.where, gn.cond,
     gn.while_loop or gn.scan. `mode="max-autotune"` measures how matrix products are best cut and
     what they compute beside, once per machine and between calls: the first waits for nothing. All
-    modes give the same bits. `options={"prepack": False}` keeps no weights in the layout that
-    products of few rows read.
+    modes give the same bits. `options={"prepack": False}` leaves out an optimisation, of those in
+    docs/debugging.md, where the function computes all by itself.
     """
-    check_options(options)
+    switches = options.pop("options", None) or {}
+    taken.check(options, switches)
     if function is None:
-        return functools.partial(compile, **options)
+        return functools.partial(compile, **options, options=switches)
     if options.get("disable"):
         return function
     name = getattr(function, "__name__", None) or type(function).__name__
     seconds = AUTOTUNE if str(options.get("mode")).startswith("max-autotune") else 0.0
-    return Compiled(function, name, seconds, options.get("options") != {"prepack": False})
-
-
-def check_options(options: dict[str, Any]) -> None:
-    """Refuse what has no meaning here."""
-    for name, value in options.items():
-        if name not in OPTIONS:
-            raise ArgumentError(f"compile: no option {name!r}. It takes {', '.join(OPTIONS)}.")
-        if value not in OPTIONS[name]:
-            allowed = ", ".join(map(repr, OPTIONS[name]))
-            raise ArgumentError(f"compile: {name} must be one of {allowed}: got {value!r}.")
+    return Compiled(function, name, seconds, ",".join(x for x in switches if not switches[x]))

@@ -31,6 +31,7 @@ from gnomon.runtime.program import (
 from gnomon.schedule.memory import ALIGN, Life, plan_memory, rounded
 from gnomon.schedule.order import Span, Touch, barriers
 from gnomon.schedule.spare import nbytes
+from gnomon.settings import current
 
 __all__ = ["Layout", "Overlays", "Table", "given_up"]
 
@@ -59,6 +60,8 @@ class Layout:
         heirs = [(places[x], places[y]) for x, y in self.heirs]
         steps = {part: step for step, part in enumerate(frame.parts) if part in self.rooms}
         lives += [Life(self.rooms[part].total, step, step) for part, step in steps.items()]
+        if not current().allows("reuse"):
+            lives = [Life(life.nbytes, 0, len(frame.parts)) for life in lives]
         self.memory = plan_memory(lives, heirs)
         self.offsets = dict(zip((*first, *steps), self.memory.offsets, strict=True))
 
@@ -78,7 +81,7 @@ def inherited(
 
 def overlays(parts: Sequence[Kernel | Control]) -> Iterator[tuple[int, Node, Node]]:
     """Per step the values that may lie over an operand of the call, if nobody reads it later."""
-    for step, part in enumerate(parts):
+    for step, part in enumerate(parts if current().allows("overlay") else ()):
         if not isinstance(part, Kernel) or part.homes:
             continue
         for kernel in part.members or (part,):

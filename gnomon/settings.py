@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pathlib = Late("pathlib")
 
-__all__ = ["Settings", "current", "override"]
+__all__ = ["OPTIMISATIONS", "Settings", "current", "override"]
 
 
 class Settings(NamedTuple):
@@ -45,16 +45,16 @@ class Settings(NamedTuple):
     """Processes that compile kernels; 0 means one per usable core."""
     verify: bool = False
     """Check every graph after every pass."""
-    fuse: bool = True
-    """Join operations into common kernels; off, every operation is a kernel of its own."""
-    epilogues: bool = True
-    """Let products compute what is pointwise on their sums or left factors; off, others do."""
-    claim: bool = True
-    """Let hand-written kernels take named regions; off, their bodies are compiled instead."""
+    without: str = ""
+    """Optimisations to leave out: their names in OPTIMISATIONS, separated by commas."""
     perf_map: bool = False
     """List kernels by name for Linux's perf, in /tmp/perf-PID.map."""
     pending_limit: int = 20_000
     """Operations that may wait before they are evaluated."""
+
+    def allows(self, optimisation: str) -> bool:
+        """Whether an optimisation may be done."""
+        return optimisation not in self.without.split(",")
 
     def of_programs(self) -> Settings:
         """The same with defaults for what makes no difference to a compiled program."""
@@ -67,6 +67,26 @@ class Settings(NamedTuple):
         base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         return pathlib.Path(base) / "gnomon"
 
+
+OPTIMISATIONS = {
+    "claim": "hand-written kernels take named regions; off, their bodies are compiled",
+    "hoist": "what all turns of a loop compute alike is computed once, before it",
+    "keep": "what a gradient would compute again of a loop or a choice is kept there",
+    "trim": "loops and choices compute nothing that nobody reads",
+    "simplify": "rewrites that keep every bit",
+    "fuse": "operations share kernels; off, each has its own, and the next four are off too",
+    "join": "kernels that read the same tensor become one",
+    "spare": "values are computed again where that takes no further reads",
+    "epilogues": "products compute what is pointwise on their sums",
+    "prologues": "products compute what is pointwise on their left factors",
+    "batch": "equal kernels that wait for nothing of each other are one call",
+    "arrange": "kernels run in an order that keeps little memory alive; off, as they were written",
+    "overlay": "a result lies over an operand that nobody reads any more",
+    "reuse": "values that are never alive together lie in the same place",
+    "stream": "results that leave the caches are written past them",
+    "prepack": "weights that stay are kept in the layout that products of few rows read",
+}
+"""Name -> what is done. None of them changes a bit, but for attention's definition (0010)."""
 
 UNREAD = (
     *("debug", "debug_only", "cache", "keep_programs", "cache_dir", "num_threads"),
@@ -87,6 +107,8 @@ def from_environment() -> Settings:
 
 def parse(name: str, kind: str, text: str) -> object:
     """One setting's value from its text."""
+    if name == "without":
+        return listed(text)
     words = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
     try:
         return {"bool": lambda: words[text.lower()], "int": lambda: int(text), "str": lambda: text}[
@@ -94,6 +116,16 @@ def parse(name: str, kind: str, text: str) -> object:
         ]()
     except (KeyError, ValueError):
         raise ConfigError(f"GNOMON_{name.upper()}: expected {kind}: got {text!r}.") from None
+
+
+def listed(text: str) -> str:
+    """Names of optimisations, each once and in order."""
+    names = sorted({name.strip() for name in text.split(",") if name.strip()})
+    for name in names:
+        if name not in OPTIMISATIONS:
+            told = ", ".join(OPTIMISATIONS)
+            raise ConfigError(f"settings: without: no optimisation {name!r}. There are {told}.")
+    return ",".join(names)
 
 
 _active: ContextVar[Settings] = ContextVar("gnomon_settings", default=from_environment())
@@ -112,6 +144,8 @@ def override(**changes: object) -> Iterator[Settings]:
     ...     settings.debug
     2
     """
+    if "without" in changes:
+        changes["without"] = listed(str(changes["without"]))
     token = _active.set(current()._replace(**changes))
     try:
         yield current()

@@ -50,7 +50,7 @@ def test_one_call_updates_tensors_of_all_sizes():
 
 def test_a_batch_changes_no_bit():
     _, together = compiled(updates, *arrays())
-    with override(fuse=False):
+    with override(without="batch"):
         program, apart = compiled(updates, *arrays())
 
     assert together == apart

@@ -179,9 +179,9 @@ def test_bits_depend_neither_on_threads_nor_on_fusion(name: str):
     before, found = get_num_threads(), []
 
     try:
-        for threads, fuse in ((1, True), (2, True), (3, True), (2, False)):
+        for threads, without in ((1, ""), (2, ""), (3, ""), (2, "fuse")):
             set_num_threads(threads)
-            with override(fuse=fuse):
+            with override(without=without):
                 found.append(run(roots, leaves, arrays))
     finally:
         set_num_threads(before)

@@ -42,7 +42,7 @@ def fresh(monkeypatch, tmp_path) -> Iterator[None]:
 
 def test_equal_graphs_are_one_program_for_each_choice_of_settings(fresh):
     first, same = build(sums(0.5)), build(sums(0.5))
-    with override(fuse=False):
+    with override(without="fuse"):
         apart = build(sums(0.5))
 
     assert same.program is first.program

@@ -24,7 +24,7 @@ def test_a_value_lives_from_its_making_to_its_last_reading():
 
 def test_a_loop_is_a_value_with_room_for_its_turns():
     def f(x):
-        with override(fuse=False):
+        with override(without="fuse"):
             y = x * 3
             return gn.while_loop(lambda y: y.sum() < 90, lambda y: (y * 2,), (y,))[0] - 1
 

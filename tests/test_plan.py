@@ -90,7 +90,7 @@ def test_nothing_is_kept_where_somebody_looks_at_passes(settings, tmp_path):
 def test_every_choice_has_a_key_of_its_own():
     keys = {
         plan.key_of(graph(), current()._replace(**choice), machine)
-        for choice in ({}, {"fuse": False}, {"claim": False}, {"numerics": "fast"})
+        for choice in ({}, {"without": "fuse"}, {"without": "claim"}, {"numerics": "fast"})
         for machine in ("one", "another")
     }
 

@@ -119,7 +119,7 @@ def program(x, outer):
 def records_of(function):
     """The records of everything that runs, one operation a kernel."""
     seen = []
-    with override(fuse=False, claim=False):
+    with override(without="claim,fuse"):
         stop = events.subscribe(lambda kind, fields: seen.append(fields) if kind == "run" else 0)
         try:
             function()

@@ -182,7 +182,7 @@ def test_an_operand_that_is_written_over_is_in_place():
             x = (x @ x).sin() * 2.0
         return x.sum()
 
-    with override(epilogues=False):
+    with override(without="epilogues,prologues"):
         made = gn.compile(f)
         made(gn.ones(70, 70))
         roles = {b.role for record in made.kernels() for b in record.buffers}

@@ -17,17 +17,27 @@ def test_each_kind_of_setting_is_read_from_the_environment(monkeypatch):
     for name in [name for name in os.environ if name.startswith("GNOMON_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GNOMON_DEBUG", "3")
-    monkeypatch.setenv("GNOMON_FUSE", "off")
+    monkeypatch.setenv("GNOMON_CACHE", "off")
+    monkeypatch.setenv("GNOMON_WITHOUT", "join, fuse")
     monkeypatch.setenv("GNOMON_DEBUG_ONLY", "rms_norm")
 
-    assert from_environment() == Settings(debug=3, fuse=False, debug_only="rms_norm")
+    assert from_environment() == Settings(
+        debug=3, cache=False, without="fuse,join", debug_only="rms_norm"
+    )
 
 
-@pytest.mark.parametrize(("name", "text"), [("GNOMON_DEBUG", "loud"), ("GNOMON_FUSE", "maybe")])
+@pytest.mark.parametrize(("name", "text"), [("GNOMON_DEBUG", "loud"), ("GNOMON_CACHE", "maybe")])
 def test_a_value_that_does_not_fit_names_its_variable(monkeypatch, name, text):
     monkeypatch.setenv(name, text)
 
     with pytest.raises(ConfigError, match=f"{name}: expected .*: got '{text}'"):
+        from_environment()
+
+
+def test_what_is_left_out_must_be_an_optimisation(monkeypatch):
+    monkeypatch.setenv("GNOMON_WITHOUT", "claim,fusion")
+
+    with pytest.raises(ConfigError, match=r"without: no optimisation 'fusion'\. There are claim, "):
         from_environment()
 
 

@@ -23,9 +23,7 @@ KNOBS = {
     "num_threads": 0,
     "compile_workers": 0,
     "verify": False,
-    "fuse": True,
-    "epilogues": True,
-    "claim": True,
+    "without": "",
     "perf_map": False,
     "pending_limit": 20_000,
 }

@@ -316,7 +316,7 @@ def test_fusions_beyond_the_budget_are_left_to_bytes(monkeypatch):
 def test_nothing_is_measured_of_fusions_that_are_switched_off(monkeypatch):
     clock = Told(monkeypatch, apart=1.0, together=0.5)
     with budget.set(100):
-        made = program(layers(), epilogues=False)
+        made = program(layers(), without="epilogues,prologues")
 
     assert (fused(made), clock.measured) == (0, 0)
 

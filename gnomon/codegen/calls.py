@@ -80,7 +80,9 @@ def scatter(node: Node, machine: Machine) -> OpaqueCall:
         folded=tuple(map(Folded, (sizes[c] for c in folded), p["leaves"])),
         free=free,
         size=p["size"],
-        streams=free % LANES == 0 and machine.is_far(node.size * node.dtype.itemsize),
+        streams=free % LANES == 0
+        and current().allows("stream")
+        and machine.is_far(node.size * node.dtype.itemsize),
     )
     return call("scatter", emit_scatter, (spec,), (node, values, index), values.size, checks=1)
 

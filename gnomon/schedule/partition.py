@@ -55,13 +55,13 @@ class Partition(Placed):
     def __init__(
         self,
         graph: Graph,
-        fuse: bool = True,
+        allows: Callable[[str], bool] = lambda name: True,
         carries: Callable[[Node], bool] | None = None,
         judge: Judge | None = None,
         opens: Opens | None = None,
     ) -> None:
         super().__init__(graph)
-        self.fuse, self.above = fuse, readers_of(graph)
+        self.fuse, self.above = allows("fuse"), readers_of(graph)
         self.bases = {x: operand_bases(x) for x in graph.nodes if is_opaque(x)}
         self.required |= {x for read in self.bases.values() for x in read if x.op != "input"}
         self.free: dict[Node, tuple[int, bool]] = {}
@@ -74,15 +74,19 @@ class Partition(Placed):
                 self._place(node)
         self.fusions: list[Fusion] = []
         """What was decided about products and the nodes above them."""
-        if fuse:
+        if not self.fuse:
+            return
+        if allows("join"):
             join(self, judge)
+        if allows("spare"):
             spare(self, judge)
-            self.forget_unread()
-            if judge:
-                cut(self, judge)
-        if fuse and carries:
-            self.fusions = fuse_epilogues(self, carries, judge)
-            self.fusions += fuse_prologues(self, opens, judge) if opens else []
+        self.forget_unread()
+        if judge:
+            cut(self, judge)
+        if carries and allows("epilogues"):
+            self.fusions += fuse_epilogues(self, carries, judge)
+        if opens and allows("prologues"):
+            self.fusions += fuse_prologues(self, opens, judge)
 
     def notes(self) -> Notes:
         """All that was decided, to be told when somebody asks."""

@@ -119,7 +119,7 @@ def test_bits_are_those_of_the_oracle_and_of_separate_kernels(name: str):
     roots, leaves, arrays = case(name)
 
     program, together = compiled(roots, leaves, arrays)
-    with override(epilogues=False):
+    with override(without="epilogues,prologues"):
         separate, apart = compiled(roots, leaves, arrays)
 
     assert fusions(program) == 1

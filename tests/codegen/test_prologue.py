@@ -98,7 +98,7 @@ def test_bits_are_those_of_the_oracle_and_of_separate_kernels(name: str):
     roots, leaves, arrays = case(name)
 
     program, together = compiled(roots, leaves, arrays)
-    with override(epilogues=False):
+    with override(without="epilogues,prologues"):
         separate, apart = compiled(roots, leaves, arrays)
 
     assert kernels_of_two(program) == 1

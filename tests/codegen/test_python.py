@@ -84,7 +84,7 @@ def test_so_it_does_on_zeros_denormals_infinities_and_nan(graph: Graph, seed: in
 @large
 @given(graph=graphs(ANY, MIXED), seed=seeds)
 def test_so_it_does_when_nothing_is_fused(graph: Graph, seed: int):
-    agree(graph, arrays_for(graph, seed), fuse=False)
+    agree(graph, arrays_for(graph, seed), without="fuse")
 
 
 @large
@@ -182,7 +182,7 @@ def test_a_position_outside_its_axis_is_refused_by_both(position: int):
 
 
 def test_settings_of_a_test_do_not_outlive_it():
-    with override(fuse=False), threads(2):
+    with override(without="fuse"), threads(2):
         pass
 
     assert program(Graph([], [Arena().node("iota", (), size=3, dtype=int64)])).kernels

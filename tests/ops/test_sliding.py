@@ -89,7 +89,7 @@ def test_kernels_threads_and_the_definition_agree_to_the_bit(geometry, rng):
         with threads(count):
             for found, wanted in zip(run(graph, arrays), expected, strict=True):
                 assert same_bits(found, wanted)
-    for found, wanted in zip(run(graph, arrays, claim=False), expected, strict=True):
+    for found, wanted in zip(run(graph, arrays, without="claim"), expected, strict=True):
         assert same_bits(found, wanted)
 
 

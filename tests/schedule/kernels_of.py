@@ -12,6 +12,7 @@ from gnomon.ops.scalars import exp
 from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import Nest
 from gnomon.schedule.partition import Partition
+from gnomon.settings import Settings
 
 
 def leaf(*shape: int, dtype: DType = float32) -> Node:
@@ -32,14 +33,14 @@ def graph(*roots: Node) -> Graph:
     return Graph(leaves, roots)
 
 
-def partition(*roots: Node, fuse: bool = True) -> Partition:
+def partition(*roots: Node, without: str = "") -> Partition:
     """The partition of such a graph."""
-    return Partition(graph(*roots), fuse)
+    return Partition(graph(*roots), Settings(without=without).allows)
 
 
-def kernels(*roots: Node, fuse: bool = True) -> list[LoopKernel]:
+def kernels(*roots: Node, without: str = "") -> list[LoopKernel]:
     """Its loop kernels, in order."""
-    made = partition(*roots, fuse=fuse)
+    made = partition(*roots, without=without)
     stored = set(made.stored)
     return [
         part.kernel

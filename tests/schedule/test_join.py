@@ -23,7 +23,7 @@ def test_means_of_one_gradient_are_one_kernel():
 def test_nothing_is_shared_when_fusion_is_off():
     g = leaf(300, 7)
 
-    assert len(kernels(exp(g), exp(g * 2.0), fuse=False)) > len(kernels(exp(g), exp(g * 2.0)))
+    assert len(kernels(exp(g), exp(g * 2.0), without="fuse")) > len(kernels(exp(g), exp(g * 2.0)))
 
 
 def test_what_needs_another_kernel_in_between_stays_apart():

@@ -37,14 +37,14 @@ def test_softmax_is_one_kernel():
 def test_nothing_is_joined_when_fusion_is_off():
     x = leaf(3, 7)
 
-    assert len(kernels(softmax(x), fuse=False)) > len(kernels(softmax(x)))
+    assert len(kernels(softmax(x), without="fuse")) > len(kernels(softmax(x)))
 
 
 def test_every_operation_is_a_kernel_of_its_own_when_fusion_is_off():
     x = leaf(5, 7)
     y = reduce("add", exp((x * 2.0 + 1.0) * x), (0,))
 
-    assert len(kernels(y, fuse=False)) == 5
+    assert len(kernels(y, without="fuse")) == 5
     assert len(kernels(y)) < 5
 
 

@@ -91,7 +91,7 @@ def test_the_number_of_threads_changes_no_bit():
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("settings", [{}, {"fuse": False}, {"claim": False}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"without": "fuse"}, {"without": "claim"}], ids=str)
 def test_the_bits_are_the_oracles(settings):
     loss = Loss((32,), 512, (2, 4), bias=True, spread=True, softcap=2.0)
     graph = loss.graph()
@@ -104,7 +104,7 @@ def test_the_bits_are_the_oracles(settings):
 
 def products(graph: Graph) -> int:
     """The multiplications and additions of a program's products."""
-    with override(epilogues=False):
+    with override(without="epilogues,prologues"):
         kernels = program(graph).kernels
     return sum(k.flops for k in kernels if k.name == "contract")
 

@@ -10,7 +10,6 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
 from gnomon.runtime.buffer import memory
 from gnomon.settings import override
@@ -257,11 +256,6 @@ def test_reports_tell_of_panels():
 
     assert "115 kB in panels, packed when 1 weight changed" in kept.explain()
     assert "right factor kept in panels" in kept.explain_gemm()
-
-
-def test_options_take_prepack_alone():
-    with pytest.raises(ArgumentError, match="options must be one of"):
-        gn.compile(lambda x: x, options={"freeze": True})
 
 
 def test_graphs_inside_a_program_have_inputs_of_their_own():
