@@ -63,6 +63,7 @@ class Case:
 
 
 TORCH = ("torch.eager", "torch.compile", "torch.tuned")
+OTHERS = ("mlx", "tinygrad")
 TRAINED = {"lr": 1e-3, "decay": 0.1}
 
 
@@ -82,7 +83,7 @@ def gpt_flops(s: dict[str, Any]) -> float:
 def gpt(name: str, settings: dict[str, Any], targets: tuple[Target, ...], **more: Any) -> Case:
     """A training step of a GPT."""
     workload = more.pop("workload", "gpt")
-    peers, work = more.pop("peers", (*TORCH, "jax")), gpt_flops(settings)
+    peers, work = more.pop("peers", (*TORCH, "jax", *OTHERS)), gpt_flops(settings)
     return Case(
         workload, name, "gpt", settings, "gpt", peers=peers, targets=targets, flops=work, **more
     )
@@ -97,6 +98,7 @@ GPTS = (
             Target(("torch.eager", "torch.compile"), 2.1, 2.5),
             Target(("torch.tuned",), 1.05, 1.2),
             Target(("jax",), 2.2, 2.7),
+            Target(OTHERS, 1, 10),
         ),
     ),
     gpt(
@@ -108,7 +110,11 @@ GPTS = (
     gpt(
         "gpt 2×64 (overhead)",
         gpt_settings(2, 2, 64, 32, 4),
-        (Target(("torch.compile",), 2.5, 4.5), Target(("jax",), 2.5, 4.0)),
+        (
+            Target(("torch.compile",), 2.5, 4.5),
+            Target(("jax",), 2.5, 4.0),
+            Target(OTHERS, 1, 10),
+        ),
     ),
 )
 

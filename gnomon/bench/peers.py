@@ -19,7 +19,7 @@ from gnomon.errors import ConfigError
 
 __all__ = ["Contender", "Peer", "contenders_of", "parse_peers", "root", "write_byte_code"]
 
-PACKAGES = {"torch": "torch", "jax": "jax"}
+PACKAGES = {name: name for name in ("torch", "jax", "mlx", "tinygrad")}
 """What an interpreter must be able to import, by the peer's name."""
 TUNED = (
     "int mkl_serv_intel_cpu_true(void) { return 1; } int mkl_serv_intel_cpu(void) { return 1; }\n"
