@@ -1,49 +1,31 @@
 """Values of a loop kernel as LLVM vectors: a few positions along the row at a time.
 
-A block holds one to four vectors of sixteen elements. Scopes nest: the row's scalars, the block's
-values, and the values inside a chain's loop; a name lives where what it depends on is fixed.
+A block holds one to four vectors of sixteen elements. Index arithmetic is in indices.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import BITS, LANE_NUMBERS, LANES, Emitter, splat, vector
-from gnomon.codegen.lifted import Lifted, is_lifted
-from gnomon.codegen.numbers import Numbers, computed, is_index, is_narrow
+from gnomon.codegen.emitter import BITS, LANES, Emitter, splat, vector
+from gnomon.codegen.indices import I64, Indices, Position
+from gnomon.codegen.lifted import is_lifted
+from gnomon.codegen.numbers import computed, is_index
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.dtypes import DType, accumulator, bfloat16, float16
 from gnomon.ir.node import Node
 from gnomon.ops.primitives import identity_of
 
-I64 = vector("i64")
 
-
-@dataclass(frozen=True)
-class Position:
-    """Sixteen elements: the first one's index, and which of them exist (None: all)."""
-
-    index: str
-    mask: str | None
-
-
-class Values:
+class Values(Indices):
     """Emits scalars of a plan; names are remembered per scope."""
 
     def __init__(self, e: Emitter, plan: LoopPlan, pointers: Sequence[str]) -> None:
-        self.e, self.plan, self.pointers = e, plan, pointers
-        self.numbers = Numbers(plan.kernel)
-        self.inner = plan.kernel.inner
-        self.rows: dict[Node, str] = {}
-        """Ranges of rows and chains -> i64."""
-        self.scopes: list[dict[Node, list[str]]] = [{}]
-        self.scalars: list[dict[Node, str]] = [{}]
-        self.bases: list[dict[tuple, str]] = [{}]
-        self.positions: Sequence[Position] = (Position("0", None),)
+        super().__init__(e, plan)
+        self.pointers = pointers
         self.scratch: dict[Node, str] = {}
         """Kept scalars -> the address of their row."""
         self.checks = {x: k for k, x in enumerate(plan.kernel.checks())}
@@ -54,34 +36,7 @@ class Values:
         self.chains: Callable[[Node], None] = unopened
         """Emits a chain, and its siblings, at the present positions."""
 
-    # scopes
-
-    def enter(self, positions: Sequence[Position] | None = None) -> None:
-        """Start a scope, at other positions if given."""
-        for layers in (self.scopes, self.scalars, self.bases):
-            layers.append({})
-        self.positions = positions or self.positions
-
-    def leave(self) -> None:
-        """Forget the scope's values."""
-        for layers in (self.scopes, self.scalars, self.bases):
-            layers.pop()
-
-    def _known(self, key: object, layers: list[dict]):
-        for layer in reversed(layers):
-            if key in layer:
-                return layer[key]
-        return None
-
     # values
-
-    def vectors(self, node: Node) -> list[str]:
-        """A scalar's value at every position; what does not vary is one splat, repeated."""
-        found = self._known(node, self.scopes)
-        if found is None:
-            found = self._emit(node)
-            self.scopes[-1][node] = found
-        return found if len(found) == len(self.positions) else [found[0]] * len(self.positions)
 
     def remember(self, node: Node, values: list[str]) -> None:
         """Record a value that was computed elsewhere."""
@@ -93,7 +48,7 @@ class Values:
         if node.op == "const":
             return [self._constant(node)]
         if node.op in ("range", "affine") or is_index(node):
-            return self._index_vectors(node)
+            return super()._emit(node)
         if node.op == "load":
             return self._load(node)
         if node.op == "checked":
@@ -116,10 +71,6 @@ class Values:
         word = str(value) if bits == "i64" else e.value(f"trunc i64 {value} to {bits}")
         word = word if kind == bits else e.value(f"bitcast {bits} {word} to {kind}")
         return e.broadcast(word, kind)
-
-    def everywhere(self, number: int | Lifted) -> str:
-        """An index in every lane."""
-        return self.e.broadcast(str(number), "i64") if is_lifted(number) else splat(number, "i64")
 
     def _checked(self, node: Node) -> list[str]:
         """Positions brought into their axis; the check's number is stored if one was outside."""
@@ -172,80 +123,6 @@ class Values:
             place = self.e.offset(address, self.e.mul(at.index, width))
             self.e.store(value, place, vector(kind), width)
 
-    # indices
-
-    def scalar_index(self, node: Node) -> str:
-        """An index that does not vary along the row, as i64."""
-        found = self._known(node, self.scalars)
-        if found is None:
-            found = self._scalar_index(node)
-            self.scalars[-1][node] = found
-        return found
-
-    def _scalar_index(self, node: Node) -> str:
-        e = self.e
-        if node.op == "range":
-            return self.rows[node]
-        if node.op == "affine":
-            terms, offset = self.numbers.terms(node)
-            total = str(offset)
-            for atom, coef in terms.items():
-                total = e.add(total, e.mul(self.scalar_index(atom), coef))
-            return total
-        if is_index(node):
-            return self._scalar_division(node)
-        return e.value(f"extractelement {I64} {self.vectors(node)[0]}, i32 0")
-
-    def _scalar_division(self, node: Node) -> str:
-        e, (x, divisor) = self.e, node.inputs
-        k, shift = self.numbers.offset(divisor), self.numbers.shift(node)
-        value = e.add(self.scalar_index(x), shift * k)
-        if node.params["f"] == "remainder":
-            return e.value(f"urem i64 {value}, {k}")
-        quotient = e.value(f"udiv i64 {value}, {k}")
-        return e.add(quotient, -shift)
-
-    def _index_vectors(self, node: Node) -> list[str]:
-        if not self.plan.varies(node):
-            return [self.e.broadcast(self.scalar_index(node), "i64")]
-        return [self._index_vector(node, p) for p in self.positions]
-
-    def _index_vector(self, node: Node, at: Position) -> str:
-        e = self.e
-        if node is self.inner:
-            return e.value(f"add {I64} {e.broadcast(at.index, 'i64')}, {LANE_NUMBERS}")
-        if not self.plan.varies(node):
-            return e.broadcast(self.scalar_index(node), "i64")
-        if node.op == "affine":
-            terms, offset = self.numbers.terms(node)
-            total = self.everywhere(offset)
-            for atom, coef in terms.items():
-                part = self._index_vector(atom, at)
-                if is_lifted(coef) or coef != 1:
-                    part = e.value(f"mul {I64} {part}, {self.everywhere(coef)}")
-                total = e.value(f"add {I64} {total}, {part}")
-            return total
-        if is_index(node):
-            return self._vector_division(node, at)
-        return self.vectors(node)[self.positions.index(at)]
-
-    def _vector_division(self, node: Node, at: Position) -> str:
-        e, (x, divisor), f = self.e, node.inputs, node.params["f"]
-        k, shift = self.numbers.offset(divisor), self.numbers.shift(node)
-        value = e.value(f"add {I64} {self._index_vector(x, at)}, {self.everywhere(shift * k)}")
-        kind, by = "i32" if is_narrow(node) else "i64", self.everywhere(k)
-        wide = vector(kind)
-        if kind == "i32":
-            value = e.value(f"trunc {I64} {value} to {wide}")
-            by = e.value(f"trunc {I64} {by} to {wide}") if is_lifted(k) else splat(k, kind)
-        name = "urem" if f == "remainder" else "udiv"
-        value = e.value(f"{name} {wide} {value}, {by}")
-        if kind == "i32":
-            value = e.value(f"zext {wide} {value} to {I64}")
-        if f == "remainder":
-            return value
-        return e.value(f"sub {I64} {value}, {self.everywhere(shift)}")
-
     # memory
 
     def address(
@@ -260,16 +137,12 @@ class Values:
         return self.e.offset(base, self.e.mul(at.index, step * width_of(dtype))), step
 
     def base(self, buffer: int, place: Node, dtype: DType) -> str:
-        """The address of a place at the row's beginning."""
+        """The address of a place without what varies along the row."""
         key = (buffer, place, dtype)
         found = self._known(key, self.bases)
         if found is None:
-            terms, offset = self.numbers.terms(place)
-            terms.pop(self.inner, 0)
-            total = str(offset)
-            for atom, coef in terms.items():
-                total = self.e.add(total, self.e.mul(self.scalar_index(atom), coef))
-            found = self.e.offset(self.pointers[buffer], self.e.mul(total, width_of(dtype)))
+            start = self.e.mul(self.fixed(place), width_of(dtype))
+            found = self.e.offset(self.pointers[buffer], start)
             self.bases[-1][key] = found
         return found
 
@@ -300,15 +173,42 @@ class Values:
         return self.e.load_masked(address, mask, kind, fill)
 
     def _collect(self, node: Node, place: Node, at: Position, mask: str | None) -> str:
-        """Elements from anywhere, one by one where the machine has nothing better."""
+        """Elements from anywhere, one by one where the machine has nothing better.
+
+        Lanes that are off read the buffer's first element: a branch for each costs more.
+        """
         e, kind, size = self.e, scalar.memory(node.dtype), width_of(node.dtype)
-        index = self._index_vector(place, at)
-        base = self.pointers[node.params["buffer"]]
+        base = self.base(node.params["buffer"], place, node.dtype)
+        if not self.plan.varies(place):
+            return self._pick(node, base, mask)
+        index = self._varying(place)[self.positions.index(at)]
+        wide = vector("ptr")
         pointers = e.value(f"getelementptr {kind}, ptr {base}, {I64} {index}")
-        name = f"llvm.masked.gather.v{LANES}{short(kind)}.v{LANES}p0"
-        on = mask or splat(1, "i1")
-        arguments = ((f"<{LANES} x ptr>", pointers), ("i32", str(size)), (vector("i1"), on))
-        return e.call(vector(kind), name, *arguments, (vector(kind), self._fill(node)))
+        if mask is not None:
+            first = e.broadcast(self.pointers[node.params["buffer"]], "ptr")
+            pointers = e.value(f"select {vector('i1')} {mask}, {wide} {pointers}, {wide} {first}")
+        name, fill = f"llvm.masked.gather.v{LANES}{short(kind)}.v{LANES}p0", self._fill(node)
+        on = (vector("i1"), splat(1, "i1"))
+        arguments = ((wide, pointers), ("i32", str(size)), on, (vector(kind), fill))
+        return self._filled(e.call(vector(kind), name, *arguments), kind, mask, fill)
+
+    def _pick(self, node: Node, address: str, mask: str | None) -> str:
+        """One element for all lanes that are on; its place need not exist where none is."""
+        e, kind = self.e, scalar.memory(node.dtype)
+        if mask is not None:
+            bits = e.value(f"bitcast {vector('i1')} {mask} to i{LANES}")
+            some = e.value(f"icmp ne i{LANES} {bits}, 0")
+            first = self.pointers[node.params["buffer"]]
+            address = e.value(f"select i1 {some}, ptr {address}, ptr {first}")
+        found = e.broadcast(e.load(address, kind, width_of(node.dtype)), kind)
+        return self._filled(found, kind, mask, self._fill(node))
+
+    def _filled(self, value: str, kind: str, mask: str | None, fill: str) -> str:
+        """The value in lanes that are on, what a node is filled with in the others."""
+        if mask is None:
+            return value
+        wide = vector(kind)
+        return self.e.value(f"select {vector('i1')} {mask}, {wide} {value}, {wide} {fill}")
 
     def _fill(self, node: Node) -> str:
         """What a masked load gives where its mask is off, as stored."""

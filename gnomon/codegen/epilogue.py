@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnomon.codegen.block import Position, Values
+from gnomon.codegen.block import Values
 from gnomon.codegen.emitter import LANES, Emitter, Module
+from gnomon.codegen.indices import Position
 from gnomon.codegen.kernels.packed import Region, Writer
 from gnomon.codegen.kernels.product import MatmulSpec, Place, store_to
 from gnomon.codegen.machine import Machine

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from gnomon.codegen.block import Position, Values, kept_width
+from gnomon.codegen.block import Values, kept_width
 from gnomon.codegen.chains import Chains
 from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, Module, mask, vector
 from gnomon.codegen.folds import SLOT, Folds
+from gnomon.codegen.indices import Position
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan, Pass, overwritable
 from gnomon.ir.node import Node
@@ -71,7 +72,16 @@ class LoopWriter:
             self.values.reports = self._slot(after, "ptr")
             self.values.first_check = self._slot(after + 1, "i64")
         self.kept: dict[Node, str] = {}
+        self.group = 1 if self._is_long() else GROUP
+        """Vectors side by side where nothing is summed: long bodies have enough to do with one."""
         self.whole_rows = any(run.folds for run in self.plan.passes) or len(self.plan.passes) > 1
+
+    def _is_long(self) -> bool:
+        """Whether a function that takes many instructions is applied to every element."""
+        values = [s.value for s in self.kernel.stores]
+        return not self._has_chains() and any(
+            self.plan.costly[x] and self.plan.varies(x) for x in values
+        )
 
     def _slot(self, k: int, kind: str) -> str:
         return self.e.load(self.e.offset("%buffers", 8 * k), kind, 8)
@@ -181,10 +191,12 @@ class LoopWriter:
         for node in sorted(ready, key=lambda n: n.serial):
             self.values.vectors(node)
         for node in sorted(seen, key=lambda n: n.serial):
-            if node.op == "load" and self.plan.depends[node] <= {*rows, self.kernel.inner}:
-                self.values.address(
-                    node.params["buffer"], node.inputs[0], node.dtype, Position("0", None)
-                )
+            if not self.plan.depends[node] <= {*rows, self.kernel.inner}:
+                continue
+            if node.op == "load":
+                self.values.base(node.params["buffer"], node.inputs[0], node.dtype)
+            elif node.op == "affine":
+                self.values.fixed(node)
 
     def _pass(self, run: Pass) -> None:
         """One run along a row, leaf by leaf where it sums."""
@@ -315,8 +327,11 @@ class LoopWriter:
         def task(t: str) -> None:
             self.values.enter((Position("0", None),))
             self._set_rows(self.e.value(f"udiv i64 {t}, {chunks}") if cut else t)
-            start = self.e.mul(self.e.value(f"urem i64 {t}, {chunks}"), chunk) if cut else "0"
-            self._span(start, self.e.least(self.e.add(start, chunk), self.size))
+            if not is_lifted(self.size) and not cut:
+                self._all_of(self.size)
+            else:
+                start = self.e.mul(self.e.value(f"urem i64 {t}, {chunks}"), chunk) if cut else "0"
+                self._span(start, self.e.least(self.e.add(start, chunk), self.size))
             self.values.leave()
 
         self.e.loop(low, high, 1, task)
@@ -324,27 +339,44 @@ class LoopWriter:
     def _has_chains(self) -> bool:
         return any(n.op == "fold" for n in self.plan.nodes)
 
+    def _all_of(self, size: int) -> None:
+        """A row whose size is known: no vectors that never run."""
+        (run,) = self.plan.passes
+        full = size - size % (LANES * self.group)
+        self._prepare(run.targets())
+        if full:
+            self._vectors(run, "0", str(full), self.group)
+        self._tail(run, "0", full, size, [])
+
     def _span(self, low: str, high: str) -> None:
         """A stretch of a row whose ends are known at run time."""
         (run,) = self.plan.passes
-        e, step = self.e, LANES * GROUP
+        e, step = self.e, LANES * self.group
         self._prepare(run.targets())
         count = e.value(f"sub i64 {high}, {low}")
         middle = e.add(low, e.value(f"and i64 {count}, {-step}"))
+        self._vectors(run, low, middle, self.group)
+        if self.kernel.flat:
+            e.loop(middle, high, LANES, lambda i: self._last(run, i, high))
+            return
+        size = 0 if is_lifted(self.size) else self.size
         end = e.add(low, e.value(f"and i64 {count}, {-LANES}"))
+        if not size or size % step:
+            self._vectors(run, middle, end, 1)
+        if not size or size % LANES:
+            e.when(e.value(f"icmp slt i64 {end}, {high}"), lambda: self._last(run, end, high))
 
-        def blocks(vectors: int):
-            def body(i: str) -> None:
-                self._body(run, [Position(e.add(i, LANES * u), None) for u in range(vectors)], [])
+    def _vectors(self, run: Pass, low: str, high: str, count: int) -> None:
+        """Whole vectors from low to high, so many at a time."""
 
-            return body
+        def body(i: str) -> None:
+            starts = [self.e.add(i, LANES * u) for u in range(count)]
+            self._body(run, [Position(start, None) for start in starts], [])
 
-        e.loop(low, middle, step, blocks(GROUP))
-        e.loop(middle, end, LANES, blocks(1))
-        e.when(e.value(f"icmp slt i64 {end}, {high}"), lambda: self._last(run, end, high))
+        self.e.loop(low, high, LANES * count, body)
 
     def _last(self, run: Pass, start: str, high: str) -> None:
-        """Fewer than sixteen elements."""
+        """A vector that may reach past the end."""
         on = self._first_lanes(self.e.value(f"sub i64 {high}, {start}"))
         self._body(run, [Position(start, on)], [])
 

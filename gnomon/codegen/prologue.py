@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnomon.codegen.block import Position, Values
+from gnomon.codegen.block import Values
 from gnomon.codegen.emitter import LANES, Emitter, Module, vector
 from gnomon.codegen.epilogue import AskingWriter, Ending, EpilogueCode
+from gnomon.codegen.indices import Position
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packed import NUMBERS, Bounds
 from gnomon.codegen.kernels.packing import Packing

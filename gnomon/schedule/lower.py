@@ -108,7 +108,7 @@ class Lowering:
                 moved = divide(moved, gap + 1)
             inner.append(moved)
             tests += self.inside(moved, n)
-        if any(x.op == "const" and not x.params["value"] for x in tests):
+        if not x.size or any(t.op == "const" and not t.params["value"] for t in tests):
             return constant(self.arena, p["value"], x.dtype)
         return self.choose(
             x, tuple(inner), [t for t in tests if t.op != "const"], guard, p["value"]
