@@ -1,4 +1,4 @@
-"""Indices of loop kernels: divided, guarded, along rows of every length, fixed and varying parts."""
+"""Indices of loop kernels: divided, guarded, along rows of every length."""
 
 from __future__ import annotations
 
