@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from ctypes import addressof, c_int64
+from operator import attrgetter
 from time import monotonic_ns, perf_counter
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from gnomon.late import Late
 from gnomon.plan import Plan, is_saved, key_of, save_again, saved
 from gnomon.processor import machine
 from gnomon.runtime import events, perf_map
-from gnomon.runtime.buffer import Buffer, memory
+from gnomon.runtime.buffer import Buffer, block_of, memory, size_class
 from gnomon.runtime.cache import digest
 from gnomon.runtime.program import Program
 from gnomon.settings import Settings, current, override
@@ -45,6 +46,7 @@ room = Late("gnomon.room")
 tuning = Late("gnomon.tuning")
 
 SILENT = nullcontext()
+address_of = attrgetter("address")
 
 
 class Executable:
@@ -65,7 +67,9 @@ class Executable:
         """How many codes were made for it, since no program before it had them."""
         self.source, self.memory, self.lines = source, plan.memory, lines_of(source)
         self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
+        self._blocks = list(map(size_class, plan.sizes))
         self._over, self._verdicts = frozenset(plan.over), plan.verdicts
+        self._plain = plan.returns == tuple((True, k) for k in range(len(plan.sizes)))
         self.kept, self._lasting = plan.kept, lasting.value
         self._need = plan.needs.arena + sum(plan.sizes)
         self.program = Program(plan.steps, addresses, plan.needs)
@@ -113,22 +117,31 @@ class Executable:
         """
         if memory.may_be_full(self._need):
             self._check_room(over)
-        taken = {self._returns[output][1]: inputs[given] for output, given in over}
-        made = [taken.get(k) or Buffer(n, told=False) for k, n in enumerate(self._sizes)]
+        made = self._made(inputs, over)
         if events.heard():
-            fresh = [None if k in taken else x.address for k, x in enumerate(made)]
+            given = {x.address for x in inputs}
+            fresh = [None if x.address in given else x.address for x in made]
             events.announce("made", caller=self, addresses=fresh, at=monotonic_ns())
         report = c_int64(0)
-        outputs = [x.address for x in made]
-        outputs.append(addressof(report))
-        if panels is None:
-            panels = [(Buffer(each.nbytes), True) for each in self.kept]
-        outputs += [room.address for room, _ in panels]
+        outputs = [*map(address_of, made), addressof(report)]
+        stale: Sequence[bool] = ()
+        if self.kept:
+            panels = panels or [(Buffer(each.nbytes), True) for each in self.kept]
+            rooms, stale = zip(*panels, strict=True)
+            outputs += map(address_of, rooms)
         run = self._run_aloud if current().debug else self.program.run
-        run([x.address for x in inputs], outputs, [stale for _, stale in panels], caller=self)
+        run([*map(address_of, inputs)], outputs, stale, self)
         if report.value:
             self._refuse(report.value - 1)
-        return [made[k] if fresh else inputs[k] for fresh, k in self._returns]
+        return made if self._plain else [made[k] if new else inputs[k] for new, k in self._returns]
+
+    def _made(self, inputs: Sequence[Buffer], over: Iterable[tuple[int, int]]) -> list[Buffer]:
+        """Where results go: new buffers, or those of inputs that they are written over."""
+        if not over:
+            return list(map(block_of, self._sizes, self._blocks))
+        taken = {self._returns[output][1]: inputs[given] for output, given in over}
+        pairs = zip(self._sizes, self._blocks, strict=True)
+        return [taken.get(k) or block_of(*pair) for k, pair in enumerate(pairs)]
 
     def _run_aloud(
         self, inputs: list[int], outputs: list[int], scalars: list[bool], caller: Executable

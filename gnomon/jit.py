@@ -14,24 +14,14 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from gnomon.ir.node import Node, copy_into
 from gnomon.ir.provenance import user_site
 from gnomon.ir.show import log
 from gnomon.late import Late
-from gnomon.ops.registry import Call, Traced
 from gnomon.runtime import events
-from gnomon.settings import current, override
-from gnomon.tensor import nans
 from gnomon.tensor.capture import (
     Capture,
-    Read,
     names_of,
-    put,
-    settled,
-    tracked_nodes,
-    values_of,
 )
-from gnomon.tensor.evaluate import CAPTURED, forced
 from gnomon.tensor.guards import (
     Guard,
     flatten,
@@ -40,22 +30,19 @@ from gnomon.tensor.guards import (
     structure_of_call,
     unflatten,
 )
-from gnomon.tensor.memory import is_free
-from gnomon.tensor.state import Storage, leaf, note, state
-from gnomon.tensor.tensor import Tensor, View, node_of, raw, wrap
+from gnomon.tensor.state import state, storage_of
+from gnomon.tensor.tensor import Tensor, View, raw
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from gnomon.executable import Executable
     from gnomon.records import Record
-    from gnomon.tiers import Tiers
+    from gnomon.tensor.replay import Program
 
 listing = Late("gnomon.listing")
 taken = Late("gnomon.tensor.options")
-panels = Late("gnomon.tensor.panels")
 records = Late("gnomon.records")
-tiers = Late("gnomon.tiers")
+replay = Late("gnomon.tensor.replay")
 why = Late("gnomon.tensor.reasons")
 
 MANY = 8
@@ -69,143 +56,6 @@ KEPT_REASONS = 256
 
 AUTOTUNE = 10.0
 """Seconds for measuring products, in the modes that ask for it."""
-
-
-class Program:
-    """One captured signature: its graph, where inputs come from and where outputs go."""
-
-    def __init__(self, name: str, capture: Capture, tree: Any, results: list[Tensor]) -> None:
-        self.tree, self.guards, self.draws = tree, capture.guards, capture.draws
-        self.afterwards = [do for _, do in capture.afterwards]
-        nodes = [node_of(t) for t in results]
-        self.tracked = [t.requires_grad for t in results]
-        self.released = [capture.went_back or t._storage.released for t in results]
-        self.written = [(s, capture.reads.get(s)) for s in capture.written()]
-        self.grads = [(capture.standing_for(t), g) for t, g in capture.settle()]
-        self.renewed = [read for read, g in self.grads if g is not None]
-        """Tensors that get another gradient."""
-        made = [g for _, g in self.grads if g is not None]
-        self.escaped = capture.escaped([t._storage for t in (*results, *made)])
-        outputs = [
-            *nodes,
-            *(capture.nodes[s] for s, _ in self.written),
-            *(raw(g) for g in made),
-            *(s.node for s in self.escaped),
-        ]
-        self.graph, used = capture.close(outputs) if outputs else (None, [])
-        numbers = {node: k for k, node in enumerate(used)}
-        self.rewritten = [
-            (len(nodes) + k, numbers[capture.first[storage]])
-            for k, (storage, _) in enumerate(self.written)
-            if capture.first[storage] in numbers
-        ]
-        """Outputs that replace an input's value, and which input."""
-        self.reads: list[Read] = [capture.reader(node) for node in used]
-        self.differentiable = any(
-            wanted and not released
-            for wanted, released in zip(self.tracked, self.released, strict=True)
-        )
-        self.name, self.seconds, self.without = f"{name}{CAPTURED}", 0.0, ""
-        self.lasting = panels.lasting_inputs(capture, used)
-        """What it is called, may measure its products for, leaves out, and inputs it may keep."""
-
-    @functools.cached_property
-    def tiers(self) -> Tiers:
-        """What runs it: code at once, and measured code when there is some."""
-        name, left_out = self.name.removesuffix(CAPTURED), current().without
-        with override(without=f"{left_out},{self.without}") as settings:
-            lasting = self.lasting if settings.allows("prepack") else ()
-            return tiers.Tiers(self.graph, name, self.rewritten, self.seconds, lasting)
-
-    @property
-    def executable(self) -> Executable:
-        """The machine code that runs now."""
-        return self.tiers.now.executable
-
-    @functools.cached_property
-    def region(self) -> Traced:
-        """The same as an operation of the graph outside."""
-        return Traced(self.name, self.graph, Call((), ()), True)
-
-    def holds(self) -> bool:
-        """Whether what the capture took for granted still holds."""
-        return all([read() == value for read, value in self.guards])
-
-    def run(self, arguments: Sequence[Tensor]) -> Any:
-        """Replay: new results, and all writes done."""
-        inputs = [read(arguments) for read in self.reads]
-        for generator, count in self.draws.items():
-            generator.count += count
-        going_on = self.differentiable and state.grad
-        compute = self._nodes if going_on else self._leaves
-        results = self._place(compute(inputs, arguments) if self.graph else [], arguments)
-        for do in self.afterwards:
-            do()
-        return results
-
-    def _forget(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
-        """Let go of gradients that are replaced unread: the new ones take their room."""
-        read = {id(t._storage) for t in inputs} if self.renewed else ()
-        for target in (each(arguments)._rare for each in self.renewed):
-            old = None if target is None else target.grad
-            if old is not None and id(old._storage) not in read:
-                target.grad = None
-
-    def _leaves(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
-        """The outputs, computed now by one native call; None where they lie over what they replace.
-
-        Such a storage keeps its node, which nothing else holds.
-        """
-        given, looked_for, tier = values_of(inputs), nans.looked_for(), self.tiers.now
-        over = [] if looked_for else [p for p in tier.over if is_free(inputs[p[1]])]
-        self._forget(inputs, arguments)
-        buffers = panels.run(tier, inputs, given, over) if tier.kept else tier.run(given, over)
-        if looked_for:
-            nans.check(self.graph, given, buffers)
-        stays = dict(over)
-        pairs = enumerate(zip(self.graph.outputs, buffers, strict=True))
-        return [
-            None if k in stays else leaf(x.shape, x.dtype, buffer, x.sites)
-            for k, (x, buffer) in pairs
-        ]
-
-    def _nodes(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
-        """The outputs as results of one region, pending; opened where gradients come too late."""
-        if not inputs:
-            return self._leaves(inputs, arguments)
-        nodes = tracked_nodes(inputs)
-        if self.graph not in forced:
-            return list(self.region.emit(nodes))
-        known = dict(zip(self.graph.inputs, nodes, strict=True))
-        return copy_into(state.arena, self.graph.outputs, known)
-
-    def _place(self, values: list[Node | None], arguments: Sequence[Tensor]) -> Any:
-        """Put outputs where they belong."""
-        rest = iter(values)
-        flags = zip(self.tracked, self.released, strict=True)
-        results = [self._result(next(rest), *each) for each in flags]
-        for storage, read in self.written:
-            node = next(rest)
-            if node is not None:
-                put(storage if read is None else None, read, arguments, settled(node))
-            else:
-                (storage if read is None else read(arguments)._storage).version += 1
-        for read, made in self.grads:
-            target = read(arguments)
-            if made is not None:
-                target.grad = wrap(settled(next(rest)))
-            elif target._rare is not None:
-                target._rare.grad = None
-        for storage in self.escaped:
-            storage.node = settled(next(rest))
-            note(storage)
-        return unflatten(self.tree, results)
-
-    def _result(self, node: Node, tracked: bool, released: bool) -> Tensor:
-        """A new tensor for a result."""
-        made = wrap(node if tracked else settled(node), tracked and state.grad)
-        made._storage.released = released
-        return made
 
 
 class Compiled:
@@ -224,9 +74,8 @@ class Compiled:
         """The function's result, by the program of this call's signature."""
         if state.capture is not None:
             return self.function(*args, **kwargs)
-        arguments: list[Tensor] = []
-        tree = structure_of_call(args, kwargs, arguments)
-        key = (tree, tuple([signature_of(t) for t in arguments]), state.grad)
+        tree, arguments = structure_of_call(args, kwargs)
+        key = (tree, tuple(map(signature_of, arguments)), state.grad)
         program = self._find(key)
         if program is None:
             with self.lock:
@@ -242,7 +91,7 @@ class Compiled:
                 return program
         return None
 
-    def _capture(self, key: tuple, arguments: list[Tensor]) -> Program:
+    def _capture(self, key: tuple, arguments: Sequence[Tensor]) -> Program:
         """Run the function on placeholders and keep what it did."""
         told, start = self._note_reasons(key) if self.programs else "", monotonic_ns()
         capture, guard = Capture(arguments), guard_of(self.function)
@@ -253,7 +102,7 @@ class Compiled:
             found: list[Tensor] = []
             tree = flatten(self.function(*args, **kwargs), found)
             del args, kwargs
-            program = Program(self.name, capture, tree, found)
+            program: Program = replay.Program(self.name, capture, tree, found)
             program.seconds, program.without = self.seconds, self.without
         if told and events.heard():
             end, name = monotonic_ns(), f"recompile: {told}"
@@ -352,7 +201,7 @@ def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
         return tensor
     # a view is passed by value: which part of its storage it shows is not part of the program
     made = tensor.__class__.__new__(tensor.__class__)
-    storage = Storage(raw(tensor), tensor.requires_grad and not tensor._requires)
+    storage = storage_of(raw(tensor), tensor.requires_grad and not tensor._requires)
     made._storage, made._requires = storage, tensor._requires
     made._rare = tensor._rare if tensor._requires else None
     made._view = None if tensor.requires_grad else View((), None, True)

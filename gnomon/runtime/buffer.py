@@ -69,7 +69,19 @@ class Allocator:
         self._allocated = self._reserved = self._peak = self._spare = 0
 
     def take(self, size: int) -> int:
-        """The address of a block of a size class; what it holds is undefined."""
+        """The address of a block of a size class; what it holds is undefined.
+
+        What has just come back is in the caches, and changes hands without being counted twice.
+        """
+        if self._returned:
+            try:
+                address, found = latest = self._returned.pop()
+            except IndexError:  # another thread was quicker
+                found = 0
+            if found == size:
+                return address
+            if found:
+                self._returned.append(latest)
         with self.lock:
             if self._returned:
                 self._collect()
@@ -199,11 +211,7 @@ class Buffer:
     lent: bool
     """Whether somebody else may write to these bytes."""
 
-    def __init__(
-        self, nbytes: int, source: Allocator = memory, told: bool = True, zeros: bool = False
-    ) -> None:
-        """Take a block; one that is not `told` of is its maker's to tell of, with many others."""
-        self._size = 0
+    def __init__(self, nbytes: int, source: Allocator = memory, zeros: bool = False) -> None:
         self.nbytes, self.owner, self.readonly, self.lent = nbytes, None, False, False
         size = size_class(nbytes)
         if zeros:
@@ -212,7 +220,7 @@ class Buffer:
                 ctypes.memset(self.address, 0, nbytes)
         else:
             self.address = source.take(size)
-        if told and events.heard():
+        if events.heard():
             events.announce("alloc", address=self.address, nbytes=size, at=monotonic_ns())
         # a reference, so that the pages outlive every buffer when the interpreter ends
         self._source, self._size = source, size
@@ -263,6 +271,15 @@ class Buffer:
             if heard():
                 announce("free", address=self.address, at=clock())
             self._source.give(self.address, self._size)
+
+
+def block_of(nbytes: int, size: int) -> Buffer:
+    """A new buffer, told of by its maker, in a block of a size class that was worked out before."""
+    made = Buffer.__new__(Buffer)
+    made.address = memory.take(size)
+    made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, False
+    made._source, made._size = memory, size
+    return made
 
 
 def row_major(array: np.ndarray, copy: bool = False) -> np.ndarray:

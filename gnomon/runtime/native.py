@@ -18,9 +18,9 @@ from gnomon.runtime.device import Target
 GENERATION, JOB, DONE, SLEEPERS, ARRIVED, PHASE, IDLE_LOOKS, YIELD_MASK = range(0, 512, 64)
 MUTEX, CONDITION, CONTROL_BYTES = 512, 768, 1024
 
-# a run's block, in 8-byte words; the given bases follow
-THREADS, CONTROL, SCRATCH, STRIDE, RECORDS, CAPACITY, CALLS, COUNT = range(8)
-BINDINGS, SLOT_COUNT, GIVEN, SLOTS, ROOM, BASES = range(8, 14)
+# a run's block, in 8-byte words: the program's, then the run's own; the given bases follow
+CALLS, COUNT, BINDINGS, SLOT_COUNT, GIVEN, SLOTS, ROOM = range(7)
+THREADS, CONTROL, SCRATCH, STRIDE, RECORDS, CAPACITY, BASES = range(7, 14)
 
 # an entry of the table, in bytes; slots are named by the byte at which they stand
 FUNCTION, FIRST_SLOT, BARRIER, KIND, TARGET, ENTRY_BYTES = range(0, 48, 8)

@@ -180,8 +180,8 @@ class Program:
         # what runs on its caller finds a small arena behind its scratch memory, and takes none
         self._within = self._scratch if needs.alone and 0 < self._arena <= LEAST_ARENA else 0
         self._scratch += self._arena if self._within else 0
-        self._team = struct.Struct("=6q")
-        self._bases = struct.Struct(f"={self._given - ARENA_BASE}q")
+        self._alone, self._counts = needs.alone, (needs.inputs, needs.outputs, needs.scalars)
+        self._fill = struct.Struct(f"={native.BASES - native.THREADS + self._given}q").pack_into
         self._idle: list[State] = []
         self._capacity = max(64, 4 * len(self.steps))
 
@@ -196,48 +196,41 @@ class Program:
 
         Whoever listens is told the `caller`, since others may run the same program.
         """
-        needs = self.needs
         counts = (len(inputs), len(outputs), len(scalars))
-        assert counts == (needs.inputs, needs.outputs, needs.scalars), (
-            f"Program.run: needs {needs}, got {counts} inputs, outputs and scalars."
+        assert counts == self._counts, (
+            f"Program.run: needs {self.needs}, got {counts} inputs, outputs and scalars."
         )
-        team = threads.acquire(self._scratch, needs.alone)
-        state, taken = self._state(), 0
+        team = threads.acquire(self._scratch, self._alone)
+        state, taken, records = self._state(), 0, None
         try:
             if self._within:
                 arena = team.scratch + self._within
             else:
                 arena = taken = memory.take(self._arena) if self._arena else 0
-            self._bases.pack_into(state.block, BASES_AT, arena, *inputs, *outputs, *scalars)
             if events.heard():
-                self._run_recorded(state, team, caller)
+                records = state.records_for(team.threads, self._capacity)
+            told = (0, 0) if records is None else (records.ctypes.data, self._capacity)
+            # the base after them is nothing: what is added to it stands for itself
+            words = (*team.words, *told, 0, arena, *inputs, *outputs, *scalars)
+            self._fill(state.block, TEAM_AT, *words)
+            if records is None:
+                threads.entries().run(state.address)
             else:
-                self._run(state, team)
+                self._run_recorded(state, records, caller)
         finally:
             team.release()
             self._idle.append(state)
             if taken:
                 memory.give(taken, self._arena)
 
-    def _run(
-        self, state: State, team: threads.Pool | threads.Alone, records: int = 0, capacity: int = 0
-    ) -> None:
-        """The native call."""
-        places = (team.threads, team.control, team.scratch, team.stride, records, capacity)
-        self._team.pack_into(state.block, 0, *places)
-        threads.entries().run(state.address)
-
-    def _run_recorded(
-        self, state: State, team: threads.Pool | threads.Alone, caller: object
-    ) -> None:
+    def _run_recorded(self, state: State, records: np.ndarray, caller: object) -> None:
         """The native call, and the times of all kernels to whoever listens.
 
         Loops may make more records than there is room for; then the next run has more.
         """
-        capacity = self._capacity
-        records = state.records_for(team.threads, capacity)
+        capacity = (records.shape[1] - 1) // 3
         began = monotonic_ns()
-        self._run(state, team, records.ctypes.data, capacity)
+        threads.entries().run(state.address)
         ended = monotonic_ns()
         kept, lost = [], 0
         for row in records:
@@ -257,7 +250,8 @@ class Program:
             return State(self._calls, self._bindings, (self._given, self._slots, self._room))
 
 
-BASES_AT = 8 * (native.BASES + ARENA_BASE)
+TEAM_AT = 8 * native.THREADS
+"""The byte of a run's block from which on each run says who takes part, and on what."""
 
 
 class State:

@@ -51,12 +51,13 @@ def entries() -> Entries:
 class Alone:
     """The caller by itself, with scratch memory of its own, used again by later runs."""
 
-    __slots__ = ("_buffer", "control", "scratch", "stride", "threads")
+    __slots__ = ("_buffer", "scratch", "stride", "threads", "words")
 
     def __init__(self, scratch: int) -> None:
-        self.threads, self.control, self.stride = 1, 0, scratch
         self._buffer = Buffer(scratch)
-        self.scratch = self._buffer.address
+        self.threads, self.scratch, self.stride = 1, self._buffer.address, scratch
+        self.words = (1, 0, self.scratch, scratch)
+        """What a run's block says of the team: threads, control, scratch, stride."""
 
     def release(self) -> None:
         """Keep this for the next run."""
@@ -84,6 +85,7 @@ class Pool:
         self._scratch: Buffer | None = None
         self._block = Buffer(native.CONTROL_BYTES)
         self.control = self._block.address
+        self.words = (threads, self.control, 0, 0)
         prepare(self._block, oversubscribed=threads > system.usable_cores())
         self._starts = ((ctypes.c_int64 * 2) * threads)()
         self._handles = [self._spawn(thread) for thread in range(1, threads)]
@@ -108,6 +110,7 @@ class Pool:
         if scratch > self.stride:
             self._scratch = Buffer(size_class(scratch) * self.threads)
             self.stride, self.scratch = size_class(scratch), self._scratch.address
+            self.words = (self.threads, self.control, self.scratch, self.stride)
 
     def release(self) -> None:
         """Let another run have the pool."""

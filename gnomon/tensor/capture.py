@@ -117,7 +117,7 @@ class Capture:
             with inherit(named(storage.node.sites, self.names.get(storage, ""))):
                 found = self.arena.input(storage.node.shape, storage.node.dtype)
             self.nodes[storage] = self.first[storage] = found
-            self.inputs[found] = self.reads.get(storage) or always(whole(storage))
+            self.inputs[found] = self.reads.get(storage) or Always(whole(storage))
         return found
 
     def assign(self, storage: Storage, node: Node) -> None:
@@ -186,7 +186,7 @@ class Capture:
     def standing_for(self, tensor: Tensor) -> Read:
         """How to find a tensor again: among the arguments of a replay, or itself."""
         number = next((k for k, x in enumerate(self.arguments) if x is tensor), None)
-        return always(tensor) if number is None else operator.itemgetter(number)
+        return Always(tensor) if number is None else operator.itemgetter(number)
 
     def write_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         """Set a tensor's gradient: it is done for real by every replay."""
@@ -200,7 +200,7 @@ class Capture:
         leaf = node.watch[0]() if node.watch else None
         if leaf is None or leaf._storage in self.reads:
             return read
-        return always(leaf)
+        return Always(leaf)
 
     def written(self) -> list[Storage]:
         """Storages from outside that were given another value."""
@@ -239,9 +239,17 @@ def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
     return lambda: [t._rare is None or t._rare.grad is None for t in tensors]
 
 
-def always(tensor: Tensor) -> Read:
+class Always:
     """Reads the same tensor whatever the arguments are."""
-    return lambda _: tensor
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def __call__(self, _: Sequence[Tensor]) -> Tensor:
+        """The tensor."""
+        return self.tensor
 
 
 def number_of(read: Callable[[], float], dtype: DType) -> Read:
@@ -262,7 +270,7 @@ def number_of(read: Callable[[], float], dtype: DType) -> Read:
 
 def constant_input(node: Node) -> Read:
     """How to read a value that the function made of Python values: it is part of the program."""
-    return always(from_buffer(node.value, node.shape, node.dtype))
+    return Always(from_buffer(node.value, node.shape, node.dtype))
 
 
 def whole(storage: Storage) -> Tensor:
@@ -294,16 +302,17 @@ def put(
 
 def values_of(tensors: Sequence[Tensor]) -> list[Any]:
     """The buffers of tensors; what is pending among them is computed together."""
-    arena, nodes = state.arena, []
+    values = []
     for tensor in tensors:
-        node = tensor._storage.node
-        at_hand = tensor._view is None and node.arena is arena
-        nodes.append(node if at_hand else raw(tensor))
-    values = [node.value for node in nodes]
-    if any([value is None for value in values]):
-        evaluate([node for node in nodes if node.value is None])
-        values = [node.value for node in nodes]
-    return values
+        value = tensor._storage.node.value
+        if value is None or tensor._view is not None:
+            break
+        values.append(value)
+    else:
+        return values
+    nodes = [raw(t) for t in tensors]
+    evaluate([node for node in nodes if node.value is None])
+    return [node.value for node in nodes]
 
 
 def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:

@@ -22,10 +22,18 @@ def evaluate(*tensors: Any) -> None:
         evaluate_all()
         return
     found: list[Tensor] = []
-    gather(tensors, found)
-    evaluate_nodes([raw(t) for t in found])
-    for t in found:
-        value_of(t)
+    for value in tensors:
+        gather(value, found)
+    waiting = [t for t in found if not is_known(t)]
+    if waiting:
+        evaluate_nodes([raw(t) for t in waiting])
+        for t in waiting:
+            value_of(t)
+
+
+def is_known(tensor: Tensor) -> bool:
+    """Whether a tensor's value is there, and no part of another one's."""
+    return tensor._view is None and tensor._storage.node.value is not None
 
 
 def explain(tensor: Tensor) -> str:

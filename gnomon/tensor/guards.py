@@ -65,12 +65,18 @@ class Constant:
         return isinstance(other, Constant) and self.key == other.key
 
 
-def structure_of_call(args: tuple, kwargs: dict, found: list[Tensor]) -> Any:
-    """The structure of a call's arguments; most are tensors alone."""
-    if not kwargs and len({id(x) for x in args if isinstance(x, Tensor)}) == len(args) < LONGEST:
-        found.extend(args)
-        return tensors_alone(len(args))
-    return flatten((args, kwargs), found)
+def structure_of_call(args: tuple, kwargs: dict) -> tuple[Any, Sequence[Tensor]]:
+    """The structure of a call's arguments, and their tensors; most are tensors alone."""
+    count = len(args)
+    if not kwargs and count < LONGEST:
+        for x in args:
+            if type(x) is not Tensor:
+                break
+        else:
+            if count < 2 or len(set(map(id, args))) == count:
+                return tensors_alone(count), args
+    found: list[Tensor] = []
+    return flatten((args, kwargs), found), found
 
 
 @cache
@@ -121,9 +127,14 @@ def unflatten(tree: Any, tensors: Sequence[Tensor]) -> Any:
 
 def signature_of(tensor: Tensor) -> tuple:
     """What a program fixes about an argument."""
-    gathered = tensor._rare is not None and tensor._rare.grad is not None
-    node = raw(tensor)
-    return (node.shape, node.dtype, tensor.requires_grad, tensor._requires, gathered)
+    rare, leaf = tensor._rare, tensor._requires
+    gathered = rare is not None and rare.grad is not None
+    if tensor._view is None:
+        storage = tensor._storage
+        node, wanted = storage.node, leaf or storage.tracked
+    else:
+        node, wanted = raw(tensor), tensor.requires_grad
+    return (node.shape, node.dtype, wanted, leaf, gathered)
 
 
 # Python values that the function's code names
@@ -157,11 +168,13 @@ class Places:
         for function, code, defaults in self._functions:
             if function.__code__ is not code or function.__defaults__ is not defaults:
                 return False
-        if not all([same_parts(*known) for known in self._parts]):
-            return False
-        pairs = self._tensors
-        same = all([x._storage is at and x.requires_grad is wanted for x, at, wanted in pairs])
-        return self._certain and same
+        for value, parts in self._parts:
+            if not same_parts(value, parts):
+                return False
+        for tensor, storage, wanted in self._tensors:
+            if tensor._storage is not storage or tensor.requires_grad is not wanted:
+                return False
+        return self._certain
 
     def snapshot(self, value: Any, depth: int, seen: set[int]) -> Hashable:
         """A value as something to compare: plain values as they are, others by what is inside."""

@@ -47,11 +47,10 @@ class Storage:
 
     __slots__ = ("__weakref__", "node", "released", "tracked", "version")
 
-    def __init__(self, node: Node, tracked: bool = False) -> None:
-        self.node, self.tracked = node, tracked
-        self.version, self.released = 0, False
-        if node.value is None:
-            note(self)
+    node: Node
+    tracked: bool
+    version: int
+    released: bool
 
     def set(self, node: Node) -> None:
         """Replace the value; every alias sees it."""
@@ -62,6 +61,15 @@ class Storage:
         self.version += 1
         if node.value is None or state.capture is not None:
             note(self)
+
+
+def storage_of(node: Node, tracked: bool) -> Storage:
+    """A new storage; every result has one, and a class with a constructor takes twice as long."""
+    made = Storage.__new__(Storage)
+    made.node, made.tracked, made.version, made.released = node, tracked, 0, False
+    if node.value is None:
+        note(made)
+    return made
 
 
 def note(storage: Storage) -> None:
@@ -89,6 +97,15 @@ def waiting() -> dict[Node, list[Storage]]:
 def leaf(shape: Shape, dtype: DType, buffer: Buffer, sites: Sites | None = None) -> Node:
     """A leaf of this thread's arena that holds a value."""
     return state.arena.leaf(shape, dtype, buffer, sites)
+
+
+def leaf_like(known: Node, buffer: Buffer) -> Node:
+    """A leaf of this thread's arena like one without a value, whose parts are at hand."""
+    arena, node = state.arena, Node.__new__(Node)
+    node.arena, node.serial, node.value, node.watch = arena, next(arena._serial), buffer, None
+    node.op, node.inputs, node.kind, node.params = "input", (), known.kind, known.params
+    node.shape, node.dtype, node.sites = known.shape, known.dtype, known.sites
+    return node
 
 
 def at_home(node: Node) -> Node:

@@ -24,7 +24,7 @@ from gnomon.tensor import changes, views
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_all
-from gnomon.tensor.state import LOOK, Storage, at_home, leaf, state
+from gnomon.tensor.state import LOOK, Storage, at_home, leaf, state, storage_of
 from gnomon.tensor.views import Chain
 
 PLAIN = frozenset({int, float, bool, str, type(None), DType, slice, type(Ellipsis), Device})
@@ -197,10 +197,9 @@ def rare(tensor: Tensor) -> Rare:
 def wrap(node: Node, tracked: bool = False) -> Tensor:
     """A new tensor with a storage of its own."""
     tensor = Tensor.__new__(Tensor)
-    tensor._storage = Storage(node, tracked)
-    tensor._view = tensor._rare = None
+    tensor._storage, tensor._view, tensor._rare = storage_of(node, tracked), None, None
     tensor._requires = False
-    if node.serial > state.look_at:
+    if node.value is None and node.serial > state.look_at:
         relieve(node.serial)
     return tensor
 

@@ -31,7 +31,7 @@ from gnomon.tensor import changes, views
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_all
-from gnomon.tensor.state import LOOK, Storage, at_home, leaf, state
+from gnomon.tensor.state import LOOK, Storage, at_home, leaf, state, storage_of
 from gnomon.tensor.views import Chain
 PLAIN: Any
 class Size(tuple):

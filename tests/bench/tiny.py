@@ -11,8 +11,9 @@ import pytest
 import gnomon as gn
 from gnomon.bench.problems import write_problem
 from gnomon.bench.serve import Problem
-from gnomon.jit import Compiled, Program
+from gnomon.jit import Compiled
 from gnomon.jit import compile as gn_compile
+from gnomon.tensor.replay import Program
 
 TRAINED = {"lr": 1e-3, "decay": 0.1, "betas": [0.9, 0.99]}
 TINY = {

@@ -1,0 +1,180 @@
+"""Replays of what was captured: inputs are read, one native call is made, outputs are put away.
+
+What a program depends on is looked at before, in guards.py; who captures it is gnomon/jit.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gnomon.ir.node import Arena, Node, copy_into
+from gnomon.late import Late
+from gnomon.ops.registry import Call, Traced
+from gnomon.settings import current, override
+from gnomon.tensor import nans
+from gnomon.tensor.capture import Always, Capture, put, settled, tracked_nodes, values_of
+from gnomon.tensor.evaluate import CAPTURED, forced
+from gnomon.tensor.guards import unflatten
+from gnomon.tensor.memory import is_free
+from gnomon.tensor.state import leaf_like, note, state
+from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
+
+if TYPE_CHECKING:
+    from gnomon.executable import Executable
+    from gnomon.tiers import Tiers
+
+__all__ = ["Program"]
+
+panels = Late("gnomon.tensor.panels")
+tiers = Late("gnomon.tiers")
+
+
+class Program:
+    """One captured signature: its graph, where inputs come from and where outputs go."""
+
+    def __init__(self, name: str, capture: Capture, tree: Any, results: list[Tensor]) -> None:
+        self.tree, self.guards, self.draws = tree, capture.guards, capture.draws
+        self.afterwards = [do for _, do in capture.afterwards]
+        nodes = [node_of(t) for t in results]
+        self.tracked = [t.requires_grad for t in results]
+        self.released = [capture.went_back or t._storage.released for t in results]
+        self.written = [(s, capture.reads.get(s)) for s in capture.written()]
+        self.grads = [(capture.standing_for(t), g) for t, g in capture.settle()]
+        self.renewed = [read for read, g in self.grads if g is not None]
+        """Tensors that get another gradient."""
+        made = [g for _, g in self.grads if g is not None]
+        self.escaped = capture.escaped([t._storage for t in (*results, *made)])
+        outputs = [
+            *nodes,
+            *(capture.nodes[s] for s, _ in self.written),
+            *(raw(g) for g in made),
+            *(s.node for s in self.escaped),
+        ]
+        self.graph, used = capture.close(outputs) if outputs else (None, [])
+        numbers = {node: k for k, node in enumerate(used)}
+        self.rewritten = [
+            (len(nodes) + k, numbers[capture.first[storage]])
+            for k, (storage, _) in enumerate(self.written)
+            if capture.first[storage] in numbers
+        ]
+        """Outputs that replace an input's value, and which input."""
+        reads = [capture.reader(node) for node in used]
+        self.constant = [read.tensor if isinstance(read, Always) else None for read in reads]
+        self.varying = [(k, x) for k, x in enumerate(reads) if not isinstance(x, Always)]
+        """Inputs that are the same tensors in every replay, and how the others are read."""
+        self.differentiable = any(
+            wanted and not released
+            for wanted, released in zip(self.tracked, self.released, strict=True)
+        )
+        self.name, self.seconds, self.without = f"{name}{CAPTURED}", 0.0, ""
+        self.lasting = panels.lasting_inputs(capture, used)
+        """What it is called, may measure its products for, leaves out, and inputs it may keep."""
+        self.leaves = [pattern(x) for x in self.graph.outputs] if self.graph else []
+
+    @functools.cached_property
+    def tiers(self) -> Tiers:
+        """What runs it: code at once, and measured code when there is some."""
+        name, left_out = self.name.removesuffix(CAPTURED), current().without
+        with override(without=f"{left_out},{self.without}") as settings:
+            lasting = self.lasting if settings.allows("prepack") else ()
+            return tiers.Tiers(self.graph, name, self.rewritten, self.seconds, lasting)
+
+    @property
+    def executable(self) -> Executable:
+        """The machine code that runs now."""
+        return self.tiers.now.executable
+
+    @functools.cached_property
+    def region(self) -> Traced:
+        """The same as an operation of the graph outside."""
+        return Traced(self.name, self.graph, Call((), ()), True)
+
+    def holds(self) -> bool:
+        """Whether what the capture took for granted still holds."""
+        return not self.guards or all([read() == value for read, value in self.guards])
+
+    def run(self, arguments: Sequence[Tensor]) -> Any:
+        """Replay: new results, and all writes done."""
+        inputs = self.constant.copy()
+        for k, read in self.varying:
+            inputs[k] = read(arguments)
+        for generator, count in self.draws.items():
+            generator.count += count
+        if self.differentiable and state.grad:
+            nodes = self._nodes(inputs, arguments)
+        else:
+            nodes = self._leaves(inputs, arguments) if self.graph else []
+        results = list(map(result, nodes, self.tracked, self.released))
+        self._place(nodes[len(results) :], arguments)
+        for do in self.afterwards:
+            do()
+        return unflatten(self.tree, results)
+
+    def _forget(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
+        """Let go of gradients that are replaced unread: the new ones take their room."""
+        read = {id(t._storage) for t in inputs}
+        for target in (each(arguments)._rare for each in self.renewed):
+            old = None if target is None else target.grad
+            if old is not None and id(old._storage) not in read:
+                target.grad = None
+
+    def _leaves(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
+        """The outputs, computed now by one native call; None where they lie over what they replace.
+
+        Such a storage keeps its node, which nothing else holds.
+        """
+        given, looked_for, tier = values_of(inputs), nans.looked_for(), self.tiers.now
+        may = () if looked_for else tier.over
+        over = [p for p in may if is_free(inputs[p[1]])] if may else may
+        if self.renewed:
+            self._forget(inputs, arguments)
+        buffers = panels.run(tier, inputs, given, over) if tier.kept else tier.run(given, over)
+        if looked_for:
+            nans.check(self.graph, given, buffers)
+        if not over:
+            return list(map(leaf_like, self.leaves, buffers))
+        stays, pairs = dict(over), enumerate(zip(self.leaves, buffers, strict=True))
+        return [None if k in stays else leaf_like(x, buffer) for k, (x, buffer) in pairs]
+
+    def _nodes(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
+        """The outputs as results of one region, pending; opened where gradients come too late."""
+        if not inputs:
+            return self._leaves(inputs, arguments)
+        nodes = tracked_nodes(inputs)
+        if self.graph not in forced:
+            return list(self.region.emit(nodes))
+        known = dict(zip(self.graph.inputs, nodes, strict=True))
+        return copy_into(state.arena, self.graph.outputs, known)
+
+    def _place(self, nodes: Sequence[Node | None], arguments: Sequence[Tensor]) -> None:
+        """Put what is no result where it belongs."""
+        rest = iter(nodes)
+        for storage, read in self.written:
+            node = next(rest)
+            if node is not None:
+                put(storage if read is None else None, read, arguments, settled(node))
+            else:
+                (storage if read is None else read(arguments)._storage).version += 1
+        for read, made in self.grads:
+            target = read(arguments)
+            if made is not None:
+                target.grad = wrap(settled(next(rest)))
+            elif target._rare is not None:
+                target._rare.grad = None
+        for storage in self.escaped:
+            storage.node = settled(next(rest))
+            note(storage)
+
+
+def result(node: Node, tracked: bool, released: bool) -> Tensor:
+    """A new tensor for a result."""
+    made = wrap(node if tracked else settled(node), tracked and state.grad)
+    made._storage.released = released
+    return made
+
+
+def pattern(x: Node) -> Node:
+    """A leaf without a value, like those that replays make for an output."""
+    return Arena().leaf(x.shape, x.dtype, None, x.sites)
