@@ -94,7 +94,7 @@ class Compiled:
     def _capture(self, key: tuple, arguments: Sequence[Tensor]) -> Program:
         """Run the function on placeholders and keep what it did."""
         told, start = self._note_reasons(key) if self.programs else "", monotonic_ns()
-        capture, guard = Capture(arguments), guard_of(self.function)
+        capture, guard = Capture(arguments), guard_of(self.function, key[0])
         stand_ins = [stand_in(capture, k, t) for k, t in enumerate(arguments)]
         capture.names = names_of(self.function, key[0], stand_ins, guard.modules)
         with capture.running():
@@ -102,6 +102,7 @@ class Compiled:
             found: list[Tensor] = []
             tree = flatten(self.function(*args, **kwargs), found)
             del args, kwargs
+            guard.settle(capture.first)
             program: Program = replay.Program(self.name, capture, tree, found)
             program.seconds, program.without = self.seconds, self.without
         if told and events.heard():

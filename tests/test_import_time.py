@@ -22,7 +22,8 @@ FOUND = {
     *("gnomon.codegen", "gnomon.codegen.emitter", "gnomon.codegen.machine", "gnomon.codegen.scope"),
     *("gnomon.executable", "gnomon.ir.verify", "gnomon.listing", "gnomon.plan", "gnomon.processor"),
     *("gnomon.schedule", "gnomon.schedule.memory", "gnomon.stages", "gnomon.tensor.panels"),
-    *("gnomon.tensor.options", "gnomon.tensor.replay", "gnomon.tiers"),
+    *("gnomon.tensor.options", "gnomon.tensor.replay", "gnomon.tensor.surroundings"),
+    *("gnomon.tensor.words", "gnomon.tiers"),
 }
 """What a program that was found on disk brings besides what runs it."""
 MOST = 52

@@ -21,6 +21,7 @@ import numpy as np
 from gnomon.dtypes import DType, float64, int64, uint32
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import Site, inherit, user_site
+from gnomon.late import Late
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.guards import LONGEST, Nest, Place
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, state
@@ -36,13 +37,15 @@ from gnomon.tensor.tensor import (
 )
 from gnomon.tensor.writing import write
 
+surroundings = Late("gnomon.tensor.surroundings")
+
 Read = Callable[[Sequence[Tensor]], Tensor]
 """Gives the tensor that an input stands for, from the arguments of a replay."""
 
 
 DRAWN = (
-    "Python's `random` drew a number while a function was captured, and replays repeat it. "
-    "Draw it outside and pass it in, or draw by gn.rand."
+    "Python's or numpy's `random` drew a number while a function was captured, so that each of its "
+    "calls is captured anew. Draw it outside and pass it in, or draw by gn.rand."
 )
 
 
@@ -85,6 +88,7 @@ class Capture:
             yield
         finally:
             if random_state() != stood:
+                self.guards.append((object, "a number was drawn by Python's `random` or numpy's"))
                 warnings.warn(f"compile: {DRAWN}   [{user_site()}]", stacklevel=5)
             self.pending = state.pending
             state.arena, state.images, state.pending, state.sweep_at, state.capture = before
@@ -228,10 +232,10 @@ class Capture:
         return Graph(images, copy_into(arena, outputs, known)), used
 
 
-def random_state() -> Any:
-    """Where Python's own generator stands, if anybody has loaded it."""
-    loaded = sys.modules.get("random")
-    return loaded.getstate() if loaded is not None else None
+def random_state() -> tuple[Hashable, ...]:
+    """Where Python's own generator stands and where numpy's does, if anybody has loaded them."""
+    loaded = [sys.modules.get(name) for name in ("random", "numpy.random")]
+    return tuple([None if (read := surroundings.state_of(x)) is None else read() for x in loaded])
 
 
 def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:

@@ -1,31 +1,28 @@
 """What a captured function depends on besides tensors: its arguments' structure, and Python values.
 
-Values are compared by snapshots of what the function's code names: closure cells and globals, and
-what is inside modules, lists and other functions among them.
+Values are compared by snapshots of what the function may read (surroundings.py), and of what is
+inside modules.
 """
 
 from __future__ import annotations
 
-import inspect
-import operator
-import sys
-import types
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
 from typing import Any, NamedTuple
 
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import typed
-from gnomon.ir.provenance import is_ours
+from gnomon.late import Late
 from gnomon.tensor import changes
 from gnomon.tensor.device import Device
 from gnomon.tensor.tensor import Tensor, raw
 
+surroundings = Late("gnomon.tensor.surroundings")
+
 PLAIN = (bool, int, float, str, bytes, type(None), DType, Device, complex)
-DEEPEST = 4
 LONGEST = 64
+"""Parts of a container that are looked at one by one."""
 
 
 class Place(NamedTuple):
@@ -137,184 +134,39 @@ def signature_of(tensor: Tensor) -> tuple:
     return (node.shape, node.dtype, wanted, leaf, gathered)
 
 
-# Python values that the function's code names
-
-
-class Places:
-    """Where a snapshot found its values: while the same objects are there, nothing has changed."""
-
-    def __init__(self) -> None:
-        self.modules: list[Any] = []
-        self._cells: list[tuple[types.CellType, Any]] = []
-        self._names: list[tuple[dict, str, Any]] = []
-        self._parts: list[tuple[Any, tuple | None]] = []
-        self._functions: list[tuple[Any, Any, Any]] = []
-        self._tensors: list[tuple[Tensor, object, bool]] = []
-        self._certain = True
-        self._read: tuple[str, ...] = ()
-        """Names in the code of the function that is looked at."""
-
-    def hold(self) -> bool:
-        """Whether the same objects are there, and tensors want gradients as they did."""
-        try:
-            for cell, x in self._cells:
-                if cell.cell_contents is not x:
-                    return False
-        except ValueError:  # a cell was emptied
-            return False
-        for names, name, x in self._names:
-            if names.get(name, MISSING) is not x:
-                return False
-        for function, code, defaults in self._functions:
-            if function.__code__ is not code or function.__defaults__ is not defaults:
-                return False
-        for value, parts in self._parts:
-            if not same_parts(value, parts):
-                return False
-        for tensor, storage, wanted in self._tensors:
-            if tensor._storage is not storage or tensor.requires_grad is not wanted:
-                return False
-        return self._certain
-
-    def snapshot(self, value: Any, depth: int, seen: set[int]) -> Hashable:
-        """A value as something to compare: plain values as they are, others by what is inside."""
-        if isinstance(value, PLAIN):
-            return typed(value)
-        if isinstance(value, Tensor):
-            self._tensors.append((value, value._storage, value.requires_grad))
-            return ("tensor", id(value), id(value._storage), value.requires_grad)
-        if id(value) in seen or depth <= 0:
-            return id(value)
-        if is_users(type(value)):
-            return self._object(value, depth, seen)
-        seen.add(id(value))
-        if isinstance(value, (types.FunctionType, types.MethodType)):
-            before, self._read = self._read, names_in(value.__code__)
-            found = self._function(value, depth, seen)
-            self._read = before
-            return found
-        if hasattr(value, "_modules") and hasattr(value, "_parameters"):
-            self.modules.append(value)
-            return id(value)
-        if isinstance(value, (list, tuple, dict)):
-            return self._container(value, depth, seen)
-        return id(value)
-
-    def _container(self, value: Any, depth: int, seen: set[int]) -> Hashable:
-        """A list or a dictionary by what is inside, if that is little."""
-        parts = parts_of(value)
-        self._parts.append((value, parts))
-        if parts is None:
-            return id(value)
-        if isinstance(value, dict):
-            inner = ((typed(str(k)), self.snapshot(v, depth - 1, seen)) for k, v in value.items())
-        else:
-            inner = (self.snapshot(v, depth - 1, seen) for v in parts)
-        return (id(value), *inner)
-
-    def _object(self, value: Any, depth: int, seen: set[int]) -> Hashable:
-        """A user's object by the attributes that the code names, and by what its methods name."""
-        if (mark := hash((id(value), self._read))) in seen:
-            return id(value)
-        seen.add(mark)
-        parts: list[Hashable] = [id(value)]
-        for name in self._read:
-            found = value.__dict__.get(name, MISSING)
-            if found is not MISSING:
-                self._names.append((value.__dict__, name, found))
-                parts.append((name, self.snapshot(found, depth - 1, seen)))
-                continue
-            method = inspect.getattr_static(type(value), name, None)
-            method = inspect.unwrap(getattr(method, "fget", method))
-            if isinstance(method, types.FunctionType) and not is_ours(method.__code__):
-                parts.append(self.snapshot(types.MethodType(method, value), depth + 1, seen))
-        return tuple(parts)
-
-    def _function(self, function: Any, depth: int, seen: set[int]) -> Hashable:
-        """A function by its code and by what its code names."""
-        owner = getattr(function, "__self__", None)
-        function = getattr(function, "__func__", function)
-        self._functions.append((function, function.__code__, function.__defaults__))
-        parts: list[Hashable] = [id(function.__code__)]
-        if owner is not None:
-            parts.append(self.snapshot(owner, depth - 1, seen))
-        for cell in function.__closure__ or ():
-            try:
-                found = cell.cell_contents
-            except ValueError:
-                self._certain = False
-                parts.append("empty")
-                continue
-            self._cells.append((cell, found))
-            parts.append(self.snapshot(found, depth - 1, seen))
-        names = function.__globals__
-        for name in function.__code__.co_names:
-            found = names.get(name, MISSING)
-            self._names.append((names, name, found))
-            if found is not MISSING and not isinstance(found, (types.ModuleType, type)):
-                parts.append(self.snapshot(found, depth - 1, seen))
-        parts += [self.snapshot(v, depth - 1, seen) for v in function.__defaults__ or ()]
-        return tuple(parts)
-
-
-MISSING = object()
-PACKAGE_NAME = __name__.split(".")[0]
-NAMESPACES = ("Namespace", "SimpleNamespace")
-"""Python's own classes that hold a user's options."""
-
-
-@cache
-def names_in(code: types.CodeType) -> tuple[str, ...]:
-    """Global names and attributes in code, and in what is defined inside of it."""
-    within = (names_in(x) for x in code.co_consts if isinstance(x, types.CodeType))
-    return tuple(sorted({*code.co_names, *chain.from_iterable(within)}))
-
-
-@cache
-def is_users(kind: type) -> bool:
-    """Whether a class is the user's own and has attributes; containers and our own aside."""
-    if kind.__dictoffset__ == 0 or issubclass(kind, (type, list, tuple, dict)):
-        return False
-    if any(base.__module__.split(".")[0] == PACKAGE_NAME for base in kind.__mro__):
-        return False
-    module = kind.__module__.split(".")[0]
-    return module not in sys.stdlib_module_names or kind.__name__ in NAMESPACES
-
-
-def parts_of(value: Any) -> tuple | None:
-    """What is inside a list, a tuple or a dictionary; None if it is long."""
-    if len(value) > LONGEST:
-        return None
-    return (*value, *value.values()) if isinstance(value, dict) else tuple(value)
-
-
-def same_parts(value: Any, parts: tuple | None) -> bool:
-    """Whether the same objects are inside a list, a tuple or a dictionary."""
-    found = parts_of(value)
-    if found is None or parts is None:
-        return found is parts
-    return len(found) == len(parts) and all(map(operator.is_, found, parts))
+# Python values that the function may read
 
 
 class Guard:
-    """The values that a function named when it was captured."""
+    """The values that a function may read, as they were when it was captured."""
 
-    def __init__(self, function: Callable) -> None:
-        self.function = function
+    def __init__(self, function: Callable, objects: tuple[Any, ...] = ()) -> None:
+        self.function, self.objects = function, objects
         self._looked = changes.latest()
-        self._outside, self._places = outside(function)
+        self._outside, self._places = surroundings.of_function(function, objects)
         self._inside = [module_snapshot(module) for module in self._places.modules]
+        self._read: list[tuple[Mapping, str, Tensor]] = []
 
     @property
     def modules(self) -> list[Any]:
         """The modules among them."""
         return self._places.modules
 
+    def settle(self, read: Container) -> None:
+        """Keep of the tensors among attributes those whose storage the function has read."""
+        self._read = [entry for entry in self._places.kept if entry[2]._storage in read]
+
     def holds(self) -> bool:
         """Whether they are the same now; modules are looked into only if any has changed."""
         now, places = changes.latest(), self._places
-        if not places.hold():
-            found, places = outside(self.function)
+        for names, name, tensor in self._read:
+            if names.get(name) is not tensor:
+                return False
+        held = places.hold()
+        if held is False:
+            return False
+        if held is None:
+            found, places = surroundings.of_function(self.function, self.objects)
             if found != self._outside:
                 return False
             self._places = places
@@ -325,17 +177,19 @@ class Guard:
         return True
 
 
-def outside(function: Callable) -> tuple[Hashable, Places]:
-    """What a function names, with modules by their identity alone, and where it was found."""
-    places = Places()
-    return places.snapshot(function, DEEPEST, set()), places
-
-
-def guard_of(function: Callable) -> Guard:
-    """A guard over what a function names."""
+def guard_of(function: Callable, call: Any = None) -> Guard:
+    """A guard over what a function may read, given the structure of its arguments."""
     if not callable(function):
         raise ArgumentError(f"compile: expected a function or a module: got {function!r}.")
-    return Guard(function)
+    return Guard(function, tuple(objects_in(call)))
+
+
+def objects_in(tree: Any) -> Iterator[Any]:
+    """The Python objects among nested arguments."""
+    if isinstance(tree, Constant) and not isinstance(tree.value, PLAIN):
+        yield tree.value
+    for part in tree.parts if isinstance(tree, Nest) else ():
+        yield from objects_in(part)
 
 
 def module_snapshot(module: Any) -> Hashable:

@@ -11,17 +11,8 @@ from itertools import zip_longest
 from typing import Any
 
 from gnomon.ir.node import typed
-from gnomon.tensor.guards import (
-    MISSING,
-    PLAIN,
-    Constant,
-    Guard,
-    Nest,
-    Place,
-    Places,
-    module_snapshot,
-    same_parts,
-)
+from gnomon.tensor.guards import PLAIN, Constant, Guard, Nest, Place, module_snapshot
+from gnomon.tensor.surroundings import MISSING, Places, same_parts
 
 __all__ = ["reasons"]
 
@@ -84,6 +75,10 @@ def described(tree: Any) -> str:
 def of_guard(guard: Guard) -> Iterator[str]:
     """Which values that the function names are others now."""
     places: Places = guard._places
+    for names, name, was in guard._read:
+        yield from changed(f"attribute {name}", was, names.get(name, MISSING))
+    if any(read() != known for read, known in places._states):
+        yield "a numpy array or a generator of random numbers that it reads changed"
     for names, name, was in places._names:
         yield from changed(f"global {name}", was, names.get(name, MISSING))
     for cell, was in places._cells:

@@ -4,6 +4,7 @@ import random
 import types
 import warnings
 
+import numpy as np
 import pytest
 
 import gnomon as gn
@@ -92,10 +93,63 @@ def test_many_programs_of_equal_arguments_are_worth_a_warning_and_few_are_kept()
         step(gn.ones(2, 3))
 
 
-def test_pythons_own_random_numbers_are_worth_a_warning():
-    step = gn.compile(lambda x: x * random.random())
+@pytest.mark.parametrize("draw", [random.random, np.random.rand, lambda: np.random.beta(0.4, 0.4)])
+def test_draws_that_are_not_ours_are_worth_a_warning_and_never_repeated(draw):
+    step = gn.compile(lambda x: x * draw())
     with pytest.warns(UserWarning, match="`random` drew a number"):
-        step(gn.ones(2))
+        found = {step(gn.ones(1)).item() for _ in range(3)}
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    "generator", [np.random.default_rng(1), np.random.RandomState(1), random.Random(1)]
+)
+def test_a_generator_that_a_function_draws_from_is_never_stale(generator):
+    step = gn.compile(lambda x: x * generator.uniform(0, 1))
+
+    assert len({step(gn.ones(1)).item() for _ in range(3)}) == 3
+
+
+def test_our_own_draws_are_worth_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gn.compile(lambda x: x * gn.rand(2))(gn.ones(2))
+
+
+def test_a_rate_that_a_function_reads_is_never_stale():
+    model = nn.Linear(3, 1)
+    optimizer = gn.optim.SGD(model.parameters(), lr=1.0)
+    groups = optimizer.param_groups
+    agree(
+        lambda x: model(x).sum() * optimizer.param_groups[0]["lr"],
+        lambda: groups[0].update(lr=0.5),
+        lambda: groups[0].update(lr=0.25),
+    )
+
+
+class Recurrent(nn.Module):
+    """Keeps a tensor from call to call, and leaves another one for who wants to look."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.state, self.norm = nn.Linear(3, 3), gn.zeros(3), None
+
+    def forward(self, x):
+        found = gn.tanh(self.linear(x) + self.state)
+        if self.keeps:
+            self.state = found.detach()
+        self.norm = found.norm()
+        return found.sum() + self.norm
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_tensor_that_a_module_keeps_from_call_to_call_is_never_stale(keeps):
+    plain, kept = Recurrent(), Recurrent()
+    kept.load_state_dict(plain.state_dict())
+    plain.keeps = kept.keeps = keeps
+    step, x = gn.compile(kept), gn.ones(2, 3)
+    assert [plain(x * k).item() for k in range(4)] == [step(x * k).item() for k in range(4)]
+    assert plain.norm.item() == kept.norm.item()
+    assert keeps or step.captures == 2  # the first call finds no norm
+    plain.state, kept.state = gn.ones(3), gn.ones(3)
+    assert plain(x).item() == step(x).item()
