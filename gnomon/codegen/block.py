@@ -13,10 +13,11 @@ from gnomon.codegen import scalar
 from gnomon.codegen.emitter import BITS, LANES, Emitter, splat, vector
 from gnomon.codegen.indices import I64, Indices, Position
 from gnomon.codegen.lifted import is_lifted
-from gnomon.codegen.numbers import computed, is_index
+from gnomon.codegen.numbers import computed
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.dtypes import DType, accumulator, bfloat16, float16
 from gnomon.ir.node import Node
+from gnomon.ir.symbolic import is_quotient
 from gnomon.ops.primitives import identity_of
 
 
@@ -47,7 +48,7 @@ class Values(Indices):
             return [self._reload(node, p) for p in self.positions]
         if node.op == "const":
             return [self._constant(node)]
-        if node.op in ("range", "affine") or is_index(node):
+        if node.op in ("range", "affine") or is_quotient(node):
             return super()._emit(node)
         if node.op == "load":
             return self._load(node)
@@ -136,13 +137,25 @@ class Values(Indices):
         base = self.base(buffer, place, dtype)
         return self.e.offset(base, self.e.mul(at.index, step * width_of(dtype))), step
 
+    def pointer(self, buffer: int) -> str:
+        """A buffer's address; where there are several, that of the one that the row reads."""
+        if buffer not in self.plan.tables:
+            return self.pointers[buffer]
+        key = ("pointer", buffer)
+        found = self._known(key, self.bases)
+        if found is None:
+            e, which = self.e, self.rows[self.plan.kernel.rows[0]]
+            place = e.offset("%buffers", e.add(e.mul(which, 8), 8 * buffer))
+            found = self.bases[-1][key] = e.load(place, "ptr", 8)
+        return found
+
     def base(self, buffer: int, place: Node, dtype: DType) -> str:
         """The address of a place without what varies along the row."""
         key = (buffer, place, dtype)
         found = self._known(key, self.bases)
         if found is None:
             start = self.e.mul(self.fixed(place), width_of(dtype))
-            found = self.e.offset(self.pointers[buffer], start)
+            found = self.e.offset(self.pointer(buffer), start)
             self.bases[-1][key] = found
         return found
 
@@ -185,7 +198,7 @@ class Values(Indices):
         wide = vector("ptr")
         pointers = e.value(f"getelementptr {kind}, ptr {base}, {I64} {index}")
         if mask is not None:
-            first = e.broadcast(self.pointers[node.params["buffer"]], "ptr")
+            first = e.broadcast(self.pointer(node.params["buffer"]), "ptr")
             pointers = e.value(f"select {vector('i1')} {mask}, {wide} {pointers}, {wide} {first}")
         name, fill = f"llvm.masked.gather.v{LANES}{short(kind)}.v{LANES}p0", self._fill(node)
         on = (vector("i1"), splat(1, "i1"))
@@ -198,7 +211,7 @@ class Values(Indices):
         if mask is not None:
             bits = e.value(f"bitcast {vector('i1')} {mask} to i{LANES}")
             some = e.value(f"icmp ne i{LANES} {bits}, 0")
-            first = self.pointers[node.params["buffer"]]
+            first = self.pointer(node.params["buffer"])
             address = e.value(f"select i1 {some}, ptr {address}, ptr {first}")
         found = e.broadcast(e.load(address, kind, width_of(node.dtype)), kind)
         return self._filled(found, kind, mask, self._fill(node))

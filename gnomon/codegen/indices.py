@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from gnomon.codegen.emitter import LANE_NUMBERS, Emitter, splat, vector
 from gnomon.codegen.lifted import Lifted, is_lifted
-from gnomon.codegen.numbers import Numbers, is_index, is_narrow
+from gnomon.codegen.numbers import Numbers, is_narrow
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.ir.node import Node
+from gnomon.ir.symbolic import is_quotient
 
 I64 = vector("i64")
 
@@ -92,7 +93,7 @@ class Indices:
             for atom, coef in terms.items():
                 total = e.add(total, e.mul(self.scalar_index(atom), coef))
             return total
-        if is_index(node):
+        if is_quotient(node):
             return self._scalar_division(node)
         return e.value(f"extractelement {I64} {self.vectors(node)[0]}, i32 0")
 

@@ -58,7 +58,10 @@ class LoopWriter:
 
     def __init__(self, kernel: LoopKernel, e: Emitter) -> None:
         self.kernel, self.e, self.plan = kernel, e, LoopPlan(kernel)
-        pointers = [self._slot(k, "ptr") for k in range(len(kernel.dtypes))]
+        one = {s.buffer for s in kernel.stores} | {
+            x.params["buffer"] for x in self.plan.nodes if x.op == "load"
+        } - self.plan.tables
+        pointers = [self._slot(k, "ptr") if k in one else "" for k in range(len(kernel.dtypes))]
         self.values = Values(e, self.plan, pointers)
         self.numbers = self.values.numbers
         self.used: int | Lifted = 0
@@ -191,6 +194,8 @@ class LoopWriter:
         for node in sorted(ready, key=lambda n: n.serial):
             self.values.vectors(node)
         for node in sorted(seen, key=lambda n: n.serial):
+            if node.op == "load":
+                self.values.pointer(node.params["buffer"])
             if not self.plan.depends[node] <= {*rows, self.kernel.inner}:
                 continue
             if node.op == "load":

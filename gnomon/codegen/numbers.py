@@ -16,7 +16,7 @@ from gnomon.codegen.lifted import is_lifted
 from gnomon.codegen.machine import Machine
 from gnomon.dtypes import DType, accumulator, bool_
 from gnomon.ir.node import Node, digest, typed
-from gnomon.ir.symbolic import bounds, divisor_of, is_division
+from gnomon.ir.symbolic import bounds, divisor_of, is_quotient
 from gnomon.schedule.kernel import LoopKernel
 
 Place = tuple[Node, str, int]
@@ -87,11 +87,6 @@ def is_narrow(division: Node) -> bool:
     return high + floor_shift(division) * divisor_of(division) < 1 << 31
 
 
-def is_index(node: Node) -> bool:
-    """Whether a node is index arithmetic: a quotient or remainder by a constant of indices."""
-    return is_division(node, "floor_divide") or is_division(node, "remainder")
-
-
 def numbers_of(kernel: LoopKernel) -> dict[Place, int]:
     """Every number of a kernel by its place, in an order that follows from the outline."""
     found: dict[Place, int] = {}
@@ -101,7 +96,7 @@ def numbers_of(kernel: LoopKernel) -> dict[Place, int]:
         if node.op == "affine":
             found.update({(node, "coefs", k): c for k, c in enumerate(node.params["coefs"])})
             found[node, "offset", 0] = node.params["offset"]
-        elif is_index(node):
+        elif is_quotient(node):
             found[node, "shift", 0] = floor_shift(node)
         for name in NUMBERS.get(node.op, ()):
             found[node, name, 0] = word(node) if name == "value" else node.params[name]
@@ -145,7 +140,7 @@ def outline_of(node: Node, place: Mapping[Node, int]) -> Iterator[object]:
     yield node.op
     yield node.dtype.name
     yield tuple(place[x] for x in node.inputs)
-    if is_index(node):
+    if is_quotient(node):
         yield is_narrow(node)
     blank = ("coefs", "offset", "name", *(() if is_flag(node) else NUMBERS.get(node.op, ())))
     yield from (typed(node.params[name]) for name in sorted(node.params) if name not in blank)

@@ -40,6 +40,9 @@ class LoopPlan:
     def __init__(self, kernel: LoopKernel) -> None:
         self.kernel = kernel
         self.nodes = kernel.nodes()
+        loads = [node for node in self.nodes if node.op == "load"]
+        self.tables = {x.params["buffer"] for x in loads if "several" in x.params}
+        """The first of several buffers of which each row reads one."""
         self.depends: dict[Node, frozenset[Node]] = {}
         self.level: dict[Node, int] = {}
         self.costly: dict[Node, bool] = {}
@@ -67,6 +70,8 @@ class LoopPlan:
         if node.op == "fold":
             inner -= {node.inputs[0]}
             level += self.is_lane_fold(node)
+        if "several" in node.params:
+            inner |= {self.kernel.rows[0]}
         self.depends[node], self.level[node] = inner, level
         heavy = node.op == "fold" or (node.op == "map" and SCALARS[node.params["f"]].costly)
         self.costly[node] = not self.is_lane_fold(node) and (
@@ -142,7 +147,9 @@ def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
     loads: dict[int, list[Node]] = {}
     for node in plan.nodes:
         if node.op == "load":
-            loads.setdefault(node.params["buffer"], []).append(node)
+            first, several = node.params["buffer"], node.params.get("several", 1)
+            for buffer in range(first, first + several):
+                loads.setdefault(buffer, []).append(node)
     found = []
     for k, store in enumerate(last):
         size = store.dtype.itemsize
@@ -150,7 +157,7 @@ def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
             (buffer, nodes)
             for buffer, nodes in loads.items()
             if buffer >= kernel.outputs and kernel.dtypes[buffer].itemsize == size
-            if all(x.inputs == (store.place,) for x in nodes)
+            if all(x.inputs == (store.place,) and "several" not in x.params for x in nodes)
         ]
         if fits:
             later = {*topological([s.value for s in last[k + 1 :]])}

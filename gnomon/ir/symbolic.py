@@ -100,6 +100,11 @@ def is_division(atom: Node, f: str) -> bool:
     return atom.op == "map" and atom.params["f"] == f and atom.inputs[1].op == "affine"
 
 
+def is_quotient(atom: Node) -> bool:
+    """Whether the atom is a quotient or a remainder by a constant."""
+    return is_division(atom, "floor_divide") or is_division(atom, "remainder")
+
+
 def divisor_of(atom: Node) -> int:
     """The constant that a quotient or remainder divides by."""
     return atom.inputs[1].params["offset"]
@@ -219,4 +224,4 @@ def ranges_in(index: Node, found: set[Node] | None = None) -> set[Node]:
 
 def has_division(nodes: Iterable[Node]) -> bool:
     """Whether any node is a quotient or a remainder by a constant."""
-    return any(is_division(x, f) for x in nodes for f in ("floor_divide", "remainder"))
+    return any(map(is_quotient, nodes))

@@ -16,7 +16,10 @@ from gnomon.ir.symbolic import Scalar
 
 @primitive("load")
 class Load(Scalar):
-    """buffer[place], or `fill` where a condition is false; inputs: place, at most one condition."""
+    """buffer[place], or `fill` where a condition is false; inputs: place, at most one condition.
+
+    With `several` it is one of so many buffers that follow each other: that of the first row range.
+    """
 
 
 @primitive("fold")

@@ -11,7 +11,17 @@ from typing import Any
 from gnomon.dtypes import bool_, int64
 from gnomon.ir.node import Arena, Node
 from gnomon.ir.operators import cast, constant
-from gnomon.ir.symbolic import bounds, divide, flatten, modulo, number, plus, times, unflatten
+from gnomon.ir.symbolic import (
+    bounds,
+    divide,
+    flatten,
+    is_quotient,
+    modulo,
+    number,
+    plus,
+    times,
+    unflatten,
+)
 from gnomon.ops.primitives import identity_of, split_spec
 
 Index = tuple[Node, ...]
@@ -55,7 +65,7 @@ class Lowering:
         if f == "where" and (known := operand(operands[0])).op == "const":
             return operand(operands[1 if known.params["value"] else 2])
         inputs = tuple(map(operand, operands))
-        if f in ("ge", "lt") and all(x.op in INDICES for x in inputs):
+        if f in ("ge", "lt") and all(map(is_index, inputs)):
             return self.compare(f, *inputs)
         params = {"dtype": node.dtype} if "dtype" in node.params else {}
         return self.arena.node("map", inputs, f=f, **params)
@@ -183,7 +193,7 @@ class Lowering:
 
 
 INDICES = frozenset({"range", "affine", "const"})
-"""Scalars whose bounds are known."""
+"""Scalars whose bounds are known, beside quotients and remainders of such."""
 
 LOWERED = {
     "const": Lowering.const,
@@ -200,6 +210,11 @@ LOWERED = {
     "gather": Lowering.gather,
     "reduce": Lowering.reduce,
 }
+
+
+def is_index(x: Node) -> bool:
+    """Whether the bounds of a scalar are known."""
+    return x.op in INDICES or is_quotient(x)
 
 
 def clip(arena: Arena, x: Node, node: Node, index: Index) -> Index:

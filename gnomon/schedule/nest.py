@@ -18,7 +18,7 @@ from gnomon.ir.symbolic import (
     divisor_of,
     flatten,
     has_division,
-    is_division,
+    is_quotient,
     loop_range,
     number,
     plus,
@@ -27,6 +27,7 @@ from gnomon.ir.symbolic import (
     unflatten,
 )
 from gnomon.schedule.access import domain_of, ranges_for
+from gnomon.schedule.alike import Part, runs_of
 from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.kernel import LoopKernel, Store, load
 from gnomon.schedule.lower import Index, Lowering
@@ -62,15 +63,6 @@ class Piece:
         return flatten(place.arena, index, x.shape)
 
 
-@dataclass(frozen=True)
-class Part:
-    """A kernel, the nodes behind its buffers, and its share of the cluster's work."""
-
-    kernel: LoopKernel
-    buffers: tuple[Node, ...]
-    share: float
-
-
 class Nest:
     """A loop kernel and the nodes behind its buffers, outputs first."""
 
@@ -80,29 +72,47 @@ class Nest:
         self.lanes = any(is_lane_fold(x) for x in cluster.members)
         full = (x for x, per_row in cluster.members.items() if not per_row or is_lane_fold(x))
         self.shape = max(map(domain_of, full), key=len) or (1,)
-        whole = self._best(Piece(0, 0, self.shape, whole=True))
-        self.parts = [self._best(piece) for piece in self._pieces(whole.kernel)] or [whole]
+        self.parts = self._apart() or [self._best(Piece(0, 0, self.shape, whole=True))]
 
-    def _pieces(self, whole: LoopKernel) -> list[Piece]:
+    def _apart(self) -> list[Part]:
         """The domain cut where comparisons change their answer: each part then asks no questions.
 
-        A join, or the gradient of a split, is thus written part by part.
+        A join, or the gradient of a split, is thus written part by part, equal ones by one kernel.
         """
-        if not any(is_question(x) for x in whole.nodes()) or not self._is_uniform():
+        for axis, places, many in self._cuts_at_questions():
+            bounds = pairwise((0, *places, self.shape[axis]))
+            pieces = [
+                Piece(axis, low, (*self.shape[:axis], high - low, *self.shape[axis + 1 :]))
+                for low, high in bounds
+            ]
+            parts = runs_of(self._best(piece) for piece in pieces)
+            if many or len(parts) <= min(MOST_PIECES, len(pieces) - 1):
+                return parts
+        return []
+
+    def _cuts_at_questions(self) -> list[tuple[int, tuple[int, ...], bool]]:
+        """Axes, where answers change along them, and whether even unlike parts may be kernels."""
+        if not self._is_uniform() or not self._may_ask():
             return []
         arena = Arena()
         index = ranges_for(arena, self.shape)
         self.buffers = list(self.written)
         lowering = Lowering(arena, self._reader(arena), self._folds(arena, index[-1]))
         values = [lowering.at(x, index) for x in self.written]
-        ends = boundaries(topological(values), index, self.shape)
-        if ends is None:
-            return []
-        axis, places = ends
-        return [
-            Piece(axis, low, (*self.shape[:axis], high - low, *self.shape[axis + 1 :]))
-            for low, high in pairwise((0, *places, self.shape[axis]))
-        ]
+        return boundaries(topological(values), index, self.shape)
+
+    def _may_ask(self) -> bool:
+        """Whether anything compares indices: what is padded, or a number that is a place."""
+        stored, seen = self.partition.stored, set(self.written)
+        stack = list(self.written)
+        while stack:
+            x = stack.pop()
+            if x.op in ("pad", "iota"):
+                return True
+            inside = [y for y in x.inputs if y in self.cluster.members or y not in stored]
+            stack += [y for y in inside if y not in seen]
+            seen.update(inside)
+        return False
 
     def _is_uniform(self) -> bool:
         """Whether all results have the domain's own shape and nothing runs along its rows."""
@@ -240,12 +250,7 @@ def parts_of(cluster: Cluster, partition: Placed) -> Iterator[Part]:
 
 def divisors(kernel: LoopKernel) -> set[int]:
     """The numbers by which the inner range alone is divided."""
-    return {
-        divisor_of(x)
-        for x in kernel.nodes()
-        if (is_division(x, "floor_divide") or is_division(x, "remainder"))
-        and x.inputs[0] is kernel.inner
-    }
+    return {divisor_of(x) for x in kernel.nodes() if is_quotient(x) and x.inputs[0] is kernel.inner}
 
 
 def is_question(x: Node) -> bool:
@@ -258,8 +263,11 @@ def is_question(x: Node) -> bool:
 
 def boundaries(
     nodes: Sequence[Node], index: Index, shape: Shape
-) -> tuple[int, tuple[int, ...]] | None:
-    """The innermost axis along which questions are asked, and where their answers change."""
+) -> list[tuple[int, tuple[int, ...], bool]]:
+    """The axes along which questions are asked, where their answers change, and whether few do.
+
+    The axis with most equal parts comes first, then the innermost.
+    """
     found: dict[int, set[int]] = {}
     for x in filter(is_question, nodes):
         terms, offset = split(x.inputs[0])
@@ -267,15 +275,19 @@ def boundaries(
             axis = index.index(next(iter(terms))) if next(iter(terms)) in index else None
             if axis is not None:
                 found.setdefault(axis, set()).add(bounds(x.inputs[1])[0] - offset)
+    equal, unequal = [], []
     for axis in sorted(found, reverse=True):
-        places = sorted(p for p in found[axis] if 0 < p < shape[axis])
+        places = tuple(sorted(p for p in found[axis] if 0 < p < shape[axis]))
         sizes = [high - low for low, high in pairwise((0, *places, shape[axis]))]
+        each = prod(shape[axis + 1 :])
         least = min(sizes) * prod(shape) // shape[axis]
         few = len(sizes) <= MOST_PIECES and min(sizes) >= LEAST_PIECE
         many = len(sizes) <= MOST_LARGE and least >= LARGE and axis < len(shape) - 1
-        if len(sizes) > 1 and (few or many):
-            return axis, tuple(places)
-    return None
+        if len(set(sizes)) == 1 < len(sizes) and sizes[0] * each >= LEAST_PIECE:
+            equal.append((axis, places, few or many))
+        elif len(sizes) > 1 and (few or many):
+            unequal.append((axis, places, True))
+    return sorted(equal, key=lambda cut: -len(cut[1])) + unequal
 
 
 def is_lane_fold(x: Node) -> bool:

@@ -27,7 +27,8 @@ def test_a_plain_map_is_one_flat_loop():
 def test_many_large_rows_of_a_join_are_written_part_by_part():
     def joined(count, *shape):
         arena = leaf(1).arena
-        return join([arena.input(shape, float32) for _ in range(count)], 1)
+        xs = [arena.input(shape, float32) for _ in range(count)]
+        return join([x * 2.0 if k % 2 else x for k, x in enumerate(xs)], 1)
 
     few, many, small = joined(9, 4, 1, 128, 8), joined(65, 4, 1, 128, 8), joined(9, 4, 1, 3)
 

@@ -1,0 +1,166 @@
+"""Kernels that are alike but for what they read and where, as one kernel with a range more.
+
+The parts of a join, or of the gradients of slices that a loop over time took, are such: part k
+reads buffers of its own and stands k rows further. As one kernel they are one code, whose text does
+not grow with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gnomon.ir.node import Arena, Node, typed
+from gnomon.ir.symbolic import (
+    divisor_of,
+    is_quotient,
+    join,
+    loop_range,
+    number,
+    plus,
+    split,
+    times,
+)
+from gnomon.schedule.kernel import LoopKernel, Store
+
+__all__ = ["Part", "runs_of"]
+
+Place = tuple[str, int]
+"""A load or a store by its number, or an affine scalar."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A kernel, the nodes behind its buffers, and its share of the cluster's work."""
+
+    kernel: LoopKernel
+    buffers: tuple[Node, ...]
+    share: float
+
+
+class Form:
+    """A kernel taken apart: what alike kernels have in common, and the offsets of its indices."""
+
+    def __init__(self, kernel: LoopKernel) -> None:
+        roots = [x for s in kernel.stores for x in (*split(s.place)[0], s.value)]
+        self.nodes = ordered((*kernel.rows, kernel.inner, *roots))
+        self.place = {node: k for k, node in enumerate(self.nodes)}
+        self.offsets: dict[Place, int] = {}
+        rows = tuple(tuple(self._row(k, node)) for k, node in enumerate(self.nodes))
+        stores = tuple(
+            (s.buffer, self._terms(("store", s.buffer), s.place), self.place[s.value], s.dtype.name)
+            for s in kernel.stores
+        )
+        dtypes = tuple(d.name for d in kernel.dtypes)
+        self.key = (rows, stores, len(kernel.rows), dtypes, kernel.flat)
+
+    def _row(self, k: int, node: Node) -> Iterator[Hashable]:
+        """What of a node is no offset."""
+        yield node.op
+        if node.op == "affine":
+            yield self._terms(("affine", k), node)
+            return
+        yield tuple(self.place[x] for x in operands(node))
+        yield from (typed(node.params[name]) for name in sorted(node.params))
+        if node.op == "load":
+            yield self._terms(("load", k), node.inputs[0])
+        elif is_quotient(node):
+            yield divisor_of(node)
+
+    def _terms(self, where: Place, index: Node) -> Hashable:
+        """The terms of an index; its offset is kept apart."""
+        terms, self.offsets[where] = split(index)
+        return tuple((self.place[atom], coef) for atom, coef in terms.items())
+
+
+class Run:
+    """Parts that are alike, one after the other."""
+
+    def __init__(self, part: Part, form: Form) -> None:
+        self.parts, self.form = [part], form
+        self.steps: dict[Place, int] = {}
+
+    def takes(self, part: Part, form: Form) -> bool:
+        """Whether a part continues the run."""
+        if form.key != self.form.key:
+            return False
+        steps = {k: form.offsets[k] - first for k, first in self.form.offsets.items()}
+        count = len(self.parts)
+        if count > 1 and any(step != count * self.steps[k] for k, step in steps.items()):
+            return False
+        self.steps = self.steps or steps
+        self.parts.append(part)
+        return True
+
+    def merged(self) -> list[Part]:
+        """One part that does what all of them do, if each buffer then stands once."""
+        first, columns = self.parts[0], zip(*(p.buffers for p in self.parts), strict=True)
+        groups = [xs if len(set(xs)) > 1 else xs[:1] for xs in columns]
+        buffers = tuple(x for xs in groups for x in xs)
+        if len(self.parts) == 1 or len(set(buffers)) < len(buffers):
+            return self.parts
+        kernel = self._kernel(first.kernel, [len(xs) for xs in groups])
+        return [Part(kernel, buffers, sum(p.share for p in self.parts))]
+
+    def _kernel(self, kernel: LoopKernel, counts: Sequence[int]) -> LoopKernel:
+        """The kernel of the first part for all of them."""
+        arena = Arena()
+        which, made = loop_range(arena, len(self.parts), "part"), {}
+
+        def index(where: Place, x: Node) -> Node:
+            terms, offset = split(x)
+            moved = {made[atom]: coef for atom, coef in terms.items()}
+            return plus(join(arena, moved, offset), times(which, self.steps[where]))
+
+        for k, node in enumerate(self.form.nodes):
+            if node.op == "affine":
+                made[node] = index(("affine", k), node)
+            elif node.op == "load":
+                slot = node.params["buffer"]
+                params = {**node.params, "buffer": sum(counts[:slot])}
+                params |= {"several": counts[slot]} if counts[slot] > 1 else {}
+                place = index(("load", k), node.inputs[0])
+                guards = tuple(made[x] for x in node.inputs[1:])
+                made[node] = arena.node("load", (place, *guards), **params)
+            else:
+                inputs = tuple(made[x] for x in operands(node))
+                inputs += (number(arena, divisor_of(node)),) if is_quotient(node) else ()
+                made[node] = arena.again(node, inputs)
+        stores = tuple(
+            Store(s.buffer, index(("store", s.buffer), s.place), made[s.value], s.dtype)
+            for s in kernel.stores
+        )
+        dtypes = tuple(d for d, n in zip(kernel.dtypes, counts, strict=True) for _ in range(n))
+        rows = (which, *(made[r] for r in kernel.rows))
+        return LoopKernel(rows, made[kernel.inner], stores, dtypes, flat=False)
+
+
+def runs_of(parts: Iterable[Part]) -> list[Part]:
+    """Parts in order, those that are alike as one."""
+    runs: list[Run] = []
+    for part in parts:
+        form = Form(part.kernel)
+        if not runs or not runs[-1].takes(part, form):
+            runs.append(Run(part, form))
+    return [part for run in runs for part in run.merged()]
+
+
+def operands(node: Node) -> Sequence[Node]:
+    """What a scalar is computed from; of places the terms alone, of divisions what is divided."""
+    if node.op == "load":
+        return (*split(node.inputs[0])[0], *node.inputs[1:])
+    return node.inputs[:1] if is_quotient(node) else node.inputs
+
+
+def ordered(roots: Iterable[Node]) -> list[Node]:
+    """Every scalar behind the roots, operands first."""
+    found: dict[Node, None] = {}
+    stack = [(x, False) for x in reversed([*roots])]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            found[node] = None
+        elif node not in found:
+            stack.append((node, True))
+            stack += [(x, False) for x in reversed(operands(node))]
+    return list(found)
