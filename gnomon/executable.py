@@ -103,6 +103,17 @@ class Executable:
         fresh, result = self._returns[output]
         return fresh and (result, given) in self._over
 
+    def overwriting(self, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Of outputs and the inputs that they replace, those that may lie there.
+
+        A result that replaces several inputs has one place.
+        """
+        found: dict[int, tuple[int, int]] = {}
+        for pair in pairs:
+            if self.may_overwrite(*pair):
+                found.setdefault(self._returns[pair[0]][1], pair)
+        return list(found.values())
+
     def run(
         self,
         inputs: Sequence[Buffer],

@@ -159,15 +159,11 @@ class Tiers:
 
     def _settled(self, number: int, made: Executable) -> Tier:
         """A tier that stays: its calls are the executable's own."""
-        return Tier(number, made, self._over(made), made.run)
+        return Tier(number, made, made.overwriting(self.rewritten), made.run)
 
     def _open(self, number: int, made: Executable) -> Tier:
         """A tier whose calls take turns with measurements."""
-        return Tier(number, made, self._over(made), partial(self._timed, number, made.run))
-
-    def _over(self, made: Executable) -> Pairs:
-        """Outputs that may take the buffer of the value that they replace."""
-        return [pair for pair in self.rewritten if made.may_overwrite(*pair)]
+        return Tier(number, made, made.overwriting(self.rewritten), partial(self._timed, number, made.run))
 
     def _timed(self, number: int, run: Run, *given: object) -> list[Buffer]:
         """A call while there is something to measure."""

@@ -199,3 +199,24 @@ def test_the_first_step_writes_over_the_first_state(monkeypatch):
     trained.take(2)
 
     assert written[0] == written[-1] > len([*trained.model.parameters()])
+
+
+def test_a_value_that_is_written_to_two_tensors_reaches_both():
+    fast, slow = nn.Parameter(gn.ones(2)), gn.ones(2)
+    optimizer = optim.Adam([fast], lr=0.25)
+
+    def train(x):
+        optimizer.zero_grad()
+        (fast * fast * x).sum().backward()
+        optimizer.step()
+
+    @gn.compile
+    def look_ahead(x):
+        train(x)
+        slow.data.add_(fast.data - slow.data, alpha=0.5)
+        fast.data.copy_(slow.data)
+
+    for _ in range(3):
+        gn.compile(train)(gn.ones(2))
+        look_ahead(gn.ones(2))
+        assert fast.tolist() == slow.tolist()
