@@ -163,7 +163,9 @@ class Tiers:
 
     def _open(self, number: int, made: Executable) -> Tier:
         """A tier whose calls take turns with measurements."""
-        return Tier(number, made, made.overwriting(self.rewritten), partial(self._timed, number, made.run))
+        return Tier(
+            number, made, made.overwriting(self.rewritten), partial(self._timed, number, made.run)
+        )
 
     def _timed(self, number: int, run: Run, *given: object) -> list[Buffer]:
         """A call while there is something to measure."""

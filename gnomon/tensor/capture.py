@@ -129,6 +129,13 @@ class Capture:
         self.claim(storage)
         self.nodes[storage] = node
 
+    def takes(self, tensor: Tensor, value: Tensor) -> bool:
+        """Write a value that was computed here, so that replays do; False where it is no such."""
+        if value._storage.node.arena is not self.arena or tensor._view is not None:
+            return False
+        tensor._storage.set(detached(raw(value)))
+        return True
+
     def number(self, read: Callable[[], float]) -> Tensor:
         """A float64 number that every replay reads again; the first run takes it as it is now."""
         made, now = self.arena.input((), float64), [read()]

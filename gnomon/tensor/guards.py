@@ -6,7 +6,7 @@ inside modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -145,7 +145,7 @@ class Guard:
         self._looked = changes.latest()
         self._outside, self._places = surroundings.of_function(function, objects)
         self._inside = [module_snapshot(module) for module in self._places.modules]
-        self._read: list[tuple[Mapping, str, Tensor]] = []
+        self._read: list[tuple[Any, Any, Tensor, tuple]] = []
 
     @property
     def modules(self) -> list[Any]:
@@ -153,14 +153,15 @@ class Guard:
         return self._places.modules
 
     def settle(self, read: Container) -> None:
-        """Keep of the tensors among attributes those whose storage the function has read."""
-        self._read = [entry for entry in self._places.kept if entry[2]._storage in read]
+        """Keep of the tensors that stand in attributes and lists those that were read."""
+        kept = [entry for entry in self._places.kept if entry[2]._storage in read]
+        self._read = [(*entry, watched(entry[2])) for entry in kept]
 
     def holds(self) -> bool:
         """Whether they are the same now; modules are looked into only if any has changed."""
         now, places = changes.latest(), self._places
-        for names, name, tensor in self._read:
-            if names.get(name) is not tensor:
+        for names, name, tensor, known in self._read:
+            if names.get(name) is not tensor or known != watched(tensor):
                 return False
         held = places.hold()
         if held is False:
@@ -175,6 +176,11 @@ class Guard:
                 return False
             self._looked = now
         return True
+
+
+def watched(tensor: Tensor) -> tuple[object, bool]:
+    """Where a tensor has its value, and whether it wants gradients."""
+    return tensor._storage, tensor.requires_grad
 
 
 def guard_of(function: Callable, call: Any = None) -> Guard:

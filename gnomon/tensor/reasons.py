@@ -75,8 +75,8 @@ def described(tree: Any) -> str:
 def of_guard(guard: Guard) -> Iterator[str]:
     """Which values that the function names are others now."""
     places: Places = guard._places
-    for names, name, was in guard._read:
-        yield from changed(f"attribute {name}", was, names.get(name, MISSING))
+    for names, name, was, _ in guard._read:
+        yield from changed(f"entry {name}", was, names.get(name))
     if any(read() != known for read, known in places._states):
         yield "a numpy array or a generator of random numbers that it reads changed"
     for names, name, was in places._names:

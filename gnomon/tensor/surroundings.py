@@ -12,7 +12,7 @@ import inspect
 import operator
 import types
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,8 @@ class Places:
 
     def __init__(self, pairs: set[tuple[str | None, str]], loose: set[str]) -> None:
         self.modules: list[Any] = []
-        self.kept: list[tuple[Mapping, str, Tensor]] = []
-        """Tensors among attributes: only those that the function reads count."""
+        self.kept: list[tuple[Any, Any, Tensor]] = []
+        """Tensors among attributes and in containers: only those that the function reads count."""
         self.met, self.loose = set(pairs), set(loose)
         """Attributes that code names, and names of properties: what they give has any name."""
         self._of: dict[str | None, set[str]] = {}
@@ -155,12 +155,18 @@ class Places:
 
     def _container(self, value: Any, depth: int, seen: set, _: str | None) -> Iterator[Hashable]:
         """A list, a dictionary or the like by what is inside, if that is little."""
-        parts = parts_of(value)
-        self._parts.append((value, parts))
-        if isinstance(value, dict):
-            parts = parts and tuple(value.values())
-            yield from (typed(str(k)) for k in value) if parts else ()
-        yield from (self.snapshot(v, depth - 1, seen) for v in parts or ())
+        self._parts.append((value, parts_of(value)))
+        if len(value) > LONGEST:
+            return
+        keyed = isinstance(value, dict)
+        entries = value.items() if keyed else enumerate(value)
+        for key, part in entries:
+            if keyed:
+                yield typed(key) if isinstance(key, PLAIN) else id(key)
+            if isinstance(part, Tensor):
+                self.kept.append((value if keyed else Numbered(value), key, part))
+            else:
+                yield self.snapshot(part, depth - 1, seen)
 
     def _array(self, value: np.ndarray, *_: Any) -> Iterator[Hashable]:
         """A small array by its numbers."""
@@ -290,6 +296,19 @@ WALKS = (
 """How values of Python's own kinds are walked."""
 
 
+class Numbered:
+    """The parts of a list by their numbers."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def get(self, number: int) -> Any:
+        """A part, if the list is that long."""
+        return self.value[number] if number < len(self.value) else None
+
+
 class Slots:
     """The attributes of an object that keeps none in a dictionary."""
 
@@ -318,10 +337,12 @@ def stood_at(state: tuple) -> Hashable:
 
 
 def parts_of(value: Any) -> tuple | None:
-    """What is inside a list, a dictionary or the like; None if it is long."""
+    """What is inside a list, a dictionary or the like, any tensor as one; None if it is long."""
     if len(value) > LONGEST:
         return None
-    return (*value, *value.values()) if isinstance(value, dict) else tuple(value)
+    parts = value.values() if isinstance(value, dict) else value
+    inside = [Tensor if isinstance(part, Tensor) else part for part in parts]
+    return (*value, *inside) if isinstance(value, dict) else tuple(inside)
 
 
 def same(value: Any, before: Any) -> bool | None:

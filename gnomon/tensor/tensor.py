@@ -165,15 +165,16 @@ class Tensor:
 
     @data.setter
     def data(self, value: Tensor) -> None:
+        if state.capture is not None and state.capture.takes(self, value):
+            return
         view = alias(value, (), detached=True)._view if value.requires_grad else value._view
         self._storage, self._view = value._storage, view
         changes.note()
 
     def __len__(self) -> int:
-        shape = raw(self).shape
-        if not shape:
+        if not raw(self).shape:
             raise TypeError("len() of a 0-d tensor")
-        return shape[0]
+        return raw(self).shape[0]
 
     __hash__ = object.__hash__
 

@@ -153,3 +153,39 @@ def test_a_tensor_that_a_module_keeps_from_call_to_call_is_never_stale(keeps):
     assert keeps or step.captures == 2  # the first call finds no norm
     plain.state, kept.state = gn.ones(3), gn.ones(3)
     assert plain(x).item() == step(x).item()
+
+
+def test_data_that_a_function_computes_replaces_a_parameters():
+    plain, kept = nn.Linear(3, 1), nn.Linear(3, 1)
+    kept.load_state_dict(plain.state_dict())
+
+    def stepped(model):
+        old = {}
+
+        def step(x):
+            for p in model.parameters():
+                old[p] = p.data.clone()
+                p.data = p.data * 2
+            found = model(x).sum()
+            for p in model.parameters():
+                p.data = old[p] + 1
+            return found
+
+        return step
+
+    step, compiled = stepped(plain), gn.compile(stepped(kept))
+    for _ in range(4):
+        assert step(gn.ones(2, 3)).item() == compiled(gn.ones(2, 3)).item()
+        assert [p.tolist() for p in plain.parameters()] == [p.tolist() for p in kept.parameters()]
+    assert compiled.captures == 2, "the dictionary is empty at first"
+
+
+def test_a_dictionary_that_takes_tensors_and_is_not_read_needs_no_capture():
+    model, seen = nn.Linear(3, 1), {}
+    model.register_forward_hook(lambda module, given, made: seen.update(made=made.detach()))
+    compiled = gn.compile(lambda x: model(x).sum() + seen["made"].mean())
+
+    for k in range(4):
+        assert compiled(gn.ones(2, 3) * k).item() == (seen["made"].sum() * 1.5).item()
+
+    assert compiled.captures == 2, "the dictionary is empty at first"
