@@ -99,7 +99,7 @@ class AskingWriter(Writer):
         machine: Machine,
         code: EpilogueCode | None,
     ) -> None:
-        super().__init__(module, name, spec, machine, code.finish if code else store_to(spec))
+        super().__init__(module, name, spec, machine, code.finish if code else None)
         self.code = code
 
     def prefetch(self, part: Region, row: str, column: str) -> None:

@@ -12,20 +12,17 @@ from dataclasses import replace
 from functools import partial
 
 from gnomon.codegen.emitter import Emitter, Module
+from gnomon.codegen.kernels.lines import Lines, Turned, is_narrow
 from gnomon.codegen.kernels.microkernel import (
-    Left,
     Right,
     Sides,
     Tile,
     chain_group,
-    fence,
     minus_zero,
 )
 
 UNROLL = 4
 """Steps of a chain between two tests of the loop's end."""
-NARROW = 16
-"""Bytes of vectors so short that what is loaded early would take the registers of sums."""
 CHAINS = 8
 """Chains that keep a processor busy, which waits four cycles for two additions in each."""
 PARAMETERS = (
@@ -37,55 +34,16 @@ PARAMETERS = (
 a number for each column."""
 
 
-def is_narrow(tile: Tile) -> bool:
-    """Whether a tile's sums leave few registers."""
-    return tile.lanes * tile.item == NARROW
-
-
-class Lines(Left):
-    """A row of A is a line of memory, and its steps are neighbours."""
-
-    def __init__(self, e: Emitter, whole: Tile, step: str | int = "%stride") -> None:
-        self.step = step
-        """Bytes from a row to the next."""
-        rows = range(whole.rows)
-        self.rows = [row * step if isinstance(step, int) else e.mul(step, row) for row in rows]
-
-    def unit(self, tile: Tile) -> int:
-        """The next value of every row."""
-        return tile.item
-
-    def row(self, e: Emitter, a: str, first: str) -> str:
-        """Where a row begins."""
-        return e.offset(a, e.mul(first, self.step))
-
-    def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
-        """The value of every row of the tile."""
-        made = []
-        for number, start in enumerate(self.rows[: tile.rows]):
-            if is_narrow(tile) and number and number % 2 == 0:
-                fence(e)
-            made.append(e.load(e.offset(a, start), tile.scalar, tile.item))
-        return made
-
-
-class Turned(Lines):
-    """A step of all rows is a line of memory."""
-
-    def __init__(self, e: Emitter, whole: Tile) -> None:
-        super().__init__(e, whole, whole.item)
-        self.steps = [e.mul("%stride", step) for step in range(UNROLL + 1)]
-
-    def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
-        """So many lines on."""
-        return e.offset(a, self.steps[units])
-
-
 class Squares(Lines):
     """Steps lie in panels of as many columns as B's, panels `stride` apart."""
 
-    def __init__(self, e: Emitter, whole: Tile) -> None:
-        super().__init__(e, whole, whole.columns * whole.item)
+    def begin(self, e: Emitter, tile: Tile) -> None:
+        """How far rows are from the first: as in a panel of B."""
+        self.rows = [row * tile.columns * tile.item for row in range(tile.rows)]
+
+    def row(self, e: Emitter, tile: Tile, a: str, first: str) -> str:
+        """Where a row begins."""
+        return e.offset(a, e.mul(first, tile.columns * tile.item))
 
     def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
         """So many steps on, a whole panel at most."""
@@ -117,7 +75,8 @@ def emit_columns(
             f"{name}.{way}", PARAMETERS, linkage="internal", attributes="noinline nounwind"
         )
         steps = tile.columns if way == "along" else 1 if is_narrow(tile) else UNROLL
-        sides = Sides(WAYS[way](e, tile), Long(steps))
+        sides = Sides(WAYS[way](), Long(steps))
+        sides.left.begin(e, tile)
         whole, few, count = row_counts(e, tile)
         for begin, times, some in (("0", whole, tile), (e.mul(whole, tile.rows), count, few)):
             e.loop(0, times, 1, partial(one_tile, e, way, sides, pitch, some, begin))
@@ -150,7 +109,7 @@ def one_tile(
 ) -> None:
     """One of the tiles whose first row is `begin`, times B."""
     first, pitch = e.add(begin, e.mul(index, tile.rows)), (pitch or tile.columns) * tile.item
-    into, a = e.offset("%into", e.mul(first, pitch)), sides.left.row(e, "%a", first)
+    into, a = e.offset("%into", e.mul(first, pitch)), sides.left.row(e, tile, "%a", first)
     vectors = range(tile.columns // tile.lanes)
     lines = [e.offset(into, row * pitch) for row in range(tile.rows)]
     places = [e.offset(line, place) for line in lines for place in tile.places[: len(vectors)]]

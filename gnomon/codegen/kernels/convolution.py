@@ -14,7 +14,7 @@ from gnomon.codegen.emitter import KERNEL, Emitter, Module, vector
 from gnomon.codegen.kernels.microkernel import Left, Tile
 from gnomon.codegen.kernels.packed import Bounds, Region, Writer
 from gnomon.codegen.kernels.packing import BLOCK, emit_pack, transpose
-from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to, walk
+from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, walk
 from gnomon.codegen.kernels.strides import Dims, offset, total
 from gnomon.codegen.kernels.tally import Block
 from gnomon.codegen.machine import Machine
@@ -27,7 +27,7 @@ FEWEST = 8
 
 def emit_convolution(module: Module, name: str, spec: MatmulSpec, machine: Machine) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
-    return WindowWriter(module, name, spec, machine, store_to(spec)).write()
+    return WindowWriter(module, name, spec, machine).write()
 
 
 def emit_convolutions(
@@ -140,6 +140,11 @@ class WindowWriter(Writer):
         """Whether neighbouring rows are nearer to each other in memory than columns."""
         rows, columns = (walk(axes, "c")[-1][1] for axes in (self.spec.rows, self.spec.columns))
         return rows < columns
+
+    @property
+    def stores(self) -> bool:
+        """Upright tiles are transposed on their way."""
+        return super().stores and not self.upright
 
     def prefetch(self, part: Region, row: str, column: str) -> None:
         """Ask for the lines that will be written; of upright results one per column."""

@@ -68,7 +68,7 @@ def tile_for(spec: MatmulSpec, machine: Machine, layout: str) -> Tile:
 class DirectWriter(Writer):
     """What both layouts share: threads cut columns alone, and the last tile ends where B does."""
 
-    layout, copied, narrow = "", "a", 0
+    layout, copied, narrow, stores = "", "a", 0, False
 
     def make_tile(self, machine: Machine) -> Tile:
         """All rows together."""

@@ -51,9 +51,8 @@ class GroupedWriter(Writer):
         self.grouped = spec
         super().__init__(module, name, spec.product, machine, self.storing(spec.product))
 
-    def storing(self, spec: MatmulSpec) -> Epilogue:
-        """How sums are stored."""
-        return store_to(spec)
+    def storing(self, spec: MatmulSpec) -> Epilogue | None:
+        """How sums are stored, if not as they are."""
 
     @property
     def groups(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gnomon.codegen.emitter import Module
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packed import Writer
-from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, store_to
+from gnomon.codegen.kernels.product import Epilogue, MatmulSpec
 from gnomon.codegen.machine import Machine
 
 
@@ -18,4 +18,4 @@ def emit_matmul(
 ) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
     writer = WRITERS.get(layout_of(spec, machine), Writer)
-    return writer(module, name, spec, machine, epilogue or store_to(spec)).write()
+    return writer(module, name, spec, machine, epilogue).write()

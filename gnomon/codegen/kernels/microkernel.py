@@ -72,11 +72,13 @@ PARAMETERS = (
     *(("ptr", x) for x in ("slots", "local")),
     ("ptr readonly", "pops"),
     *(("i64", x) for x in ("count", "length", "carried", "depth", "keep")),
+    ("ptr", "goal"),
+    ("i64", "pitch"),
 )
 """a, b: panels of units, [k][rows] and [k][columns]; then the stack's two homes; the additions
 after each chunk; chunks, units of each; whether the first goes on with the top of the stack;
 partial sums on the stack at the start; how many of the lowest live in `slots`, for other K blocks
-to find."""
+to find; where the last sum goes instead of to the stack, or null, and bytes between rows there."""
 
 
 Row = tuple[int, list[str]]
@@ -165,7 +167,7 @@ class Sides:
 def emit_tile(
     module: Module, name: str, tile: Tile, left: Left | None = None, right: Right | None = None
 ) -> None:
-    """Define the microkernel; the last sum it made lies on top of the stack."""
+    """Define the microkernel; gives where the last sum lies: on top of the stack, or at its goal."""
     sides = Sides(left or Left(), right or Right())
     left, parameters = sides.left, (*PARAMETERS, *sides.left.parameters)
     e = module.function(
@@ -174,6 +176,8 @@ def emit_tile(
     left.begin(e, tile)
     sides.right.begin(e, tile)
     zeros, numbers = switches(e, tile.step)
+    final = e.value("icmp ne ptr %goal, null")
+    final = e.value(f"select i1 {final}, i64 {e.sub('%count', 1)}, i64 -1")
 
     def chunk(index: str, a: str, b: str, depth: str, last: str) -> list[str]:
         pops = e.load(e.offset("%pops", index), "i8", 1)
@@ -183,9 +187,13 @@ def emit_tile(
         a, b, *sums = chain(e, tile, sides, (a, b), sums)
         sums = combine(e, tile, sums, (depth, pops), (zeros, numbers))
         depth = e.sub(depth, pops)
-        top = slot(e, tile, depth)
-        for place, value in zip(tile.places, sums, strict=True):
-            e.store(value, e.offset(top, place), tile.kind, tile.item)
+        ends = e.value(f"icmp eq i64 {index}, {final}")
+        top = e.value(f"select i1 {ends}, ptr %goal, ptr {slot(e, tile, depth)}")
+        pitch = e.value(f"select i1 {ends}, i64 %pitch, i64 {tile.columns * tile.item}")
+        for number, value in enumerate(sums):
+            row, place = divmod(number, tile.wide)
+            line = e.offset(top, e.mul(pitch, row))
+            e.store(value, e.offset(line, tile.places[place]), tile.kind, tile.item)
         return [a, b, e.add(depth, 1), top]
 
     start = [("ptr", "%a"), ("ptr", "%b"), ("i64", "%depth"), ("ptr", "%local")]

@@ -16,7 +16,15 @@ from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, vector
 from gnomon.codegen.kernels.blocking import Cut, cut_for, tile_of
 from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
-from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, Place, count, walk
+from gnomon.codegen.kernels.product import (
+    Axis,
+    Epilogue,
+    MatmulSpec,
+    Place,
+    count,
+    store_to,
+    walk,
+)
 from gnomon.codegen.kernels.sharing import Work, evenly, share_work
 from gnomon.codegen.kernels.strides import offset
 from gnomon.codegen.kernels.tally import Block, find_block
@@ -66,9 +74,15 @@ class Writer:
     """Operands that are packed."""
 
     def __init__(
-        self, module: Module, name: str, spec: MatmulSpec, machine: Machine, epilogue: Epilogue
+        self,
+        module: Module,
+        name: str,
+        spec: MatmulSpec,
+        machine: Machine,
+        epilogue: Epilogue | None = None,
     ) -> None:
-        self.module, self.name, self.spec, self.epilogue = module, name, spec, epilogue
+        self.module, self.name, self.spec = module, name, spec
+        self.epilogue, self.plain = epilogue or store_to(spec), epilogue is None
         self.e = module.function(name, KERNEL)
         self.sizes = (count(spec.rows), count(spec.columns))
         self.copied = self.copied.strip("b") if spec.ready else self.copied
@@ -287,8 +301,27 @@ class Writer:
         e.when(block.last, lambda: self.prefetch(part, row, column))
         waiting = self.waiting_sums(part, row, column)
         e.loop(0, self.cut.slots, LINE, lambda line: ask_for(e, e.offset(waiting, line)))
-        sums = self.call_tile(part, row, column, block)
-        e.when(block.last, lambda: self.finish(part, row, column, sums))
+        goal, left = self.goal_of(part, row, column, block)
+        sums = self.call_tile(part, (row, column), block, goal)
+        e.when(left, lambda: self.finish(part, row, column, sums))
+
+    @property
+    def stores(self) -> bool:
+        """Whether the microkernel can store a whole tile of finished sums itself."""
+        rows, columns = walk(self.spec.rows, "c"), walk(self.spec.columns, "c")
+        return self.plain and len(rows) == 1 and len(columns) == 1 and columns[0][1] == 1
+
+    def goal_of(self, part: Region, row: str, column: str, block: Block) -> tuple[str, str]:
+        """Where the microkernel stores finished sums, or null, and whether they are left to do."""
+        e, tile = self.e, self.tile
+        if not self.stores:
+            return "null", block.last
+        first, left = self.first_row(row), e.mul(column, tile.columns)
+        high = e.value(f"icmp sge i64 {e.sub(self.rows, first)}, {tile.rows}")
+        wide = e.value(f"icmp sge i64 {e.sub(str(self.sizes[1]), left)}, {tile.columns}")
+        whole = e.value(f"and i1 {block.last}, {e.value(f'and i1 {high}, {wide}')}")
+        goal = e.value(f"select i1 {whole}, ptr {self.results(part.batch, first, left)}, ptr null")
+        return goal, e.value(f"xor i1 {block.last}, {whole}")
 
     def block(self, number: str) -> Block:
         """Find a block of K, by its number, and write its numbers of additions."""
@@ -332,10 +365,8 @@ class Writer:
         where = self.results(part.batch, self.first_row(row), e.mul(column, tile.columns))
         step = walk(self.spec.rows, "c")[-1][1] * self.spec.item
 
-        def one(index: str) -> None:
-            ask_for(e, e.offset(where, e.mul(index, step)))
-
-        e.loop(0, tile.rows, 1, one)
+        for index in range(tile.rows):
+            ask_for(e, e.offset(where, e.mul(step, index)))
 
     def results(self, batch: str, row: str, column: str) -> str:
         """Where an element of C lies."""
@@ -347,15 +378,16 @@ class Writer:
         base = e.load(e.offset("%buffers", 8 * spec.slots.c), "ptr", 8)
         return e.offset(base, e.mul(where, spec.item))
 
-    def call_tile(self, part: Region, row: str, column: str, block: Block) -> str:
+    def call_tile(self, part: Region, place: tuple[str, str], block: Block, goal: str) -> str:
         """Run the microkernel on one tile; gives where its sum lies."""
-        e = self.e
+        e, (row, column) = self.e, place
+        pitch = walk(self.spec.rows, "c")[-1][1] * self.spec.item
         i, j = e.sub(row, part.rows[0]), e.sub(column, part.columns[0])
         a, more = self.left_of(i, part, block)
         b = self.right_of(j, part, block)
         arguments = (
             *(("ptr", x) for x in (a, b, self.waiting_sums(part, row, column), self.scratch.stack)),
-            *(*block.parameters, *more),
+            *(*block.parameters, ("ptr", goal), ("i64", str(pitch)), *more),
         )
 
         def run(name: str) -> str:

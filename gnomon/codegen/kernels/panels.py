@@ -13,7 +13,7 @@ from gnomon.codegen.kernels.blocking import plan_with, tile_of
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packed import Writer
 from gnomon.codegen.kernels.packing import emit_pack
-from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, store_to
+from gnomon.codegen.kernels.product import Axis, MatmulSpec, count
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.machine import Machine
 
@@ -61,7 +61,7 @@ def units_of(spec: MatmulSpec, machine: Machine) -> int:
 
 def emit_panels(module: Module, name: str, spec: MatmulSpec, machine: Machine) -> int:
     """Define kernel `name`(panels, B) in the module; gives each thread's bytes of scratch."""
-    return PanelWriter(module, name, spec, machine, store_to(spec)).write()
+    return PanelWriter(module, name, spec, machine).write()
 
 
 class PanelWriter(Writer):

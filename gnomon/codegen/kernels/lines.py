@@ -1,0 +1,62 @@
+"""Values of A for the microkernel, read from where they are stored instead of from packed panels.
+
+A is broadcast value by value, so any strides serve it. Two layouts: `Lines`, whose steps are
+neighbours, and `Turned`, whose rows are. Used by unpacked.py and by attention's tiles.
+"""
+
+from __future__ import annotations
+
+from gnomon.codegen.emitter import Emitter
+from gnomon.codegen.kernels.microkernel import UNROLL, Left, Tile, fence
+
+NARROW = 16
+"""Bytes of vectors so short that what is loaded early would take the registers of sums."""
+
+
+def is_narrow(tile: Tile) -> bool:
+    """Whether a tile's sums leave few registers."""
+    return tile.lanes * tile.item == NARROW
+
+
+class Lines(Left):
+    """A row of A is a line of memory, and its steps are neighbours; lines are `stride` apart."""
+
+    parameters = (("i64", "stride"),)
+
+    def begin(self, e: Emitter, tile: Tile) -> None:
+        """How far each row is from the first, in bytes."""
+        self.rows = [e.mul("%stride", row) for row in range(tile.rows)]
+
+    def unit(self, tile: Tile) -> int:
+        """The next value of every row."""
+        return tile.item
+
+    def row(self, e: Emitter, tile: Tile, a: str, first: str) -> str:
+        """Where a row begins."""
+        return e.offset(a, e.mul(first, "%stride"))
+
+    def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
+        """The value of every row of the tile."""
+        made = []
+        for number, start in enumerate(self.rows[: tile.rows]):
+            if is_narrow(tile) and number and number % 2 == 0:
+                fence(e)
+            made.append(e.load(e.offset(a, start), tile.scalar, tile.item))
+        return made
+
+
+class Turned(Lines):
+    """A step of all rows is a line of memory; lines are `stride` apart."""
+
+    def begin(self, e: Emitter, tile: Tile) -> None:
+        """How far rows are from the first, and the next steps."""
+        self.rows = [row * tile.item for row in range(tile.rows)]
+        self.steps = [e.mul("%stride", step) for step in range(UNROLL + 1)]
+
+    def row(self, e: Emitter, tile: Tile, a: str, first: str) -> str:
+        """A row's first step."""
+        return e.offset(a, e.mul(first, tile.item))
+
+    def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
+        """So many lines on."""
+        return e.offset(a, self.steps[units])
