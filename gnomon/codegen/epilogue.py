@@ -12,8 +12,9 @@ from typing import ClassVar
 from gnomon.codegen.block import Values
 from gnomon.codegen.emitter import LANES, Emitter, Module
 from gnomon.codegen.indices import Position
-from gnomon.codegen.kernels.packed import Region, Writer
+from gnomon.codegen.kernels.packed import Writer
 from gnomon.codegen.kernels.product import MatmulSpec, Place, store_to
+from gnomon.codegen.kernels.storing import Region
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.ir.node import Node

@@ -14,11 +14,12 @@ from gnomon.codegen.emitter import LANES, Emitter, Module, vector
 from gnomon.codegen.epilogue import AskingWriter, Ending, EpilogueCode
 from gnomon.codegen.indices import Position
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
-from gnomon.codegen.kernels.packed import NUMBERS, Bounds
 from gnomon.codegen.kernels.packing import Packing
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count
+from gnomon.codegen.kernels.storing import NUMBERS, Bounds
 from gnomon.codegen.kernels.tally import Block
 from gnomon.codegen.kernels.units import Source
+from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.schedule.kernel import LoopKernel
@@ -56,7 +57,12 @@ def emit_product_with(
     layout = layout_of(spec, machine)
     if code and layout in WRITERS:
         return WRITERS[layout](module, name, spec, machine, code.finish).write()
-    return AskingWriter(module, name, spec, machine, code).write()
+    writer = AskingUnpackedWriter if reader_of(spec, machine) else AskingWriter
+    return writer(module, name, spec, machine, code).write()
+
+
+class AskingUnpackedWriter(UnpackedWriter, AskingWriter):
+    """The same with the left factor read where it lies."""
 
 
 class OpeningWriter(AskingWriter):

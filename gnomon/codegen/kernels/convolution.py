@@ -12,9 +12,10 @@ from math import prod
 
 from gnomon.codegen.emitter import KERNEL, Emitter, Module, vector
 from gnomon.codegen.kernels.microkernel import Left, Tile
-from gnomon.codegen.kernels.packed import Bounds, Region, Writer
-from gnomon.codegen.kernels.packing import BLOCK, emit_pack, transpose
+from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.packing import BLOCK, transpose
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, walk
+from gnomon.codegen.kernels.storing import Bounds, Region
 from gnomon.codegen.kernels.strides import Dims, offset, total
 from gnomon.codegen.kernels.tally import Block
 from gnomon.codegen.machine import Machine
@@ -84,10 +85,7 @@ class Gathered(Left):
 class WindowWriter(Writer):
     """Writes a convolution's functions: the right operand's packer, the microkernel, the rest."""
 
-    def write_parts(self) -> None:
-        """What the kernel calls."""
-        emit_pack(self.module, f"{self.name}.pack_b", self.packings["b"])
-        self.write_tiles(Gathered())
+    copied, left = "b", Gathered()
 
     def fill_table(self, target: str, first: str, entries: str, dims: Dims) -> None:
         """Where flat indices lie, in bytes."""

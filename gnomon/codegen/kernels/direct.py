@@ -23,11 +23,12 @@ from gnomon.codegen.kernels.microkernel import (
     places_of,
 )
 from gnomon.codegen.kernels.order import chunk_length, combine_counts, depths
-from gnomon.codegen.kernels.packed import Region, Writer
+from gnomon.codegen.kernels.packed import Writer
 from gnomon.codegen.kernels.packing import BLOCK, emit_pack
 from gnomon.codegen.kernels.product import MatmulSpec, count, walk
 from gnomon.codegen.kernels.readers import STREAMS, Across, Along
 from gnomon.codegen.kernels.steps import choose_step, sums_of, switches
+from gnomon.codegen.kernels.storing import Region
 from gnomon.codegen.kernels.tally import Block, additions
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.machine import Machine

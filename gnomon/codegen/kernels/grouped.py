@@ -15,10 +15,11 @@ from gnomon.codegen.emitter import Emitter, Module, splat, vector
 from gnomon.codegen.kernels.blocking import DEEPEST, Cut, choose_tile, cut_for
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.order import Letter
-from gnomon.codegen.kernels.packed import Bounds, Region, Writer
+from gnomon.codegen.kernels.packed import Writer
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, Place, count, store_to
 from gnomon.codegen.kernels.sharing import Work, part, share_work
 from gnomon.codegen.kernels.steps import choose_step
+from gnomon.codegen.kernels.storing import Bounds, Region
 from gnomon.codegen.kernels.tally import Block, ones, some, trailing_ones
 from gnomon.codegen.machine import Machine
 

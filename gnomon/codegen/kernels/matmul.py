@@ -1,7 +1,7 @@
 """The matrix product: emit_matmul chooses how it is computed.
 
-Every way gives the same bits: packed.py copies operands into panels first, direct.py reads the
-larger one where it lies.
+Every way gives the same bits: packed.py copies operands into panels first, unpacked.py the right
+one alone, and direct.py reads it where it lies.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from gnomon.codegen.emitter import Module
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packed import Writer
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec
+from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
 from gnomon.codegen.machine import Machine
 
 
@@ -17,5 +18,7 @@ def emit_matmul(
     module: Module, name: str, spec: MatmulSpec, machine: Machine, epilogue: Epilogue | None = None
 ) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
-    writer = WRITERS.get(layout_of(spec, machine), Writer)
+    writer = WRITERS.get(
+        layout_of(spec, machine), UnpackedWriter if reader_of(spec, machine) else Writer
+    )
     return writer(module, name, spec, machine, epilogue).write()

@@ -167,7 +167,7 @@ class Sides:
 def emit_tile(
     module: Module, name: str, tile: Tile, left: Left | None = None, right: Right | None = None
 ) -> None:
-    """Define the microkernel; gives where the last sum lies: on top of the stack, or at its goal."""
+    """Define the microkernel; gives where the last sum is: on top of the stack, or at its goal."""
     sides = Sides(left or Left(), right or Right())
     left, parameters = sides.left, (*PARAMETERS, *sides.left.parameters)
     e = module.function(

@@ -12,20 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, vector
+from gnomon.codegen.emitter import KERNEL, Module
 from gnomon.codegen.kernels.blocking import Cut, cut_for, tile_of
 from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
-from gnomon.codegen.kernels.product import (
-    Axis,
-    Epilogue,
-    MatmulSpec,
-    Place,
-    count,
-    store_to,
-    walk,
-)
+from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, count, store_to, walk
 from gnomon.codegen.kernels.sharing import Work, evenly, share_work
+from gnomon.codegen.kernels.storing import Bounds, Region, Storing, ask_for
 from gnomon.codegen.kernels.strides import offset
 from gnomon.codegen.kernels.tally import Block, find_block
 from gnomon.codegen.kernels.units import Source
@@ -33,22 +26,6 @@ from gnomon.codegen.machine import Machine
 
 LINE = 64
 """Bytes of a line of memory."""
-NUMBERS = f"<{', '.join(f'i32 {k}' for k in range(LANES))}>"
-"""0, 1, 2, ... in the lanes of a vector of i32."""
-Bounds = tuple[str, str]
-"""SSA names of the first panel and of the one after the last."""
-
-
-@dataclass(frozen=True)
-class Region:
-    """A rectangle of tiles in one batch, and its first row whose sums wait: SSA names."""
-
-    batch: str
-    a: str
-    b: str
-    rows: Bounds
-    columns: Bounds
-    first: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,15 +40,15 @@ class Scratch:
     offsets: str
 
 
-class Writer:
+class Writer(Storing):
     """Writes one product's functions: two packers, the microkernel, the kernel.
 
     Sizes, strides and leaves may be numbers that are known only when the code runs (lifted.py):
     they are operands of the kernel's own instructions, and parameters of what it calls.
     """
 
-    copied = "ab"
-    """Operands that are packed."""
+    copied, left = "ab", Left()
+    """Operands that are packed, and how the microkernel reads the left one."""
 
     def __init__(
         self,
@@ -139,12 +116,12 @@ class Writer:
             emit_pack(self.module, f"{self.name}.pack_{operand}", self.packings[operand])
         self.write_tiles()
 
-    def write_tiles(self, left: Left | None = None) -> None:
+    def write_tiles(self) -> None:
         """The microkernel, and a narrower one for the last columns."""
-        emit_tile(self.module, f"{self.name}.tile", self.tile, left)
+        emit_tile(self.module, f"{self.name}.tile", self.tile, self.left)
         if self.narrow:
             edge = replace(self.tile, used=self.narrow)
-            emit_tile(self.module, f"{self.name}.edge", edge, left)
+            emit_tile(self.module, f"{self.name}.edge", edge, self.left)
 
     @property
     def narrow(self) -> int:
@@ -160,39 +137,6 @@ class Writer:
             where += part
         return Scratch(*places)
 
-    # storing
-
-    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
-        """The epilogue over one tile."""
-        e, tile = self.e, self.tile
-        first, left = self.first_row(row), e.mul(column, tile.columns)
-        high = e.least(e.sub(self.rows, first), tile.rows)
-        wide = e.least(e.sub(str(self.sizes[1]), left), tile.columns)
-
-        def line(k: str) -> None:
-            place = Place("%buffers", part.batch, e.add(first, k), left, None)
-            self.finish_row(e.offset(sums, e.mul(k, tile.columns * tile.item)), place, wide)
-
-        e.loop(0, high, 1, line)
-
-    def finish_row(self, sums: str, start: Place, wide: str) -> None:
-        """The epilogue over one row of a tile: whole vectors, then a ragged one."""
-        e, kind, item = self.e, vector(self.spec.sums), self.spec.item
-
-        def piece(column: str, on: str | None) -> None:
-            value = e.load(e.offset(sums, e.mul(column, item)), kind, item)
-            place = replace(start, column=e.add(start.column, column), mask=on)
-            self.epilogue(e, place, value)
-
-        def ragged() -> None:
-            left = e.value(f"trunc i64 {e.sub(wide, whole)} to i32")
-            bound = e.broadcast(left, "i32")
-            piece(whole, e.value(f"icmp slt {vector('i32')} {NUMBERS}, {bound}"))
-
-        whole = e.value(f"and i64 {wide}, {-LANES}")
-        e.loop(0, whole, LANES, lambda column: piece(column, None))
-        e.when(e.value(f"icmp ne i64 {whole}, {wide}"), ragged)
-
     # the kernel
 
     def share(self) -> None:
@@ -200,7 +144,7 @@ class Writer:
         e, tile, spec = self.e, self.tile, self.spec
         panels = self.row_panels
         columns = -(-self.sizes[1] // tile.columns)
-        work = Work(count(spec.batch), panels, columns, tile, spec.ready)
+        work = Work(count(spec.batch), panels, columns, tile, self.copied)
         share = share_work(e, work)
         bases = [self.base(spec.slots.a, spec.starts[0]), self.base(spec.slots.b, spec.starts[1])]
 
@@ -219,15 +163,6 @@ class Writer:
         first = e.value(f"udiv i64 {share.rows[0]}, {panels}")
         last = e.value(f"udiv i64 {e.add(share.rows[1], panels - 1)}, {panels}")
         e.loop(first, last, 1, one)
-
-    @property
-    def rows(self) -> str:
-        """The row after the last."""
-        return str(self.sizes[0])
-
-    def first_row(self, panel: str) -> str:
-        """Where a panel of rows begins."""
-        return self.e.mul(panel, self.tile.rows)
 
     def base(self, slot: int, start: int) -> str:
         """Where an operand begins."""
@@ -305,24 +240,6 @@ class Writer:
         sums = self.call_tile(part, (row, column), block, goal)
         e.when(left, lambda: self.finish(part, row, column, sums))
 
-    @property
-    def stores(self) -> bool:
-        """Whether the microkernel can store a whole tile of finished sums itself."""
-        rows, columns = walk(self.spec.rows, "c"), walk(self.spec.columns, "c")
-        return self.plain and len(rows) == 1 and len(columns) == 1 and columns[0][1] == 1
-
-    def goal_of(self, part: Region, row: str, column: str, block: Block) -> tuple[str, str]:
-        """Where the microkernel stores finished sums, or null, and whether they are left to do."""
-        e, tile = self.e, self.tile
-        if not self.stores:
-            return "null", block.last
-        first, left = self.first_row(row), e.mul(column, tile.columns)
-        high = e.value(f"icmp sge i64 {e.sub(self.rows, first)}, {tile.rows}")
-        wide = e.value(f"icmp sge i64 {e.sub(str(self.sizes[1]), left)}, {tile.columns}")
-        whole = e.value(f"and i1 {block.last}, {e.value(f'and i1 {high}, {wide}')}")
-        goal = e.value(f"select i1 {whole}, ptr {self.results(part.batch, first, left)}, ptr null")
-        return goal, e.value(f"xor i1 {block.last}, {whole}")
-
     def block(self, number: str) -> Block:
         """Find a block of K, by its number, and write its numbers of additions."""
         return find_block(self.e, self.cut, self.spec.letters, number, self.scratch.pops)
@@ -358,25 +275,6 @@ class Writer:
             1,
             lambda column: self.e.loop(*part.rows, 1, lambda row: body(row, column)),
         )
-
-    def prefetch(self, part: Region, row: str, column: str) -> None:
-        """Ask for the lines that the epilogue will write, while the microkernel counts."""
-        e, tile = self.e, self.tile
-        where = self.results(part.batch, self.first_row(row), e.mul(column, tile.columns))
-        step = walk(self.spec.rows, "c")[-1][1] * self.spec.item
-
-        for index in range(tile.rows):
-            ask_for(e, e.offset(where, e.mul(step, index)))
-
-    def results(self, batch: str, row: str, column: str) -> str:
-        """Where an element of C lies."""
-        e, spec = self.e, self.spec
-        where = str(spec.starts[2])
-        groups = (batch, spec.batch), (row, spec.rows), (column, spec.columns)
-        for index, axes in groups:
-            where = e.add(where, offset(e, index, walk(axes, "c")))
-        base = e.load(e.offset("%buffers", 8 * spec.slots.c), "ptr", 8)
-        return e.offset(base, e.mul(where, spec.item))
 
     def call_tile(self, part: Region, place: tuple[str, str], block: Block, goal: str) -> str:
         """Run the microkernel on one tile; gives where its sum lies."""
@@ -422,8 +320,3 @@ class Writer:
         before = e.mul(block.start, -(-self.sizes[1] // self.tile.columns))
         units = e.add(before, e.mul(e.add(part.columns[0], panel), block.units))
         return e.offset(part.b, e.mul(units, width))
-
-
-def ask_for(e: Emitter, place: str) -> None:
-    """Ask for a line of memory that will be written."""
-    e.call("void", "llvm.prefetch.p0", ("ptr", place), ("i32", "1"), ("i32", "3"), ("i32", "1"))

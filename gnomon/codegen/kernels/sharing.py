@@ -19,13 +19,13 @@ PACKING = 16
 
 @dataclass(frozen=True)
 class Work:
-    """Tiles to share: batches of row panels by column panels, which may be packed already."""
+    """Tiles to share: batches of row panels by column panels, and which operands are copied."""
 
     batches: int
     row_panels: int
     column_panels: int
     tile: Tile
-    ready: bool = False
+    copied: str = "ab"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ def price_of(e: Emitter, work: Work, groups: str, cuts: str) -> str:
     some = e.call("i64", "llvm.smax.i64", ("i64", groups), ("i64", "1"))
     rows = e.mul(ceil(e, work.batches * work.row_panels, some), work.tile.rows)
     columns = e.mul(ceil(e, work.column_panels, cuts), work.tile.columns)
-    copied = rows if work.ready else e.add(rows, columns)
+    copied = "0"
+    for operand, size in zip("ab", (rows, columns), strict=True):
+        copied = e.add(copied, size) if operand in work.copied else copied
     return e.add(e.mul(rows, columns), e.mul(copied, PACKING))
 
 

@@ -1,0 +1,126 @@
+"""How a tile's finished sums come to the result: Storing, a part of packed.py's Writer.
+
+The microkernel stores a whole tile itself where nothing is computed of its sums. Others wait in
+scratch memory for an epilogue, row by row, vector by vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gnomon.codegen.emitter import LANES, Emitter, vector
+from gnomon.codegen.kernels.microkernel import Tile
+from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, Place, walk
+from gnomon.codegen.kernels.strides import offset
+from gnomon.codegen.kernels.tally import Block
+
+NUMBERS = f"<{', '.join(f'i32 {k}' for k in range(LANES))}>"
+"""0, 1, 2, ... in the lanes of a vector of i32."""
+Bounds = tuple[str, str]
+"""SSA names of the first panel and of the one after the last."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A rectangle of tiles in one batch, and its first row whose sums wait: SSA names."""
+
+    batch: str
+    a: str
+    b: str
+    rows: Bounds
+    columns: Bounds
+    first: str = ""
+
+
+class Storing:
+    """Where sums go; a writer gives it the rest."""
+
+    e: Emitter
+    spec: MatmulSpec
+    tile: Tile
+    epilogue: Epilogue
+    sizes: tuple[int, int]
+    plain: bool
+    """Whether the epilogue stores sums as they are."""
+
+    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+        """The epilogue over one tile."""
+        e, tile = self.e, self.tile
+        first, left = self.first_row(row), e.mul(column, tile.columns)
+        high = e.least(e.sub(self.rows, first), tile.rows)
+        wide = e.least(e.sub(str(self.sizes[1]), left), tile.columns)
+
+        def line(k: str) -> None:
+            place = Place("%buffers", part.batch, e.add(first, k), left, None)
+            self.finish_row(e.offset(sums, e.mul(k, tile.columns * tile.item)), place, wide)
+
+        e.loop(0, high, 1, line)
+
+    def finish_row(self, sums: str, start: Place, wide: str) -> None:
+        """The epilogue over one row of a tile: whole vectors, then a ragged one."""
+        e, kind, item = self.e, vector(self.spec.sums), self.spec.item
+
+        def piece(column: str, on: str | None) -> None:
+            value = e.load(e.offset(sums, e.mul(column, item)), kind, item)
+            place = replace(start, column=e.add(start.column, column), mask=on)
+            self.epilogue(e, place, value)
+
+        def ragged() -> None:
+            left = e.value(f"trunc i64 {e.sub(wide, whole)} to i32")
+            bound = e.broadcast(left, "i32")
+            piece(whole, e.value(f"icmp slt {vector('i32')} {NUMBERS}, {bound}"))
+
+        whole = e.value(f"and i64 {wide}, {-LANES}")
+        e.loop(0, whole, LANES, lambda column: piece(column, None))
+        e.when(e.value(f"icmp ne i64 {whole}, {wide}"), ragged)
+
+    @property
+    def rows(self) -> str:
+        """The row after the last."""
+        return str(self.sizes[0])
+
+    def first_row(self, panel: str) -> str:
+        """Where a panel of rows begins."""
+        return self.e.mul(panel, self.tile.rows)
+
+    @property
+    def stores(self) -> bool:
+        """Whether the microkernel can store a whole tile of finished sums itself."""
+        rows, columns = walk(self.spec.rows, "c"), walk(self.spec.columns, "c")
+        return self.plain and len(rows) == 1 and len(columns) == 1 and columns[0][1] == 1
+
+    def goal_of(self, part: Region, row: str, column: str, block: Block) -> tuple[str, str]:
+        """Where the microkernel stores finished sums, or null, and whether they are left to do."""
+        e, tile = self.e, self.tile
+        if not self.stores:
+            return "null", block.last
+        first, left = self.first_row(row), e.mul(column, tile.columns)
+        high = e.value(f"icmp sge i64 {e.sub(self.rows, first)}, {tile.rows}")
+        wide = e.value(f"icmp sge i64 {e.sub(str(self.sizes[1]), left)}, {tile.columns}")
+        whole = e.value(f"and i1 {block.last}, {e.value(f'and i1 {high}, {wide}')}")
+        goal = e.value(f"select i1 {whole}, ptr {self.results(part.batch, first, left)}, ptr null")
+        return goal, e.value(f"xor i1 {block.last}, {whole}")
+
+    def prefetch(self, part: Region, row: str, column: str) -> None:
+        """Ask for the lines that the epilogue will write, while the microkernel counts."""
+        e, tile = self.e, self.tile
+        where = self.results(part.batch, self.first_row(row), e.mul(column, tile.columns))
+        step = walk(self.spec.rows, "c")[-1][1] * self.spec.item
+
+        for index in range(tile.rows):
+            ask_for(e, e.offset(where, e.mul(step, index)))
+
+    def results(self, batch: str, row: str, column: str) -> str:
+        """Where an element of C lies."""
+        e, spec = self.e, self.spec
+        where = str(spec.starts[2])
+        groups = (batch, spec.batch), (row, spec.rows), (column, spec.columns)
+        for index, axes in groups:
+            where = e.add(where, offset(e, index, walk(axes, "c")))
+        base = e.load(e.offset("%buffers", 8 * spec.slots.c), "ptr", 8)
+        return e.offset(base, e.mul(where, spec.item))
+
+
+def ask_for(e: Emitter, place: str) -> None:
+    """Ask for a line of memory that will be written."""
+    e.call("void", "llvm.prefetch.p0", ("ptr", place), ("i32", "1"), ("i32", "3"), ("i32", "1"))

@@ -1,0 +1,78 @@
+"""Products whose right factor stays in the second cache: the left one is read where it lies.
+
+A panel of its rows then stays in the first cache while it meets all panels of columns, so that a
+copy would cost more than it saves. The last panel begins where it still has all its rows; what it
+counts a second time is not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gnomon.codegen.kernels.blocking import DEEPEST
+from gnomon.codegen.kernels.lines import NARROW, Lines, Turned
+from gnomon.codegen.kernels.microkernel import Tile
+from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.product import MatmulSpec, count, walk
+from gnomon.codegen.kernels.storing import Region
+from gnomon.codegen.kernels.tally import Block
+from gnomon.codegen.machine import Machine
+
+LEAST_ROWS = 16
+"""With fewer, a tile might be higher than the product."""
+MOST_COLUMNS = 128
+"""With more columns, lines of which a panel takes a few bytes each are read too often."""
+
+
+def reader_of(spec: MatmulSpec, machine: Machine) -> type[Lines] | None:
+    """How A is read where it lies; None where it had better be copied."""
+    rows, steps = walk(spec.rows, "a"), walk(spec.steps, "a")
+    if spec.scalar not in ("float", "double") or len(rows) > 1 or len(steps) > 1:
+        return None
+    high, wide, long = count(spec.rows), count(spec.columns), count(spec.steps)
+    # so many pointers leave sums of short vectors no registers
+    if high < LEAST_ROWS or machine.vector_bits // 8 == NARROW:
+        return None
+    if steps[0][1] == 1:
+        deep = min(long, DEEPEST * 4 // spec.item)
+        return Lines if wide * deep * spec.item <= machine.l2 // 2 else None
+    near = high * long * spec.item <= machine.l2 and wide <= MOST_COLUMNS
+    return Turned if near and rows[0][1] == 1 else None
+
+
+class UnpackedWriter(Writer):
+    """Writes a product that packs B alone."""
+
+    copied = "b"
+
+    def make_tile(self, machine: Machine) -> Tile:
+        """That of a packed product; and how A is read."""
+        self.reader = reader_of(self.spec, machine)
+        self.left = self.reader()
+        return super().make_tile(machine)
+
+    def first_read(self, panel: str) -> str:
+        """The first row that a panel reads."""
+        return self.e.least(self.first_row(panel), self.e.sub(self.rows, self.tile.rows))
+
+    def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
+        """The panel's first value in this block of K, and how far lines are apart."""
+        e, item = self.e, self.tile.item
+        row, step = (walk(axes, "a")[0][1] * item for axes in (self.spec.rows, self.spec.steps))
+        first = e.mul(self.first_read(e.add(panel, part.rows[0])), row)
+        place = e.offset(part.a, e.add(first, e.mul(block.start, step)))
+        return place, [("i64", str(step if self.reader is Turned else row))]
+
+    def tiles(self, part: Region, body: Callable[[str, str], None]) -> None:
+        """Every tile of a cache block; columns innermost, so that rows of A stay in L1."""
+        e = self.e
+        e.loop(
+            *part.rows, 1, lambda row: e.loop(*part.columns, 1, lambda column: body(row, column))
+        )
+
+    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+        """The epilogue over a tile's own rows."""
+        e = self.e
+        extra = e.sub(self.first_row(row), self.first_read(row))
+        width = self.tile.columns * self.tile.item
+        super().finish(part, row, column, e.offset(sums, e.mul(extra, width)))
