@@ -12,8 +12,9 @@ from collections.abc import Callable
 from gnomon.codegen.kernels.blocking import DEEPEST
 from gnomon.codegen.kernels.lines import NARROW, Lines, Turned
 from gnomon.codegen.kernels.microkernel import Tile
-from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.packed import LINE, Writer
 from gnomon.codegen.kernels.product import MatmulSpec, count, walk
+from gnomon.codegen.kernels.readers import ALIAS
 from gnomon.codegen.kernels.storing import Region
 from gnomon.codegen.kernels.tally import Block
 from gnomon.codegen.machine import Machine
@@ -48,7 +49,7 @@ class UnpackedWriter(Writer):
     def make_tile(self, machine: Machine) -> Tile:
         """That of a packed product; and how A is read."""
         self.reader = reader_of(self.spec, machine)
-        self.left = self.reader()
+        self.left, self.near = self.reader(), machine.l2
         return super().make_tile(machine)
 
     def first_read(self, panel: str) -> str:
@@ -69,6 +70,32 @@ class UnpackedWriter(Writer):
         e.loop(
             *part.rows, 1, lambda row: e.loop(*part.columns, 1, lambda column: body(row, column))
         )
+
+    def one_tile(self, part: Region, row: str, column: str, block: Block) -> None:
+        """Ask for a share of the rows that come next, too, where they come from far."""
+        e, item = self.e, self.tile.item
+        if self.reader is Lines:
+            far = walk(self.spec.rows, "a")[0][1] * item
+            large = e.value(f"icmp ugt i64 {self.sizes[0] * far}, {self.near}")
+            # such rows would evict those at hand
+            apart = e.value(f"icmp ne i64 {e.value(f'urem i64 {far}, {ALIAS}')}, 0")
+            asks = e.value(f"and i1 {large}, {apart}")
+            e.when(asks, lambda: self.ask_ahead(part, row, column, block))
+        super().one_tile(part, row, column, block)
+
+    def ask_ahead(self, part: Region, row: str, column: str, block: Block) -> None:
+        """Ask for some lines of the next panel; all columns together ask for all of them."""
+        e, item = self.e, self.tile.item
+        start, ((_, far),) = self.left_of(e.add(e.sub(row, part.rows[0]), 1), part, block)
+        size, wide = e.mul(block.units, item), e.mul(e.sub(part.columns[1], part.columns[0]), LINE)
+        share = e.mul(e.value(f"udiv i64 {e.sub(e.add(size, wide), 1)}, {wide}"), LINE)
+        begin = e.mul(e.sub(column, part.columns[0]), share)
+
+        def some(place: str) -> None:
+            for index in range(self.tile.rows):
+                e.prefetch(e.offset(start, e.add(e.mul(far, index), place)))
+
+        e.loop(begin, e.least(e.add(begin, share), size), LINE, some)
 
     def finish(self, part: Region, row: str, column: str, sums: str) -> None:
         """The epilogue over a tile's own rows."""
