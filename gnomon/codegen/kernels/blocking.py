@@ -214,15 +214,16 @@ def plan_with(
     tile: Tile,
     sizes: tuple[int, int],
     letters: Sequence[Letter],
-    ready: bool = False,
+    far: int = 0,
 ) -> Plan:
-    """The rest of a plan, for a tile; B may be `ready` in panels."""
+    """The rest of a plan, for a tile; a block of B has `far` bytes at most, if that is known."""
     rows, columns = sizes
     blocks = cut_k(letters, tile.item, tile.step)
     deep = blocks.longest * tile.item
     # a block of A stays in L2, one of B in L3; for few rows B is met again soon, in L2
-    share = min(machine.l3 // 4, MOST)
-    near, far = machine.l2 // 2, share if ready or rows > FEW * tile.rows else machine.l2 // 2
+    share = share_of(machine)
+    near = machine.l2 // 2
+    far = far or (share if rows > FEW * tile.rows else near)
     panels = max(1, -(-rows // tile.rows))
     high = min(panels, max(1, near // max(1, tile.rows * deep)))
     wide = max(1, min(far // max(1, tile.columns * deep), -(-columns // tile.columns)))
@@ -231,6 +232,11 @@ def plan_with(
         wide = -(-wide // 2)
     span = panels if not waiting else max(high, 2 * share // (wide * waiting) // high * high)
     return Plan(tile, blocks, high, wide, min(span, -(-panels // high) * high))
+
+
+def share_of(machine: Machine) -> int:
+    """Bytes of the last cache for one operand."""
+    return min(machine.l3 // 4, MOST)
 
 
 def cut_of(plan: Plan) -> Cut:
@@ -257,13 +263,13 @@ def cut_for(
     tile: Tile,
     sizes: tuple[int, int],
     letters: Sequence[Letter],
-    ready: bool = False,
+    far: int = 0,
 ) -> Cut:
     """The numbers of a tile's plan; the caller makes it, where sizes are not known yet."""
 
     def numbers(rows: int, columns: int, *flat: int) -> tuple[int, ...]:
         nest = list(zip(flat[::2], flat[1::2], strict=True))
-        cut = cut_of(plan_with(machine, tile, (rows, columns), nest, ready))
+        cut = cut_of(plan_with(machine, tile, (rows, columns), nest, far))
         return tuple(getattr(cut, name) for name in names)
 
     names = [field.name for field in fields(Cut)]

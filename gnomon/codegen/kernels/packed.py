@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import KERNEL, Module
-from gnomon.codegen.kernels.blocking import Cut, cut_for, tile_of
+from gnomon.codegen.kernels.blocking import Cut, cut_for, share_of, tile_of
 from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, count, store_to, walk
@@ -73,7 +73,8 @@ class Writer(Storing):
 
     def make_cut(self, machine: Machine) -> Cut:
         """How the product is cut."""
-        return cut_for(machine, self.tile, self.sizes, self.spec.letters, self.spec.ready)
+        far = share_of(machine) if self.spec.ready else 0
+        return cut_for(machine, self.tile, self.sizes, self.spec.letters, far)
 
     def packing(self, operand: str, across: tuple[Axis, ...]) -> Packing:
         """How the panels of an operand are made."""

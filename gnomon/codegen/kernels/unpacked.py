@@ -1,15 +1,15 @@
-"""Products whose right factor stays in the second cache: the left one is read where it lies.
+"""Products whose left factor is read where it lies.
 
-A panel of its rows then stays in the first cache while it meets all panels of columns, so that a
-copy would cost more than it saves. The last panel begins where it still has all its rows; what it
-counts a second time is not stored.
+A panel of its rows stays in the first cache while it meets as many panels of columns as the second
+cache holds, so that a copy would cost more than it saves. The last panel begins where it still has
+all its rows; what it counts a second time is not stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from gnomon.codegen.kernels.blocking import DEEPEST
+from gnomon.codegen.kernels.blocking import DEEPEST, Cut, cut_for
 from gnomon.codegen.kernels.lines import NARROW, Lines, Turned
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.packed import LINE, Writer
@@ -36,7 +36,7 @@ def reader_of(spec: MatmulSpec, machine: Machine) -> type[Lines] | None:
         return None
     if steps[0][1] == 1:
         deep = min(long, DEEPEST * 4 // spec.item)
-        return Lines if wide * deep * spec.item <= machine.l2 // 2 else None
+        return Lines if deep == long or wide * deep * spec.item <= machine.l2 // 2 else None
     near = high * long * spec.item <= machine.l2 and wide <= MOST_COLUMNS
     return Turned if near and rows[0][1] == 1 else None
 
@@ -51,6 +51,10 @@ class UnpackedWriter(Writer):
         self.reader = reader_of(self.spec, machine)
         self.left, self.near = self.reader(), machine.l2
         return super().make_tile(machine)
+
+    def make_cut(self, machine: Machine) -> Cut:
+        """With as many columns as stay in L2 beside what is read of A."""
+        return cut_for(machine, self.tile, self.sizes, self.spec.letters, machine.l2 * 3 // 4)
 
     def first_read(self, panel: str) -> str:
         """The first row that a panel reads."""

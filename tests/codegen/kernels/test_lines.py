@@ -14,7 +14,6 @@ from gnomon.codegen.machine import NEON
 from tests.codegen.kernels.jit import assembly
 from tests.codegen.kernels.test_microkernel import CPUS, FUSED, hottest_loop
 
-
 WIDE = [cpu for cpu in CPUS if cpu[2] is not NEON]
 
 

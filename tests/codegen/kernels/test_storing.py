@@ -1,4 +1,4 @@
-"""Finished sums come to the result by way of the microkernel or of an epilogue, to the same bits."""
+"""Finished sums reach the result through the microkernel or an epilogue, with the same bits."""
 
 from __future__ import annotations
 

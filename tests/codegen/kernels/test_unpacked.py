@@ -19,7 +19,13 @@ from tests.codegen.kernels.exact import product, same_bits
 from tests.codegen.kernels.jit import Kernel
 from tests.codegen.kernels.operands import KINDS, guarded, plain, stored
 
-SIZES = [(17, 33, 64, 1), (20, 127, 65, 1), (50, 65, 1300, 1), (47, 100, 768, 4)]
+SIZES = [
+    (17, 33, 64, 1),
+    (20, 127, 65, 1),
+    (50, 65, 1300, 1),
+    (47, 100, 768, 4),
+    (400, 127, 700, 4),
+]
 
 
 @pytest.mark.parametrize("machine", [AVX2, AVX512], ids=lambda machine: machine.name)
@@ -105,7 +111,8 @@ def test_sizes_share_a_code_and_keep_their_order(rng, kind):
 def test_what_is_read_too_often_is_copied():
     assert reader_of(plain("NT", 64, 128, 512), AVX2) is Lines
     assert reader_of(plain("TN", 64, 128, 512), AVX2) is Turned
-    assert not reader_of(plain("NT", 64, 129, 512), AVX2)
+    assert reader_of(plain("NT", 64, 5000, 512), AVX2) is Lines
+    assert not reader_of(plain("NT", 64, 129, 513), AVX2)
     assert not reader_of(plain("TN", 64, 129, 77), AVX2)
     assert not reader_of(plain("TN", 512, 64, 512), AVX2)
     assert not reader_of(plain("NT", 64, 64, 77), NEON)
