@@ -45,6 +45,19 @@ def test_rows_are_read_where_they_lie_and_nothing_beyond_them(rng, machine, kind
     assert "product.pack_a" not in module.functions
 
 
+@pytest.mark.parametrize("size", [(400, 37, 700, 4), (300, 700, 450, 1)], ids=str)
+def test_large_factors_have_the_same_bits_when_rows_are_asked_for(rng, size):
+    m, n, k, leaves = size
+    a, b = stored(rng, False, m, k)[0], stored(rng, True, k, n)[1]
+    spec, module, c = plain("NT", m, n, k, leaves), Module(), np.full((m, n), np.nan, np.float32)
+    scratch = emit_matmul(module, "product", spec, AVX2)
+
+    Kernel(module.text(), "product", scratch)([c, guarded(a), guarded(b)], 2)
+
+    assert reader_of(spec, AVX2) is Lines
+    assert same_bits(c, product(a, b, [(k, leaves)]))
+
+
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_the_right_factor_may_lie_in_panels(rng, size):
     m, n, k, leaves = size
