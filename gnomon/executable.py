@@ -7,7 +7,7 @@ disk never needs it. Passes are in compile.py, what is kept on disk in plan.py.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from ctypes import addressof, c_int64
@@ -49,6 +49,10 @@ SILENT = nullcontext()
 address_of = attrgetter("address")
 
 
+Pairs = tuple[tuple[int, int], ...]
+"""Outputs, each with the input that it is written over."""
+
+
 class Executable:
     """A compiled graph; immutable, so that any number of threads may run it."""
 
@@ -69,7 +73,11 @@ class Executable:
         self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
         self._blocks = list(map(size_class, plan.sizes))
         self._over, self._verdicts = frozenset(plan.over), plan.verdicts
-        self._plain = plan.returns == tuple((True, k) for k in range(len(plan.sizes)))
+        count = len(plan.sizes)
+        self._places = [k if fresh else count + k for fresh, k in plan.returns]
+        self._plain = self._places == list(range(count))
+        self._latest: tuple[Pairs, list[int], list[tuple[int, int, int]]] = ((), [], [])
+        """What calls wrote over lately, most of them alike, and where their results go."""
         self.kept, self._lasting = plan.kept, lasting.value
         self._need = plan.needs.arena + sum(plan.sizes)
         self.program = Program(plan.steps, addresses, plan.needs)
@@ -103,7 +111,7 @@ class Executable:
         fresh, result = self._returns[output]
         return fresh and (result, given) in self._over
 
-    def overwriting(self, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    def overwriting(self, pairs: Pairs) -> Pairs:
         """Of outputs and the inputs that they replace, those that may lie there.
 
         A result that replaces several inputs has one place.
@@ -112,12 +120,12 @@ class Executable:
         for pair in pairs:
             if self.may_overwrite(*pair):
                 found.setdefault(self._returns[pair[0]][1], pair)
-        return list(found.values())
+        return tuple(found.values())
 
     def run(
         self,
         inputs: Sequence[Buffer],
-        over: Iterable[tuple[int, int]] = (),
+        over: Pairs = (),
         panels: Sequence[tuple[Buffer, bool]] | None = None,
     ) -> list[Buffer]:
         """Run on row-major inputs; gives new buffers, or an input's own where it is a result.
@@ -144,15 +152,23 @@ class Executable:
         run([*map(address_of, inputs)], outputs, stale, self)
         if report.value:
             self._refuse(report.value - 1)
-        return made if self._plain else [made[k] if new else inputs[k] for new, k in self._returns]
+        return made if self._plain else list(map([*made, *inputs].__getitem__, self._places))
 
-    def _made(self, inputs: Sequence[Buffer], over: Iterable[tuple[int, int]]) -> list[Buffer]:
+    def _made(self, inputs: Sequence[Buffer], over: Pairs) -> list[Buffer]:
         """Where results go: new buffers, or those of inputs that they are written over."""
         if not over:
             return list(map(block_of, self._sizes, self._blocks))
-        taken = {self._returns[output][1]: inputs[given] for output, given in over}
-        pairs = zip(self._sizes, self._blocks, strict=True)
-        return [taken.get(k) or block_of(*pair) for k, pair in enumerate(pairs)]
+        known, places, fresh = self._latest
+        if known is not over:
+            taken = {self._returns[output][1]: given for output, given in over}
+            rows = enumerate(zip(self._sizes, self._blocks, strict=True))
+            fresh = [(k, *row) for k, row in rows if k not in taken]
+            places = [taken.get(k, 0) for k in range(len(self._sizes))]
+            self._latest = over, places, fresh
+        made = list(map(inputs.__getitem__, places))
+        for k, nbytes, size in fresh:
+            made[k] = block_of(nbytes, size)
+        return made
 
     def _run_aloud(
         self, inputs: list[int], outputs: list[int], scalars: list[bool], caller: Executable
@@ -164,7 +180,7 @@ class Executable:
         told = f"run: {len(self.program.steps)} kernels, {self.memory.total} bytes{since(start)}"
         log(1, lambda: told)
 
-    def _check_room(self, over: Iterable[tuple[int, int]]) -> None:
+    def _check_room(self, over: Pairs) -> None:
         """Refuse to run where memory would not do; results over inputs are spared."""
         spared = sum(self._sizes[self._returns[output][1]] for output, _ in over)
         room.check(

@@ -20,7 +20,7 @@ from threading import Condition, Lock, Thread
 from time import monotonic_ns, perf_counter
 
 from gnomon.codegen.scope import Moments, budget, lasting, moments
-from gnomon.executable import Executable, build, is_built, refuse_measured
+from gnomon.executable import Executable, Pairs, build, is_built, refuse_measured
 from gnomon.ir.node import Graph
 from gnomon.ir.show import log
 from gnomon.plan import Packed
@@ -36,7 +36,6 @@ PATIENCE = 2.0
 """Seconds that the end of a process waits for a measurement to notice."""
 
 Run = Callable[..., list[Buffer]]
-Pairs = Sequence[tuple[int, int]]
 Kept = tuple[int, ...]
 
 

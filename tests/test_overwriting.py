@@ -10,7 +10,7 @@ from gnomon import executable, nn, optim
 from gnomon.errors import IndexOutOfBounds
 from gnomon.runtime.buffer import memory
 from gnomon.settings import override
-from gnomon.tensor.memory import is_free
+from gnomon.tensor.memory import all_free, is_free
 from tests.compiled import threads
 
 ROWS, WIDTH, WORDS = 7, 157, 131
@@ -123,13 +123,32 @@ def test_a_tensor_is_free_when_its_storage_alone_holds_its_value():
     gn.evaluate(made)
     given = [made._storage.node.value]
     assert is_free(made)
+    assert all_free([made])
 
     other = made + 1
     assert not is_free(made)
+    assert not all_free([made])
 
     assert other.sum().item() == 12.0
     assert not is_free(made[:2])
+    assert not all_free([made, made[:2]])
     assert given
+
+
+def test_tensors_are_not_all_free_where_one_is_lent_or_has_a_history_or_two_storages():
+    one, two, shared, tracked = (gn.ones(4) * k for k in range(2, 6))
+    other = shared.detach().clone()
+    tracked = (tracked.requires_grad_() * 3.0).exp()
+    lent = gn.from_numpy(np.ones(4, np.float32))
+    gn.evaluate(one, two, shared, other, tracked)
+    given = [t._storage.node.value for t in (one, two, shared, tracked, lent)]
+
+    assert all_free([one, two])
+    for held in (lent, tracked):
+        assert not all_free([one, held, two])
+    holder = shared._storage.node
+    assert not all_free([one, shared, two])
+    assert holder.value in given
 
 
 def test_what_is_written_over_has_another_version_and_the_same_node():

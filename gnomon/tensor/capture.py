@@ -296,30 +296,25 @@ def settled(node: Node) -> Node:
     return node if node.value is not None else detached(node)
 
 
-def put(
-    storage: Storage | None, read: Read | None, arguments: Sequence[Tensor], node: Node
-) -> None:
-    """Write an output to the storage that it belongs to."""
-    target = None if read is None else read(arguments)
-    if target is not None and target._view is not None:
-        before, state.grad = state.grad, False
-        try:
-            write(target, node, False)
-        finally:
-            state.grad = before
+def put(target: Tensor, node: Node) -> None:
+    """Write an output to the tensor that it belongs to."""
+    if target._view is None:
+        target._storage.set(node)
         return
-    (storage if target is None else target._storage).set(node)
+    before, state.grad = state.grad, False
+    try:
+        write(target, node, False)
+    finally:
+        state.grad = before
+
+
+value_there, view_of = map(operator.attrgetter, ("_storage.node.value", "_view"))
 
 
 def values_of(tensors: Sequence[Tensor]) -> list[Any]:
     """The buffers of tensors; what is pending among them is computed together."""
-    values = []
-    for tensor in tensors:
-        value = tensor._storage.node.value
-        if value is None or tensor._view is not None:
-            break
-        values.append(value)
-    else:
+    values = list(map(value_there, tensors))
+    if all(values) and not any(map(view_of, tensors)):
         return values
     nodes = [raw(t) for t in tensors]
     evaluate([node for node in nodes if node.value is None])

@@ -7,6 +7,8 @@ library can write to its bytes, they belong to one storage alone: the others get
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -54,6 +56,28 @@ def holds_alone(tensor: Tensor) -> bool:
 def is_free(tensor: Tensor) -> bool:
     """Whether a new value of a tensor may be written over the old one: nobody else holds it."""
     return tensor._view is None and holds_alone(tensor) and not tensor._storage.node.value.lent
+
+
+def all_free(tensors: Sequence[Tensor]) -> bool:
+    """Whether all tensors are free; a step asks it of all that its optimizer writes.
+
+    As above, the caller holds the values in a list of its own.
+    """
+    nodes = list(map(node_there, tensors))
+    values = list(map(value_there, nodes))
+    return (
+        max(map(sys.getrefcount, nodes)) <= ALONE
+        and max(map(sys.getrefcount, values)) <= ALONE + 1
+        and not any(map(lent_there, values))
+        and not any(map(view_there, tensors))
+        and set(map(place_there, nodes)) == {("input", state.arena)}
+    )
+
+
+node_there, value_there, lent_there, view_there, place_there = (
+    *map(attrgetter, ("_storage.node", "value", "lent", "_view")),
+    attrgetter("op", "arena"),
+)
 
 
 def reads(node: Node, value: object) -> bool:

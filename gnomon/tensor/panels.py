@@ -16,7 +16,7 @@ from gnomon.tensor.state import Storage
 from gnomon.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from gnomon.executable import Executable
+    from gnomon.executable import Executable, Pairs
     from gnomon.ir.node import Node
     from gnomon.tiers import Tier
 
@@ -24,9 +24,6 @@ __all__ = ["lasting_inputs", "run"]
 
 SHARE = 8
 """One part in so many of the memory is spent on panels at most."""
-
-Over = Sequence[tuple[int, int]]
-"""Outputs that take the buffer of an input."""
 
 _shelves: WeakKeyDictionary[Storage, dict[Hashable, tuple[object, Buffer]]] = WeakKeyDictionary()
 
@@ -55,7 +52,7 @@ def state_of(tensor: Tensor, value: Buffer) -> object | None:
 
 
 def run(
-    made: Executable | Tier, inputs: Sequence[Tensor], values: Sequence[Buffer], over: Over
+    made: Executable | Tier, inputs: Sequence[Tensor], values: Sequence[Buffer], over: Pairs
 ) -> list[Buffer]:
     """Run a program on the values of inputs, with the panels that are there; keep those it packs.
 

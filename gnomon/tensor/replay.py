@@ -17,12 +17,12 @@ from gnomon.tensor import nans
 from gnomon.tensor.capture import Always, Capture, put, settled, tracked_nodes, values_of
 from gnomon.tensor.evaluate import CAPTURED, forced
 from gnomon.tensor.guards import unflatten
-from gnomon.tensor.memory import is_free
+from gnomon.tensor.memory import all_free, is_free
 from gnomon.tensor.state import leaf_like, note, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 
 if TYPE_CHECKING:
-    from gnomon.executable import Executable
+    from gnomon.executable import Executable, Pairs
     from gnomon.tiers import Tiers
 
 __all__ = ["Program"]
@@ -40,7 +40,11 @@ class Program:
         nodes = [node_of(t) for t in results]
         self.tracked = [t.requires_grad for t in results]
         self.released = [capture.went_back or t._storage.released for t in results]
-        self.written = [(s, capture.reads.get(s)) for s in capture.written()]
+        written = capture.written()
+        self.own = [s for s in written if s not in capture.reads]
+        self.given = [capture.reads[s] for s in written if s in capture.reads]
+        """Storages that are written: those from outside, and how to find those of arguments."""
+        written.sort(key=capture.reads.__contains__)
         self.grads = [(capture.standing_for(t), g) for t, g in capture.settle()]
         self.renewed = [read for read, g in self.grads if g is not None]
         """Tensors that get another gradient."""
@@ -48,7 +52,7 @@ class Program:
         self.escaped = capture.escaped([t._storage for t in (*results, *made)])
         outputs = [
             *nodes,
-            *(capture.nodes[s] for s, _ in self.written),
+            *(capture.nodes[s] for s in written),
             *(raw(g) for g in made),
             *(s.node for s in self.escaped),
         ]
@@ -56,7 +60,7 @@ class Program:
         numbers = {node: k for k, node in enumerate(used)}
         self.rewritten = [
             (len(nodes) + k, numbers[capture.first[storage]])
-            for k, (storage, _) in enumerate(self.written)
+            for k, storage in enumerate(written)
             if capture.first[storage] in numbers
         ]
         """Outputs that replace an input's value, and which input."""
@@ -72,6 +76,8 @@ class Program:
         self.lasting = panels.lasting_inputs(capture, used)
         """What it is called, may measure its products for, leaves out, and inputs it may keep."""
         self.leaves = [pattern(x) for x in self.graph.outputs] if self.graph else []
+        self.latest: tuple[Pairs, list[int]] = ((), [])
+        """What the latest replay wrote over, as most will, and the outputs that it did not."""
 
     @functools.cached_property
     def tiers(self) -> Tiers:
@@ -126,8 +132,9 @@ class Program:
         Such a storage keeps its node, which nothing else holds.
         """
         given, looked_for, tier = values_of(inputs), nans.looked_for(), self.tiers.now
-        may = () if looked_for else tier.over
-        over = [p for p in may if is_free(inputs[p[1]])] if may else may
+        over = () if looked_for else tier.over
+        if over and not all_free([inputs[k] for _, k in over]):
+            over = tuple([pair for pair in over if is_free(inputs[pair[1]])])
         if self.renewed:
             self._forget(inputs, arguments)
         buffers = panels.run(tier, inputs, given, over) if tier.kept else tier.run(given, over)
@@ -135,8 +142,15 @@ class Program:
             nans.check(self.graph, given, buffers)
         if not over:
             return list(map(leaf_like, self.leaves, buffers))
-        stays, pairs = dict(over), enumerate(zip(self.leaves, buffers, strict=True))
-        return [None if k in stays else leaf_like(x, buffer) for k, (x, buffer) in pairs]
+        known, fresh = self.latest
+        if known is not over:
+            stays = dict(over)
+            fresh = [k for k in range(len(buffers)) if k not in stays]
+            self.latest = over, fresh
+        made: list[Node | None] = [None] * len(buffers)
+        for k in fresh:
+            made[k] = leaf_like(self.leaves[k], buffers[k])
+        return made
 
     def _nodes(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
         """The outputs as results of one region, pending; opened where gradients come too late."""
@@ -151,12 +165,16 @@ class Program:
     def _place(self, nodes: Sequence[Node | None], arguments: Sequence[Tensor]) -> None:
         """Put what is no result where it belongs."""
         rest = iter(nodes)
-        for storage, read in self.written:
-            node = next(rest)
-            if node is not None:
-                put(storage if read is None else None, read, arguments, settled(node))
+        for storage, node in zip(self.own, rest, strict=False):
+            if node is None:
+                storage.version += 1
             else:
-                (storage if read is None else read(arguments)._storage).version += 1
+                storage.set(settled(node))
+        for read, node in zip(self.given, rest, strict=False):
+            if node is None:
+                read(arguments)._storage.version += 1
+            else:
+                put(read(arguments), settled(node))
         for read, made in self.grads:
             target = read(arguments)
             if made is not None:
