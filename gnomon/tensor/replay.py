@@ -58,11 +58,11 @@ class Program:
         ]
         self.graph, used = capture.close(outputs) if outputs else (None, [])
         numbers = {node: k for k, node in enumerate(used)}
-        self.rewritten = [
+        self.rewritten: Pairs = tuple(
             (len(nodes) + k, numbers[capture.first[storage]])
             for k, storage in enumerate(written)
             if capture.first[storage] in numbers
-        ]
+        )
         """Outputs that replace an input's value, and which input."""
         reads = [capture.reader(node) for node in used]
         self.constant = [read.tensor if isinstance(read, Always) else None for read in reads]
