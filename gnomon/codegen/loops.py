@@ -75,16 +75,16 @@ class LoopWriter:
             self.values.reports = self._slot(after, "ptr")
             self.values.first_check = self._slot(after + 1, "i64")
         self.kept: dict[Node, str] = {}
-        self.group = 1 if self._is_long() else GROUP
-        """Vectors side by side where nothing is summed: long bodies have enough to do with one."""
+        self.group = self._side_by_side()
+        """Vectors per block where nothing is summed along the row."""
         self.whole_rows = any(run.folds for run in self.plan.passes) or len(self.plan.passes) > 1
 
-    def _is_long(self) -> bool:
-        """Whether a function that takes many instructions is applied to every element."""
+    def _side_by_side(self) -> int:
+        """Long bodies have enough to do with one vector; chains take turns."""
         values = [s.value for s in self.kernel.stores]
-        return not self._has_chains() and any(
-            self.plan.costly[x] and self.plan.varies(x) for x in values
-        )
+        if self._has_chains():
+            return GROUP
+        return 1 if any(self.plan.costly[x] and self.plan.varies(x) for x in values) else 2
 
     def _slot(self, k: int, kind: str) -> str:
         return self.e.load(self.e.offset("%buffers", 8 * k), kind, 8)
@@ -205,6 +205,9 @@ class LoopWriter:
 
     def _pass(self, run: Pass) -> None:
         """One run along a row, leaf by leaf where it sums."""
+        if not run.folds and not is_lifted(self.size):
+            self._all_of(run, self.size)
+            return
         leaves = self.numbers.leaves(run.folds[0]) if run.folds else 1
         size = self.size // leaves
         if not is_lifted(leaves) and leaves == 1:
@@ -333,7 +336,9 @@ class LoopWriter:
             self.values.enter((Position("0", None),))
             self._set_rows(self.e.value(f"udiv i64 {t}, {chunks}") if cut else t)
             if not is_lifted(self.size) and not cut:
-                self._all_of(self.size)
+                (run,) = self.plan.passes
+                self._prepare(run.targets())
+                self._all_of(run, self.size)
             else:
                 start = self.e.mul(self.e.value(f"urem i64 {t}, {chunks}"), chunk) if cut else "0"
                 self._span(start, self.e.least(self.e.add(start, chunk), self.size))
@@ -344,11 +349,9 @@ class LoopWriter:
     def _has_chains(self) -> bool:
         return any(n.op == "fold" for n in self.plan.nodes)
 
-    def _all_of(self, size: int) -> None:
+    def _all_of(self, run: Pass, size: int) -> None:
         """A row whose size is known: no vectors that never run."""
-        (run,) = self.plan.passes
         full = size - size % (LANES * self.group)
-        self._prepare(run.targets())
         if full:
             self._vectors(run, "0", str(full), self.group)
         self._tail(run, "0", full, size, [])

@@ -72,7 +72,7 @@ class Nest:
         self.lanes = any(is_lane_fold(x) for x in cluster.members)
         full = (x for x, per_row in cluster.members.items() if not per_row or is_lane_fold(x))
         self.shape = max(map(domain_of, full), key=len) or (1,)
-        self.parts = self._apart() or [self._best(Piece(0, 0, self.shape, whole=True))]
+        self.parts = self._apart() or [self._best(Piece(0, 0, self.shape, whole=True))[0]]
 
     def _apart(self) -> list[Part]:
         """The domain cut where comparisons change their answer: each part then asks no questions.
@@ -85,10 +85,20 @@ class Nest:
                 Piece(axis, low, (*self.shape[:axis], high - low, *self.shape[axis + 1 :]))
                 for low, high in bounds
             ]
-            parts = runs_of(self._best(piece) for piece in pieces)
+            parts = runs_of(self._each(pieces))
             if many or len(parts) <= min(MOST_PIECES, len(pieces) - 1):
                 return parts
         return []
+
+    def _each(self, pieces: Sequence[Piece]) -> Iterator[Part]:
+        """The best kernel of each piece; the cut that was best for one is tried first for the next.
+
+        So parts that could be alike are, and few kernels are made in vain.
+        """
+        cut = None
+        for piece in pieces:
+            part, cut = self._best(piece, cut)
+            yield part
 
     def _cuts_at_questions(self) -> list[tuple[int, tuple[int, ...], bool]]:
         """Axes, where answers change along them, and whether even unlike parts may be kernels."""
@@ -118,15 +128,17 @@ class Nest:
         """Whether all results have the domain's own shape and nothing runs along its rows."""
         return not self.lanes and all(x.shape == self.shape for x in self.written)
 
-    def _best(self, piece: Piece) -> Part:
-        """The first kernel that is good enough; the last cut is always good enough."""
-        for rows, inner in self._cuts(piece.shape):
-            kernel = self._build(rows, inner, piece)
+    def _best(self, piece: Piece, first: Cut | None = None) -> tuple[Part, Cut]:
+        """The first kernel that is good enough, and its cut; the last is always good enough."""
+        cuts = list(self._cuts(piece.shape))
+        for cut in [first, *cuts] if first in cuts else cuts:
+            kernel = self._build(*cut, piece)
             if not has_division(kernel.nodes()):
                 break
         else:
             kernel = self._finer(kernel, piece)
-        return Part(kernel, tuple(self.buffers), prod(piece.shape) / max(prod(self.shape), 1))
+        share = prod(piece.shape) / max(prod(self.shape), 1)
+        return Part(kernel, tuple(self.buffers), share), cut
 
     def _finer(self, kernel: LoopKernel, piece: Piece) -> LoopKernel:
         """The kernel, or one whose last axis is two, as those it reads have it."""
