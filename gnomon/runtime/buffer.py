@@ -139,7 +139,10 @@ class Allocator:
     def _collect(self) -> None:
         """Sort the blocks that came back into their lists."""
         while self._returned:
-            address, size = self._returned.popleft()
+            try:
+                address, size = self._returned.popleft()
+            except IndexError:  # another thread took the last one as it was
+                return
             idle = self._idle.get(size)
             if idle is None:
                 idle = self._idle[size] = []

@@ -201,34 +201,35 @@ class Program:
             f"Program.run: needs {self.needs}, got {counts} inputs, outputs and scalars."
         )
         team = threads.acquire(self._scratch, self._alone)
-        state, taken, records = self._state(), 0, None
+        state, taken, records, capacity = self._state(), 0, None, self._capacity
         try:
             if self._within:
                 arena = team.scratch + self._within
             else:
                 arena = taken = memory.take(self._arena) if self._arena else 0
             if events.heard():
-                records = state.records_for(team.threads, self._capacity)
-            told = (0, 0) if records is None else (records.ctypes.data, self._capacity)
+                records = state.records_for(team.threads, capacity)
+            told = (0, 0) if records is None else (records.ctypes.data, capacity)
             # the base after them is nothing: what is added to it stands for itself
             words = (*team.words, *told, 0, arena, *inputs, *outputs, *scalars)
             self._fill(state.block, TEAM_AT, *words)
             if records is None:
                 threads.entries().run(state.address)
             else:
-                self._run_recorded(state, records, caller)
+                self._run_recorded(state, records, capacity, caller)
         finally:
             team.release()
             self._idle.append(state)
             if taken:
                 memory.give(taken, self._arena)
 
-    def _run_recorded(self, state: State, records: np.ndarray, caller: object) -> None:
+    def _run_recorded(
+        self, state: State, records: np.ndarray, capacity: int, caller: object
+    ) -> None:
         """The native call, and the times of all kernels to whoever listens.
 
         Loops may make more records than there is room for; then the next run has more.
         """
-        capacity = (records.shape[1] - 1) // 3
         began = monotonic_ns()
         threads.entries().run(state.address)
         ended = monotonic_ns()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections import deque
 from itertools import pairwise
 
 import numpy as np
@@ -182,3 +183,17 @@ def test_foreign_memory_that_must_not_be_written_stays_so():
 def test_a_request_without_room_says_its_size():
     with pytest.raises(MemoryError, match="no room for"):
         Buffer(1 << 60)
+
+
+def test_a_block_that_another_thread_takes_meanwhile_is_nobody_elses():
+    class Raced(deque):
+        """Looks as if something were in it: another thread took that after the look."""
+
+        def __bool__(self) -> bool:
+            return True
+
+    source = Allocator()
+    source._returned = Raced()
+
+    assert source.use().allocated == 0
+    assert source.take(64) != source.take(64)
