@@ -13,6 +13,7 @@ from gnomon.tensor.device import check_device
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.evaluate import explain as explain_node
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, raw, value_of
 
 
@@ -32,8 +33,9 @@ def evaluate(*tensors: Any) -> None:
 
 
 def is_known(tensor: Tensor) -> bool:
-    """Whether a tensor's value is there, and no part of another one's."""
-    return tensor._view is None and tensor._storage.node.value is not None
+    """Whether a tensor's value is there, and no part of another one's; not while captured."""
+    node = tensor._storage.node
+    return tensor._view is None and node.value is not None and node.arena is state.arena
 
 
 def explain(tensor: Tensor) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, TraceError
 from gnomon.tensor.tensor import raw
 
 
@@ -50,3 +50,17 @@ def test_products_of_float32_have_one_precision():
     with pytest.raises(ArgumentError, match="must be highest, high or medium"):
         gn.set_float32_matmul_precision("low")
     gn.set_default_device("cpu")
+
+
+def test_evaluating_while_a_function_is_captured_is_an_error_also_for_what_is_outside():
+    outside = gn.ones(2)
+    gn.evaluate(outside)
+
+    @gn.compile
+    def look(x):
+        outside.add_(x)
+        gn.evaluate(outside)
+        return x
+
+    with pytest.raises(TraceError):
+        look(gn.ones(2))
