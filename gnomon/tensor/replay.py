@@ -113,7 +113,8 @@ class Program:
         else:
             nodes = self._leaves(inputs, arguments) if self.graph else []
         results = list(map(result, nodes, self.tracked, self.released))
-        self._place(nodes[len(results) :], arguments)
+        if len(nodes) > len(results) or self.grads:
+            self._place(nodes[len(results) :], arguments)
         for do in self.afterwards:
             do()
         return unflatten(self.tree, results)

@@ -88,7 +88,7 @@ class Places:
         for function, code, defaults in self._functions:
             if function.__code__ is not code or function.__defaults__ is not defaults:
                 return False
-        return all([same_parts(*known) for known in self._parts])
+        return not self._parts or all([same_parts(*known) for known in self._parts])
 
     def _compared(self) -> bool | None:
         """The same, with plain values by what they are."""
