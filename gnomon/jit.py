@@ -102,7 +102,7 @@ class Compiled:
             found: list[Tensor] = []
             tree = flatten(self.function(*args, **kwargs), found)
             del args, kwargs
-            guard.settle(capture.first)
+            guard.settle(capture)
             program: Program = replay.Program(self.name, capture, tree, found)
             program.seconds, program.without = self.seconds, self.without
         if told and events.heard():

@@ -71,6 +71,8 @@ class Capture:
         self.names: dict[Storage, str] = {}
         """What storages from outside are called."""
         self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
+        self.placed: list[tuple[Any, Any, Tensor]] = []
+        """Tensors that the function made and put where a guard looks: in what, and under what."""
         self.pending: list[ref[Storage]] = []
         self.went_back = False
         """Whether a backward pass ran inside: what it read is not kept for another one."""
@@ -128,6 +130,17 @@ class Capture:
         """Write to a storage from outside: it is done for real by every replay."""
         self.claim(storage)
         self.nodes[storage] = node
+
+    def has_made(self, value: Any) -> bool:
+        """Whether a value is a tensor that was computed here."""
+        if not isinstance(value, Tensor) or value._requires:
+            return False
+        return value._storage.node.arena is self.arena
+
+    def read_at(self, tensor: Tensor, names: Any, key: Any) -> None:
+        """Let replays read what stands somewhere then; the first run takes what stood there."""
+        now = [tensor]
+        self.inputs[self.first[tensor._storage]] = lambda _: now.pop() if now else names.get(key)
 
     def takes(self, tensor: Tensor, value: Tensor) -> bool:
         """Write a value that was computed here, so that replays do; False where it is no such."""

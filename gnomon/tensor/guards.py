@@ -6,7 +6,8 @@ inside modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -146,23 +147,53 @@ class Guard:
         self._outside, self._places = surroundings.of_function(function, objects)
         self._inside = [module_snapshot(module) for module in self._places.modules]
         self._read: list[tuple[Any, Any, Tensor, tuple]] = []
+        self._alike: list[tuple[Any, Any, tuple]] = []
+        self._lost = False
+        """Whether the function itself changes what it may read: replays would not."""
 
     @property
     def modules(self) -> list[Any]:
         """The modules among them."""
         return self._places.modules
 
-    def settle(self, read: Container) -> None:
-        """Keep of the tensors that stand in attributes and lists those that were read."""
-        kept = [entry for entry in self._places.kept if entry[2]._storage in read]
-        self._read = [(*entry, watched(entry[2])) for entry in kept]
+    def settle(self, capture: Any) -> None:
+        """Tell a capture of the tensors that the function put in attributes and lists.
+
+        What it read there before is read anew by every replay; what else it read there must stay.
+        """
+        kept, written = self._places.kept, capture.written()
+        self._lost = not self._same()
+        shared = Counter(before._storage for _, _, before in kept)
+        for names, key, before in kept:
+            now, storage = names.get(key), before._storage
+            made = now is not before and capture.has_made(now)
+            if made:
+                capture.placed.append((names, key, now))
+            if storage not in capture.first:
+                continue
+            own = shared[storage] == 1 and storage not in written
+            if made and own and signature_of(before) == signature_of(now):
+                capture.read_at(before, names, key)
+                self._alike.append((names, key, signature_of(now)))
+            else:
+                self._read.append((names, key, before, watched(before)))
 
     def holds(self) -> bool:
-        """Whether they are the same now; modules are looked into only if any has changed."""
-        now, places = changes.latest(), self._places
+        """Whether they are the same now."""
+        if self._lost:
+            return False
         for names, name, tensor, known in self._read:
             if names.get(name) is not tensor or known != watched(tensor):
                 return False
+        for names, name, known in self._alike:
+            tensor = names.get(name)
+            if not isinstance(tensor, Tensor) or signature_of(tensor) != known:
+                return False
+        return self._same()
+
+    def _same(self) -> bool:
+        """The same of what is no tensor; modules are looked into only if any has changed."""
+        now, places = changes.latest(), self._places
         held = places.hold()
         if held is False:
             return False

@@ -74,6 +74,8 @@ def described(tree: Any) -> str:
 
 def of_guard(guard: Guard) -> Iterator[str]:
     """Which values that the function names are others now."""
+    if guard._lost:
+        yield "the function changes Python values that it may read, so that no program fits twice"
     places: Places = guard._places
     for names, name, was, _ in guard._read:
         yield from changed(f"entry {name}", was, names.get(name))

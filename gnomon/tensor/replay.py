@@ -6,6 +6,7 @@ What a program depends on is looked at before, in guards.py; who captures it is 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from gnomon.tiers import Tiers
 
 __all__ = ["Program"]
+
+ALONE = 4
+"""References to a tensor that stands in one place (the place, its list, a variable, the count), and
+to its storage (the tensor, a list, a variable, the count)."""
 
 panels = Late("gnomon.tensor.panels")
 tiers = Late("gnomon.tiers")
@@ -49,12 +54,20 @@ class Program:
         self.renewed = [read for read, g in self.grads if g is not None]
         """Tensors that get another gradient."""
         made = [g for _, g in self.grads if g is not None]
-        self.escaped = capture.escaped([t._storage for t in (*results, *made)])
+        self.placed = [
+            (names, key, t.requires_grad, capture.went_back or t._storage.released)
+            for names, key, t in capture.placed
+        ]
+        """Where tensors are put by every replay, and whether gradients pass them."""
+        alone = [t._storage for *_, t in capture.placed if sys.getrefcount(t) <= ALONE]
+        alone = [storage for storage in alone if sys.getrefcount(storage) <= ALONE]
+        self.escaped = capture.escaped([*(t._storage for t in (*results, *made)), *alone])
         outputs = [
             *nodes,
             *(capture.nodes[s] for s in written),
             *(raw(g) for g in made),
             *(s.node for s in self.escaped),
+            *(raw(t) for *_, t in capture.placed),
         ]
         self.graph, used = capture.close(outputs) if outputs else (None, [])
         numbers = {node: k for k, node in enumerate(used)}
@@ -68,10 +81,9 @@ class Program:
         self.constant = [read.tensor if isinstance(read, Always) else None for read in reads]
         self.varying = [(k, x) for k, x in enumerate(reads) if not isinstance(x, Always)]
         """Inputs that are the same tensors in every replay, and how the others are read."""
-        self.differentiable = any(
-            wanted and not released
-            for wanted, released in zip(self.tracked, self.released, strict=True)
-        )
+        left = any(s.tracked for s in self.escaped) and not capture.went_back
+        pairs = [*zip(self.tracked, self.released, strict=True), *(x[2:] for x in self.placed)]
+        self.differentiable = left or any(wanted and not released for wanted, released in pairs)
         self.name, self.seconds, self.without = f"{name}{CAPTURED}", 0.0, ""
         self.lasting = panels.lasting_inputs(capture, used)
         """What it is called, may measure its products for, leaves out, and inputs it may keep."""
@@ -183,8 +195,11 @@ class Program:
             elif target._rare is not None:
                 target._rare.grad = None
         for storage in self.escaped:
-            storage.node = settled(next(rest))
+            node = next(rest)
+            storage.node = node if storage.tracked else settled(node)
             note(storage)
+        for names, key, tracked, released in self.placed:
+            names[key] = result(next(rest), tracked, released)
 
 
 def result(node: Node, tracked: bool, released: bool) -> Tensor:

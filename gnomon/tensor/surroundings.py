@@ -60,7 +60,7 @@ class Places:
         self._tensors: list[tuple[Tensor, object, bool]] = []
         self._states: list[tuple[Callable[[], Hashable], Hashable]] = []
         """Numbers of small arrays, and where generators of random numbers stand."""
-        self._looked: set[tuple[int, str]] = set()
+        self._looked: set[tuple[int, Any]] = set()
         self._alive: list[Any] = []
         self._certain = True
 
@@ -137,6 +137,13 @@ class Places:
             return (id(value), *self._object(value, depth, seen, name))
         return (id(value), self._state(state_of(value)))
 
+    def _keep(self, names: Any, key: Any, tensor: Tensor, owner: Any) -> None:
+        """Note once that a tensor stands somewhere."""
+        if (id(owner), key) not in self._looked:
+            self._looked.add((id(owner), key))
+            self._alive.append(owner)
+            self.kept.append((names, key, tensor))
+
     def named(self, owner: str | None) -> list[str]:
         """The attributes that code reads of what it calls by that name."""
         if owner not in self._named:
@@ -164,7 +171,8 @@ class Places:
             if keyed:
                 yield typed(key) if isinstance(key, PLAIN) else id(key)
             if isinstance(part, Tensor):
-                self.kept.append((value if keyed else Numbered(value), key, part))
+                yield "tensor"
+                self._keep(value if keyed else Numbered(value), key, part, value)
             else:
                 yield self.snapshot(part, depth - 1, seen)
 
@@ -192,7 +200,7 @@ class Places:
         found = kept.get(name, MISSING)
         is_module = hasattr(type(value), "register_forward_hook")
         if isinstance(found, Tensor):
-            self.kept.append((kept, name, found))
+            self._keep(kept, name, found, kept)
         elif found is not MISSING and not (is_module and isinstance(found, PLAIN)):
             yield from self.look(kept, name, depth, seen)
         elif found is MISSING:
@@ -307,6 +315,9 @@ class Numbered:
     def get(self, number: int) -> Any:
         """A part, if the list is that long."""
         return self.value[number] if number < len(self.value) else None
+
+    def __setitem__(self, number: int, part: Any) -> None:
+        self.value[number] = part
 
 
 class Slots:
