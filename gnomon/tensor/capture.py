@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import operator
-import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -85,11 +84,11 @@ class Capture:
         before = (state.arena, state.images, state.pending, state.sweep_at, state.capture)
         state.arena, state.images, state.pending = self.arena, WeakKeyDictionary(), self.pending
         state.sweep_at, state.capture = 1 << 62, self
-        stood = random_state()
+        stood = surroundings.random_state()
         try:
             yield
         finally:
-            if random_state() != stood:
+            if surroundings.random_state() != stood:
                 self.guards.append((object, "a number was drawn by Python's `random` or numpy's"))
                 warnings.warn(f"compile: {DRAWN}   [{user_site()}]", stacklevel=5)
             self.pending = state.pending
@@ -250,12 +249,6 @@ class Capture:
                 known[x] = arena.input(x.shape, x.dtype)
         images = list(known.values())
         return Graph(images, copy_into(arena, outputs, known)), used
-
-
-def random_state() -> tuple[Hashable, ...]:
-    """Where Python's own generator stands and where numpy's does, if anybody has loaded them."""
-    loaded = [sys.modules.get(name) for name in ("random", "numpy.random")]
-    return tuple([None if (read := surroundings.state_of(x)) is None else read() for x in loaded])
 
 
 def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
@@ -340,6 +341,12 @@ def state_of(value: Any) -> Callable[[], Hashable] | None:
     if hasattr(value, "bit_generator"):
         return lambda: str(value.bit_generator.state)
     return getattr(value, "getstate", None)
+
+
+def random_state() -> tuple[Hashable, ...]:
+    """Where Python's own generator stands and where numpy's does, if anybody has loaded them."""
+    loaded = [sys.modules.get(name) for name in ("random", "numpy.random")]
+    return tuple([None if (read := state_of(x)) is None else read() for x in loaded])
 
 
 def stood_at(state: tuple) -> Hashable:
