@@ -856,7 +856,7 @@ def trapz(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int = .
 def tril(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
     """x on and below the k-th diagonal, 0 above."""
 from gnomon.tensor.creation import tril_indices as tril_indices
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: _float = ..., p: _float = ..., reduction: str = ...) -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: _float = ..., p: _float = ..., swap: _bool = ..., reduction: str = ...) -> Tensor:
     """max(0, distance to the positive − distance to the negative + margin)."""
 def triu(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
     """x on and above the k-th diagonal, 0 below."""

@@ -79,7 +79,7 @@ HingeEmbeddingLoss = module_of(
     "HingeEmbeddingLoss", F.hinge_embedding_loss, margin=1.0, reduction="mean"
 )
 TripletMarginLoss = module_of(
-    "TripletMarginLoss", F.triplet_margin_loss, margin=1.0, p=2.0, reduction="mean"
+    "TripletMarginLoss", F.triplet_margin_loss, margin=1.0, p=2.0, swap=False, reduction="mean"
 )
 
 

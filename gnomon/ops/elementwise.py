@@ -157,7 +157,23 @@ remainder = binary(
     row="remainder",
     aliases=("mod",),
 )
-fmod = binary("fmod", "What truncated division leaves: it has x's sign.", np.fmod, row="fmod")
+
+
+@op(inline=True, reference=np.fmod)
+def fmod(x: Operand, y: Operand) -> Node:
+    """What truncated division leaves: it has x's sign.
+
+    Shapes: x (...), y (...) -> (...)
+    """
+    x, y = promoted("fmod", x, y)
+    if x.dtype.is_floating_point:
+        return elementwise("fmod", x, y)
+    rest = elementwise("remainder", x, y)
+    turned = elementwise("ne", elementwise("lt", x, 0), elementwise("lt", rest, 0))
+    uneven = elementwise("and", turned, elementwise("ne", rest, 0))
+    return scalars.where(uneven, rest - y, rest)
+
+
 maximum = binary("maximum", "The larger; NaN wins.", np.maximum, row="maximum")
 minimum = binary("minimum", "The smaller; NaN wins.", np.minimum, row="minimum")
 copysign = binary("copysign", "|x| with y's sign.", np.copysign, row="copysign", prepare=as_floats)

@@ -365,12 +365,16 @@ def triplet_margin_loss(
     *,
     margin: float = 1.0,
     p: float = 2.0,
+    swap: bool = False,
     reduction: str = "mean",
 ) -> Node:
     """max(0, distance to the positive − distance to the negative + margin).
 
     Shapes: anchor (..., d), positive (..., d), negative (..., d) -> (?)
+
+    With `swap` the negative's distance to the positive counts where it is the smaller one.
     """
     near = pairwise_distance(anchor, positive, p)
     far = pairwise_distance(anchor, negative, p)
+    far = elementwise("minimum", far, pairwise_distance(positive, negative, p)) if swap else far
     return reduced("triplet_margin_loss", relu(near - far + margin), reduction)

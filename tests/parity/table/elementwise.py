@@ -51,6 +51,12 @@ each(
     exactly([2.0, 1.5, -1.25, 2.5]),
     gradient=False,
 )
+add(
+    "fmod of integers",
+    lambda lib, i, j: lib.fmod(i, j),
+    integers(-99, 99, 3, 9),
+    exactly([1, -2, 3, -4, 5, -7, 11, -50, 99], "int64"),
+)
 each("eq ne lt le gt ge", lambda f, i, j: f(i, j), integers(0, 3, 4, 5), integers(0, 3, 5))
 each("logical_and logical_or logical_xor", lambda f, a, b: f(a, b), booleans(3, 4), booleans(4))
 each("logical_not bitwise_not", lambda f, a: f(a), booleans(7))

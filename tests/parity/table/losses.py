@@ -156,7 +156,9 @@ add(
     exactly([1.0, -1, 1, -1, 1, -1]),
     gradient=False,
 )
-add("F.triplet_margin_loss", loss("triplet_margin_loss"), normal(3, 4), normal(3, 4), normal(3, 4))
+for swap in (False, True):
+    triplet = loss("triplet_margin_loss", swap=swap)
+    add(f"F.triplet_margin_loss {swap}", triplet, normal(3, 4), normal(3, 4), normal(3, 4))
 add(
     "F.cosine_embedding_loss",
     loss("cosine_embedding_loss"),
