@@ -229,8 +229,8 @@ class Places:
         if id(value) not in self._inside:
             self.modules.append(value)
             self._inside |= {id(inner) for inner in value.modules()}
-        if users_among(type(value)):
-            for each in (*self.named(name), "forward"):
+        for each in (*self.named(name), "forward"):
+            if users_among(type(value)) or each in value.__dict__:
                 yield from self._attribute(value, each, depth, seen)
         for hook, _ in (*value._forward_hooks.values(), *value._forward_pre_hooks.values()):
             yield self.snapshot(hook, depth - 1, seen)
@@ -264,12 +264,12 @@ class Places:
     def _method(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
         """A method, and what it is called on."""
         yield self.snapshot(value.__func__, depth - 1, seen, name)
-        if not is_ours(getattr(value.__func__, "__code__", self.hold.__code__)):
+        if not is_passed_by(value.__func__, depth):
             yield self.snapshot(value.__self__, depth - 1, seen, "self")
 
     def _function(self, function: Any, depth: int, seen: set, _: str | None) -> Iterator[Hashable]:
         """A function by its code and by what its code names."""
-        if is_ours(function.__code__):
+        if is_passed_by(function, depth):
             return
         self._functions.append((function, function.__code__, function.__defaults__))
         words = words_of(function.__code__)
@@ -332,6 +332,13 @@ class Slots:
     def get(self, name: str, default: Any) -> Any:
         """What a name stands for."""
         return getattr(self.value, name, default)
+
+
+def is_passed_by(function: Any, depth: int) -> bool:
+    """Whether a function is one of ours that a user's calls; what is compiled itself is none."""
+    return depth < DEEPEST - 1 and (
+        not isinstance(function, types.FunctionType) or is_ours(function.__code__)
+    )
 
 
 def state_of(value: Any) -> Callable[[], Hashable] | None:

@@ -225,3 +225,12 @@ def test_a_walk_ends_where_objects_point_at_each_other():
 
     assert places.hold()
     assert hash(found) == hash(of_function(lambda: one.inner.inner.scale)[0]) or found
+
+
+def test_a_method_of_ours_that_is_compiled_itself():
+    module = nn.Sequential(nn.Linear(3, 3), nn.Dropout(1.0))
+    outcome(module.forward, module.eval)
+    module.train()
+    module.compile()
+    x = gn.ones(3)
+    assert module(x).sum().item() == 0 != module.eval()(x).sum().item()
