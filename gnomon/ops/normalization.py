@@ -28,7 +28,7 @@ from gnomon.ops.arguments import (
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.reductions import fold, mean_of
 from gnomon.ops.registry import op
-from gnomon.ops.statistics import moments, top, vector_norm
+from gnomon.ops.statistics import largest, moments, vector_norm
 from gnomon.ops.view_primitives import pad, window
 
 
@@ -56,7 +56,7 @@ def softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
     """
     kind, axes = result_kind(x, dtype), many_axes("softmax", one_axis_only(axis), x.rank)
     x = wide(cast(x, kind))
-    e = elementwise("exp", x - top(x, axes))
+    e = elementwise("exp", x - largest(x, axes))
     return cast(e / fold("add", e, axes, True), kind)
 
 
@@ -99,7 +99,7 @@ def log_softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
     """
     kind, axes = result_kind(x, dtype), many_axes("log_softmax", one_axis_only(axis), x.rank)
     x = wide(cast(x, kind))
-    away = x - top(x, axes)
+    away = x - largest(x, axes)
     return cast(away - elementwise("log", fold("add", elementwise("exp", away), axes, True)), kind)
 
 

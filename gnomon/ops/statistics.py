@@ -277,11 +277,16 @@ def dist(x: Node, y: Node, p: float = 2) -> Node:
 # exponentials
 
 
-def top(x: Node, axes: tuple[int, ...]) -> Node:
-    """The largest over axes, kept as size 1, finite, and no part of any gradient."""
+def largest(x: Node, axes: tuple[int, ...]) -> Node:
+    """The largest over axes, kept as size 1, and no part of any gradient."""
     found = fold("max", x, axes, True)
-    finite = where(elementwise("isfinite", found), found, 0.0)
-    return finite.arena.node("detach", (finite,))
+    return found.arena.node("detach", (found,))
+
+
+def top(x: Node, axes: tuple[int, ...]) -> Node:
+    """The same where it is finite; 0 elsewhere, so that rows that are hidden stay numbers."""
+    found = largest(x, axes)
+    return where(elementwise("isfinite", found), found, 0.0)
 
 
 @op(

@@ -47,6 +47,12 @@ add(
     normal(3, 5),
     exactly([[0, 1, 1, 0, 0]], "bool"),
 )
+for infinite in ([float("inf"), 1.0], [-float("inf"), -float("inf")], [-float("inf"), 1.0]):
+    add(
+        f"softmax and its logarithm of {infinite}",
+        lambda lib, x: (lib.softmax(x, -1), lib.log_softmax(x, -1)),
+        exactly(infinite),
+    )
 add("log_softmax", lambda lib, x: lib.nn.functional.log_softmax(x, dim=-1), normal(3, 5))
 add("log_softmax of the first axis", lambda lib, x: x.log_softmax(dim=0), normal(4, 3))
 add(
