@@ -5,16 +5,18 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from gnomon import settings
 from gnomon.errors import ArgumentError
+from gnomon.late import Late
 from gnomon.runtime.buffer import memory
-from gnomon.runtime.system import memory_bytes, usable_cores
+from gnomon.runtime.system import memory_bytes
 from gnomon.tensor.device import check_device
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.evaluate import explain as explain_node
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, raw, value_of
+
+threads = Late("gnomon.runtime.threads")
 
 
 def evaluate(*tensors: Any) -> None:
@@ -60,15 +62,15 @@ def synchronize(device: object = None) -> None:
 
 
 def set_num_threads(n: int) -> None:
-    """Choose how many threads a program runs on."""
+    """Choose how many threads every program runs on from now on."""
     if not isinstance(n, int) or n < 1:
         raise ArgumentError(f"set_num_threads: expected a positive integer: got {n!r}.")
-    settings._active.set(settings.current()._replace(num_threads=n))
+    threads.set_num_threads(n)
 
 
 def get_num_threads() -> int:
     """How many threads a program runs on."""
-    return settings.current().num_threads or usable_cores()
+    return threads.get_num_threads()
 
 
 def set_memory_limit(nbytes: int | None) -> None:

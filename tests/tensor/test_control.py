@@ -6,6 +6,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError, TraceError
+from gnomon.runtime import events
 from gnomon.tensor.tensor import raw
 
 
@@ -41,6 +42,20 @@ def test_the_number_of_threads_is_one_or_more():
     with pytest.raises(ArgumentError, match="positive integer: got 0"):
         gn.set_num_threads(0)
     gn.set_num_threads(before)
+
+
+def test_the_number_of_threads_may_change_after_a_run():
+    before, heard = gn.get_num_threads(), []
+    stop = events.subscribe(lambda kind, told: heard.append((kind, told.get("records"))))
+    try:
+        for count in (2, 1, 3):
+            gn.set_num_threads(count)
+            gn.evaluate(gn.ones(1 << 18) * 2.0)
+    finally:
+        stop()
+        gn.set_num_threads(before)
+
+    assert [len(records) for kind, records in heard if kind == "run"] == [2, 1, 3]
 
 
 def test_products_of_float32_have_one_precision():
