@@ -48,7 +48,6 @@ tuning = Late("gnomon.tuning")
 SILENT = nullcontext()
 address_of = attrgetter("address")
 
-
 Pairs = tuple[tuple[int, int], ...]
 """Outputs, each with the input that it is written over."""
 

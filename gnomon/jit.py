@@ -18,10 +18,7 @@ from gnomon.ir.provenance import user_site
 from gnomon.ir.show import log
 from gnomon.late import Late
 from gnomon.runtime import events
-from gnomon.tensor.capture import (
-    Capture,
-    names_of,
-)
+from gnomon.tensor.capture import Capture, names_of
 from gnomon.tensor.guards import (
     Guard,
     flatten,

@@ -286,9 +286,9 @@ class Emitter:
         """Let everything written so far be there before what is written next."""
         self.do("fence seq_cst")
 
-    def prefetch(self, pointer: str) -> None:
-        """Ask for a line of memory that will be read; any address will do."""
-        numbers = (("i32", "0"), ("i32", "3"), ("i32", "1"))
+    def prefetch(self, pointer: str, write: bool = False) -> None:
+        """Ask for a line of memory that will be read, or written; any address will do."""
+        numbers = (("i32", str(int(write))), ("i32", "3"), ("i32", "1"))
         self.call("void", "llvm.prefetch.p0", ("ptr", pointer), *numbers)
 
     def load_masked(

@@ -24,7 +24,7 @@ from gnomon.tensor.guards import LONGEST, PLAIN
 from gnomon.tensor.tensor import Tensor
 from gnomon.tensor.words import KNOWN, has_attributes, users_among, words_of
 
-__all__ = ["MISSING", "Places", "of_function", "same_parts"]
+__all__ = ["MISSING", "Places", "of_function", "random_state", "same_parts"]
 
 CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 DEEPEST = 8

@@ -6,30 +6,11 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.loops import CHUNK, GROUP, emit_loops
-from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, bfloat16, bool_, float32, float64, int64, uint8
-from gnomon.ir.node import Arena, Node
 from gnomon.ops.primitives import reshape
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import pad, permute, slice_
-from tests.compiled import execute, program, threads
-from tests.schedule.kernels_of import graph, kernels
-from tests.strategies import same_bits
-
-
-def check(root: Node, rng: np.random.Generator) -> None:
-    """One and two threads give the oracle's bits."""
-    found = graph(root)
-    arrays = [rng.integers(-9, 9, x.shape).astype(x.dtype.numpy) for x in found.inputs]
-    executable, expected = program(found), exact(found, arrays)
-    for count in (1, 2):
-        with threads(count):
-            assert same_bits(execute(executable, found, arrays)[0], expected[0])
-
-
-def leaf(*shape: int, dtype: DType = float32) -> Node:
-    """An input in an arena of its own."""
-    return Arena().input(shape, dtype)
+from tests.schedule.kernels_of import check, kernels, leaf
 
 
 @pytest.mark.parametrize("dtype", [bfloat16, float32, float64, int64, uint8, bool_])

@@ -1,10 +1,13 @@
-"""What tests of the schedule look at: the partition and the loop kernels of a graph.
+"""What tests of the schedule look at: the partition and the loop kernels of a graph; its bits.
 
 Not a test.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
+from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, float32
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ops.primitives import reduce, unsqueeze
@@ -13,6 +16,8 @@ from gnomon.schedule.kernel import LoopKernel
 from gnomon.schedule.nest import Nest
 from gnomon.schedule.partition import Partition
 from gnomon.settings import Settings
+from tests.compiled import execute, program, threads
+from tests.strategies import same_bits
 
 
 def leaf(*shape: int, dtype: DType = float32) -> Node:
@@ -48,3 +53,13 @@ def kernels(*roots: Node, without: str = "") -> list[LoopKernel]:
         if not cluster.opaque and any(x in stored for x in cluster.members)
         for part in Nest(cluster, made).parts
     ]
+
+
+def check(root: Node, rng: np.random.Generator) -> None:
+    """One and two threads give the oracle's bits."""
+    found = graph(root)
+    arrays = [rng.integers(-9, 9, x.shape).astype(x.dtype.numpy) for x in found.inputs]
+    executable, expected = program(found), exact(found, arrays)
+    for count in (1, 2):
+        with threads(count):
+            assert same_bits(execute(executable, found, arrays)[0], expected[0])

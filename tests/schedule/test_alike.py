@@ -7,31 +7,18 @@ import pytest
 
 from gnomon.codegen.loops import emit_loops
 from gnomon.codegen.plan_loops import overwritable
-from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, bfloat16, bool_, float32, int64
 from gnomon.ir.node import Arena, Node
 from gnomon.ops.joining import join
 from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.view_primitives import pad, permute, slice_
-from tests.compiled import execute, program, threads
-from tests.schedule.kernels_of import graph, kernels
-from tests.strategies import same_bits
+from tests.schedule.kernels_of import check, kernels
 
 
 def leaves(count: int, *shape: int, dtype: DType = float32) -> list[Node]:
     """Inputs of one arena."""
     arena = Arena()
     return [arena.input(shape, dtype) for _ in range(count)]
-
-
-def check(root: Node, rng: np.random.Generator) -> None:
-    """One and two threads give the oracle's bits."""
-    found = graph(root)
-    arrays = [rng.integers(-9, 9, x.shape).astype(x.dtype.numpy) for x in found.inputs]
-    executable, expected = program(found), exact(found, arrays)
-    for count in (1, 2):
-        with threads(count):
-            assert same_bits(execute(executable, found, arrays)[0], expected[0])
 
 
 @pytest.mark.parametrize(

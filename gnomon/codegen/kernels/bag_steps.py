@@ -145,9 +145,9 @@ class StepWriter(ScatterWriter):
         """Have the row and the gradient of a sorted lookup brought near."""
         e, spec = self.e, self.bag_spec
         row = e.offset(self.out, e.mul(self.row_at(i), 4 * spec.width))
-        prefetch_row(e, row, spec.width, 1)
+        prefetch_row(e, row, spec.width, write=True)
         bag = e.value(f"udiv i64 {self.occurrence(i)}, {spec.size}")
-        prefetch_row(e, e.offset(self.values, e.mul(bag, 4 * spec.stride)), spec.width, 0)
+        prefetch_row(e, e.offset(self.values, e.mul(bag, 4 * spec.stride)), spec.width)
 
     def row_at(self, i: str) -> str:
         """The row of a sorted lookup."""

@@ -58,17 +58,13 @@ def store_lanes(e: Emitter, value: str, place: str, lanes: int) -> None:
         e.store_masked(value, place, mask(lanes), "float")
 
 
-def prefetch_row(e: Emitter, row: str, width: int, write: int) -> None:
+def prefetch_row(e: Emitter, row: str, width: int, write: bool = False) -> None:
     """Ask for the lines of a row; it may be no row at all.
 
     A row that is no number of whole lines may end in one more.
     """
     for byte in (*range(0, 4 * width, LINE), *([4 * width - 1] if 4 * width % LINE else [])):
-        place = e.offset(row, byte)
-        e.call(
-            "void", "llvm.prefetch.p0", ("ptr", place), ("i32", str(write)), ("i32", "3"),
-            ("i32", "1"),
-        )  # fmt: skip
+        e.prefetch(e.offset(row, byte), write)
 
 
 def apply(e: Emitter, f: str, *operands: str) -> str:
@@ -121,7 +117,7 @@ class BagsWriter:
             row = self.row(self.position(i))
             if first:
                 later = e.least(e.add(i, spec.size), e.sub(self.last, 1))
-                prefetch_row(e, self.row(self.position(later)), spec.width, 0)
+                prefetch_row(e, self.row(self.position(later)), spec.width)
                 self.check(i)
             return self.added(row, i, vectors, sums)
 

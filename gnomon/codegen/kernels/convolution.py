@@ -154,10 +154,7 @@ class WindowWriter(Writer):
         step = walk(self.spec.columns, "c")[-1][1] * tile.item
 
         def one(index: str) -> None:
-            line = e.offset(where, e.mul(index, step))
-            e.call(
-                "void", "llvm.prefetch.p0", ("ptr", line), ("i32", "1"), ("i32", "3"), ("i32", "1")
-            )
+            e.prefetch(e.offset(where, e.mul(index, step)), write=True)
 
         e.loop(0, tile.columns, 1, one)
 

@@ -18,7 +18,7 @@ from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, count, store_to, walk
 from gnomon.codegen.kernels.sharing import Work, evenly, share_work
-from gnomon.codegen.kernels.storing import Bounds, Region, Storing, ask_for
+from gnomon.codegen.kernels.storing import Bounds, Region, Storing
 from gnomon.codegen.kernels.strides import offset
 from gnomon.codegen.kernels.tally import Block, find_block
 from gnomon.codegen.kernels.units import Source
@@ -236,7 +236,7 @@ class Writer(Storing):
         e = self.e
         e.when(block.last, lambda: self.prefetch(part, row, column))
         waiting = self.waiting_sums(part, row, column)
-        e.loop(0, self.cut.slots, LINE, lambda line: ask_for(e, e.offset(waiting, line)))
+        e.loop(0, self.cut.slots, LINE, lambda line: e.prefetch(e.offset(waiting, line), True))
         goal, left = self.goal_of(part, row, column, block)
         sums = self.call_tile(part, (row, column), block, goal)
         e.when(left, lambda: self.finish(part, row, column, sums))

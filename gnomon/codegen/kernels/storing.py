@@ -106,9 +106,8 @@ class Storing:
         e, tile = self.e, self.tile
         where = self.results(part.batch, self.first_row(row), e.mul(column, tile.columns))
         step = walk(self.spec.rows, "c")[-1][1] * self.spec.item
-
         for index in range(tile.rows):
-            ask_for(e, e.offset(where, e.mul(step, index)))
+            e.prefetch(e.offset(where, e.mul(step, index)), write=True)
 
     def results(self, batch: str, row: str, column: str) -> str:
         """Where an element of C lies."""
@@ -119,8 +118,3 @@ class Storing:
             where = e.add(where, offset(e, index, walk(axes, "c")))
         base = e.load(e.offset("%buffers", 8 * spec.slots.c), "ptr", 8)
         return e.offset(base, e.mul(where, spec.item))
-
-
-def ask_for(e: Emitter, place: str) -> None:
-    """Ask for a line of memory that will be written."""
-    e.call("void", "llvm.prefetch.p0", ("ptr", place), ("i32", "1"), ("i32", "3"), ("i32", "1"))
