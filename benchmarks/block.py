@@ -1,6 +1,6 @@
 """A transformer block's training step beside torch eager: forward, mean square, all gradients.
 
-Run by hand (python -m benchmarks.block [threads]) on an idle machine. Both run in turns on the
+Run by hand (python -m benchmarks.block [threads]) on an idle machine. Both run alternately on the
 same threads and the same numbers; the median counts, and the best says how quiet the machine was.
 How far their results are apart is printed too. Writes runs/block.json.
 """
@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from gnomon.executable import build
-from gnomon.runtime.buffer import Buffer
+from gnomon.compiler.build import build
+from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.threads import set_num_threads
 from tests.blocks import block, block_shapes, inputs_of, step
 
@@ -68,8 +68,8 @@ def torch_step(heads: int, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     return [loss.detach(), *torch.autograd.grad(loss, tensors)]
 
 
-def in_turns(one: Callable, other: Callable, rounds: int, repeat: int) -> list[list[float]]:
-    """The milliseconds of two functions that run in turns."""
+def alternated(one: Callable, other: Callable, rounds: int, repeat: int) -> list[list[float]]:
+    """The milliseconds of two functions that run alternately."""
     times: list[list[float]] = [[], []]
     for _ in range(rounds):
         for f, kept in zip((one, other), times, strict=True):
@@ -88,10 +88,12 @@ def measure(b: int, t: int, d: int, heads: int, rounds: int = 6) -> Row:
     start = perf_counter()
     executable = build(graph)
     compiled = perf_counter() - start
-    buffers = [Buffer.of(x) for x in arrays]
+    buffers = [DeviceBuffer.of(x) for x in arrays]
     tensors = [torch.from_numpy(x.copy()).requires_grad_() for x in arrays]
     found, expected = executable.run(buffers), torch_step(heads, tensors)
-    times = in_turns(lambda: executable.run(buffers), lambda: torch_step(heads, tensors), rounds, 2)
+    times = alternated(
+        lambda: executable.run(buffers), lambda: torch_step(heads, tensors), rounds, 2
+    )
     ours, theirs = map(statistics.median, times)
     flops = 3 * (2 * b * t * d * (4 * d + 3 * f) + 2 * b * t * t * d)
     return Row(
@@ -104,7 +106,7 @@ def measure(b: int, t: int, d: int, heads: int, rounds: int = 6) -> Row:
     )
 
 
-def largest_difference(nodes, found: list[Buffer], expected: list[torch.Tensor]) -> float:
+def largest_difference(nodes, found: list[DeviceBuffer], expected: list[torch.Tensor]) -> float:
     """The largest distance from torch's results, in parts of each tensor's largest element."""
     worst = 0.0
     for node, ours, theirs in zip(nodes, found, expected, strict=True):

@@ -1,4 +1,4 @@
-"""What canonical order costs, kernel by kernel: both numerics in turns, on one thread.
+"""What canonical order costs, kernel by kernel: both numerics alternately, on one thread.
 
 Run by hand (python -m benchmarks.contract [pairs] [--json FILE]). A row is the time of one program
 whose numerics are "invariant" over the time of the same one whose numerics are "fast", in the time

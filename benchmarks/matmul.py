@@ -1,7 +1,7 @@
 """The matrix product on one core: GFLOP/s beside the peak of fused multiply-adds, and numpy.
 
 Run by hand (python benchmarks/matmul.py) on an idle machine with OPENBLAS_NUM_THREADS=1. Contenders
-take turns, and the best of each counts. "one chain" is the same product without canonical order:
+alternate, and the best of each counts. "one chain" is the same product without canonical order:
 what the order costs is the difference.
 """
 
@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gnomon.codegen.emitter import KERNEL, LANES, Module, splat, vector
+from gnomon.codegen.emitter import KERNEL, LANES, LLVMModule, splat, vector
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
+from gnomon.compiler.target import machine
 from gnomon.ops.canonical import OTHERS, leaves
-from gnomon.processor import machine
 from gnomon.runtime import cpu
 
 SHAPES = [
@@ -44,7 +44,7 @@ def product(kind: str, m: int, n: int, k: int, pieces: int) -> MatmulSpec:
     return MatmulSpec("float", (), (Axis(m, a=a[0], c=n),), (Axis(n, b=b[1], c=1),), steps)
 
 
-def load(name: str, module: Module, scratch: int, *buffers: np.ndarray) -> Callable[[], None]:
+def load(name: str, module: LLVMModule, scratch: int, *buffers: np.ndarray) -> Callable[[], None]:
     """A call of a kernel, on one thread."""
     kinds = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
     call = ctypes.CFUNCTYPE(None, *kinds)(cpu.load({name: module.text()})[name])
@@ -59,7 +59,7 @@ def peak() -> tuple[Callable[[], None], float]:
     """A loop of nothing but multiply-adds in registers, and how many operations it does."""
     chains = 12 if machine().registers < 32 else 24
     kind = vector("float", lanes := machine().lanes("float"))
-    e = (module := Module()).function("peak", KERNEL)
+    e = (module := LLVMModule()).function("peak", KERNEL)
     ones = splat(1.0, "float", lanes)
     sums = e.loop(
         0, ROUNDS, 1, lambda _, *x: [e.fma(v, ones, v, lanes=lanes) for v in x],
@@ -72,7 +72,7 @@ def peak() -> tuple[Callable[[], None], float]:
 
 
 def fastest(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """The least seconds of each, taking turns; only this thread's own time counts."""
+    """The least seconds of each, alternately; only this thread's own time counts."""
     best = dict.fromkeys(calls, float("inf"))
     until = time.perf_counter() + SECONDS
     while time.perf_counter() < until:
@@ -95,7 +95,7 @@ def measure(kind: str, m: int, n: int, k: int) -> str:
     calls: dict[str, Callable[[], object]] = {"numpy": lambda: np.matmul(left, right, out=c)}
     for label, pieces in (("gnomon", count), ("one chain", 1)):
         name = f"product_{kind}_{m}_{n}_{k}_{pieces}"
-        module = Module()
+        module = LLVMModule()
         scratch = emit_matmul(module, name, product(kind, m, n, k, pieces), machine())
         calls[label] = load(name, module, scratch, c, a_stored, b_stored)
     calls["peak"], operations = peak()

@@ -1,4 +1,4 @@
-"""What profiling costs: a training step with and without a listener, in turns; and per event.
+"""What profiling costs: a training step with and without a listener, alternately; and per event.
 
 Run by hand (python -m benchmarks.profiling_overhead [pairs]). Everything is on one thread and in
 the time of that thread, so that other work on the machine counts little. Each pair of steps is in
@@ -18,8 +18,7 @@ import numpy as np
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.executable import _built
-from gnomon.ir import provenance
+from gnomon.ir import memo, provenance
 from gnomon.ir.provenance import Site, inherit
 from gnomon.models.config import Qwen3Config
 from gnomon.models.qwen3 import Qwen3ForCausalLM
@@ -131,7 +130,7 @@ def compare_captures(layers: int, pairs: int, rng: np.random.Generator) -> None:
     """Print what lines add to capture and passes."""
 
     def compiled(lines: AbstractContextManager) -> int:
-        _built.clear()
+        memo.clear()
         gc.collect()
         with lines:
             return spent(step_of(layers, 64))

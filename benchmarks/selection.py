@@ -1,6 +1,6 @@
 """How good the model's choice of a register tile is: every candidate, over a table of products.
 
-Run by hand (python -m benchmarks.selection [--json FILE]) on an idle machine. Candidates take turns
+Run by hand (python -m benchmarks.selection [--json FILE]) on an idle machine. Candidates alternate
 over operands that are more than L2 holds, as `mode="max-autotune"` measures them. The last column
 is the model's time beside the second best: above 1.05 is a wrong choice, which the end counts.
 """
@@ -16,9 +16,9 @@ import cyclopts
 from rich.console import Console
 from rich.table import Table
 
-from gnomon import tuning
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
-from gnomon.processor import machine
+from gnomon.compiler import autotuning as tuning
+from gnomon.compiler.target import machine
 from gnomon.runtime.threads import set_num_threads
 
 SHAPES = [

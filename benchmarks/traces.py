@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gnomon.profiler.chrome import write_chrome
-from gnomon.profiler.model import Buffer, Event, Line, Machine, Profile, Record
+from gnomon.profiler.model import BufferRecord, Event, Line, MachineLimits, Profile, Record
 from gnomon.profiler.perfetto import write_perfetto
 
 CALLS = 400
@@ -24,7 +24,7 @@ CALLS = 400
 
 def made_up(count: int, together: int = CALLS) -> Profile:
     """A profile of so many events, of runs of so many calls."""
-    size = Buffer("x", "input", "float32", (8, 512, 512), 8 << 20)
+    size = BufferRecord("x", "input", "float32", (8, 512, 512), 8 << 20)
     records = {k: record(k, size) for k in range(CALLS)}
     events: list[Event] = []
     call = 0
@@ -39,10 +39,10 @@ def made_up(count: int, together: int = CALLS) -> Profile:
         name = records[k].name
         events.append(Event("kernel", name, begin + 10, begin + 900, record=k, args=run))
         call += 1
-    return Profile(Machine("made up", 2, 1e11, 2e10), records, events[:count])
+    return Profile(MachineLimits("made up", 2, 1e11, 2e10), records, events[:count])
 
 
-def record(k: int, size: Buffer) -> Record:
+def record(k: int, size: BufferRecord) -> Record:
     """One call of two lines and three buffers."""
     module = f"layers.{k % 12}.attention.q_proj"
     lines = tuple(

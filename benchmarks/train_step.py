@@ -26,7 +26,7 @@ from gnomon.models import qwen3
 from gnomon.models.initialization import initialize
 from gnomon.train.config import Config
 from gnomon.train.recipes import python
-from gnomon.train.step import Step, make_optimizer
+from gnomon.train.step import TrainStep, make_optimizer
 
 STEPS = 12
 SWAPS = {
@@ -44,11 +44,11 @@ def windows(config: Config) -> np.ndarray:
     return np.random.default_rng(0).integers(0, config.model.vocab_size, shape)
 
 
-def ours(config: Config) -> tuple[Takes, Step]:
+def ours(config: Config) -> tuple[Takes, TrainStep]:
     """A step of Gnomon."""
     model = qwen3.Qwen3ForCausalLM(config.model)
     initialize(model, 0)
-    step = Step(model, make_optimizer(model, config), config)
+    step = TrainStep(model, make_optimizer(model, config), config)
     return lambda window: step(window, 1e-3), step
 
 

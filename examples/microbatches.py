@@ -12,7 +12,7 @@ images, labels = gn.randn(16, 32), gn.arange(16) % 10
 
 
 def loss_of(batch):
-    """The mean over all rows, however many turns they take."""
+    """The mean over all rows, however many microbatches they take."""
     images, labels = batch
     return F.cross_entropy(model(images), labels)
 

@@ -24,9 +24,9 @@ def run(mesh, x_lies, weight_lies):
     program = dist.RankProgram(step, dist.Division(mesh, layouts, layouts))
     print(dist.explain(program), "\n")
 
-    def one(comm, rank):
+    def one(rank):
         pairs = zip(layouts, given, strict=True)
-        return program.run(comm, [dist.local_part(mesh, rank, lies, a) for lies, a in pairs])
+        return program.run([dist.local_part(mesh, rank, lies, a) for lies, a in pairs])
 
     made = zip(*dist.run_ranks(mesh, one), strict=True)
     pairs = zip(layouts, made, strict=True)

@@ -9,14 +9,19 @@ from __future__ import annotations
 import importlib
 import math
 import sys
+from types import FunctionType as _Function
 from types import ModuleType
+from types import SimpleNamespace as _Names
 from typing import Any
 
 import numpy as _numpy  # from here it loads in 70 ms, from far inside other imports in up to 120
 
+from gnomon.capture.jit import compile
 from gnomon.dtypes import DType as dtype
 from gnomon.dtypes import (
     bfloat16,
+    complex64,
+    complex128,
     float8_e4m3fn,
     float8_e5m2,
     float16,
@@ -33,14 +38,18 @@ from gnomon.dtypes import (
 )
 from gnomon.dtypes import bool_ as bool
 from gnomon.errors import ArgumentError as _ArgumentError
-from gnomon.jit import compile
-from gnomon.tensor import autograd
+from gnomon.ir.provenance import show_error as _show_error
+from gnomon.lazy import NamesElsewhere as _NamesElsewhere
+from gnomon.lazy import below as _below
+from gnomon.lazy import complex_calls as _complex_calls
+from gnomon.ops.registry import OPS as _OPS
+from gnomon.ops.registry import explained as _explained
 from gnomon.tensor import copies as _copies
 from gnomon.tensor import einops as _einops
-from gnomon.tensor import hooks as _hooks
 from gnomon.tensor import show as _show
 from gnomon.tensor.autocast import autocast
-from gnomon.tensor.autograd import (
+from gnomon.tensor.autograd import hooks as _hooks
+from gnomon.tensor.autograd.engine import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -50,10 +59,9 @@ from gnomon.tensor.autograd import (
 )
 from gnomon.tensor.control import (
     are_deterministic_algorithms_enabled,
-    backends,
-    cuda,
     evaluate,
     explain,
+    get_default_device,
     get_float32_matmul_precision,
     get_memory_limit,
     get_num_threads,
@@ -81,14 +89,13 @@ from gnomon.tensor.creation import (
     ones_like,
     set_default_dtype,
     tensor,
-    tril_indices,
-    triu_indices,
     zeros,
     zeros_like,
 )
 from gnomon.tensor.device import Device as device
 from gnomon.tensor.dlpack import from_dlpack
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.functions import LATE as _LATE_METHODS
 from gnomon.tensor.indexing import index_put
 from gnomon.tensor.nans import debug_nans
 from gnomon.tensor.random import (
@@ -117,6 +124,9 @@ from gnomon.tensor.selection import (
     combinations,
     histc,
     masked_select,
+    pdist,
+    tril_indices,
+    triu_indices,
     unique,
     unique_all,
     unique_consecutive,
@@ -125,44 +135,103 @@ from gnomon.tensor.selection import (
     unique_values,
     where,
 )
+from gnomon.tensor.show import set_printoptions
 from gnomon.tensor.standard import astype, broadcast_shapes, nonzero
+from gnomon.tensor.state import complexes as _complexes
 from gnomon.tensor.tensor import Size, Tensor
 
 __version__ = "0.1.0"
+version = _Names(__version__=__version__, cuda=None, hip=None, xpu=None, debug=False)
 __array_api_version__ = "2024.12"
 _API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 """Versions of the array API standard; each holds the ones before it."""
 
+_LOOKED_INTO = tuple(
+    f"gnomon.tensor.{part}" for part in ("creation", "random", "selection", "standard")
+)
+"""Modules whose functions are no operations: what is wrong with a call is told here."""
+
 for _name, _function in FUNCTIONS.items():
-    globals().setdefault(_name, _function)
+    if not _OPS[_name].facts.alone:
+        globals().setdefault(_name, _function)
+
+for _name, _function in list(globals().items()):
+    if getattr(_function, "__module__", "").startswith(_LOOKED_INTO) and callable(_function):
+        globals()[_name] = _explained(_function) if isinstance(_function, _Function) else _function
 
 double, half, short, long = float64, float16, int16, int64
 float, int = float32, int32
+cfloat, cdouble = complex64, complex128
 e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 clone, detach = Tensor.clone, Tensor.detach
-strided = contiguous_format = preserve_format = "strided"
+strided = contiguous_format = preserve_format = channels_last = channels_last_3d = "strided"
 
-_PARTS = ("nn", "optim", "utils", "distributions", "jit", "distributed", "models", "profiler")
+_PARTS = (
+    *("nn", "optim", "utils", "distributions", "distributed", "library", "models", "profiler"),
+    *("serialization", "testing", "compiler"),
+)
 _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
-    part: f"gnomon.tensor.{part}" for part in ("amp", "linalg")
+    part: f"gnomon.tensor.{part}"
+    for part in ("amp", "fft", "func", "linalg", "masked", "random", "signal", "special")
 }
+_LATE |= {"autograd": "gnomon.tensor.autograd.names", "jit": "gnomon.capture.scripting"}
 """Modules that load when they are first named."""
 
 _LATE_NAMES = {
+    "gnomon.tensor.absent": ("accelerator", "backends", "cpu", "cuda", "mps", "mtia", "xpu"),
     "gnomon.tensor.accumulate": ("accumulate",),
-    "gnomon.tensor.files": ("load", "save"),
-    "gnomon.tensor.flow": ("cond", "scan", "while_loop"),
+    "gnomon.tensor.amp": ("get_autocast_dtype", "is_autocast_enabled", "set_autocast_enabled"),
+    "gnomon.serialization.files": ("load", "save"),
+    "gnomon.capture.loaded": ("load_compiled",),
+    "gnomon.capture.control_flow": ("cond", "scan", "while_loop"),
     "gnomon.tensor.legacy": (
         *("BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor"),
         *("IntTensor", "LongTensor", "ShortTensor"),
     ),
+    "gnomon.tensor.composites": (
+        *_LATE_METHODS["composites"],
+        *("affine_grid_generator", "conv_tbc", "cumulative_trapezoid", "fill"),
+        *("frobenius_norm", "gradient", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"),
+        *("max_pool1d_with_indices", "norm_except_dim", "nuclear_norm", "real", "rsub"),
+    ),
+    "gnomon.tensor.complex_creation": (
+        *("complex", "imag", "polar", "view_as_complex", "view_as_real"),
+    ),
+    "gnomon.tensor.spectrograms": ("istft", "stft"),
+    "gnomon.tensor.matrices": (*_LATE_METHODS["matrices"], "chain_matmul"),
+    "gnomon.tensor.questions": (*_LATE_METHODS["questions"], "histogramdd", "unravel_index"),
+    "gnomon.tensor.splicing": (
+        *_LATE_METHODS["splicing"],
+        *("constant_pad_nd", "empty_permuted", "empty_strided", "range", "scalar_tensor"),
+    ),
+    "gnomon.tensor.switches": (
+        *("clear_autocast_cache", "get_autocast_cpu_dtype"),
+        *("get_autocast_gpu_dtype", "get_deterministic_debug_mode", "get_num_interop_threads"),
+        *("has_lapack", "has_mkl", "has_openmp", "has_spectral", "init_num_threads"),
+        *("is_anomaly_check_nan_enabled", "is_autocast_cache_enabled", "is_autocast_cpu_enabled"),
+        *("is_deterministic_algorithms_warn_only_enabled", "is_storage"),
+        *("is_vulkan_available", "is_warn_always_enabled", "set_autocast_cache_enabled"),
+        *("set_default_tensor_type", "set_deterministic_debug_mode", "set_flush_denormal"),
+        *("set_num_interop_threads", "set_warn_always", "typename"),
+    ),
+    "gnomon.nn.functional": ("alpha_dropout", "ctc_loss", "feature_alpha_dropout", "rrelu"),
     "gnomon.tensor.windows": (
-        *("bartlett_window", "blackman_window", "hamming_window", "hann_window", "logspace"),
+        *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
+        *("kaiser_window", "logspace"),
     ),
     "gnomon.tensor.limits": (
-        *("__array_namespace_info__", "can_cast", "finfo", "iinfo", "is_floating_point"),
+        *(
+            "__array_namespace_info__",
+            "_assert",
+            "can_cast",
+            "finfo",
+            "iinfo",
+            "is_complex",
+            "is_floating_point",
+        ),
         *("is_tensor", "isdtype", "numel", "promote_types", "result_type"),
     ),
+    "gnomon.tensor.rejection": ("binomial", "poisson"),
     "gnomon.tensor.vmap": ("vmap",),
 }
 _HOME = {name: module for module, names in _LATE_NAMES.items() for name in names}
@@ -179,6 +248,7 @@ def _namespace(self: Tensor, /, *, api_version: str | None = None) -> ModuleType
 
 
 Tensor.__array_namespace__ = _namespace
+_complexes.append(_complex_calls)
 
 
 def _part(name: str) -> ModuleType | None:
@@ -191,11 +261,23 @@ def _part(name: str) -> ModuleType | None:
         return None
 
 
+def _derived(name: str) -> Any:
+    """A function that its ending tells: `_` writes to its argument, `_copy` copies what is seen."""
+    stem, _, ending = name.rpartition("_")
+    if ending == "copy" and hasattr(Tensor, stem):
+        switches = importlib.import_module("gnomon.tensor.switches")
+        return switches.copying(getattr(Tensor, stem), name)
+    if ending or not stem or name.startswith("_"):
+        return None
+    functional = importlib.import_module("gnomon.nn.functional")
+    return getattr(Tensor, name, None) or getattr(functional, name, None)
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         found = getattr(importlib.import_module(_HOME[name]), name)
     else:
-        found = _part(_LATE[name]) if name in _LATE else None
+        found = _part(_LATE[name]) if name in _LATE else _below(__name__, name) or _derived(name)
     if found is None:
         raise AttributeError(f"module 'gnomon' has no attribute {name!r}")
     globals()[name] = found
@@ -207,15 +289,18 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """The package: a function's name is not lost to a submodule that loads later."""
+    """The package: what has a name does not lose it to a submodule that loads later."""
 
     def __setattr__(self, name: str, value: object) -> None:
         mine = self.__dict__.get(name)
-        if not (isinstance(value, ModuleType) and callable(mine)):
+        stands = callable(mine) or (mine is not None and isinstance(value, _NamesElsewhere))
+        if not (isinstance(value, ModuleType) and stands):
             super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _Package
+if sys.excepthook is sys.__excepthook__:
+    sys.excepthook = _show_error
 
 
 __all__ = sorted(

@@ -3,9 +3,16 @@
 import builtins
 from collections.abc import Sequence
 from gnomon.dtypes import DType
-from gnomon.tensor.control import Absent
+from gnomon.ops.logits import LogitCut
+from gnomon.tensor.absent import Absent
+from gnomon.tensor.absent import Present
 from gnomon.tensor.functions import Values
 from gnomon.tensor.legacy import Constructor
+from gnomon.tensor.random import DefaultGenerator
+from gnomon.tensor.selection import Unique
+from gnomon.tensor.selection import UniqueCounts
+from gnomon.tensor.selection import UniqueInverse
+from numpy import ndarray
 from types import SimpleNamespace
 from typing import Any
 _bool = builtins.bool
@@ -29,6 +36,7 @@ def abs(x: Tensor) -> Tensor:
     """|x|."""
 def absolute(x: Tensor) -> Tensor:
     """|x|."""
+accelerator: Absent
 from gnomon.tensor.accumulate import accumulate as accumulate
 def acos(x: Tensor) -> Tensor:
     """The angle of a cosine."""
@@ -42,16 +50,17 @@ def adaptive_avg_pool2d(x: Tensor, output_size: _int | Sequence[_int | None]) ->
     """avg over bins that cut each of the last 2 axes evenly."""
 def adaptive_avg_pool3d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
     """avg over bins that cut each of the last 3 axes evenly."""
-def adaptive_max_pool(x: Tensor, sizes: Sequence[_int]) -> Tensor:
-    """The largest of bins that cut the last axes into so many parts."""
-def adaptive_max_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_max_pool(x: Tensor, sizes: Sequence[_int], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The largest of bins that cut the last axes into so many parts, and where it stands first."""
+def adaptive_max_pool1d(x: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """max over bins that cut each of the last 1 axes evenly."""
-def adaptive_max_pool2d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_max_pool2d(x: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """max over bins that cut each of the last 2 axes evenly."""
-def adaptive_max_pool3d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_max_pool3d(x: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """max over bins that cut each of the last 3 axes evenly."""
 def add(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x + alpha · y."""
+from gnomon.tensor.composites import addbmm as addbmm
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
     """x + value · tensor1 / tensor2."""
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
@@ -63,12 +72,16 @@ def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: _bool | _int | _float = 
 def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
     """beta · x + alpha · outer(vec1, vec2)."""
 def adjoint(x: Tensor) -> Tensor:
-    """The last two axes exchanged."""
+    """The last two axes exchanged, and complex numbers conjugated."""
 def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = ...) -> Tensor:
     """The places that affine maps send the places of an image (n, c, h, w), or volume, to."""
+from gnomon.tensor.composites import affine_grid_generator as affine_grid_generator
 def all(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """Whether every element over axes differs from 0."""
-from gnomon.tensor.selection import allclose as allclose
+def allclose(x: Tensor, y: Tensor = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor = ...) -> _bool:
+    """Whether all elements are close."""
+def alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
+    """Dropout that keeps mean and variance after selu."""
 def amax(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The largest over axes; NaN wins. Equals share the gradient."""
 def amin(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
@@ -76,9 +89,11 @@ def amin(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = 
 def aminmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The smallest and the largest over an axis, or of all."""
 from gnomon.tensor import amp as amp
+from gnomon.tensor.composites import angle as angle
 def any(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """Whether an element over axes differs from 0."""
-from gnomon.tensor.creation import arange as arange
+def arange(start: _float = ..., stop: _float | None = ..., step: _float = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """Numbers from start to before stop, step apart."""
 def arccos(x: Tensor) -> Tensor:
     """The angle of a cosine."""
 def arccosh(x: Tensor) -> Tensor:
@@ -95,30 +110,36 @@ def arctanh(x: Tensor) -> Tensor:
     """The inverse of tanh."""
 from gnomon.tensor.control import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-    """Where the largest stands, the first of equals; NaN is largest. No axis: in x laid flat."""
+    """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
 def argmin(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-    """Where the smallest stands, the first of equals; NaN is smallest. No axis: in x laid flat."""
+    """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat."""
 def argsort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
     """Positions that put an axis in order; equals keep theirs."""
-from gnomon.tensor.selection import argwhere as argwhere
-from gnomon.tensor.creation import as_tensor as as_tensor
-from gnomon.tensor.creation import asarray as asarray
+def argwhere(x: Tensor) -> Tensor:
+    """The positions of what is not zero, one row each."""
+from gnomon.tensor.splicing import as_strided as as_strided
+from gnomon.tensor.splicing import as_strided_scatter as as_strided_scatter
+def as_tensor(data: Any, dtype: object = ..., device: object = ...) -> Tensor:
+    """A tensor of these values; tensors and arrays are not copied."""
+def asarray(obj: Any, *, dtype: object = ..., device: object = ..., copy: _bool | None = ...) -> Any:
+    """A tensor of these values; copy says whether it must be, or must not be, a copy."""
 def asin(x: Tensor) -> Tensor:
     """The angle of a sine."""
 def asinh(x: Tensor) -> Tensor:
     """The inverse of sinh."""
-from gnomon.tensor.standard import astype as astype
+def astype(x: Tensor, dtype: object, *, copy: _bool = ..., device: object = ...) -> Tensor:
+    """The tensor in another dtype."""
 def atan(x: Tensor) -> Tensor:
     """The angle of a tangent."""
 def atan2(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The angle whose sine goes with x and whose cosine goes with y, in (−π, π]."""
 def atanh(x: Tensor) -> Tensor:
     """The inverse of tanh."""
-def atleast_1d(x: Tensor) -> Tensor:
+def atleast_1d(x: Tensor | Sequence[Tensor], *more: Tensor) -> Any:
     """x with at least one axis."""
-def atleast_2d(x: Tensor) -> Tensor:
+def atleast_2d(x: Tensor | Sequence[Tensor], *more: Tensor) -> Any:
     """x with at least two axes."""
-def atleast_3d(x: Tensor) -> Tensor:
+def atleast_3d(x: Tensor | Sequence[Tensor], *more: Tensor) -> Any:
     """x with at least three axes."""
 def attention(q: Tensor, k: Tensor, v: Tensor, *, causal: _bool = ..., scale: _float | None = ..., mask: Tensor | None = ...) -> Tensor:
     """Mix the rows of v by how well each query matches each key."""
@@ -141,7 +162,8 @@ def batch_norm(x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None = ...
     """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved."""
 def batch_norm_training(x: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> tuple[Tensor, Tensor, Tensor]:
     """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased."""
-from gnomon.tensor.random import bernoulli as bernoulli
+def bernoulli(input: Tensor, *, generator: Generator | None = ...) -> Tensor:
+    """1 with the chance that each element says, else 0."""
 bfloat16: DType
 def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
     """x · weight · y for every output, plus the bias."""
@@ -149,7 +171,9 @@ def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ...,
     """−log of the chance that x gives to a yes-or-no answer."""
 def binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
     """binary_cross_entropy of sigmoid(x), without its overflow."""
-from gnomon.tensor.selection import bincount as bincount
+def bincount(self: Tensor, weights: Tensor | None = ..., minlength: _int = ...) -> Tensor:
+    """The number of times that each number occurs."""
+from gnomon.tensor.rejection import binomial as binomial
 def bitwise_and(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The bits set in both."""
 def bitwise_invert(x: Tensor) -> Tensor:
@@ -172,7 +196,8 @@ def bmm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
 bool: DType
 def broadcast_arrays(*xs: Tensor) -> tuple[Tensor, ...]:
     """All of them in the shape that they share when broadcast."""
-from gnomon.tensor.standard import broadcast_shapes as broadcast_shapes
+def broadcast_shapes(*shapes: _int | Sequence[_int]) -> Size:
+    """The shape that tensors of these shapes have when broadcast together."""
 def broadcast_tensors(*xs: Tensor) -> tuple[Tensor, ...]:
     """All of them in the shape that they share when broadcast."""
 def broadcast_to(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
@@ -184,14 +209,25 @@ def cartesian_prod(*xs: Tensor) -> Tensor:
     """All choices of one element from each vector, a row each."""
 def cat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Tensors one after the other along an axis; None lays them flat first."""
-def cdist(x: Tensor, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
+def cdist(x: Tensor, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ...) -> Tensor:
     """The p-norm of every row of x minus every row of y."""
+cdouble: DType
 def ceil(x: Tensor) -> Tensor:
     """The nearest whole number above."""
 def celu(x: Tensor, alpha: _float = ...) -> Tensor:
-    """elu whose slope is continuous for every alpha."""
+    """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
+cfloat: DType
+from gnomon.tensor.matrices import chain_matmul as chain_matmul
 def channel_shuffle(x: Tensor, groups: _int) -> Tensor:
     """Channels dealt out in turn: the first of every group, then the second, ..."""
+channels_last: str
+channels_last_3d: str
+def cholesky(x: Tensor, upper: _bool = ...) -> Tensor:
+    """The lower triangle L of L · Lᵀ = x, x symmetric and positive definite; or the upper one, Lᵀ."""
+def cholesky_inverse(x: Tensor, upper: _bool = ...) -> Tensor:
+    """The inverse of x · xᵀ, x a factor of cholesky."""
+def cholesky_solve(x: Tensor, L: Tensor, upper: _bool = ...) -> Tensor:
+    """y of L · Lᵀ · y = x, L a factor of cholesky."""
 def chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """At most so many parts, all equal but perhaps the last."""
 def clamp(x: Tensor, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
@@ -200,6 +236,7 @@ def clamp_max(x: Tensor, max: Tensor | _bool | _int | _float) -> Tensor:
     """x, but at most max."""
 def clamp_min(x: Tensor, min: Tensor | _bool | _int | _float) -> Tensor:
     """x, but at least min."""
+from gnomon.tensor.switches import clear_autocast_cache as clear_autocast_cache
 def clip(x: Tensor, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
     """x, but at least min and at most max, where these are given."""
 from gnomon.tensor.creation import clone as clone
@@ -207,13 +244,22 @@ def col2im(x: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Se
     """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
 def column_stack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors side by side along axis 1, vectors as columns."""
-from gnomon.tensor.selection import combinations as combinations
-from gnomon.jit import compile as compile
+def combinations(self: Tensor, r: _int = ..., with_replacement: _bool = ...) -> Tensor:
+    """All choices of r elements of a vector, a row each."""
+from gnomon import compiler as compiler
+from gnomon.tensor.complex_creation import complex as complex
+complex128: DType
+complex64: DType
 def concat(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Tensors one after the other along an axis; None lays them flat first."""
 def concatenate(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Tensors one after the other along an axis; None lays them flat first."""
-from gnomon.tensor.flow import cond as cond
+from gnomon.capture.control_flow import cond as cond
+def condition_number(x: Tensor, p: _float | str | None = ...) -> Tensor:
+    """The condition number: the norm of a matrix times that of its inverse, refused without one."""
+from gnomon.tensor.composites import conj as conj
+from gnomon.tensor.composites import conj as conj_physical
+from gnomon.tensor.splicing import constant_pad_nd as constant_pad_nd
 contiguous_format: str
 def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
     """A kernel slid over 1 axes of x: sums over channels and kernel."""
@@ -221,6 +267,7 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | 
     """A kernel slid over 2 axes of x: sums over channels and kernel."""
 def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
     """A kernel slid over 3 axes of x: sums over channels and kernel."""
+from gnomon.tensor.composites import conv_tbc as conv_tbc
 def conv_transpose1d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
     """The transpose of a convolution over 1 axes."""
 def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
@@ -242,15 +289,17 @@ def cosine_embedding_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, m
 def cosine_similarity(x: Tensor, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
     """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
 def count_nonzero(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-    """How many elements over axes differ from 0."""
+    """The number of elements over axes that differ from 0."""
 def counts(index: Tensor, size: _int, weights: Tensor | None = ...) -> Tensor:
-    """How often each of 0 … size − 1 occurs, or the sum of its weights."""
-def cov(x: Tensor, *, correction: _int | _float = ...) -> Tensor:
-    """How variables, the rows of x, vary together."""
+    """The number of times that each of 0 … size − 1 occurs, or the sum of its weights."""
+def cov(x: Tensor, *, correction: _int | _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
+    """The covariances of variables, the rows of x."""
+cpu: Present
 def cross(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
     """The vector at right angles to two vectors of three elements."""
 def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
+from gnomon.nn.ctc import ctc_loss as ctc_loss
 cuda: Absent
 def cummax(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Values:
     """The largest so far, and where it stands: the latest of equals."""
@@ -264,18 +313,23 @@ def cumulative_prod(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., 
     """The product of everything up to each element; include_initial puts the empty one first."""
 def cumulative_sum(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
     """The sum of everything up to each element; include_initial puts the empty sum first."""
+from gnomon.tensor.composites import cumulative_trapezoid as cumulative_trapezoid
 from gnomon.tensor.nans import debug_nans as debug_nans
-default_generator: Generator
+default_generator: DefaultGenerator
 def deg2rad(x: Tensor) -> Tensor:
     """Degrees as radians."""
-from gnomon.tensor.autograd import detach as detach
+def det(x: Tensor) -> Tensor:
+    """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
+from gnomon.tensor.autograd.engine import detach as detach
 from gnomon.tensor.device import Device as device
 def diag(x: Tensor, diagonal: _int = ...) -> Tensor:
     """The matrix with this diagonal, or the diagonal of this matrix."""
 def diag_embed(x: Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
     """Matrices with the rows of x on a diagonal, along two axes of the result."""
+from gnomon.tensor.splicing import diagflat as diagflat
 def diagonal(x: Tensor, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor:
     """The elements whose places on two axes differ by an offset, along a new last axis."""
+from gnomon.tensor.splicing import diagonal_scatter as diagonal_scatter
 def diff(x: Tensor, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
     """Each element minus the one before it, n times; more elements may be put at the ends first."""
 def digamma(x: Tensor) -> Tensor:
@@ -293,6 +347,7 @@ def dot(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
 double: DType
 def dropout(x: Tensor, key: Tensor, p: _float = ...) -> Tensor:
     """x with each element set to 0 with probability p, and the others divided by 1 − p."""
+from gnomon.tensor.splicing import dsplit as dsplit
 def dstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors behind each other along axis 2, matrices as slices."""
 from gnomon.dtypes import DType as dtype
@@ -305,10 +360,13 @@ def embedding(index: Tensor, weight: Tensor, padding_idx: _int | None = ...) -> 
     """The rows of a table whose numbers are given; the row padding_idx gets no gradient."""
 def embedding_bag(index: Tensor, weight: Tensor, offsets: Tensor | None = ..., *, mode: str = ..., per_sample_weights: Tensor | None = ..., include_last_offset: _bool = ..., padding_idx: _int | None = ...) -> Tensor:
     """Rows of a table folded bag by bag: their sum, mean or maximum."""
-from gnomon.tensor.creation import empty as empty
+def empty(shape: Any = ..., *more: _int, dtype: object = ..., device: object = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> Tensor:
+    """A tensor whose values do not matter: zeros."""
 def empty_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
-    """A tensor of zeros with the shape of another."""
-from gnomon.tensor.autograd import enable_grad as enable_grad
+    """A tensor whose values do not matter: zeros, with the shape of another."""
+from gnomon.tensor.splicing import empty_permuted as empty_permuted
+from gnomon.tensor.splicing import empty_strided as empty_strided
+from gnomon.tensor.autograd.engine import enable_grad as enable_grad
 def eq(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x = y."""
 def equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -335,8 +393,15 @@ def expit(x: Tensor) -> Tensor:
 from gnomon.tensor.control import explain as explain
 def expm1(x: Tensor) -> Tensor:
     """exp(x) − 1, exact near 0."""
-from gnomon.tensor.creation import eye as eye
+def eye(n: _int, m: _int | None = ..., *, k: _int = ..., dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """Ones on the k-th diagonal."""
+def feature_alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
+    """alpha_dropout of whole channels."""
+from gnomon.tensor import fft as fft
+from gnomon.tensor.composites import fill as fill
 from gnomon.tensor.limits import finfo as finfo
+def fix(x: Tensor) -> Tensor:
+    """The whole part."""
 def flatten(x: Tensor, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
     """A run of axes as one."""
 def flip(x: Tensor, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
@@ -362,39 +427,62 @@ def fmax(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = 
 def fmin(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The smaller; a number wins over NaN."""
 def fmod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-    """What truncated division leaves: it has x's sign."""
+    """The remainder of truncated division: it has x's sign."""
 def fold_in(key: Tensor, number: Tensor | _int) -> Tensor:
     """A new key, as good as independent, for a number."""
 def frac(x: Tensor) -> Tensor:
-    """What truncation leaves."""
+    """The fractional part: x minus its whole part."""
+from gnomon.tensor.questions import frexp as frexp
+from gnomon.tensor.composites import frobenius_norm as frobenius_norm
 from gnomon.tensor.dlpack import from_dlpack as from_dlpack
-from gnomon.tensor.creation import from_numpy as from_numpy
-from gnomon.tensor.creation import frombuffer as frombuffer
-from gnomon.tensor.creation import full as full
-from gnomon.tensor.creation import full_like as full_like
+def from_numpy(array: ndarray) -> Tensor:
+    """A tensor over an array's memory: a write to the array is seen by what is not yet computed."""
+def frombuffer(buffer: Any, *, dtype: object, count: _int = ..., offset: _int = ...) -> Tensor:
+    """A tensor over the bytes of an object."""
+def full(shape: _int | Sequence[_int], fill_value: Any, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
+    """A tensor of one value."""
+def full_like(input: Tensor, fill_value: Any, *, dtype: object = ..., device: object = ...) -> Tensor:
+    """A tensor of one value with the shape of another."""
+from gnomon.tensor import func as func
 def gather(x: Tensor, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """For every position, the element of x there along an axis, at the same place on the others."""
 def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
     """−log of the density at target of a normal distribution with mean x and this variance."""
+def gcd(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The greatest common divisor."""
 def ge(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≥ y."""
 def gelu(x: Tensor, approximate: str = ...) -> Tensor:
     """x times the probability that a normal number lies below it."""
+from gnomon.tensor.matrices import geqrf as geqrf
 def ger(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
-from gnomon.tensor.creation import get_default_dtype as get_default_dtype
+from gnomon.tensor.switches import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from gnomon.tensor.amp import get_autocast_dtype as get_autocast_dtype
+from gnomon.tensor.switches import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from gnomon.tensor.control import get_default_device as get_default_device
+def get_default_dtype() -> DType:
+    """The dtype of new tensors of floats."""
+from gnomon.tensor.switches import get_deterministic_debug_mode as get_deterministic_debug_mode
+from gnomon.tensor.questions import get_device as get_device
 from gnomon.tensor.control import get_float32_matmul_precision as get_float32_matmul_precision
 from gnomon.tensor.control import get_memory_limit as get_memory_limit
+from gnomon.tensor.switches import get_num_interop_threads as get_num_interop_threads
 from gnomon.tensor.control import get_num_threads as get_num_threads
-from gnomon.tensor.random import get_rng_state as get_rng_state
+def get_rng_state() -> Tensor:
+    """The state of the stream."""
 def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """The first half of an axis, gated by the sigmoid of the second."""
+from gnomon.tensor.composites import gradient as gradient
 def greater(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x > y."""
 def greater_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≥ y."""
 def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
     """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
+from gnomon.tensor.composites import grid_sampler as grid_sampler
+from gnomon.tensor.composites import grid_sampler as grid_sampler_2d
+from gnomon.tensor.composites import grid_sampler as grid_sampler_3d
 def group_norm(x: Tensor, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
 def grouped_mm(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None = ...) -> Tensor:
@@ -416,11 +504,20 @@ def hardswish(x: Tensor) -> Tensor:
     """x times a sigmoid made of three lines."""
 def hardtanh(x: Tensor, min_val: _float = ..., max_val: _float = ...) -> Tensor:
     """x between two bounds; on the bounds the gradient is 0."""
+has_lapack: _bool
+has_mkl: _bool
+has_openmp: _bool
+has_spectral: _bool
 def heaviside(x: Tensor, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
     """0 below 0, 1 above, a value at 0."""
 def hinge_embedding_loss(x: Tensor, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
     """x where the target is 1, max(0, margin − x) where it is −1."""
-from gnomon.tensor.selection import histc as histc
+def histc(self: Tensor, bins: _int = ..., min: _float = ..., max: _float = ...) -> Tensor:
+    """The number of elements in each of so many equal intervals of [min, max], or of the range."""
+from gnomon.tensor.questions import histogram as histogram
+from gnomon.tensor.questions import histogramdd as histogramdd
+def householder_product(x: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
 def hsplit(x: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
     """Parts along axis 1, of vectors along axis 0."""
 def hstack(xs: Sequence[Tensor]) -> Tensor:
@@ -429,9 +526,16 @@ def huber_loss(x: Tensor, target: Tensor, *, reduction: str = ..., delta: _float
     """Half the squared difference, growing only linearly beyond delta."""
 def hypot(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """sqrt(x² + y²), without overflow."""
+def i0(x: Tensor) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+def igamma(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The share of Γ(x) whose integral lies below y: P(x, y)."""
+def igammac(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The share of Γ(x) whose integral lies above y: Q(x, y)."""
 from gnomon.tensor.limits import iinfo as iinfo
 def im2col(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Every window of an image as a column: PyTorch's nn.functional.unfold."""
+from gnomon.tensor.complex_creation import imag as imag
 def index_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
     """x plus slices, each at its position along an axis."""
 def index_copy(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
@@ -439,13 +543,16 @@ def index_copy(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor 
 def index_fill(x: Tensor, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """x with one value in the slices at positions along an axis."""
 from gnomon.tensor.indexing import index_put as index_put
+from gnomon.tensor.splicing import index_reduce as index_reduce
 def index_select(x: Tensor, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """The slices at positions along an axis."""
 inf: _float
-from gnomon.tensor.autograd import inference_mode as inference_mode
-from gnomon.tensor.random import initial_seed as initial_seed
+from gnomon.tensor.autograd.engine import inference_mode as inference_mode
+from gnomon.tensor.switches import init_num_threads as init_num_threads
+def initial_seed() -> _int:
+    """The seed of the stream."""
 def inner(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-    """The sum of products of two vectors."""
+    """The sums of products over the last axes of both."""
 def instance_norm(x: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's channel, then scaled and moved per channel."""
 int: DType
@@ -457,10 +564,28 @@ def int_mm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of two matrices of bytes, summed in int32."""
 def interpolate(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
+def inverse(x: Tensor) -> Tensor:
+    """The matrix whose product with x is the identity."""
+from gnomon.tensor.switches import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from gnomon.tensor.switches import is_autocast_cache_enabled as is_autocast_cache_enabled
+from gnomon.tensor.switches import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from gnomon.tensor.amp import is_autocast_enabled as is_autocast_enabled
+from gnomon.tensor.limits import is_complex as is_complex
+from gnomon.tensor.questions import is_conj as is_conj
+from gnomon.tensor.switches import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from gnomon.tensor.questions import is_conj as is_distributed
 from gnomon.tensor.limits import is_floating_point as is_floating_point
-from gnomon.tensor.autograd import is_grad_enabled as is_grad_enabled
-from gnomon.tensor.autograd import is_inference_mode_enabled as is_inference_mode_enabled
+from gnomon.tensor.autograd.engine import is_grad_enabled as is_grad_enabled
+from gnomon.tensor.questions import is_conj as is_inference
+from gnomon.tensor.autograd.engine import is_inference_mode_enabled as is_inference_mode_enabled
+from gnomon.tensor.questions import is_conj as is_neg
+from gnomon.tensor.questions import is_nonzero as is_nonzero
+from gnomon.tensor.questions import is_same_size as is_same_size
+from gnomon.tensor.questions import is_signed as is_signed
+from gnomon.tensor.switches import is_storage as is_storage
 from gnomon.tensor.limits import is_tensor as is_tensor
+from gnomon.tensor.switches import is_vulkan_available as is_vulkan_available
+from gnomon.tensor.switches import is_warn_always_enabled as is_warn_always_enabled
 def isclose(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether |x − y| ≤ atol + rtol · |y|."""
 from gnomon.tensor.limits import isdtype as isdtype
@@ -476,7 +601,9 @@ def isneginf(x: Tensor) -> Tensor:
     """Whether x is −∞."""
 def isposinf(x: Tensor) -> Tensor:
     """Whether x is +∞."""
-from gnomon import jit as jit
+from gnomon.tensor.composites import isreal as isreal
+from gnomon.tensor.spectrograms import istft as istft
+from gnomon.tensor.windows import kaiser_window as kaiser_window
 def kl_div(x: Tensor, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
     """target · (log(target) − x), where x is a logarithm already."""
 def kron(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
@@ -489,6 +616,9 @@ def largest(x: Tensor) -> Tensor:
     """The largest of every row; the first of equals has the gradient."""
 def layer_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
+def lcm(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+    """The least common multiple."""
+from gnomon.tensor.composites import ldexp as ldexp
 def le(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≤ y."""
 def leaky_relu(x: Tensor, negative_slope: _float = ...) -> Tensor:
@@ -501,6 +631,7 @@ def less_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _fl
     """Whether x ≤ y."""
 def lgamma(x: Tensor) -> Tensor:
     """log of |gamma(x)|, where gamma(n) is (n − 1)!."""
+from gnomon import library as library
 from gnomon.tensor import linalg as linalg
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """x times the transposed weight, plus the bias; rounded once."""
@@ -508,8 +639,10 @@ def linear_cross_entropy(x: Tensor, linear_weight: Tensor, target: Tensor, *, li
     """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory."""
 def linears(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> tuple[Tensor, ...]:
     """Several linear layers on one x as a single product, so that its gradient is one sum."""
-from gnomon.tensor.creation import linspace as linspace
-from gnomon.tensor.files import load as load
+def linspace(start: _float, stop: _float, num: _int, *, endpoint: _bool = ..., dtype: object = ..., device: object = ...) -> Tensor:
+    """Numbers at equal distances, both ends included unless endpoint says otherwise."""
+from gnomon.serialization.files import load as load
+from gnomon.capture.loaded import load_compiled as load_compiled
 def local_response_norm(x: Tensor, size: _int, alpha: _float = ..., beta: _float = ..., k: _float = ...) -> Tensor:
     """x divided by a power of the mean square of channels (axis 1) nearby."""
 def log(x: Tensor) -> Tensor:
@@ -524,8 +657,11 @@ def log_softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int =
     """The logarithm of softmax, without its underflow."""
 def logaddexp(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """log(exp(x) + exp(y)), without overflow."""
+from gnomon.tensor.composites import logaddexp2 as logaddexp2
 def logcumsumexp(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """log of the running sum of exp(x), without overflow."""
+def logdet(x: Tensor) -> Tensor:
+    """The logarithm of the determinant, NaN of a negative one."""
 def logical_and(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether both hold."""
 def logical_not(x: Tensor) -> Tensor:
@@ -536,7 +672,7 @@ def logical_xor(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _f
     """Whether exactly one holds."""
 def logit(x: Tensor, eps: _float | None = ...) -> Tensor:
     """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
-def logit_rows(given: Sequence[Tensor | None], *, softcap: _float | None, spread: _bool, cut: tuple[_int, _int] | None) -> Tensor:
+def logit_rows(given: Sequence[Tensor | None], *, softcap: _float | None, spread: _bool, cut: LogitCut | None) -> Tensor:
     """Of each row of logits: log of the sum of exponentials, and what a loss asks for besides."""
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x))."""
@@ -544,18 +680,39 @@ from gnomon.tensor.windows import logspace as logspace
 def logsumexp(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """log of the sum of exp(x) over axes, without overflow."""
 long: DType
+def lp_pool1d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+    """The norm of every window over the last 1 axes."""
+def lp_pool2d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+    """The norm of every window over the last 2 axes."""
+def lp_pool3d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+    """The norm of every window over the last 3 axes."""
 def lt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x < y."""
-from gnomon.tensor.random import manual_seed as manual_seed
+from gnomon.tensor.matrices import lu as lu
+def lu_decomposition(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
+    """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
+def lu_solution(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = ..., adjoint: _bool = ...) -> Tensor:
+    """x of A · x = B from the results of lu_factor; of x · A = B; with adjoint, of Aᵀ."""
+from gnomon.tensor.matrices import lu_solve as lu_solve
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """P, L and U of lu, from the results of lu_factor."""
+def manual_seed(seed: _int) -> Generator:
+    """Start the stream that all random functions draw from at a seed."""
 def margin_ranking_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
     """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
+from gnomon.tensor import masked as masked
 def masked_fill(x: Tensor, mask: Tensor, value: Tensor | _bool | _int | _float) -> Tensor:
     """x with a value where the mask holds, in x's dtype."""
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the elements of another tensor, in order, where the mask holds."""
-from gnomon.tensor.selection import masked_select as masked_select
+def masked_select(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements where the mask holds, in one axis."""
 def matmul(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of matrices; axes before the last two are batches and broadcast."""
+def matrix_exp(x: Tensor) -> Tensor:
+    """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
+def matrix_power(x: Tensor, n: _int) -> Tensor:
+    """The product of n matrices x, of −n inverses of it, or the identity."""
 def matrix_transpose(x: Tensor) -> Tensor:
     """The last two axes exchanged."""
 def max(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
@@ -564,6 +721,7 @@ def max_pool(x: Tensor, kernel: Sequence[_int], stride: Sequence[_int], padding:
     """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
 def max_pool1d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 1 axes."""
+from gnomon.tensor.composites import max_pool1d_with_indices as max_pool1d_with_indices
 def max_pool2d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 2 axes."""
 def max_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
@@ -575,7 +733,7 @@ def maximum(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float
 def mean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The sum over axes divided by how many elements it has."""
 def median(x: Tensor) -> Any:
-    """The middle element of all, the lower of two."""
+    """The middle element of all, the lower of two; NaN of nothing."""
 def median_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The middle element of every row along an axis, the lower of two, and where it stood."""
 def meshgrid(*xs: Tensor | Sequence[Tensor], indexing: str = ...) -> tuple[Tensor, ...]:
@@ -587,7 +745,7 @@ def min_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, di
 def minimum(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The smaller; NaN wins."""
 def mish(x: Tensor) -> Tensor:
-    """x · tanh(softplus(x))."""
+    """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
 def mm(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of two matrices."""
 def mod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -595,31 +753,41 @@ def mod(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = .
 def mode(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
     """The most frequent element of every row along an axis, the smallest of several, and its place."""
 from gnomon import models as models
-def moveaxis(x: Tensor, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
+def moveaxis(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
     """Axes put elsewhere, the others in their order."""
-def movedim(x: Tensor, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
+def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
     """Axes put elsewhere, the others in their order."""
+mps: Absent
 def mse_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
     """The squared difference."""
+from gnomon.tensor.composites import msort as msort
+mtia: Absent
 def mul(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · y."""
 def multi_margin_loss(x: Tensor, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
     """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
+def multilabel_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
+    """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes."""
 def multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """binary_cross_entropy_with_logits, averaged over the classes of every row."""
-from gnomon.tensor.random import multinomial as multinomial
+def multinomial(input: Tensor, num_samples: _int, replacement: _bool = ..., *, generator: Generator | None = ...) -> Tensor:
+    """Positions along the last axis, drawn with chances in proportion to the elements."""
 def multiply(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · y."""
 def mv(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """The product of a matrix and a vector."""
+def mvlgamma(x: Tensor, p: _int) -> Tensor:
+    """The logarithm of the gamma function of p dimensions."""
 nan: _float
 def nan_to_num(x: Tensor, nan: _float = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
     """x with finite numbers for NaN and the infinities; the largest ones by default."""
 def nanmean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The mean over axes of what is a number."""
+from gnomon.tensor.composites import nanmedian as nanmedian
+from gnomon.tensor.composites import nanquantile as nanquantile
 def nansum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The sum over axes of what is a number."""
-def narrow(x: Tensor, axis: _int = ..., start: _int = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
+def narrow(x: Tensor, axis: _int = ..., start: _int | Tensor = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
     """A stretch of one axis."""
 def ne(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≠ y."""
@@ -633,30 +801,41 @@ def nextafter(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _flo
 def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−x at the right class, where x holds logarithms of chances."""
 from gnomon import nn as nn
-from gnomon.tensor.autograd import no_grad as no_grad
-from gnomon.tensor.standard import nonzero as nonzero
+from gnomon.tensor.autograd.engine import no_grad as no_grad
+def nonzero(x: Tensor, *, as_tuple: _bool | None = ...) -> Any:
+    """The positions of what is not zero, a tensor per axis; as_tuple=False is PyTorch's rows."""
+from gnomon.tensor.questions import nonzero_static as nonzero_static
 def norm(x: Tensor, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-    """The p-norm of x over axes; p="fro" is 2."""
+    """The p-norm of x over axes; p="fro" is 2, "nuc" the sum of a matrix's singular values."""
+from gnomon.tensor.composites import norm_except_dim as norm_except_dim
 def norm_of_scalars(xs: Sequence[Tensor], ord: _float = ...) -> Tensor:
     """vector_norm of scalars side by side, to the bit, without putting them side by side."""
-from gnomon.tensor.random import normal as normal
+def normal(mean: Any = ..., std: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., **options: Any) -> Tensor:
+    """Numbers of normal distributions; mean and std are numbers or tensors."""
 def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
     """x divided by its p-norm along an axis, which counts as at least eps."""
 def not_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≠ y."""
+from gnomon.tensor.composites import nuclear_norm as nuclear_norm
 from gnomon.tensor.limits import numel as numel
 def one_hot(index: Tensor, num_classes: _int) -> Tensor:
     """1 at each number's place among so many, 0 elsewhere."""
-from gnomon.tensor.creation import ones as ones
+def ones(shape: Any = ..., *more: _int, dtype: object = ..., device: object = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> Tensor:
+    """A tensor of ones."""
 def ones_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
-    """A tensor of ones with the shape of another."""
+    """A tensor of ones, with the shape of another."""
 from gnomon import optim as optim
+def orgqr(x: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
+from gnomon.tensor.matrices import ormqr as ormqr
 def outer(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
 def pad(x: Tensor, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
     """x with more around it; pad names before and after for the last axis, then the one before, ..."""
 def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., keepdim: _bool = ...) -> Tensor:
     """The p-norm of x − y + eps along the last axis."""
+def pdist(input: Tensor, p: _float = ...) -> Tensor:
+    """The p-norm of every row minus each later one."""
 def permute(x: Tensor, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
     """The axes in another order."""
 def permute_dims(x: Tensor, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
@@ -664,14 +843,20 @@ def permute_dims(x: Tensor, axes: _int | Sequence[_int] = ..., *more: _int, dims
 pi: _float
 def pick(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
     """One element of every row along an axis."""
+def pinverse(x: Tensor, rcond: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
+    """The pseudoinverse: V · diag(1 / S) · Uᵀ over singular values above max(atol, rtol · largest)."""
 def pixel_shuffle(x: Tensor, upscale_factor: _int) -> Tensor:
     """Channels spread out into finer pixels."""
 def pixel_unshuffle(x: Tensor, downscale_factor: _int) -> Tensor:
     """Blocks of pixels gathered into channels."""
 def placed(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
+from gnomon.tensor.rejection import poisson as poisson
 def poisson_nll_loss(x: Tensor, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
     """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
+from gnomon.tensor.complex_creation import polar as polar
+def polygamma(n: _int, x: Tensor = ..., *, input: Tensor = ..., tensor: Tensor = ..., self: Tensor = ..., a: Tensor = ...) -> Tensor:
+    """The n-th derivative of digamma."""
 def pos(x: Tensor) -> Tensor:
     """x."""
 def positive(x: Tensor) -> Tensor:
@@ -685,30 +870,52 @@ def prod(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = 
     """The product over axes; integers and truth values are multiplied in 64 bits."""
 from gnomon import profiler as profiler
 from gnomon.tensor.limits import promote_types as promote_types
-from gnomon.tensor.selection import quantile as quantile
+from gnomon.tensor.splicing import put as put
+def qr(x: Tensor, mode: str = ...) -> tuple[Tensor, Tensor]:
+    """Orthonormal columns Q and an upper triangle R of Q · R = x."""
+def quantile(x: Tensor, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The value below which a share q of every row lies; several shares come along a first axis."""
 def rad2deg(x: Tensor) -> Tensor:
     """Radians as degrees."""
-from gnomon.tensor.random import rand as rand
-from gnomon.tensor.random import rand_like as rand_like
-from gnomon.tensor.random import randint as randint
-from gnomon.tensor.random import randint_like as randint_like
-from gnomon.tensor.random import randn as randn
-from gnomon.tensor.random import randn_like as randn_like
+def rand(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
+    """Numbers spread evenly over [0, 1)."""
+def rand_like(input: Tensor, *, dtype: object = ..., device: object = ...) -> Tensor:
+    """Numbers spread evenly over [0, 1), in the shape of a tensor."""
+def randint(low: _int, high: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., dtype: object = ..., device: object = ...) -> Tensor:
+    """Integers from low (or 0) up to, not including, high."""
+def randint_like(input: Tensor, low: _int, high: _int | None = ..., *, dtype: object = ...) -> Tensor:
+    """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""
+def randn(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
+    """Numbers of the standard normal distribution."""
+def randn_like(input: Tensor, *, dtype: object = ..., device: object = ...) -> Tensor:
+    """Numbers of the standard normal distribution, in the shape of a tensor."""
+from gnomon.tensor import random as random
+def random_binomial(key: Tensor, count: Tensor, p: Tensor) -> Tensor:
+    """Successes among count tries that each succeed with a chance p (Hörmann 1993)."""
 def random_bits(key: Tensor, shape: Sequence[_int] = ..., *, size: Sequence[_int] = ...) -> tuple[Tensor, Tensor]:
     """Two uint32 words of noise for every element."""
 def random_choice(key: Tensor, logits: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """A position along an axis, drawn with the chances softmax(logits)."""
+def random_gamma(key: Tensor, alpha: Tensor) -> Tensor:
+    """Numbers of the gamma distribution with rate 1 (Marsaglia and Tsang 2000)."""
 def random_integers(key: Tensor, low: _int, high: _int, shape: Sequence[_int] = ..., *, dtype: object = ..., size: Sequence[_int] = ...) -> Tensor:
     """Integers from low up to, not including, high; the bias is below (high − low) / 2^64."""
 def random_normal(key: Tensor, shape: Sequence[_int] = ..., mean: _float = ..., std: _float = ..., *, dtype: object = ..., size: Sequence[_int] = ...) -> Tensor:
     """Numbers of a normal distribution, by Box and Muller: a radius and an angle for each."""
 def random_permutation(key: Tensor, size: _int, *, dtype: object = ...) -> Tensor:
     """0 … size − 1 in a random order."""
+def random_poisson(key: Tensor, rate: Tensor) -> Tensor:
+    """Counts of events that come at a rate (Hörmann 1993)."""
 def random_uniform(key: Tensor, shape: Sequence[_int] = ..., low: _float = ..., high: _float = ..., *, dtype: object = ..., size: Sequence[_int] = ...) -> Tensor:
     """Numbers spread evenly over [low, high)."""
-from gnomon.tensor.random import randperm as randperm
+def random_von_mises(key: Tensor, concentration: Tensor) -> Tensor:
+    """Angles around 0 (Best and Fisher 1979)."""
+def randperm(n: _int, *, generator: Generator | None = ..., dtype: object = ..., device: object = ...) -> Tensor:
+    """0 … n − 1 in a random order."""
+from gnomon.tensor.splicing import range as range
 def ravel(x: Tensor, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
     """A run of axes as one."""
+from gnomon.tensor.composites import real as real
 def reciprocal(x: Tensor) -> Tensor:
     """1 / x."""
 def relu(x: Tensor) -> Tensor:
@@ -717,13 +924,17 @@ def relu6(x: Tensor) -> Tensor:
     """x between 0 and 6."""
 def remainder(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """What floor division leaves: it has y's sign."""
-def repeat(x: Tensor, repeats: _int, axis: _int | None = ..., *, dim: _int | None = ..., dims: _int | None = ...) -> Tensor:
+from gnomon.tensor.composites import renorm as renorm
+def repeat(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dims: _int | None = ...) -> Tensor:
     """Each element so many times in a row; without an axis, of x laid flat."""
-def repeat_interleave(x: Tensor, repeats: _int, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
+def repeat_interleave(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
     """Each element so many times in a row; without an axis, of x laid flat."""
-from gnomon.tensor.standard import reshape as reshape
+def reshape(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ..., copy: _bool | None = ...) -> Tensor:
+    """The same elements over other axes; one size may be -1."""
 def reshape_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
+from gnomon.tensor.composites import resolve_conj as resolve_conj
+from gnomon.tensor.composites import resolve_conj as resolve_neg
 from gnomon.tensor.limits import result_type as result_type
 def rms_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
     """x divided by its root mean square over its last axes, then scaled."""
@@ -733,10 +944,16 @@ def rot90(x: Tensor, k: _int = ..., axes: Sequence[_int] = ...) -> Tensor:
     """Turned by k quarters from the first axis towards the second."""
 def round(x: Tensor, *, decimals: _int = ...) -> Tensor:
     """The nearest number with so many decimals; halves go to the even one."""
+def row_stack(xs: Sequence[Tensor]) -> Tensor:
+    """Tensors below each other, vectors as rows."""
+def rrelu(input: Tensor, lower: _float = ..., upper: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
+    """x where it is positive, elsewhere a share of it: drawn in training, else the middle one."""
 def rsqrt(x: Tensor) -> Tensor:
     """One over the square root."""
-from gnomon.tensor.files import save as save
-from gnomon.tensor.flow import scan as scan
+from gnomon.tensor.composites import rsub as rsub
+from gnomon.serialization.files import save as save
+from gnomon.tensor.splicing import scalar_tensor as scalar_tensor
+from gnomon.capture.control_flow import scan as scan
 def scatter(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x with values at positions along an axis, the last of those that meet."""
 def scatter_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
@@ -744,34 +961,53 @@ def scatter_add(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor
 def scatter_reduce(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
 def searchsorted(sorted_sequence: Tensor, values: Tensor | _bool | _int | _float = ..., *, out_int32: _bool = ..., right: _bool = ..., side: str | None = ..., sorter: Tensor | None = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
-    """How many elements of a sorted row stand before each value; on the right, equals too."""
-from gnomon.tensor.random import seed as seed
+    """The number of elements of a sorted row before each value; on the right, equals too."""
+def seed() -> _int:
+    """Start the stream at a seed that nobody knows, and tell it."""
 def select(x: Tensor, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
     """One position of an axis, which goes."""
+from gnomon.tensor.splicing import select_scatter as select_scatter
 def selu(x: Tensor) -> Tensor:
     """elu scaled so that layers keep mean 0 and variance 1."""
+from gnomon import serialization as serialization
+from gnomon.tensor.switches import set_autocast_cache_enabled as set_autocast_cache_enabled
+from gnomon.tensor.amp import set_autocast_enabled as set_autocast_enabled
 from gnomon.tensor.control import set_default_device as set_default_device
-from gnomon.tensor.creation import set_default_dtype as set_default_dtype
+def set_default_dtype(dtype: object) -> None:
+    """Choose the dtype of new tensors of floats."""
+from gnomon.tensor.switches import set_default_tensor_type as set_default_tensor_type
+from gnomon.tensor.switches import set_deterministic_debug_mode as set_deterministic_debug_mode
 from gnomon.tensor.control import set_float32_matmul_precision as set_float32_matmul_precision
-from gnomon.tensor.autograd import set_grad_enabled as set_grad_enabled
+from gnomon.tensor.switches import set_flush_denormal as set_flush_denormal
+from gnomon.tensor.autograd.engine import set_grad_enabled as set_grad_enabled
 from gnomon.tensor.control import set_memory_limit as set_memory_limit
+from gnomon.tensor.switches import set_num_interop_threads as set_num_interop_threads
 from gnomon.tensor.control import set_num_threads as set_num_threads
-from gnomon.tensor.random import set_rng_state as set_rng_state
+from gnomon.tensor.show import set_printoptions as set_printoptions
+def set_rng_state(new_state: Tensor) -> None:
+    """Take the stream back to where it was."""
+from gnomon.tensor.switches import set_warn_always as set_warn_always
+def sgn(x: Tensor) -> Tensor:
+    """-1, 0 or 1, as x is negative, zero or positive."""
 short: DType
 def sigmoid(x: Tensor) -> Tensor:
     """1 / (1 + exp(−x))."""
 def sign(x: Tensor) -> Tensor:
     """-1, 0 or 1, as x is negative, zero or positive."""
+from gnomon.tensor import signal as signal
 def signbit(x: Tensor) -> Tensor:
     """Whether the sign is minus, −0 included."""
 def silu(x: Tensor) -> Tensor:
-    """x · sigmoid(x)."""
+    """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
 def sin(x: Tensor) -> Tensor:
     """The sine of an angle in radians."""
 def sinc(x: Tensor) -> Tensor:
     """sin(πx) / (πx), and 1 at 0."""
 def sinh(x: Tensor) -> Tensor:
     """The hyperbolic sine."""
+from gnomon.tensor.splicing import slice_scatter as slice_scatter
+def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The sign of the determinant, and the logarithm of its size."""
 def smooth_l1_loss(x: Tensor, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
     """The absolute difference, rounded off within beta of 0."""
 def soft_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
@@ -788,8 +1024,10 @@ def softsign(x: Tensor) -> Tensor:
     """x / (1 + |x|)."""
 def sort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Any:
     """An axis in order, and where each element stood; equals keep their order."""
+from gnomon.tensor import special as special
 def split(x: Tensor, split_size: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """Parts of one size (the last may be smaller), or of the sizes given."""
+from gnomon.tensor.splicing import split_with_sizes as split_with_sizes
 def sqrt(x: Tensor) -> Tensor:
     """The square root."""
 def square(x: Tensor) -> Tensor:
@@ -802,6 +1040,7 @@ def std(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _
     """The square root of the variance."""
 def std_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The square root of the variance, and the mean."""
+from gnomon.tensor.spectrograms import stft as stft
 strided: str
 def sub(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x − alpha · y."""
@@ -811,12 +1050,13 @@ def sum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = .
     """The sum over axes; integers and truth values are summed in 64 bits."""
 def surprise(x: Tensor, target: Tensor) -> Tensor:
     """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
+from gnomon.tensor.matrices import svd as svd
 def swapaxes(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
     """Two axes exchanged."""
 def swapdims(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
     """Two axes exchanged."""
 def swish(x: Tensor) -> Tensor:
-    """x · sigmoid(x)."""
+    """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
 from gnomon.tensor.control import synchronize as synchronize
 def t(x: Tensor) -> Tensor:
     """A matrix transposed; a vector stays."""
@@ -824,19 +1064,21 @@ def take(x: Tensor, index: Tensor = ..., axis: _int | None = ..., *, input: Tens
     """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat."""
 def take_along_axis(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
     """gather, whose other axes broadcast and whose negative positions count from the end."""
-def take_along_dim(x: Tensor, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
-    """gather, whose other axes broadcast and whose negative positions count from the end."""
+def take_along_dim(x: Tensor, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
+    """take_along_axis; no axis: of both laid flat."""
 def tan(x: Tensor) -> Tensor:
     """The tangent of an angle in radians."""
 def tanh(x: Tensor) -> Tensor:
     """The hyperbolic tangent."""
 def tanhshrink(x: Tensor) -> Tensor:
     """x − tanh(x)."""
-from gnomon.tensor.creation import tensor as tensor
-def tensor_split(x: Tensor, sections: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+def tensor(data: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> Tensor:
+    """A tensor with a copy of numbers, of nested lists of them, or of an array."""
+def tensor_split(x: Tensor, sections: _int | Sequence[_int] | Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """So many parts of nearly one size, or parts that begin at the places given."""
 def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
+from gnomon import testing as testing
 def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor:
     """x above a threshold, a value elsewhere."""
 def tile(x: Tensor, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
@@ -853,18 +1095,22 @@ def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int
     """The area under y along an axis, by straight lines between places x, or dx apart."""
 def trapz(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int = ..., input: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ..., dim: _int = ...) -> Tensor:
     """The area under y along an axis, by straight lines between places x, or dx apart."""
+from gnomon.tensor.matrices import triangular_solve as triangular_solve
 def tril(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
     """x on and below the k-th diagonal, 0 above."""
-from gnomon.tensor.creation import tril_indices as tril_indices
+def tril_indices(row: _int, col: _int, offset: _int = ..., *, dtype: object = ..., device: object = ...) -> Tensor:
+    """The positions on and below a diagonal: a row of rows, a row of columns."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: _float = ..., p: _float = ..., swap: _bool = ..., reduction: str = ...) -> Tensor:
     """max(0, distance to the positive − distance to the negative + margin)."""
 def triu(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
     """x on and above the k-th diagonal, 0 below."""
-from gnomon.tensor.creation import triu_indices as triu_indices
+def triu_indices(row: _int, col: _int, offset: _int = ..., *, dtype: object = ..., device: object = ...) -> Tensor:
+    """The positions on and above a diagonal: a row of rows, a row of columns."""
 def true_divide(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
 def trunc(x: Tensor) -> Tensor:
     """The whole part."""
+from gnomon.tensor.switches import typename as typename
 uint16: DType
 uint32: DType
 uint64: DType
@@ -875,12 +1121,24 @@ def unflatten(x: Tensor, axis: _int = ..., shape: Sequence[_int] = ..., *, dim: 
     """One axis as several; one size may be -1."""
 def unfold(x: Tensor, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ...) -> Tensor:
     """Overlapping stretches of an axis, along a new last one."""
-from gnomon.tensor.selection import unique as unique
-from gnomon.tensor.selection import unique_all as unique_all
-from gnomon.tensor.selection import unique_consecutive as unique_consecutive
-from gnomon.tensor.selection import unique_counts as unique_counts
-from gnomon.tensor.selection import unique_inverse as unique_inverse
-from gnomon.tensor.selection import unique_values as unique_values
+def unique(self: Tensor, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
+    """The distinct elements, in order; and where each one went, and how often it occurs."""
+def unique_all(x: Tensor) -> Unique:
+    """The distinct values, where each stood first, where elements went, and how many there are."""
+def unique_consecutive(self: Tensor, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
+    """The elements, or slices along an axis, that differ from the one before."""
+def unique_counts(x: Tensor) -> UniqueCounts:
+    """The distinct values, and how many there are of each."""
+def unique_inverse(x: Tensor) -> UniqueInverse:
+    """The distinct values, and where each element went."""
+def unique_values(x: Tensor) -> Tensor:
+    """The distinct values."""
+from gnomon.tensor.questions import unravel_index as unravel_index
+def unsafe_chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+    """At most so many parts, all equal but perhaps the last."""
+def unsafe_split(x: Tensor, split_size: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+    """Parts of one size (the last may be smaller), or of the sizes given."""
+from gnomon.tensor.splicing import split_with_sizes as unsafe_split_with_sizes
 def unsqueeze(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """An axis of size 1 more, at this place in the result."""
 def unstack(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
@@ -890,30 +1148,53 @@ from gnomon import utils as utils
 def vander(x: Tensor, n: _int | None = ..., increasing: _bool = ...) -> Tensor:
     """The powers of a vector's elements as columns, the highest first."""
 def var(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
-    """The mean square distance from the mean; the count is lowered by the correction, 1 by default."""
+    """The mean square distance from the mean; the count is lowered by the correction."""
 def var_mean(x: Tensor, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The variance and the mean."""
 def vdot(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-    """The sum of products of two vectors."""
+    """The sum of products of two vectors, the first conjugated where numbers are complex."""
 def vecdot(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
     """The sums of products along an axis."""
 def vector_norm(x: Tensor, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The length of x over axes: the ord-th root of the sum of |x|^ord."""
+version: SimpleNamespace
 def view(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
     """The same elements over other axes; one size may be -1."""
 def view_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
+from gnomon.tensor.complex_creation import view_as_complex as view_as_complex
+from gnomon.tensor.complex_creation import view_as_real as view_as_real
 from gnomon.tensor.vmap import vmap as vmap
 def vsplit(x: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
     """Parts along axis 0."""
 def vstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors below each other, vectors as rows."""
-from gnomon.tensor.selection import where as where
-from gnomon.tensor.flow import while_loop as while_loop
+def where(condition: Tensor, x: Any = ..., y: Any = ..., *, input: Any = ..., tensor: Any = ..., self: Any = ..., a: Any = ..., other: Any = ...) -> Any:
+    """x where the condition holds, else y; alone, the positions where it holds."""
+from gnomon.capture.control_flow import while_loop as while_loop
 def xlogy(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · log(y), and 0 where x is 0."""
-from gnomon.tensor.creation import zeros as zeros
+xpu: Absent
+def zeros(shape: Any = ..., *more: _int, dtype: object = ..., device: object = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> Tensor:
+    """A tensor of zeros."""
 def zeros_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
-    """A tensor of zeros with the shape of another."""
+    """A tensor of zeros, with the shape of another."""
+from collections.abc import Callable
+from typing import Generic, ParamSpec, TypeVar, overload
+from gnomon.capture.jit import Compiled
+from gnomon.nn.module import Module
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_M = TypeVar("_M", bound=Module)
+class _Compiled(Compiled, Generic[_P, _R]):
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+@overload
+def compile(function: _M, /, **options: Any) -> _M: ...
+@overload
+def compile(function: Callable[_P, _R], /, **options: Any) -> _Compiled[_P, _R]: ...
+@overload
+def compile(
+    function: None = ..., /, **options: Any
+) -> Callable[[Callable[_P, _R]], _Compiled[_P, _R]]: ...
 __version__: str
 __array_api_version__: str

@@ -1,10 +1,11 @@
-"""The command line: train, generate, eval, profile, doctor, bench.
+"""The command line: train, launch, plan, run, generate, eval, profile, diverge, values, bench.
 
 Words become calls here; what they do is in gnomon/train. A mistake is one line and exit code 2.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,28 +13,32 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-from tokenizers import Tokenizer
 
 import gnomon as gn
-from gnomon.bench.command import Wanted
+from gnomon.bench.command import BenchOptions
 from gnomon.bench.command import bench as measure
 from gnomon.bench.harness import Options
+from gnomon.distributed.ending import as_rank, leave
+from gnomon.distributed.environment import environment
+from gnomon.distributed.launcher import Launch, delimited
+from gnomon.distributed.restarts import Restarts, counts_of
+from gnomon.drop_in.command import run as run_torch_script
 from gnomon.errors import ConfigError, GnomonError
-from gnomon.train.compression import gzip_bits_per_byte, xz_bits_per_byte
-from gnomon.train.doctor import findings
-from gnomon.train.evaluate import HeldOut
-from gnomon.train.finish import comparison, finish, how_to_resume
-from gnomon.train.generate import Sampling, Writer, stream
-from gnomon.train.loop import Trainer
-from gnomon.train.profile import Wanted as WantedProfile
+from gnomon.train.config import keys
+from gnomon.train.diverge import diverge as compare_runs
+from gnomon.train.doctor import findings, table_of
+from gnomon.train.finish import remeasured, train_to_end
+from gnomon.train.generate import Sampling, TextGenerator, stream
+from gnomon.train.layout_page import LayoutOptions, print_plan
+from gnomon.train.profile import ProfileOptions as WantedProfile
 from gnomon.train.profile import compare as compare_profiles
 from gnomon.train.profile import profile as profile_recipe
 from gnomon.train.progress import Progress
-from gnomon.train.runs import begin, find_checkpoint, read_config
+from gnomon.train.runs import begin, find_checkpoint, resumable, together
 from gnomon.train.state import model_of
-from gnomon.train.text import prepare
+from gnomon.train.team import Team
+from gnomon.train.tokenizer import load_tokenizer
+from gnomon.train.values import keep_values
 
 __all__ = ["app", "main"]
 
@@ -43,15 +48,18 @@ app = App(
     version=gn.__version__,
     help_format="plaintext",
 )
+app.command(run_torch_script)
 
 
-@app.command
+@app.command(help_epilogue=f"Configuration, for --set GROUP.NAME=VALUE:\n\n{keys()}")
 def train(
     recipe: str | None = None,
     /,
     *,
     changes: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     resume: Annotated[bool, Parameter(negative=())] = False,
+    mesh: str | None = None,
+    plan: Path | None = None,
 ) -> int:
     """Train a language model; with no arguments it learns Python in about five minutes.
 
@@ -63,23 +71,102 @@ def train(
         A change of the configuration, GROUP.NAME=VALUE; may be given again and again.
     resume
         Continue: the run in run.dir, or else the latest one.
+    mesh
+        How launched ranks stand, such as data=2,tensor=2: rows of a batch are spread over "data",
+        rows and parameters over "shard", heads, inner widths and words over "tensor". The bits do
+        not depend on it.
+    plan
+        A .toml file with another plan: rows and fully (lists of mesh axes), axes (a table of
+        parameters' axes and mesh axes), reductions (how many at once, or "auto").
     """
-    with Progress() as progress:
-        run = begin(recipe, changes or [], resume)
-        for line in run.remarks:
-            progress.say(line)
-        if run.config.run.threads:
-            gn.set_num_threads(run.config.run.threads)
-        trainer = Trainer(run.config, run.folder, progress, run.checkpoint)
-        trainer.prepare()
-        for line in trainer.introduction():
-            progress.say(line)
-        stop = trainer.run()
-        if stop.asked is None:
-            finish(trainer)
-        else:
-            progress.say(how_to_resume(trainer))
-    return stop.exit_code
+    with Team(mesh, plan) as team, Progress(quiet=not team.leads) as progress:
+        begun = begin(recipe, changes or [], resume) if team.leads else None
+        run = together(begun, team)
+        try:
+            return train_to_end(run, progress, team)
+        except OSError as wrong:
+            if run.lock:
+                run.lock.check()
+            raise GnomonError(
+                f"train: {told(wrong)}. Checkpoints that were saved are whole. Once that is mended:"
+                f"\n  gnomon train --resume --set run.dir={run.folder}"
+            ) from wrong
+        finally:
+            if run.lock:
+                run.lock.release()
+
+
+@app.command
+def launch(
+    *command: str,
+    ranks: Annotated[str, Parameter(name=("--ranks", "-n"))] = "1",
+    hosts: Path | None = None,
+    patience: float | None = None,
+    restarts: int = 0,
+    backend: str = Launch.backend,
+    dry_run: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Start a command as many ranks: one of gnomon's (train), or a Python script.
+
+    Parameters
+    ----------
+    command
+        What each rank runs: train and its options, a script, or any program.
+    ranks
+        How many; 4,3,2 is how many at first, and after each restart.
+    hosts
+        MPI's file of hosts; without it all ranks run here.
+    patience
+        Seconds that a rank waits for the others before it gives up; otherwise 600.
+    restarts
+        How often the job is started again when a rank is lost or fails. train goes on from its
+        newest whole checkpoint; a script has to know by itself where it was.
+    backend
+        mpi: a process for each rank; threads: threads of one process, to try out and to debug.
+    dry_run
+        Say what would be started, and start nothing.
+    """
+    if not command:
+        raise ConfigError("launch: nothing to run. Name a command: gnomon launch -n 2 train")
+    counts, retry = counts_of(ranks), command
+    if restarts and command[0] == "train":
+        command, retry = resumable(command, counts)
+    wanted = Launch(command, counts[0], hosts, patience, backend)
+    if dry_run:
+        print(wanted)
+        return 0
+    return Restarts(restarts, retry, counts).run(wanted)
+
+
+@app.command
+def plan(
+    recipe: str,
+    /,
+    *,
+    world: int,
+    chip: str = "this",
+    changes: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    plan: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Rank the layouts of a training step over many chips, by a model; nothing is run.
+
+    Parameters
+    ----------
+    recipe
+        A recipe's name (python, tiny) or a .toml file.
+    world
+        How many chips.
+    chip
+        a100, h100, h200, mi300x, epyc-9654, or this: the machine here, measured.
+    changes
+        A change of the configuration, GROUP.NAME=VALUE; may be given again and again.
+    plan
+        A .toml file with another plan, as for train.
+    json
+        Print JSON, in seconds and bytes.
+    """
+    return print_plan(LayoutOptions(recipe, world, chip, tuple(changes or ()), plan, json))
 
 
 @app.command
@@ -110,15 +197,10 @@ def generate(
     seed
         Another seed, another text.
     """
-    for name, value in (("max-new-tokens", max_new_tokens), ("top-k", top_k), ("seed", seed)):
-        if value < 0:
-            raise ConfigError(f"generate: --{name}: expected int >= 0: got {value}.")
-    if not 0 <= temperature < float("inf"):
-        raise ConfigError(f"generate: --temperature: expected float >= 0: got {temperature}.")
+    sampling = Sampling(temperature, top_k, seed).checked(max_new_tokens)
     checkpoint = find_checkpoint(run)
-    tokenizer = Tokenizer.from_file(str(checkpoint.folder / "tokenizer.json"))
-    writer = Writer(model_of(checkpoint))
-    sampling = Sampling(temperature, top_k, seed)
+    tokenizer = load_tokenizer(checkpoint.folder / "tokenizer.json")
+    writer = TextGenerator(model_of(checkpoint))
     print(prompt, end="", flush=True)
     for piece in stream(writer, tokenizer, prompt, sampling, max_new_tokens):
         print(piece, end="", flush=True)
@@ -135,22 +217,7 @@ def evaluate(run: str | None = None, /) -> int:
     run
         A run's folder or name; the latest run if none is named.
     """
-    checkpoint = find_checkpoint(run)
-    config = read_config(checkpoint.folder.parent.parent)
-    text = prepare(config, Tokenizer.from_file(str(checkpoint.folder / "tokenizer.json")))
-    if text.corpus.hash != checkpoint.trainer["data_hash"]:
-        print("note: these are other files than the model was trained beside.", file=sys.stderr)
-    shape = (config.evaluation.batch_size, config.train.sequence_length)
-    model, stride = model_of(checkpoint), config.evaluation.stride
-    measure = HeldOut(model, text.held_out, text.lengths, shape, stride).measure()
-    content = text.corpus.held_out_bytes
-    figures = {
-        "bits_per_byte": measure.bits_per_byte,
-        "xz_bits_per_byte": xz_bits_per_byte(content),
-        "gzip_bits_per_byte": gzip_bits_per_byte(content),
-    }
-    print(f"{checkpoint.folder}: {len(text.corpus.held_out)} files, {measure.bytes:,} bytes")
-    print("\n".join(comparison(figures)))
+    print("\n".join(remeasured(run)))
     return 0
 
 
@@ -182,21 +249,57 @@ def profile(
     if compare is not None:
         compare_profiles(*compare)
     else:
-        profile_recipe(WantedProfile(recipe, tuple(changes or ()), steps, out))
+        with Team() as team:
+            wanted = WantedProfile(recipe, tuple(changes or ()), steps, out)
+            quiet = None if team.leads else Console(quiet=True)
+            profile_recipe(wanted, quiet, team)
+    return 0
+
+
+@app.command
+def diverge(first: str, second: str, /) -> int:
+    """Name the first step, layer, operation and element that differ between two runs.
+
+    Both were trained with --set train.record_hashes=true. The exit code is 0 where every recorded
+    bit agrees, 1 where one differs, and 2 where they cannot be compared.
+
+    Parameters
+    ----------
+    first
+        A run's folder or name.
+    second
+        Another one's.
+    """
+    code, lines = compare_runs(first, second)
+    print("\n".join(lines))
+    return code
+
+
+@app.command
+def values(run: str, step: int, /, *, mesh: str | None = None, plan: Path | None = None) -> int:
+    """Take a run's steps again up to one, and keep all values of that one for diverge.
+
+    Parameters
+    ----------
+    run
+        A run's folder or name. It goes on from the nearest checkpoint before the step, in memory:
+        its metrics and checkpoints stay.
+    step
+        The step whose values are kept, in RUN/values.
+    mesh
+        How launched ranks stand, as for train.
+    plan
+        A .toml file with another plan, as for train.
+    """
+    with Team(mesh, plan) as team, Progress(quiet=not team.leads) as progress:
+        keep_values(run, step, progress, team)
     return 0
 
 
 @app.command
 def doctor() -> int:
     """Say what this machine offers, what is off, and why."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    before = ""
-    for finding in findings():
-        topic = "" if finding.topic == before else finding.topic
-        mark = Text("✓", style="green") if finding.good else Text("·", style="yellow")
-        table.add_row(topic, mark, Text(finding.text))
-        before = finding.topic
-    Console(soft_wrap=True).print(table)
+    Console(soft_wrap=True).print(table_of(findings()))
     return 0
 
 
@@ -216,41 +319,51 @@ def bench(
     ----------
     workloads
         Which of gpt, moe, lce, resnet, gemm, attention, chains, decode, embedding, replay and
-        compile; all of them if none is named.
+        compile; all of them if none is named. Or collectives, between launched ranks.
     peers
-        Who else takes part: torch, jax, or torch=/path/to/python for another environment.
+        Who else takes part: torch, jax, or torch=/path/to/python for another environment; beside
+        collectives mpi4py and gloo.
     json
         A file for everything that was found.
     svg
         A file for a picture of the ratios.
     rounds
-        How many clean turns each takes; the median counts.
+        How many clean samples each takes; the median counts.
     threads
         Threads, and processors, of each.
     patience
-        Seconds that a turn waits for other processes to be idle.
+        Seconds that a sample waits for other processes to be idle.
     """
     if min(rounds, threads) < 1:
         raise ConfigError("bench: --rounds and --threads: expected int >= 1.")
     options = Options(rounds=rounds, threads=threads, patience=patience)
-    measure(Wanted(workloads, peers, json, svg, options))
+    measure(BenchOptions(workloads, peers, json, svg, options))
     return 0
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run a command and leave with its exit code."""
-    sys.exit(code_of(words))
+    with as_rank():
+        run(words)
+
+
+def run(words: Sequence[str] | None) -> None:
+    """Run a command and raise its exit code."""
+    code = code_of(words)
+    try:
+        sys.stdout.flush()
+    except OSError as wrong:
+        code = code or complain(f"the output cannot be written: {told(wrong)}.", 1)
+        # Python would try again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def code_of(words: Sequence[str] | None) -> int:
     """The exit code of a command: 0, 1 for what failed, 2 for a mistake in what was asked."""
     try:
-        code = app(
-            words if words is None else list(words),
-            exit_on_error=False,
-            print_error=False,
-            result_action="return_value",
-        )
+        words = delimited(sys.argv[1:] if words is None else words)
+        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except (ConfigError, CycloptsError) as wrong:
         return complain(str(wrong), 2)
     except GnomonError as wrong:
@@ -261,11 +374,23 @@ def code_of(words: Sequence[str] | None) -> int:
         # whoever read the text has enough of it
         sys.stderr.close()
         return 0
+    except OSError as wrong:
+        return complain(f"{told(wrong)}.", 1)
+    except MemoryError:
+        return complain("there is not enough memory. Nothing that was saved is lost.", 1)
     return code if isinstance(code, int) else 0
 
 
+def told(wrong: OSError) -> str:
+    """The system's message, and the file that it is about."""
+    why = wrong.strerror or str(wrong)
+    return f"{os.fsdecode(wrong.filename)}: {why}" if isinstance(wrong.filename, str) else why
+
+
 def complain(message: str, code: int) -> int:
-    """Say what is wrong, without a traceback."""
+    """Say what is wrong, without a traceback; of several ranks, the first that finds it says so."""
+    if environment().size > 1:
+        leave(code, f"gnomon: {message.strip()}")
     print(f"gnomon: {message.strip()}", file=sys.stderr)
     return code
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from gnomon.errors import DtypeError
-from gnomon.late import Late
+from gnomon.lazy import Lazy
 
-ml_dtypes = Late("ml_dtypes")
+ml_dtypes = Lazy("ml_dtypes")
 
-KINDS = ("bool", "uint", "int", "float")
+KINDS = ("bool", "uint", "int", "float", "complex")
 """From weak to strong; mixing kinds gives the stronger one."""
 
 
 class DType:
     """An element type; each exists once, so `is` compares.
 
-    >>> float32.bits, bfloat16.kind, int8.is_integer
-    (32, 'float', True)
+    >>> float32.bits, bfloat16.kind, int8.is_integer, float32 == np.float32
+    (32, 'float', True, True)
     """
 
     __slots__ = ("bits", "kind", "name", "numpy")
@@ -41,6 +41,14 @@ class DType:
     def __repr__(self) -> str:
         return f"gnomon.{self.name}"
 
+    def __eq__(self, other: object) -> bool:
+        """Whether another dtype is this one, also by numpy's object or class."""
+        if isinstance(other, np.dtype):
+            return other == self.numpy
+        return self is other or (isinstance(other, type) and other is self.numpy.type)
+
+    __hash__ = object.__hash__
+
     def __reduce__(self) -> tuple:
         return (dtype_of, (self.name,))
 
@@ -55,9 +63,40 @@ class DType:
         return self.kind == "float"
 
     @property
+    def is_complex(self) -> bool:
+        """Whether elements are complex numbers."""
+        return self.kind == "complex"
+
+    def to_real(self) -> DType:
+        """The dtype of the parts of complex numbers; another dtype itself.
+
+        >>> complex64.to_real(), float16.to_real()
+        (gnomon.float32, gnomon.float16)
+        """
+        return self if self.kind != "complex" else float32 if self.bits == 64 else float64
+
+    def to_complex(self) -> DType:
+        """The dtype of complex numbers whose parts are as exact.
+
+        >>> float64.to_complex(), int64.to_complex()
+        (gnomon.complex128, gnomon.complex64)
+        """
+        return complex128 if self in (float64, complex128) else complex64
+
+    @property
     def is_integer(self) -> bool:
         """Whether elements are signed or unsigned integers."""
         return self.kind in ("int", "uint")
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the largest of integers.
+
+        >>> int8.limits, uint8.limits
+        ((-128, 127), (0, 255))
+        """
+        low = -(1 << self.bits - 1) if self.kind == "int" else 0
+        return low, low + (1 << self.bits) - 1
 
     @property
     def is_storage_only(self) -> bool:
@@ -76,22 +115,27 @@ int8, int16, int32, int64 = (_dtype(f"int{n}", "int", n) for n in (8, 16, 32, 64
 uint8, uint16, uint32, uint64 = (_dtype(f"uint{n}", "uint", n) for n in (8, 16, 32, 64))
 float16, float32, float64 = (_dtype(f"float{n}", "float", n) for n in (16, 32, 64))
 bfloat16 = DType("bfloat16", "float", 16)
+complex64, complex128 = (_dtype(f"complex{n}", "complex", n) for n in (64, 128))
 float8_e4m3fn, float8_e5m2 = (DType(f"float8_{kind}", "float", 8) for kind in ("e4m3fn", "e5m2"))
 
 _FOREIGN = (bfloat16, float8_e4m3fn, float8_e5m2)
 """The dtypes that numpy does not have."""
+COMPLEX = (complex64, complex128)
+"""The dtypes of tensors that are kept as pairs of real numbers; no program knows them."""
 ALL = (
     *(bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64),
     *(float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2),
 )
-_BY_NAME = {d.name: d for d in ALL} | {
+_BY_NAME = {d.name: d for d in (*ALL, *COMPLEX)} | {
+    "cfloat": complex64,
+    "cdouble": complex128,
     "half": float16,
     "float": float32,
     "double": float64,
     "long": int64,
 }
-_BY_NUMPY: dict[object, DType] = {d.numpy: d for d in ALL if d not in _FOREIGN}
-_BY_PYTHON = {bool: bool_, int: int64, float: float32}
+_BY_NUMPY: dict[object, DType] = {d.numpy: d for d in (*ALL, *COMPLEX) if d not in _FOREIGN}
+_BY_PYTHON = {bool: bool_, int: int64, float: float32, complex: complex64}
 
 
 def dtype_of(spelling: object) -> DType:
@@ -111,7 +155,7 @@ def dtype_of(spelling: object) -> DType:
         if wanted not in _BY_NUMPY:
             _BY_NUMPY.update((d.numpy, d) for d in _FOREIGN)
         return _BY_NUMPY[wanted]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError, SyntaxError):
         raise DtypeError(
             f"dtype: no such dtype: {spelling!r}. Use one of {', '.join(_BY_NAME)}."
         ) from None
@@ -125,6 +169,8 @@ def promote(left: DType, right: DType) -> DType:
     """
     if left is right:
         return left
+    if "complex" in (left.kind, right.kind):
+        return complex128 if {float64, complex128} & {left, right} else complex64
     if left.kind == right.kind:
         return _same_kind(left, right)
     weak, strong = sorted((left, right), key=lambda d: KINDS.index(d.kind))
@@ -150,13 +196,15 @@ def _signed_holding(unsigned: DType, signed: DType) -> DType:
     return _BY_NAME[f"int{2 * unsigned.bits}"]
 
 
-def weak(dtype: DType, scalar: bool | int | float) -> DType:
+def weak(dtype: DType, scalar: bool | int | float | complex) -> DType:
     """The dtype of a tensor with a Python scalar: the tensor's, unless the scalar's kind is higher.
 
     >>> weak(int32, 2), weak(int32, 2.5), weak(bfloat16, 2.5), weak(bool_, 1)
     (gnomon.int32, gnomon.float32, gnomon.bfloat16, gnomon.int64)
     """
     theirs = _BY_PYTHON[type(scalar)]
+    if theirs is complex64:
+        return dtype.to_complex()
     if KINDS.index(theirs.kind) <= KINDS.index(dtype.kind) or (
         dtype.kind == "uint" and theirs.kind == "int"
     ):
@@ -173,3 +221,12 @@ def accumulator(dtype: DType) -> DType:
     if dtype.is_floating_point:
         return dtype if dtype.bits == 64 else float32
     return uint64 if dtype.kind == "uint" else int64
+
+
+def computed(dtype: DType) -> DType:
+    """The dtype that values of a dtype are computed in: narrow floats in float32.
+
+    >>> computed(bfloat16), computed(float64), computed(int8)
+    (gnomon.float32, gnomon.float64, gnomon.int8)
+    """
+    return accumulator(dtype) if dtype.is_floating_point else dtype

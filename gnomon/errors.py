@@ -3,9 +3,11 @@
     GnomonError
     ├── ShapeError        sizes or ranks do not fit             (ValueError)
     ├── DtypeError        a dtype does not fit                  (TypeError)
+    ├── ComplexError      complex numbers in a real function    (TypeError)
     ├── ArgumentError     an argument is out of its domain      (ValueError)
     ├── IndexOutOfBounds  an index is outside its axis          (IndexError)
     ├── GradientError     a gradient that cannot be had         (RuntimeError)
+    ├── LinAlgError       a matrix without what is asked for    (RuntimeError)
     ├── TraceError        a traced value was needed in Python   (RuntimeError)
     ├── CompileError      a program cannot be built             (RuntimeError)
     ├── LayoutError       a layout that a plan cannot keep      (ValueError)
@@ -25,17 +27,22 @@ __all__ = [
     "CheckpointError",
     "CollectiveError",
     "CompileError",
+    "ComplexError",
     "ConfigError",
     "DtypeError",
     "GnomonError",
     "GradientError",
     "IndexOutOfBounds",
     "LayoutError",
+    "LinAlgError",
     "NanError",
     "OutOfMemory",
     "ShapeError",
     "TraceError",
 ]
+
+LONGEST = 100
+"""Characters of a value that a message shows."""
 
 
 class GnomonError(Exception):
@@ -50,16 +57,24 @@ class DtypeError(GnomonError, TypeError):
     """A dtype does not fit."""
 
 
+class ComplexError(DtypeError, AttributeError):
+    """Complex numbers in a function of real ones."""
+
+
 class ArgumentError(GnomonError, ValueError):
     """An argument is out of its domain."""
 
 
 class IndexOutOfBounds(GnomonError, IndexError):
-    """An index is outside its axis."""
+    """An index is outside its axis, and something that has elements is made of it."""
 
 
 class GradientError(GnomonError, RuntimeError):
     """A gradient that cannot be had."""
+
+
+class LinAlgError(GnomonError, RuntimeError):
+    """A matrix has no inverse, no factor of the kind asked for, or none that was found."""
 
 
 class TraceError(GnomonError, RuntimeError):
@@ -92,3 +107,25 @@ class NanError(GnomonError, ArithmeticError):
 
 class OutOfMemory(GnomonError, MemoryError):
     """A program that does not fit in memory."""
+
+
+def clipped(text: object, most: int = 2 * LONGEST) -> str:
+    """A message of another library, cut short: it may repeat all of a file.
+
+    >>> clipped("no JSON"), len(clipped("x" * 1000))
+    ('no JSON', 200)
+    """
+    whole = str(text)
+    return whole if len(whole) <= most else f"{whole[: most - 3]}..."
+
+
+def brief(value: object) -> str:
+    """A value as messages show it: what somebody gives may be longer than what is said of it.
+
+    >>> brief("steps"), brief("x" * 1000)[90:]
+    ("'steps'", 'xxxxxxx...')
+    """
+    try:
+        return clipped(repr(value), LONGEST)
+    except (ValueError, RecursionError):  # integers of too many digits, lists of too many levels
+        return f"a very long {type(value).__name__}"

@@ -12,12 +12,12 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
 from gnomon.errors import ConfigError
-from gnomon.late import Late
+from gnomon.lazy import Lazy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pathlib = Late("pathlib")
+pathlib = Lazy("pathlib")
 
 __all__ = ["OPTIMISATIONS", "Settings", "current", "override"]
 
@@ -51,6 +51,8 @@ class Settings(NamedTuple):
     """List kernels by name for Linux's perf, in /tmp/perf-PID.map."""
     pending_limit: int = 20_000
     """Operations that may wait before they are evaluated."""
+    patience: float = 600.0
+    """Seconds that a rank waits for the others before it gives up."""
 
     def allows(self, optimisation: str) -> bool:
         """Whether an optimisation may be done."""
@@ -70,13 +72,13 @@ class Settings(NamedTuple):
 
 OPTIMISATIONS = {
     "claim": "hand-written kernels take named regions; off, their bodies are compiled",
-    "hoist": "what all turns of a loop compute alike is computed once, before it",
-    "keep": "what a gradient would compute again of a loop or a choice is kept there",
+    "hoist": "what all iterations of a loop compute alike is computed once, before it",
+    "residuals": "what a gradient would recompute of a loop or a choice is kept there",
     "trim": "loops and choices compute nothing that nobody reads",
     "simplify": "rewrites that keep every bit",
     "fuse": "operations share kernels; off, each has its own, and the next four are off too",
     "join": "kernels that read the same tensor become one",
-    "spare": "values are computed again where that takes no further reads",
+    "rematerialize": "values are rematerialized where that takes no further reads",
     "epilogues": "products compute what is pointwise on their sums",
     "prologues": "products compute what is pointwise on their left factors",
     "batch": "equal kernels that wait for nothing of each other are one call",
@@ -90,7 +92,7 @@ OPTIMISATIONS = {
 
 UNREAD = (
     *("debug", "debug_only", "cache", "keep_programs", "cache_dir", "num_threads"),
-    *("compile_workers", "verify", "perf_map", "pending_limit"),
+    *("compile_workers", "verify", "perf_map", "pending_limit", "patience"),
 )
 """Knobs that the compiler does not read, or that change nothing of what it makes."""
 
@@ -111,9 +113,8 @@ def parse(name: str, kind: str, text: str) -> object:
         return listed(text)
     words = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
     try:
-        return {"bool": lambda: words[text.lower()], "int": lambda: int(text), "str": lambda: text}[
-            kind
-        ]()
+        kinds = {"bool": lambda x: words[x.lower()], "int": int, "float": float, "str": str}
+        return kinds[kind](text)
     except (KeyError, ValueError):
         raise ConfigError(f"GNOMON_{name.upper()}: expected {kind}: got {text!r}.") from None
 

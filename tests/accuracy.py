@@ -9,10 +9,12 @@ normal, nearly cancelling, and of a large bias. In the mean and at the 99th perc
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import numpy as np
 
+from gnomon.ops.canonical import BLOCK
 from gnomon.ops.statistics import LANES
 
 FACTOR, UNITS = 1.25, 1.0
@@ -46,26 +48,34 @@ def excess(found: np.ndarray, plain: np.ndarray, exact: np.ndarray) -> str:
     return ""
 
 
-def refused(size: int, leaves: int, lanes: bool) -> str:
-    """Why a sum needs its leaves; empty where it errs as little without."""
+def refused(size: int, leaves: int, lanes: bool, block: int = BLOCK) -> str:
+    """Why a sum needs its leaves; empty where it errs as little without.
+
+    `block`: the terms of a chain, which in a product is all of a leaf.
+    """
     for name, terms in kinds(SAMPLES, size):
         exact = terms.astype(np.float64).sum(1)
-        both = (in_order(terms, count, lanes) for count in (1, leaves))
+        both = (in_order(terms, count, lanes, block) for count in (1, leaves))
         found = excess(*both, exact)
         if found:
             return f"{name} data: {found}"
     return ""
 
 
-def in_order(terms: np.ndarray, leaves: int, lanes: bool) -> np.ndarray:
-    """Sums of rows by canonical order: chains, or lanes, in each leaf, and trees above them."""
+def in_order(terms: np.ndarray, leaves: int, lanes: bool, block: int = BLOCK) -> np.ndarray:
+    """Sums of rows by canonical order: chains, or lanes, in blocks of leaves, and trees above."""
     parts = terms.reshape(len(terms), leaves, -1)
     width = LANES if lanes else 1
     short = -parts.shape[2] % width
     parts = np.pad(parts, ((0, 0), (0, 0), (0, short))).reshape(len(terms), leaves, -1, width)
-    sums = np.zeros((*parts.shape[:2], width), terms.dtype)
-    for step in range(parts.shape[2]):
-        sums += parts[:, :, step]
+    blocks = [
+        functools.reduce(np.add, np.moveaxis(parts[:, :, k : k + block], 2, 0))
+        for k in range(0, parts.shape[2], block)
+    ]
+    while len(blocks) > 1:
+        pairs = zip(blocks[::2], blocks[1::2], strict=False)
+        blocks = [a + b for a, b in pairs] + blocks[len(blocks) & ~1 :]
+    (sums,) = blocks
     while sums.shape[2] > 1:
         half = sums.shape[2] // 2
         sums = sums[:, :, :half] + sums[:, :, half:]

@@ -6,28 +6,28 @@ use every thread, however small they are.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from unittest.mock import patch
 
 import numpy as np
 
-from gnomon import planning
-from gnomon.executable import Executable, compile_graph
+from gnomon.compiler.build import compile_graph
+from gnomon.compiler.target import context
 from gnomon.ir.node import Graph
-from gnomon.runtime.buffer import Buffer
+from gnomon.program import assembly
+from gnomon.program.executable import Executable
+from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.threads import get_num_threads, set_num_threads
-from gnomon.settings import current, override
-
-# the name gnomon.compile belongs to the function that users call
-PIPELINE = importlib.import_module("gnomon.compile")
+from gnomon.settings import override
 
 
-def program(graph: Graph, **settings: object) -> Executable:
+def program(
+    graph: Graph, seconds: float = 0.0, sizes_vary: bool = False, **settings: object
+) -> Executable:
     """A new executable whose calls are shared among all threads."""
-    with override(**settings), patch.object(planning, "ALONE", 0):
-        return compile_graph(graph, current())
+    with override(**settings), patch.object(assembly, "ALONE", 0):
+        return compile_graph(graph, context(seconds=seconds, sizes_vary=sizes_vary))
 
 
 def run(graph: Graph, arrays: Sequence[np.ndarray], **settings: object) -> list[np.ndarray]:
@@ -37,7 +37,7 @@ def run(graph: Graph, arrays: Sequence[np.ndarray], **settings: object) -> list[
 
 def execute(executable: Executable, graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The outputs of an executable that was made from the graph."""
-    results = executable.run([Buffer.of(np.ascontiguousarray(x)) for x in arrays])
+    results = executable.run([DeviceBuffer.of(np.ascontiguousarray(x)) for x in arrays])
     kept = zip(results, graph.outputs, strict=True)
     return [b.numpy(x.dtype.numpy, x.shape).copy() for b, x in kept]
 

@@ -6,11 +6,14 @@ Nothing about Gnomon itself is here; what several tests share about graphs or sh
 from __future__ import annotations
 
 import difflib
+import gc
 import importlib.util
 import os
-import random
 import re
+import signal
 import zlib
+from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import hypothesis
@@ -19,6 +22,9 @@ import pytest
 
 # tests change the compiler's parts: what they make must not be found by anybody later
 os.environ["GNOMON_KEEP_PROGRAMS"] = "0"
+# a shell has what it starts in the background ignore interrupts, which tests send
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
@@ -69,6 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write golden files instead of comparing"
     )
+    parser.addoption("--processor", help="make code for one of tests/processors.py")
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
@@ -106,8 +113,37 @@ def seed_of(item: pytest.Item) -> int:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Seed the global generators by the test's name."""
-    random.seed(seed_of(item))
-    np.random.seed(seed_of(item))
+    importlib.import_module("gnomon.testing").seed_all(seed_of(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the seed of a test that fails: the last that it asked for, or else its own."""
+    report = yield
+    if report.failed:
+        seed = importlib.import_module("gnomon.testing").seeded()
+        report.sections.append(("seed", f"gn.testing.seed_all({seed})"))
+    return report
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frozen() -> None:
+    """Leave modules and twenty thousand tests out of collections, which tests ask for often."""
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def processor(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Code is made for the processor that a test's parameter names, or `--processor`."""
+    name = getattr(request, "param", request.config.getoption("--processor"))
+    # loaded late: gnomon reads its settings when it is, and KEEP_PROGRAMS above comes first
+    planted = importlib.import_module("tests.processors").planted
+    with planted(name) if name else nullcontext():
+        yield
 
 
 @pytest.fixture

@@ -45,14 +45,14 @@ def with_gradients(leaves: Sequence[Node], results: Sequence[Node]) -> Graph:
     return Graph(leaves, [*results, *(p for p in parts if p is not None)])
 
 
-def loop(turns: int = 4, reverse: bool = False, width: int = WIDTH, rows: int = ROWS) -> Graph:
+def loop(iterations: int = 4, reverse: bool = False, width: int = WIDTH, rows: int = ROWS) -> Graph:
     """A loop over slices, and its gradients."""
     arena = Arena()
-    shapes = [(rows, width), (turns, rows, width), (width, width)]
+    shapes = [(rows, width), (iterations, rows, width), (width, width)]
     c, xs, w = (arena.input(s, float32) for s in shapes)
     body = closed([(rows, width), (rows, width), (width, width)], step)
     made = call(
-        "scan_over", (c, xs, w), body=body, carried=1, sliced=1, length=turns, reverse=reverse
+        "scan_over", (c, xs, w), body=body, carried=1, sliced=1, length=iterations, reverse=reverse
     )
     return with_gradients([c, xs, w], made)
 
@@ -70,7 +70,7 @@ def choice() -> Graph:
 
 
 def halving() -> Graph:
-    """Halved while the sum is above a bound; the turns are counted."""
+    """Halved while the sum is above a bound; the iterations are counted."""
     arena = Arena()
     kinds = [(WIDTH,), (), ()], [float32, int64, float32]
     x, count, bound = (arena.input(s, d) for s, d in zip(*kinds, strict=True))
@@ -81,10 +81,10 @@ def halving() -> Graph:
     )
 
 
-def nested(turns: int = 3) -> Graph:
-    """A loop whose turns choose between a loop and a step, and swap what they carry."""
+def nested(iterations: int = 3) -> Graph:
+    """A loop whose iterations choose between a loop and a step, and swap what they carry."""
     arena = Arena()
-    shapes = [(ROWS, WIDTH), (ROWS, WIDTH), (turns, ROWS, WIDTH), (WIDTH, WIDTH)]
+    shapes = [(ROWS, WIDTH), (ROWS, WIDTH), (iterations, ROWS, WIDTH), (WIDTH, WIDTH)]
     a, b, xs, w = (arena.input(s, float32) for s in shapes)
     inner = [(ROWS, WIDTH), (ROWS, WIDTH), (WIDTH, WIDTH)]
 
@@ -110,9 +110,29 @@ def nested(turns: int = 3) -> Graph:
 
     body = closed([(ROWS, WIDTH)] * 3 + [(WIDTH, WIDTH)], turn)
     made = call(
-        "scan_over", (a, b, xs, w), body=body, carried=2, sliced=1, length=turns, reverse=True
+        "scan_over", (a, b, xs, w), body=body, carried=2, sliced=1, length=iterations, reverse=True
     )
     return with_gradients([a, b, xs, w], made)
+
+
+def folding() -> Graph:
+    """A tree of two loops within each other: a sum, a maximum that nobody reads, a least, rows."""
+    arena = Arena()
+    xs, w = arena.input((2, 2, ROWS, WIDTH), float32), arena.input((WIDTH, WIDTH), float32)
+    folds = ("add", "maximum", "minimum")
+
+    def body(x: Node, w: Node) -> list[Node]:
+        y = matmul(x, w)
+        return [y, y * 2.0, total(x), y + x]
+
+    def folded(graph: Graph, x: Node, w: Node) -> list[Node]:
+        about = {"folds": folds, "carried": 0, "sliced": 1, "length": 2, "reverse": False}
+        return call("fold_over", (x, w), body=graph, **about)
+
+    inner = closed([(ROWS, WIDTH), w.shape], body)
+    outer = closed([(2, ROWS, WIDTH), w.shape], lambda x, w: folded(inner, x, w))
+    summed, _, least, rows = folded(outer, xs, w)
+    return Graph([xs, w], [summed * 0.5, least, rows, summed])
 
 
 def arrays(graph: Graph, sign: float = 1.0, seed: int = 3) -> list[np.ndarray]:

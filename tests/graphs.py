@@ -11,7 +11,9 @@ import numpy as np
 
 from gnomon.dtypes import dtype_of
 from gnomon.ir.node import Arena, Node
+from gnomon.ir.operators import constant
 from gnomon.ops.interpret import interpret
+from gnomon.ops.primitives import expand
 from gnomon.passes.grad import gradients
 
 STEP = 1e-5
@@ -34,6 +36,11 @@ def value(f: Callable[..., Node], *arrays: np.ndarray) -> np.ndarray:
     """f of the arrays, by the interpreter."""
     root, leaves = built(f, *arrays)
     return interpret([root], dict(zip(leaves, arrays, strict=True)))[0]
+
+
+def seed_of(root: Node) -> Node:
+    """The gradient of a root of one element: one."""
+    return expand(constant(root.arena, 1.0, root.dtype), root.shape)
 
 
 def derived(f: Callable[..., Node], seed: np.ndarray, *arrays: np.ndarray) -> list[np.ndarray]:

@@ -15,18 +15,20 @@ PACKAGE = ROOT / "gnomon"
 
 # design: a module imports only from what stands before it here; one line per layer
 LAYERS = """
-errors late settings dtypes
+errors forking lazy settings dtypes
 ir
 ops
 passes
 schedule
 codegen
 runtime
-listing stages processor batches parts frames placing lives room plan planning records tuning
-executable compile tiers
-tensor jit gnomon
-nn optim utils distributions
-distributed profiler quant export
+program
+compiler
+tensor
+capture
+gnomon
+nn optim utils distributions library serialization testing
+distributed drop_in profiler quant export
 models train bench __main__
 """
 ORDER = {name: place for place, name in enumerate(LAYERS.split())}
@@ -63,6 +65,16 @@ def layer(name: str) -> str:
 def place(name: str) -> int | None:
     """Where a module of ours stands in the order of layers; None when it stands nowhere."""
     return ORDER.get(layer(name))
+
+
+@cache
+def lazy() -> dict[str, str]:
+    """What of ours loads when it is first used: the names in gnomon/lazy.py, and their modules."""
+    return {
+        node.targets[0].id: node.value.args[0].value
+        for node in tree(PACKAGE / "lazy.py").body
+        if isinstance(node, ast.Assign) and ast.unparse(node).find("Lazy('gnomon.") > 0
+    }
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

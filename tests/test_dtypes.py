@@ -46,6 +46,12 @@ def test_an_unknown_dtype_is_named():
         dtype_of("float33")
 
 
+@pytest.mark.parametrize("name", ["[", "i4,,", "V-1", "(2,)f4"])
+def test_what_numpy_cannot_parse_is_no_dtype(name):
+    with pytest.raises(DtypeError, match="no such dtype"):
+        dtype_of(name)
+
+
 def has_no_common_integer(left, right):
     return uint64 in (left, right) and "int" in (left.kind, right.kind)
 

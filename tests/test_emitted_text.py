@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.listing import Kernel
+from gnomon.program.kernel import Kernel
 from gnomon.runtime import cpu, device
 from tests.blocks import block, block_shapes, mlp, mlp_shapes, step
 from tests.compiled import program

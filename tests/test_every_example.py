@@ -5,6 +5,7 @@ Code blocks of a page are one program, in order. A block of somebody else's code
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ROOT, module, python_blocks, short, sources
+from tests.house import ROOT, module, python_blocks, short, sources, tree
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
 EXAMPLES = tuple(sorted((ROOT / "examples").glob("*.py")))
@@ -42,7 +43,9 @@ def everybodys_names() -> dict[str, object]:
 def names_in(path: Path) -> dict[str, object]:
     """What a file's doctests see: an op is shown as its user calls it, the rest as it is."""
     own = vars(importlib.import_module(module(path)))
-    return {**own, **everybodys_names()} if short(path).startswith("gnomon/ops") else dict(own)
+    if short(path).startswith("gnomon/ops"):
+        return {**own, **everybodys_names()}
+    return {**everybodys_names(), **own} if short(path).startswith("gnomon/nn") else dict(own)
 
 
 @pytest.mark.parametrize("path", with_examples(), ids=short)
@@ -96,6 +99,38 @@ def test_a_page_links_only_to_what_is_there(page):
     assert not [link for link in links if not (page.parent / link).exists()]
 
 
+TODAY = [p for p in PAGES if p.parent.name != "decisions" and p.name != "log.md"]
+"""Pages that tell of now; decisions and the log tell of their day."""
+OURS = re.compile(
+    r"`((?:[\w-]+/)*[\w-]+\.py|(?:gnomon|tests|tools|docs|scripts|examples)/[\w/.-]*)`"
+)
+"""A file or folder of ours that a page names."""
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("page", TODAY, ids=short)
+def test_a_page_names_only_files_that_are_there(page):
+    named = OURS.findall(page.read_text(encoding="utf-8"))
+
+    assert not [
+        x for x in named if not any((ROOT / at / x).exists() for at in ("", "gnomon", "tests"))
+    ]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("path", sources(), ids=short)
+def test_a_file_names_only_neighbours_that_are_there(path):
+    opening = ast.get_docstring(tree(path)) or ""
+    named = re.findall(r"(?<![\w/.])((?:[\w-]+/)*[a-z_]+\.py)\b", opening)
+
+    assert not [x for x in named if not any((at / x).exists() for at in near(path))]
+
+
+def near(path: Path) -> tuple[Path, ...]:
+    """The folders that a file's opening may leave out of a name."""
+    return ROOT, ROOT / "gnomon", *list(path.parents)[: len(path.relative_to(ROOT).parents) - 1]
+
+
 @pytest.mark.unit
 def test_every_decision_is_in_the_list():
     folder = ROOT / "docs" / "decisions"
@@ -110,7 +145,7 @@ def test_the_tour_names_files_that_exist_and_hold_what_it_says():
 
     named = re.findall(r"`(gnomon/[\w/]+\.py)`", text)
 
-    assert len(stops) == 9
+    assert len(stops) == 26
     assert not [file for file in named if not (ROOT / file).exists()]
     for file, told in stops:
         source = (ROOT / file).read_text(encoding="utf-8")

@@ -36,8 +36,8 @@ def test_random_numbers_follow_from_the_name_of_the_test(rng):
 
 def test_every_layer_is_named_once():
     assert len(ORDER) == len(set(ORDER))
-    assert place("gnomon.ir.node") < place("gnomon.ops.scalars") < place("gnomon.compile")
-    assert place("gnomon.compile") < place("gnomon") < place("gnomon.nn.layers")
+    assert place("gnomon.ir.node") < place("gnomon.ops.scalars") < place("gnomon.compiler.pipeline")
+    assert place("gnomon.compiler.pipeline") < place("gnomon") < place("gnomon.nn.layers")
     assert place("gnomon.elsewhere") is None
 
 

@@ -15,31 +15,37 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ORDER, PACKAGE, layer, module, place, short, sources, tree
+from tests.house import ORDER, PACKAGE, layer, lazy, module, place, short, sources, tree
 
 pytestmark = pytest.mark.unit
 
 # who may import what from outside the standard library; torch is nowhere, on purpose
 OUTSIDE = {
-    "cyclopts": {"__main__", "train"},
+    "cyclopts": {"__main__", "drop_in", "train"},
     "einops": {"tensor"},
     "llvmlite": {"runtime"},
     "ml_dtypes": {"dtypes", "ops", "tensor", "export", "quant"},
     "msgspec": {
-        *("bench", "distributed", "export", "models", "plan", "profiler", "records", "runtime"),
-        *("train", "tuning"),
+        *("bench", "compiler", "distributed", "export", "models", "profiler", "program"),
+        *("runtime", "train"),
     },
     "numpy": set(ORDER),
-    "rich": {"__main__", "bench", "profiler", "train"},
+    "rich": {"__main__", "bench", "drop_in", "profiler", "train"},
     "safetensors": {"distributed", "export", "nn", "models", "train"},
+    "tensorboardX": {"utils"},
     "tokenizers": {"__main__", "models", "train"},
 }
 
 # files that load a module of ours when it is first asked for, and why
 LOADS_LATE = {
     "gnomon/__init__.py": "gn.nn and its neighbours stand below this file and load when named",
-    "gnomon/late.py": "the compiler loads with the first evaluation; named where it is used",
+    "gnomon/lazy.py": "the compiler loads with the first evaluation",
+    "gnomon/drop_in/modules.py": "modules named torch.* load as a script names them",
 }
+
+
+LAZY = "gnomon.lazy"
+"""Declares what of ours loads late; whoever imports such a name imports its module."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,8 @@ def names(path: Path, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     assert node.level == 0, f"{short(path)}:{node.lineno}: write imports of our own in full."
     for alias in node.names:
         inner = f"{node.module}.{alias.name}"
+        if node.module == LAZY and alias.name in lazy():
+            yield lazy()[alias.name]
         yield inner if is_module(inner) else node.module
 
 
@@ -122,6 +130,18 @@ def test_only_listed_files_import_by_a_computed_name():
     }
 
     assert called <= set(LOADS_LATE)
+
+
+def test_what_loads_late_is_declared_in_one_place():
+    named = [
+        short(path)
+        for path in sources()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node).startswith("Lazy('gnomon.")
+    ]
+
+    assert named == ["gnomon/lazy.py"] * len(lazy())
+    assert all(is_module(name) for name in lazy().values())
 
 
 def test_only_listed_packages_are_imported_from_outside():

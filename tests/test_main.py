@@ -166,3 +166,16 @@ def test_a_step_is_profiled_and_compared(tmp_path, capsys):
 def test_a_profile_that_is_not_there_is_one_line(capsys):
     assert code_of(["profile", "--compare", "nothing", "nowhere"]) == 2
     assert "No such file" in capsys.readouterr().err
+
+
+def test_layouts_are_ranked_as_a_table_or_as_json(capsys):
+    asked = ["plan", "tiny", "--world", "2", "--chip", "h100", *words()[2:]]
+
+    assert code_of(asked) == 0
+    table = capsys.readouterr().out
+    assert table.startswith("tiny, 1 layer, on 2 of h100")
+    assert code_of([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["layouts"]
+    assert found[0]["mesh"].keys() == {"data", "shard", "tensor"}
+    assert code_of(["plan", "tiny", "--world", "2", "--chip", "h1"]) == 2
+    assert "There is a100, epyc-9654, h100" in capsys.readouterr().err

@@ -8,49 +8,41 @@ calls touch.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 
-from gnomon import batches, placing
-from gnomon.codegen import block, folds, loops
+from gnomon.codegen import block, blocks, folds, loops
 from gnomon.codegen.emitter import splat, vector
 from gnomon.codegen.kernels import scan, scatter, sort, tally
 from gnomon.codegen.scalar import TEMPLATES, V1
 from gnomon.dtypes import DType, bool_, float32, int32, uint32
+from gnomon.errors import CompileError, IndexOutOfBounds, ShapeError
 from gnomon.ir.node import PRIMITIVES, Node, Signature
 from gnomon.ir.operators import constant
 from gnomon.ir.symbolic import bounds, number, plus, times
 from gnomon.ops import canonical
 from gnomon.ops.scalars import SCALARS
 from gnomon.passes import legalize
+from gnomon.program import batching, buffer_assignment, steps
 from gnomon.runtime.program import Call
 from gnomon.schedule import lower, nest
 from gnomon.schedule.lower import LOWERED, Lowering
-from gnomon.schedule.memory import MemoryPlan
+from gnomon.schedule.memory import plan_memory
 from tests.codegen.test_scalar import CASES as FUNCTIONS
 from tests.codegen.test_scalar import test_every_function_has_the_bits_of_the_oracle as check_scalar
 from tests.compiled import program
 from tests.graphs import check_gradient
+from tests.mutants import Plant, Refusal, caught
 from tests.passes.on_ranks import across, by_strategy, run_local
 from tests.passes.test_strategies import NODES, built, strategies, values
 from tests.passes.test_strategies import evaluate as whole_value
 from tests.witnesses import WITNESSES, bits, forgotten, witness
 
-Plant = Callable[[pytest.MonkeyPatch], None]
 
-
-def noticed(judge: Callable[[], None]) -> bool:
-    """Whether the judge refuses, by a difference or by an error."""
-    try:
-        judge()
-    except Exception:
-        return True
-    return False
-
-
-def test_without_a_fault_nothing_is_noticed():
+def test_without_a_fault_nothing_is_caught():
     bits()
 
 
@@ -77,6 +69,12 @@ def lanes_from_one(self, fold: Node, totals: list[str]) -> str:
         other = self.e.shuffle(total, total, [k ^ half for k in range(16)], kind)
         total = self.combine(fold, total, other)
     return self.e.shuffle(total, total, [0] * 16, kind)
+
+
+def two_vectors(patch: pytest.MonkeyPatch) -> None:
+    """32 lanes, which meet in one halving less."""
+    patch.setattr(loops, "GROUP", 2)
+    patch.setattr(folds.Folds, "sixteen", lambda self, fold, totals: self.combine(fold, *totals))
 
 
 def halved_tree(self, fold: Node, parts: list[str]) -> str:
@@ -112,6 +110,43 @@ def no_tree(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(tally, name, lambda e, letters, chunk: tally.some(e, chunk))
 
 
+def chained_blocks(self: blocks.ChainBlocks, k: str, totals: list[str]) -> None:
+    """One total waits: each block is added to it."""
+    self._ones = lambda number: self.e.least(number, 1)
+    one = self._ones(k)
+    totals = RIGHT_TAKEN(self, totals, one, one)
+    for (kind, _), total, place in zip(self.state, totals, self._places("0"), strict=True):
+        self.e.store(total, place, kind, 8)
+
+
+def unjoined_blocks(self: blocks.ChainBlocks, k: str, totals: list[str]) -> None:
+    """Blocks that are joined at the end alone, the last first."""
+    for (kind, _), total, place in zip(self.state, totals, self._places(k), strict=True):
+        self.e.store(total, place, kind, 8)
+    self._ones = lambda number: number
+
+
+def newer_first(self: blocks.ChainBlocks, totals: list[str], waiting: str, count: str) -> list[str]:
+    """What waits is taken up from the oldest on."""
+    right = self._places
+    first = self.e.sub(waiting, count)
+    self._places = lambda k: right(
+        self.e.sub(self.e.sub(self.e.add(self.e.add(first, first), count), 1), self.e.sub(k, "0"))
+    )
+    try:
+        return RIGHT_TAKEN(self, totals, waiting, count)
+    finally:
+        self._places = right
+
+
+def numbered_by_index(self, marks: list[str], before: list[str], counted: list[str]) -> tuple:
+    """Blocks of places, whatever stands there."""
+    marks, counts = RIGHT_NUMBERED(self, marks, before, counted)
+    return marks, [self.e.add(count, 1) for count in counts]
+
+
+RIGHT_TAKEN = blocks.ChainBlocks._taken
+RIGHT_NUMBERED = scatter.ScatterWriter.numbered
 RIGHT_LANES, RIGHT_NEUTRAL = folds.Folds.lanes, block.neutral
 
 ORDER: dict[str, Plant] = {
@@ -126,7 +161,7 @@ ORDER: dict[str, Plant] = {
         p.setattr(block, "neutral", from_plus_zero),
     ),
     "narrow sums are rounded on the way": lambda p: p.setattr(folds, "neutral", rounded_start),
-    "two vectors to a block": lambda p: p.setattr(loops, "GROUP", 2),
+    "two vectors to a block": two_vectors,
     "products are not combined by a tree": no_tree,
     "scattered leaves are chained": lambda p: p.setattr(
         scatter.ScatterWriter, "meeting", lambda self, before, after: ("true", "0")
@@ -136,11 +171,27 @@ ORDER: dict[str, Plant] = {
         "put_by",
         lambda self, waiting, below, sums: RIGHT_PUT_BY(self, waiting, "0", sums),
     ),
+    "blocks of another length": lambda p: p.setattr(canonical, "BLOCK", 32),
+    "blocks are chained": lambda p: p.setattr(blocks.ChainBlocks, "_put", chained_blocks),
+    "blocks wait too long": lambda p: p.setattr(blocks.ChainBlocks, "_put", unjoined_blocks),
+    "blocks join the newer first": lambda p: p.setattr(blocks.ChainBlocks, "_taken", newer_first),
+    "the last block forgets those that wait": lambda p: p.setattr(
+        blocks.ChainBlocks, "joined", lambda self, totals: list(totals)
+    ),
+    "running sums forget what rounding left": lambda p: p.setattr(
+        scan.ScanWriter,
+        "carried",
+        lambda self, whole, part: [self.fold(whole, part), self.beginning()[0][1]],
+    ),
+    "scattered blocks are one": lambda p: p.setattr(scatter.ScatterWriter, "long", lambda self: []),
+    "scattered blocks count what is not there": lambda p: p.setattr(
+        scatter.ScatterWriter, "numbered", numbered_by_index
+    ),
     "a scattered sum of nothing is minus zero": lambda p: p.setattr(
         scatter.ScatterWriter, "settled", lambda self, value: value
     ),
     "scattered letters do not nest": lambda p: p.setattr(
-        scatter.ScatterWriter, "marks", lambda self, position: RIGHT_MARKS(self, position)[:1]
+        scatter.ScatterWriter, "marks", innermost_alone
     ),
     "scattered values meet in the wrong leaf": lambda p: p.setattr(
         scatter.ScatterWriter,
@@ -152,6 +203,12 @@ ORDER: dict[str, Plant] = {
     ),
     "equals are sorted backwards": lambda p: p.setattr(sort.SortWriter, "put", reversed_put),
 }
+
+
+def innermost_alone(self, position: str) -> list[str]:
+    """Occurrences that differ in the innermost letter only."""
+    first, *outer = RIGHT_MARKS(self, position)
+    return [first, *("0" for _ in outer)]
 
 
 def reversed_put(self, table: str, i: str, key: str, position: str) -> None:
@@ -225,7 +282,7 @@ VIEWS: dict[str, Plant] = {
         Lowering, "inside", lambda self, i, n: [self.compare("ge", i, number(self.arena, 0))]
     ),
     "a piece is written at the beginning": lambda p: p.setattr(
-        nest.Piece, "element", lambda self, x, place: place
+        nest.DomainPiece, "element", lambda self, x, place: place
     ),
     "a comparison at its boundary is taken for known": lambda p: p.setattr(
         Lowering, "compare", compared_carelessly
@@ -234,24 +291,34 @@ VIEWS: dict[str, Plant] = {
         lower, "clip", lambda arena, x, node, index: index if x.shape else ()
     ),
     "kernels run in reverse": lambda p: p.setattr(
-        batches, "arranged", lambda works, sizes: range(len(works))[::-1]
+        batching, "arranged", lambda works, sizes: range(len(works))[::-1]
     ),
     "memory of living values is used again": lambda p: p.setattr(
-        placing, "plan_memory", lambda lives: MemoryPlan((0,) * len(lives), 1 << 20, 0)
+        buffer_assignment,
+        "plan_memory",
+        lambda intervals, heirs: replace(
+            plan_memory(intervals, heirs), offsets=(0,) * len(intervals)
+        ),
     ),
 }
 
 COMPILED = ORDER | MONOIDS | VIEWS
+SHOWN_BY: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("kernels run in reverse", "memory of living values is used again"), ("reused memory",)
+)
+"""Mutant -> the witness that shows it, where another would read positions that are not there."""
+REFUSED = {"kernels run in reverse": Refusal(CompileError, "before it is made")}
+"""Mutants whose programs are not planned."""
 
 
 @pytest.mark.parametrize("fault", COMPILED)
-def test_a_fault_in_generated_code_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_fault_in_generated_code_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch):
     for name in WITNESSES:
         witness(name)
 
     COMPILED[fault](monkeypatch)
 
-    assert noticed(bits)
+    assert caught(lambda: bits(*SHOWN_BY.get(fault, WITNESSES)), REFUSED.get(fault))
 
 
 # the scalar templates
@@ -280,7 +347,7 @@ TEMPLATE = [
 
 
 @pytest.mark.parametrize(("name", "dtype"), TEMPLATE, ids=lambda x: getattr(x, "name", x))
-def test_a_fault_in_a_scalar_template_is_noticed(
+def test_a_fault_in_a_scalar_template_is_caught(
     name: str, dtype: DType, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ):
     table = TEMPLATES["bool" if dtype is bool_ else dtype.kind]
@@ -289,7 +356,7 @@ def test_a_fault_in_a_scalar_template_is_noticed(
     monkeypatch.setitem(table, name, negated(table[name], result))
 
     with forgotten():
-        assert noticed(lambda: check_scalar(name, dtype, rng))
+        assert caught(lambda: check_scalar(name, dtype, rng))
 
 
 # derivatives
@@ -320,17 +387,17 @@ def slope(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "k"), SLOPES)
-def test_a_fault_in_a_derivative_is_noticed(name: str, k: int, monkeypatch: pytest.MonkeyPatch):
+def test_a_fault_in_a_derivative_is_caught(name: str, k: int, monkeypatch: pytest.MonkeyPatch):
     row = SCALARS[name]
     right = row.gradients[k]
     planted = list(row.gradients)
     planted[k] = lambda g, y, *xs: right(g, y, *xs) + g * 0.01
     flat = {"fmod", "remainder"}  # the second derivative is 0 between multiples
-    assert not noticed(lambda: slope(name)) or name in flat
+    assert not caught(lambda: slope(name)) or name in flat
 
     monkeypatch.setitem(SCALARS, name, row._replace(gradients=tuple(planted)))
 
-    assert noticed(lambda: slope(name))
+    assert caught(lambda: slope(name))
 
 
 # signatures
@@ -382,58 +449,69 @@ SIGNATURES = {
 }
 
 
+CUT_WRONGLY = {
+    "slice": Refusal(ShapeError, "do not fit into (2, 8, 6)"),
+    "gather": Refusal(IndexOutOfBounds, "gather: position 5 is outside an axis of size 4"),
+}
+
+
 @pytest.mark.parametrize("primitive", SIGNATURES)
-def test_a_fault_in_a_signature_is_noticed(primitive: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_fault_in_a_signature_is_caught(primitive: str, monkeypatch: pytest.MonkeyPatch):
     name, wrong = SIGNATURES[primitive]
     kind = type(PRIMITIVES[primitive])
     right = kind.signature
     assert name in NODES
-    assert not noticed(lambda: divided(name))
+    assert not caught(lambda: divided(name))
 
     monkeypatch.setattr(kind, "signature", lambda self, node: wrong(right(self, node)))
 
-    assert noticed(lambda: divided(name))
+    assert caught(lambda: divided(name), CUT_WRONGLY.get(primitive))
 
 
 # leaves
 
-ROLES = (canonical.ROWS, canonical.SEQUENCE, canonical.OTHERS)
+ROLES = (canonical.ROWS, canonical.SEQUENCE, canonical.OTHERS, canonical.CONTRACTED)
 
 
-def by_definition(size: int, role: tuple[int, int]) -> int:
+def by_definition(size: int, role: canonical.Role) -> int:
     """The most leaves that the rules allow."""
-    smallest, most = role
-    powers = [2**d for d in range(10)]
-    allowed = [n for n in powers if n <= most and size % n == 0 and size // n >= smallest]
+    counts = [n for n in (2**d for d in range(10)) if size % n == 0]
+    allowed = [n for n in counts for small, most in role if n <= most and size // n >= small]
     return max(allowed, default=1)
 
 
 def leaves_are_right() -> None:
     """The counts of canonical order, by definition, and the roles' own numbers."""
-    assert canonical.ROWS == (1, 16)
-    assert canonical.SEQUENCE == (128, 4)
-    assert canonical.OTHERS == (128, 16)
+    assert canonical.ROWS == ((1, 16),)
+    assert canonical.SEQUENCE == ((128, 4),)
+    assert canonical.OTHERS == ((128, 16),)
+    assert canonical.CONTRACTED == ((32, 4), (128, 16))
     for size, role in product((1, 2, 6, 12, 96, 128, 256, 384, 640, 2048, 8192), ROLES):
         assert canonical.leaves(size, role) == by_definition(size, role)
     assert [canonical.role_in_reduce(k, 4) for k in range(4)] == [*ROLES[:2], ROLES[0], ROLES[2]]
     assert canonical.role_in_contract(0, 0, 3, 3) == canonical.ROWS
     assert canonical.role_in_contract(1, 1, 3, 3) == canonical.SEQUENCE
-    assert canonical.role_in_contract(2, 1, 3, 2) == canonical.OTHERS
+    assert canonical.role_in_contract(2, 1, 3, 2) == canonical.CONTRACTED
 
 
 RIGHT_LEAVES = canonical.leaves
 
 LEAVES: dict[str, Plant] = {
     "leaves half as small": lambda p: p.setattr(
-        canonical, "leaves", lambda n, role: RIGHT_LEAVES(n, (max(role[0] // 2, 1), role[1]))
+        canonical,
+        "leaves",
+        lambda n, role: RIGHT_LEAVES(n, tuple((max(small // 2, 1), most) for small, most in role)),
     ),
     "one level less": lambda p: p.setattr(
         canonical, "leaves", lambda n, role: max(RIGHT_LEAVES(n, role) // 2, 1)
     ),
     "no limit": lambda p: p.setattr(
-        canonical, "leaves", lambda n, role: RIGHT_LEAVES(n, (role[0], 1 << 20))
+        canonical,
+        "leaves",
+        lambda n, role: RIGHT_LEAVES(n, tuple((small, 1 << 20) for small, _ in role)),
     ),
     "rows like others": lambda p: p.setattr(canonical, "ROWS", canonical.OTHERS),
+    "products like others": lambda p: p.setattr(canonical, "CONTRACTED", canonical.OTHERS),
     "tokens like others": lambda p: p.setattr(canonical, "SEQUENCE", canonical.OTHERS),
     "every folded axis is rows": lambda p: p.setattr(
         canonical, "role_in_reduce", lambda axis, rank: canonical.ROWS
@@ -445,12 +523,12 @@ LEAVES: dict[str, Plant] = {
 
 
 @pytest.mark.parametrize("fault", LEAVES)
-def test_a_fault_in_the_cut_into_leaves_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch):
-    assert not noticed(leaves_are_right)
+def test_a_fault_in_the_cut_into_leaves_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch):
+    assert not caught(leaves_are_right)
 
     LEAVES[fault](monkeypatch)
 
-    assert noticed(leaves_are_right)
+    assert caught(leaves_are_right)
 
 
 # barriers
@@ -489,18 +567,18 @@ def touched(call: Call, kernel) -> list[tuple]:
 
 
 @pytest.mark.parametrize("keep", ["none", "all but the last"])
-def test_a_missing_barrier_is_noticed(keep: str, monkeypatch: pytest.MonkeyPatch):
-    right = placing.barriers
-    assert not noticed(waits_are_right)
+def test_a_missing_barrier_is_caught(keep: str, monkeypatch: pytest.MonkeyPatch):
+    right = steps.barriers
+    assert not caught(waits_are_right)
 
     def fewer(touches) -> list[bool]:
         found = right(touches)
         last = len(found) - 1 - found[::-1].index(True)
         return [wait and keep != "none" and k != last for k, wait in enumerate(found)]
 
-    monkeypatch.setattr(placing, "barriers", fewer)
+    monkeypatch.setattr(steps, "barriers", fewer)
 
-    assert noticed(waits_are_right)
+    assert caught(waits_are_right)
 
 
 def test_no_monoid_of_the_tables_is_forgotten():

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 import gnomon as gn
-from gnomon.executable import Executable
 from gnomon.nn import functional as F
+from gnomon.program.executable import Executable
 from gnomon.settings import OPTIMISATIONS, override
 from tests.house import ROOT
 
@@ -19,19 +19,19 @@ def attention(x: gn.Tensor) -> gn.Tensor:
 
 
 def loop(x: gn.Tensor) -> gn.Tensor:
-    """Each turn reads the exponential of the same tensor."""
+    """Each iteration reads the exponential of the same tensor."""
     return gn.scan(lambda c, row: (c + row * x.exp().sum(), c), x[0], x)[0]
 
 
 def slope(x: gn.Tensor) -> gn.Tensor:
-    """The gradient of a loop reads what its turns computed."""
+    """The gradient of a loop reads what its iterations computed."""
     w = x.detach().requires_grad_()
     gn.scan(lambda c, row: ((c * row).exp().tanh(), c), w[0] * 0.1, w)[0].sum().backward()
     return w.grad
 
 
 def unread(x: gn.Tensor) -> gn.Tensor:
-    """What the turns give is read, what they hand on is not."""
+    """What the iterations give is read, what they hand on is not."""
     return gn.scan(lambda c, row: ((c[0] + row, c[1] @ c[1]), c[0]), (x[0], x[:32, :32]), x)[1]
 
 
@@ -82,7 +82,7 @@ def laid(made: Executable) -> int:
 
 def read(made: Executable) -> int:
     """The nodes of a graph after its passes."""
-    return len(made.frame.graph.nodes)
+    return len(made.block.graph.nodes)
 
 
 def stored(made: Executable) -> int:
@@ -103,12 +103,12 @@ def packed(made: Executable) -> int:
 CASES: dict[str, tuple[Callable, tuple[int, int], Callable[[Executable], int]]] = {
     "claim": (attention, (50, 64), counted),
     "hoist": (loop, (9, 300), worked),
-    "keep": (slope, (9, 300), worked),
+    "residuals": (slope, (9, 300), worked),
     "trim": (unread, (33, 32), worked),
     "simplify": (lambda x: x.exp().neg().neg() * 1.0, (9, 300), read),
     "fuse": (lambda x: x.exp() + 1.0, (9, 300), counted),
     "join": (lambda x: (x.exp(), (x * 2.0).exp()), (9, 300), counted),
-    "spare": (gated, (30, 40), stored),
+    "rematerialize": (gated, (30, 40), stored),
     "epilogues": (lambda x: F.gelu(x @ x.T), (64, 300), counted),
     "prologues": (lambda x: (x * x[0]) @ x.T, (200, 300), counted),
     "batch": (updates, (3, 300), counted),
@@ -128,7 +128,7 @@ def made(f: Callable, shape: tuple[int, int], **options: object) -> tuple[Execut
     with gn.set_grad_enabled(f is slope):
         found = compiled(x)
     results = found if isinstance(found, (list, tuple)) else [found]
-    (program,) = compiled._all()
+    (program,) = compiled.captured()
     return program.executable, [each.detach().numpy().tobytes() for each in results]
 
 

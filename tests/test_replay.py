@@ -16,9 +16,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from gnomon.executable import Executable
+from gnomon.program.executable import Executable
 from gnomon.runtime import threads as runtime_threads
-from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.buffer import DeviceBuffer
 from tests.blocks import block, block_shapes, inputs_of, mlp, mlp_shapes, step
 from tests.compiled import program, threads
 
@@ -79,11 +79,11 @@ def watched() -> Iterator[Watch]:
             sys.setprofile(None)
 
 
-def warm(name: str) -> tuple[Executable, list[Buffer]]:
+def warm(name: str) -> tuple[Executable, list[DeviceBuffer]]:
     """A step that has run before, and its inputs."""
     shapes = mlp_shapes(5, 7, 3) if name == "mlp" else block_shapes(2, 9, 12, 20)
     executable = program(step(mlp if name == "mlp" else block(heads=3), shapes))
-    buffers = [Buffer.of(x) for x in inputs_of(shapes)]
+    buffers = [DeviceBuffer.of(x) for x in inputs_of(shapes)]
     executable.run(buffers)
     return executable, buffers
 

@@ -26,11 +26,16 @@ KNOBS = {
     "without": "",
     "perf_map": False,
     "pending_limit": 20_000,
+    "patience": 600.0,
 }
 
 # files that read the environment, and why
 READERS = {
     "gnomon/bench/peers.py": "a peer's process gets its parent's, less what misleads it",
+    "gnomon/distributed/environment.py": "launchers tell ranks their places there",
+    "gnomon/distributed/launcher.py": "ranks get the launcher's own",
+    "gnomon/distributed/rank_main.py": "a script finds its rank under torchrun's names too",
+    "gnomon/distributed/ray_launcher.py": "an actor finds its place as a launched rank does",
     "gnomon/runtime/workers.py": "a process that compiles gets its parent's environment",
     "gnomon/settings.py": "the knobs",
     "gnomon/train/doctor.py": "shows what a machine presets that would mislead a measurement",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import product
 from unittest.mock import patch
 
@@ -12,11 +11,10 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon import executable
 from gnomon.bench.cases import VARIED
 from gnomon.bench.ours.gpt import shapes
-from gnomon.codegen import families, opaque
-from gnomon.codegen.families import Families
+from gnomon.compiler import build as building
+from gnomon.ir import memo
 from gnomon.nn import functional as F
 from tests.bench.tiny import tiny
 from tests.strategies import same_bits
@@ -37,15 +35,8 @@ class Nothing(set):
 @contextmanager
 def fresh(vary: bool) -> Iterator[None]:
     """A compiler that has seen nothing yet."""
-    with (
-        patch.object(executable, "_built", {}),
-        patch.object(executable, "_outlines", set() if vary else Nothing()),
-        patch.object(families, "_loops", {}),
-        patch.object(families, "_codes", {}),
-        patch.object(families, "_families", Families()),
-        patch.object(opaque, "_written", {}),
-        patch.object(opaque, "_families", defaultdict(Families)),
-    ):
+    memo.clear()
+    with nullcontext() if vary else patch.object(building, "_outlines", Nothing()):
         yield
 
 

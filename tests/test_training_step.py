@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
-from gnomon.codegen.python import exact
+from gnomon.compiler import target
 from gnomon.dtypes import float64
 from gnomon.ir.node import Graph
 from gnomon.ops.interpret import interpret_graph
@@ -19,7 +19,8 @@ from gnomon.passes.inline import inline
 from gnomon.settings import OPTIMISATIONS
 from tests.blocks import Shapes, block, block_shapes, inputs_of, mlp, mlp_shapes, step
 from tests.claimed import CLAIMED
-from tests.compiled import PIPELINE, execute, program, run, threads
+from tests.compiled import execute, program, run, threads
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 BOUND = 16 * 2.0**-23
@@ -72,8 +73,7 @@ def test_the_bits_are_those_of_the_oracle(name: str, without: str):
 def test_the_tiles_of_any_processor_give_these_bits(name: str, machine: Machine):
     graph, arrays, _ = made(SMALL[name])
 
-    own = patch.object(PIPELINE, "machine", lambda: machine)
-    with own, patch("gnomon.executable.machine", lambda: machine):
+    with patch.object(target, "machine_of", lambda _: machine):
         found = run(graph, arrays)
 
     assert all(map(same_bits, found, exact(graph, arrays, CLAIMED)))

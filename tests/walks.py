@@ -10,20 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from unittest.mock import patch
 
-from gnomon import placing
-from gnomon.executable import Executable
 from gnomon.ir.node import Graph
-from gnomon.listing import Kernel
-from gnomon.placing import Table, moved, nbytes
+from gnomon.program import steps
+from gnomon.program.buffer_assignment import nbytes
+from gnomon.program.executable import Executable
+from gnomon.program.kernel import Kernel
+from gnomon.program.steps import StepTable, moved
 from gnomon.runtime.program import (
-    Arena,
+    ArenaSlot,
     Bind,
     Branch,
     Call,
-    Constant,
-    Input,
-    Output,
-    Register,
+    ConstantSlot,
+    InputSlot,
+    OutputSlot,
+    RegisterSlot,
     Set,
     Skip,
     Slot,
@@ -56,9 +57,9 @@ Slots = list[tuple[Slot, int, bool]]
 def recorded(graph: Graph) -> tuple[Executable, list[Slots]]:
     """A program, and what each of its calls touches, in the order of the table."""
     found: list[Slots] = []
-    right = Table._calls
+    right = StepTable._calls
 
-    def noting(self: Table, kernels: list[Kernel], slots: placing.Slots) -> None:
+    def noting(self: StepTable, kernels: list[Kernel], slots: steps.Slots) -> None:
         for k in kernels:
             rows = enumerate(zip(k.buffers, k.places, strict=True))
             found.append(
@@ -69,7 +70,7 @@ def recorded(graph: Graph) -> tuple[Executable, list[Slots]]:
             )
         right(self, kernels, slots)
 
-    with patch.object(Table, "_calls", noting):
+    with patch.object(StepTable, "_calls", noting):
         return program(graph), found
 
 
@@ -86,15 +87,15 @@ class Walk:
     def value(self, slot: Slot) -> int:
         """A slot's value; buffers are far apart."""
         match slot:
-            case Constant(value):
+            case ConstantSlot(value):
                 return value
-            case Arena(offset):
+            case ArenaSlot(offset):
                 return APART + offset
-            case Input(index, offset):
+            case InputSlot(index, offset):
                 return (2 + 2 * index) * APART + offset
-            case Output(index, offset):
+            case OutputSlot(index, offset):
                 return (3 + 2 * index) * APART + offset
-            case Register(index, offset):
+            case RegisterSlot(index, offset):
                 return self.registers.get(index, 0) + offset
         raise AssertionError(f"no value of {slot}")
 

@@ -6,16 +6,14 @@ Not a test. `bits` compares compiled code with the bit oracle; it must notice ev
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
-from unittest.mock import patch
 
 import numpy as np
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import bfloat16, float32, int64
+from gnomon.ir import memo
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.joining import joined
@@ -25,11 +23,8 @@ from gnomon.ops.scalars import exp, where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_, window
 from tests.compiled import run
+from tests.oracle.graphs import exact
 from tests.strategies import arrays_for, described, positions, same_bits
-
-CODE = "gnomon.runtime.cpu"
-"""Remembers what was linked."""
-REMEMBER = ("gnomon.schedule", "gnomon.codegen", "gnomon.compile", "gnomon.executable", CODE)
 
 
 def softmax(x: Node) -> Node:
@@ -61,6 +56,14 @@ def reused(x: Node) -> Node:
     return x
 
 
+def handed_on(x: Node) -> list[Node]:
+    """Values that may lie over another: one while it is read later, two over one."""
+    y, z = scan("add", x, 0), scan("add", x, 1)
+    early, (one, other) = exp(y * 0.01), (z * 0.5, z - 1.0)
+    late = scan("max", early, 0) + scan("max", y, 1)
+    return [late, scan("min", one, 0), scan("min", other, 1)]
+
+
 def heads(x: Node, y: Node) -> Node:
     """Heads side by side, one tensor's after the other's."""
     return joined([reshape(permute(z, (1, 0, 2)) * 2.0, (5, 48)) for z in (x, y)], 1)
@@ -78,6 +81,13 @@ WITNESSES: dict[str, tuple] = {
     "product in lanes": (folded("mul", 1), (3, 70)),
     "max": (folded("max", 1), (3, 70)),
     "min": (folded("min", 0), (40, 5)),
+    "sum of blocks in lanes": (folded("add", 1), (2, 20_000)),
+    "sum of blocks in chains": (folded("add", 0), (333, 5)),
+    "product of blocks": (lambda x: reduce("mul", x * 0.1 + 1.0, (0,)), (333, 5)),
+    "narrow sum of blocks": (
+        lambda x: reduce("add", cast(x, bfloat16), (0,), float32),
+        (333, 3),
+    ),
     "several axes": (lambda x: reduce("add", x, (0, 1)), (12, 256, 20)),
     "sum of negative zeros": (lambda x: reduce("add", x * x * -0.0, (1,)), (3, 20)),
     "narrow sum": (
@@ -110,6 +120,14 @@ WITNESSES: dict[str, tuple] = {
         lambda x: scatter("add", "btd,t->vd", x, positions(x, 256, 3), 3),
         (4, 256, 3),
     ),
+    "scatter of blocks": (
+        lambda x: scatter("add", "td,t->vd", x, positions(x, 999, 3), 3),
+        (999, 7),
+    ),
+    "scatter of blocks in two letters": (
+        lambda x: scatter("add", "btd,t->vd", x, positions(x, 259, 2), 2),
+        (65, 259, 2),
+    ),
     "scatter of best": (lambda x: scatter("max", "td,t->vd", x, positions(x, 40, 3), 5), (40, 7)),
     "scatter of least": (lambda x: scatter("min", "td,t->vd", x, positions(x, 40, 3), 5), (40, 7)),
     "scatter of products": (
@@ -117,6 +135,7 @@ WITNESSES: dict[str, tuple] = {
         (40, 7),
     ),
     "cumsum": (lambda x: scan("add", x, 1), (3, 33, 5)),
+    "cumsum of blocks": (lambda x: scan("add", x, 0), (333, 5)),
     "cumprod": (lambda x: scan("mul", x, 0), (7, 3)),
     "running best": (lambda x: scan("max", x, 0), (33, 5)),
     "running least": (lambda x: scan("min", x, 0), (33, 5)),
@@ -141,6 +160,7 @@ WITNESSES: dict[str, tuple] = {
     ),
     "contract turned": (lambda x, w: contract("ib,io->ob", x, w), (20, 33), (20, 7)),
     "reused memory": (reused, (33, 33)),
+    "handed on": (handed_on, (33, 33)),
 }
 
 
@@ -150,7 +170,8 @@ def witness(name: str) -> tuple[Graph, list[np.ndarray], list[np.ndarray]]:
     f, *shapes = WITNESSES[name]
     arena = Arena()
     leaves = [arena.input(shape, float32) for shape in shapes]
-    graph = Graph(leaves, [f(*leaves)])
+    made = f(*leaves)
+    graph = Graph(leaves, made if isinstance(made, list) else [made])
     arrays = uneven(graph)
     return graph, arrays, exact(graph, arrays)
 
@@ -166,18 +187,11 @@ def uneven(graph: Graph) -> list[np.ndarray]:
 @contextmanager
 def forgotten() -> Iterator[None]:
     """What the compiler remembers of earlier programs, or learns inside, is not used again."""
-    with ExitStack() as stack:
-        for name, module in list(sys.modules.items()):
-            if name.startswith(REMEMBER):
-                for memory in memories(vars(module)):
-                    stack.enter_context(patch.dict(memory, clear=True))
+    memo.clear()
+    try:
         yield
-
-
-def memories(names: dict[str, object]) -> list[dict]:
-    """The private dictionaries of a module."""
-    private = [x for name, x in names.items() if name[0] == "_" and name[1] != "_"]
-    return [x for x in private if isinstance(x, dict)]
+    finally:
+        memo.clear()
 
 
 def bits(*names: str) -> None:

@@ -1,6 +1,7 @@
-"""Fits the polynomials of gnomon/codegen/coefficients.py, which is this script's output.
+"""Fits the polynomials of gnomon/codegen/coefficients.py and coefficients_gamma.py, its output.
 
     python tools/fit_math.py > gnomon/codegen/coefficients.py
+    python tools/fit_math.py gamma > gnomon/codegen/coefficients_gamma.py
 
 Fits of the relative error, in 50 digits, by least squares at Chebyshev's points: nearly minimax.
 Coefficients are rounded to their type one by one from the leading one, and those that follow are
@@ -10,6 +11,7 @@ Development only: needs mpmath, which the package does not.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -92,7 +94,13 @@ def scaled_erfc(x: mp.mpf) -> mp.mpf:
     return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
 
 
+def normal_tail(x: mp.mpf) -> mp.mpf:
+    """x times what lies beyond x of a normal distribution, over its density's exponential."""
+    return x / 2 * mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2))
+
+
 TINY = 1e-4
+NEARLY = -1 + mp.mpf(10) ** -40
 BOTH = ("float", "double")
 
 POLYNOMIALS = [
@@ -128,6 +136,15 @@ POLYNOMIALS = [
         variable=lambda x: x - 2.5),
     Fit("ERFC", "e^(x²) · erfc(x) · (1 + 2x) by (x − 4) / (x + 4), 1/2 ≤ x ≤ 28",
         lambda q: scaled_erfc(4 * (1 + q) / (1 - q)), -3.5 / 4.5, 24 / 32, {"double": 22}),
+    Fit("GELU_TAIL", "e^(x² / 2) · erfc(x / √2) · x / 2 by 1 / (x + 3/2), 1.06 ≤ x ≤ 15",
+        lambda t: normal_tail(1 / t - 1.5), 1 / 16.6, 1 / 2.56, {"float": 10}),
+]  # fmt: skip
+GAMMA = [
+    Fit("LGAMMA", "lgamma(2 + x) / (x · (x + 1)), |x| ≤ 1",
+        lambda x: mp.loggamma(2 + x) / (x * (x + 1)), NEARLY, 1, {"double": 27}),
+    Fit("DIGAMMA", "digamma(2 + x) / (2 + x − its zero), |x| ≤ 1",
+        lambda x: mp.digamma(2 + x) / (2 + x - mp.findroot(mp.digamma, 1.46)), -1, 1,
+        {"double": 29}),
 ]  # fmt: skip
 
 HEADER = '''"""Coefficients of the polynomials of vector math, lowest power first, by type.
@@ -159,10 +176,52 @@ def fitted(fit: Fit) -> str:
     return table(fit.name, fit.comment, entries)
 
 
-def main() -> None:
-    """Write the module."""
-    print("\n\n".join([HEADER, *map(fitted, POLYNOMIALS)]))
+def digits(number: mp.mpf, parts: int, size: int = 53) -> list[mp.mpf]:
+    """A number below 1 cut into parts of so many bits."""
+    with mp.workprec(parts * size + 60):
+        rest, found = +number(), []
+        for k in range(1, parts + 1):
+            unit = mp.mpf(2) ** (-size * k)
+            found.append(mp.floor(rest / unit) * unit)
+            rest -= found[-1]
+    return found
+
+
+def turns() -> str:
+    """The digits of 2 / π."""
+    parts = [float(mp.ldexp(part, 200)) for part in digits(lambda: 2 / mp.pi, 22)]
+    comment = "2 / π times 2^200 in parts of 53 bits: angles up to 2^1024 need so many"
+    return table("TWO_OVER_PI", comment, [listed("double", parts, "exact")])
+
+
+def zero_between(low: mp.mpf, high: mp.mpf) -> mp.mpf:
+    """Where lgamma(−x) falls through 0 from low to high, by halving."""
+    for _ in range(220):
+        middle = (low + high) / 2
+        above = mp.loggamma(-middle).real > 0
+        low, high = (middle, high) if above else (low, middle)
+    return low
+
+
+def zeros() -> str:
+    """Both zeros of lgamma(−x) between neighbouring whole numbers."""
+    rows = []
+    with mp.workdps(80):
+        for whole in range(2, 25):
+            for end in (whole + NEARLY + 1, whole - NEARLY):
+                zero = zero_between(end, whole + mp.mpf("0.5"))
+                high = float(zero)
+                rows.append((high, float(zero - high), float(mp.cot(mp.pi * zero)), float(whole)))
+    comment = "zeros of lgamma(−x) in two parts, cot(πx) there, and the whole number below"
+    return table("LGAMMA_ZEROS", comment, [listed("double", rows, "exact")])
+
+
+def main(which: str = "") -> None:
+    """Write a module."""
+    fits = GAMMA if which else POLYNOMIALS
+    text = "\n\n".join([HEADER, *map(fitted, fits), zeros() if which else turns()])
+    print(text.replace("e+", "e"))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from gnomon.records import Saved
+from gnomon.program.records import SavedRecords
 
-SCHEMAS = {"records.schema.json": Saved}
+SCHEMAS = {"records.schema.json": SavedRecords}
 
 
 def text_of(kind: type) -> str:

@@ -1,4 +1,4 @@
-"""Writes the .pyi files of gnomon, gnomon.nn, gnomon.nn.functional and gnomon.tensor.tensor.
+"""Writes the .pyi files of gnomon, gnomon.nn and its functional, gnomon.linalg, .special, Tensor.
 
 Functions, methods and modules are made from tables when gnomon is imported, where type checkers and
 editors do not see them. Run it after an operation is added or changed (python tools/stubs.py);
@@ -16,13 +16,15 @@ from types import ModuleType, NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 import gnomon
-from gnomon import nn
+from gnomon import distributions, nn
 from gnomon.dtypes import DType
 from gnomon.ir.node import Node
 from gnomon.nn import functional
-from gnomon.nn.tables import REQUIRED, Settings
-from gnomon.ops.registry import SPELLINGS
-from gnomon.tensor.functions import FUNCTIONS, PAIRS
+from gnomon.nn.tables import REQUIRED, SettingsModule
+from gnomon.ops.registry import OPS, SPELLINGS, operations
+from gnomon.tensor import linalg, special
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.placements import OfParts
 from gnomon.tensor.tensor import Tensor
 
 PACKAGE = Path(gnomon.__file__).parent
@@ -31,8 +33,14 @@ HIDDEN = ("bool", "float", "int", "type")
 """Builtin types that methods of Tensor, or names of gnomon, hide: they get other names."""
 BUILTINS = "import builtins\n"
 OTHER_NAMES = "\n".join(f"_{name} = builtins.{name}" for name in HIDDEN)
-MIXED = ("max", "min", "median", "sort")
+FACTS = {op.__name__: op.facts for op in operations()}
+MIXED = {facts.pair_of.__name__ for facts in FACTS.values() if facts.pair_of}
+MIXED |= {name for name, facts in FACTS.items() if facts.values_alone}
 """Functions whose results depend on their arguments: one tensor, or values and positions."""
+PAIRS = {name for name, facts in FACTS.items() if facts.pair}
+READ = {name: op.facts.read for name, op in OPS.items()}
+"""Parameters that are Python's numbers to an operation, and may be tensors to its function."""
+COPYING = {name for name, facts in FACTS.items() if facts.copies}
 ONLY = {
     "exponent": ("pow", "pow_", "float_power", "float_power_"),
     "diagonal": ("tril", "tril_", "triu", "triu_"),
@@ -89,10 +97,12 @@ def parameters(name: str, function: Callable, needed: set[tuple[str, str]], meth
     """A function's parameters as text: the array API's words, then PyTorch's by keyword."""
     found = list(inspect.signature(function).parameters.values())
     taken = {p.name for p in found}
+    own = inspect.getmodule(function) is linalg  # by the standard, whose words are these alone
     texts, more, by_keyword, optional = [], [], False, False
     for k, p in enumerate(found):
         kind = written(evaluated(p.annotation, function), needed)
-        words = other_words(name, p.name, taken) if k else []
+        kind += " | Tensor" if p.name in READ.get(name.removesuffix("_"), ()) else ""
+        words = other_words(name, p.name, taken) if k and not own else []
         optional = optional and p.kind is not p.KEYWORD_ONLY
         optional = optional or p.default is not p.empty or bool(words)
         more += [f"{word}: {kind} = ..." for word in words]
@@ -103,6 +113,8 @@ def parameters(name: str, function: Callable, needed: set[tuple[str, str]], meth
         first = k == 0 and method and not star
         default = " = ..." if optional and not star else ""
         texts.append("self" if first else f"{star}{p.name}: {kind}{default}")
+    if not method and name in COPYING:
+        more.append(f"copy: {written(bool | None, needed)} = ...")
     if more and not by_keyword:
         more.insert(0, "*")
     last = [texts.pop()] if texts and texts[-1].startswith("**") else []
@@ -152,15 +164,20 @@ def is_in_place(name: str) -> bool:
 def methods(known: set[str], needed: set[tuple[str, str]]) -> Iterator[str]:
     """What was given to Tensor after its class statement, by name."""
     for name, value in sorted(vars(Tensor).items()):
-        if name in known:
+        of_parts = isinstance(value, OfParts)
+        if name in known or (of_parts and name.startswith("_")):
             continue
-        if isinstance(value, property):
+        if of_parts and not value.is_property:
+            yield from definition(name, value.function, needed, method=True)
+        elif isinstance(value, property | OfParts):
             yield "@property"
-            yield from definition(name, value.fget, needed, method=True)
+            shown = value.fget if isinstance(value, property) else value.function
+            yield from definition(name, shown, needed, method=True)
         elif inspect.isfunction(value):
             plain = vars(Tensor).get(name.removesuffix("_")) or FUNCTIONS.get(name[:-1])
             generic = name.endswith("_") and "kwargs" in inspect.signature(value).parameters
-            yield from definition(name, plain if generic else value, needed, method=True)
+            shown = plain if generic and plain else value
+            yield from definition(name, shown, needed, method=True)
 
 
 def stripped(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -243,7 +260,7 @@ def is_there(part: str) -> bool:
 def is_found(name: str, function: Callable) -> bool:
     """Whether a function can be imported from where it says that it was made."""
     home = sys.modules.get(function.__module__)
-    generated = home in (gnomon, functional) or "." in function.__qualname__
+    generated = home in (gnomon, functional, linalg, special) or "." in function.__qualname__
     return not generated and getattr(home, function.__name__, None) is function
 
 
@@ -277,9 +294,31 @@ def stub(of: str, offered: Iterable[tuple[str, Any]], more: list[str]) -> str:
     return HEAD.format(f"What {of} offers") + "\n".join([*head, *lines, *more, ""])
 
 
+COMPILE = """from collections.abc import Callable
+from typing import Generic, ParamSpec, TypeVar, overload
+from gnomon.capture.jit import Compiled
+from gnomon.nn.module import Module
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_M = TypeVar("_M", bound=Module)
+class _Compiled(Compiled, Generic[_P, _R]):
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+@overload
+def compile(function: _M, /, **options: Any) -> _M: ...
+@overload
+def compile(function: Callable[_P, _R], /, **options: Any) -> _Compiled[_P, _R]: ...
+@overload
+def compile(
+    function: None = ..., /, **options: Any
+) -> Callable[[Callable[_P, _R]], _Compiled[_P, _R]]: ...
+"""
+"""A compiled function has the signature of the function, and a compiled module is that module."""
+
+
 def package_stub() -> str:
     """gnomon/__init__.pyi: every public name."""
-    return stub("gnomon", public(), ["__version__: str", "__array_api_version__: str"])
+    more = [*COMPILE.splitlines(), "__version__: str", "__array_api_version__: str"]
+    return stub("gnomon", ((k, x) for k, x in public() if k != "compile"), more)
 
 
 def modules() -> Iterator[tuple[str, Any]]:
@@ -292,7 +331,7 @@ def modules() -> Iterator[tuple[str, Any]]:
 
 def is_ours(kind: type) -> bool:
     """Whether a class is of gnomon.nn and offered there."""
-    return kind.__module__.startswith("gnomon.nn") and kind is not Settings
+    return kind.__module__.startswith("gnomon.nn") and kind is not SettingsModule
 
 
 def classes() -> list[str]:
@@ -309,7 +348,21 @@ def functions() -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-INNER = ("apply", "follow", "implicit_axis", "write_result", "writer")
+def offered_by(part: ModuleType) -> Iterator[tuple[str, Any]]:
+    """What a module lists."""
+    for name in part.__all__:
+        yield name, getattr(part, name)
+
+
+INNER = (
+    "alpha_dropped",
+    "apply",
+    "follow",
+    "implicit_axis",
+    "with_indices",
+    "write_result",
+    "writer",
+)
 """Functions of functional.py that are not of PyTorch's names."""
 
 
@@ -325,10 +378,32 @@ def settings_of(kind: type, needed: set[tuple[str, str]]) -> list[str]:
     return [f"class {kind.__name__}(Module):", f'    """{told}"""', start]
 
 
+def distributions_stub() -> str:
+    """gnomon/distributions/__init__.pyi: where each name lies."""
+    homes = {
+        name: getattr(value, "__module__", None)
+        for name, value in sorted(vars(distributions).items())
+        if name in distributions.__all__
+    }
+    told = {name: home or NAMED_BY[name] for name, home in homes.items()} | NAMED_BY
+    lines = [f"from {home} import {name} as {name}" for name, home in sorted(told.items())]
+    return "\n".join([f'"""{distributions.__doc__}"""', "", *lines, ""])
+
+
+NAMED_BY = {
+    "biject_to": "gnomon.distributions.constraint_registry",
+    "constraints": "gnomon.distributions",
+    "identity_transform": "gnomon.distributions.transform",
+    "transform_to": "gnomon.distributions.constraint_registry",
+}
+"""Where the names lie that are no classes and functions."""
 STUBS: dict[str, Callable[[], str]] = {
     "__init__.pyi": package_stub,
+    "distributions/__init__.pyi": distributions_stub,
     "nn/__init__.pyi": lambda: stub("gnomon.nn", modules(), []),
     "nn/functional.pyi": lambda: stub("gnomon.nn.functional", functions(), classes()),
+    "tensor/linalg.pyi": lambda: stub("gnomon.tensor.linalg", offered_by(linalg), []),
+    "tensor/special.pyi": lambda: stub("gnomon.tensor.special", offered_by(special), []),
     "tensor/tensor.pyi": tensor_stub,
 }
 

@@ -27,16 +27,16 @@ def decode(problem: Any) -> dict:
     places = torch.arange(longest)
 
     def extend(token: torch.Tensor, place: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        x, turns = F.embedding(token, weights["emb"]), (cosines[place], sines[place])
+        x, rotary = F.embedding(token, weights["emb"]), (cosines[place], sines[place])
         seen = (places <= place).reshape(1, -1)
         for layer, (keys, values) in enumerate(cache):
             w = {name: weights[f"{layer}.{name}"] for name in
                  ("n1", "n2", "qkv", "o", "w1", "w3", "w2")}  # fmt: skip
             parts = F.linear(normal(x, w["n1"]), w["qkv"]).chunk(3, -1)
             q, k, v = (z.view(1, heads, 1, -1) for z in parts)
-            keys.index_copy_(2, place, rotate(k, turns))
+            keys.index_copy_(2, place, rotate(k, rotary))
             values.index_copy_(2, place, v)
-            y = F.scaled_dot_product_attention(rotate(q, turns), keys, values, attn_mask=seen)
+            y = F.scaled_dot_product_attention(rotate(q, rotary), keys, values, attn_mask=seen)
             x = x + F.linear(y.reshape(1, -1), w["o"])
             y = normal(x, w["n2"])
             x = x + F.linear(F.silu(F.linear(y, w["w1"])) * F.linear(y, w["w3"]), w["w2"])

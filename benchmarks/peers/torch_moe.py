@@ -21,9 +21,9 @@ class Weights(nn.Module):
             self.register_parameter(name, nn.Parameter(torch.from_numpy(array)))
 
 
-def rotate(x: torch.Tensor, turns: tuple) -> torch.Tensor:
-    """Turn pairs."""
-    cosine, sine = turns
+def rotate(x: torch.Tensor, rotary: tuple) -> torch.Tensor:
+    """Rotate pairs."""
+    cosine, sine = rotary
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
 
@@ -42,12 +42,12 @@ class Layer(Weights):
         self.width, self.chosen = problem["head_width"], problem["chosen"]
         self.experts, self.grouped = problem["experts"], grouped
 
-    def attend(self, x: torch.Tensor, turns: tuple) -> torch.Tensor:
+    def attend(self, x: torch.Tensor, rotary: tuple) -> torch.Tensor:
         """Causal attention with shared key heads."""
         b, t, _ = x.shape
         q, k, v = (F.linear(x, w).view(b, t, -1, self.width) for w in (self.q, self.k, self.v))
-        q = rotate(normal(q, self.qn).transpose(1, 2), turns)
-        k = rotate(normal(k, self.kn).transpose(1, 2), turns)
+        q = rotate(normal(q, self.qn).transpose(1, 2), rotary)
+        k = rotate(normal(k, self.kn).transpose(1, 2), rotary)
         share = self.heads // self.key_heads
         k, v = k.repeat_interleave(share, 1), v.transpose(1, 2).repeat_interleave(share, 1)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -81,9 +81,9 @@ class Layer(Weights):
             made = made.index_add(0, token, y * share[token, slot, None])
         return made
 
-    def forward(self, x: torch.Tensor, turns: tuple) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, rotary: tuple) -> torch.Tensor:
         """One layer."""
-        x = x + self.attend(normal(x, self.n1), turns)
+        x = x + self.attend(normal(x, self.n1), rotary)
         return x + self.route(normal(x, self.n2).view(-1, x.shape[-1])).view(x.shape)
 
 
@@ -99,13 +99,15 @@ class Decoder(Weights):
         ]
         self.layers = nn.ModuleList([Layer(problem, found, grouped) for found in layers])
         angles = problem.array("angles")
-        self.turns = tuple(torch.from_numpy(f(angles).astype(np.float32)) for f in (np.cos, np.sin))
+        self.rotary = tuple(
+            torch.from_numpy(f(angles).astype(np.float32)) for f in (np.cos, np.sin)
+        )
 
     def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """The mean loss."""
         x = F.embedding(tokens, self.emb)
         for layer in self.layers:
-            x = layer(x, self.turns)
+            x = layer(x, self.rotary)
         scores = F.linear(normal(x, self.nf), self.head)
         return F.cross_entropy(scores.view(-1, scores.shape[-1]), targets.reshape(-1))
 

@@ -1,4 +1,4 @@
-"""What is measured: problems and their sizes, who takes part, and what is aimed at.
+"""Benchmark cases: problems and their sizes, who takes part, the ratios that are aimed at.
 
 Ratios are a peer's time over ours. Shares are of what the machine was measured to do in the same
 run. The sizes stand in issue-sized steps of real training, and no kernel knows them.
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-__all__ = ["CASES", "Case", "Share", "Target", "WORKLOADS", "cases_of"]
+__all__ = ["CASES", "Case", "LimitShare", "SpeedTarget", "WORKLOADS", "cases_of"]
 
 
 @dataclass(frozen=True)
-class Target:
+class SpeedTarget:
     """The fastest of these contenders takes at least so many times as long as we do."""
 
     against: tuple[str, ...]
@@ -23,7 +23,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Share:
+class LimitShare:
     """The part of the machine's limit that we reach: "flops", "copy" or "read"."""
 
     limit: str
@@ -44,8 +44,8 @@ class Case:
     place: str = "kernels"
     """The file of ours, and of peers, where the problem's function stands."""
     peers: tuple[str, ...] = ()
-    targets: tuple[Target, ...] = ()
-    share: Share | None = None
+    targets: tuple[SpeedTarget, ...] = ()
+    share: LimitShare | None = None
     flops: float = 0.0
     """Useful arithmetic of a step: what the floor is computed from."""
     tolerance: float = 1e-4
@@ -56,7 +56,7 @@ class Case:
     """Whether the step gives a loss."""
     results: float = 0.0
     """Bytes that every contender has to add: gradients."""
-    memory: Target | None = None
+    memory: SpeedTarget | None = None
     """Our bytes beyond those, as a part of what the leanest of some contenders adds."""
     aims: dict[str, float] = field(default_factory=dict)
     """Other figures that a step may not exceed, by name."""
@@ -80,7 +80,7 @@ def gpt_flops(s: dict[str, Any]) -> float:
     return 3 * rows * (2 * products + s["layers"] * 2 * s["tokens"] * d)
 
 
-def gpt(name: str, settings: dict[str, Any], targets: tuple[Target, ...], **more: Any) -> Case:
+def gpt(name: str, settings: dict[str, Any], targets: tuple[SpeedTarget, ...], **more: Any) -> Case:
     """A training step of a GPT."""
     workload = more.pop("workload", "gpt")
     peers, work = more.pop("peers", (*TORCH, "jax", *OTHERS)), gpt_flops(settings)
@@ -95,25 +95,25 @@ GPTS = (
         "gpt 6×384",
         GPT_384,
         (
-            Target(("torch.eager", "torch.compile"), 2.1, 2.5),
-            Target(("torch.tuned",), 1.05, 1.2),
-            Target(("jax",), 2.2, 2.7),
-            Target(OTHERS, 1, 10),
+            SpeedTarget(("torch.eager", "torch.compile"), 2.1, 2.5),
+            SpeedTarget(("torch.tuned",), 1.05, 1.2),
+            SpeedTarget(("jax",), 2.2, 2.7),
+            SpeedTarget(OTHERS, 1, 10),
         ),
     ),
     gpt(
         "gpt 6×448, 7 heads, 200 tokens",
         gpt_settings(6, 7, 448, 200, 16),
-        (Target(("torch.eager",), 1.9, 2.4), Target(("torch.tuned",), 1.0, 1.15)),
+        (SpeedTarget(("torch.eager",), 1.9, 2.4), SpeedTarget(("torch.tuned",), 1.0, 1.15)),
         peers=("torch.eager", "torch.tuned"),
     ),
     gpt(
         "gpt 2×64 (overhead)",
         gpt_settings(2, 2, 64, 32, 4),
         (
-            Target(("torch.compile",), 2.5, 4.5),
-            Target(("jax",), 2.5, 4.0),
-            Target(OTHERS, 1, 10),
+            SpeedTarget(("torch.compile",), 2.5, 4.5),
+            SpeedTarget(("jax",), 2.5, 4.0),
+            SpeedTarget(OTHERS, 1, 10),
         ),
     ),
 )
@@ -128,9 +128,9 @@ MOES = (
         *("moe", "moe 4×256, 8 experts", "moe", MOE, "moe"),
         peers=(*TORCH, "jax"),
         targets=(
-            Target(("torch.eager", "torch.compile"), 1.7, 2.5),
-            Target(("torch.tuned",), 1.05, 1.5),
-            Target(("jax",), 4, 6),
+            SpeedTarget(("torch.eager", "torch.compile"), 1.7, 2.5),
+            SpeedTarget(("torch.tuned",), 1.05, 1.5),
+            SpeedTarget(("jax",), 4, 6),
         ),
         flops=67e9,
         tolerance=1e-3,
@@ -144,19 +144,19 @@ LCES = (
         *("lce", "linear + cross entropy", "lce", LCE),
         peers=(*TORCH, "jax"),
         targets=(
-            Target(("torch.eager", "torch.compile"), 2.1, 2.5),
-            Target(("torch.tuned",), 1.1, 1.25),
-            Target(("jax",), 1.5, 1.8),
+            SpeedTarget(("torch.eager", "torch.compile"), 2.1, 2.5),
+            SpeedTarget(("torch.tuned",), 1.1, 1.25),
+            SpeedTarget(("jax",), 1.5, 1.8),
         ),
         flops=LCE_FLOPS,
     ),
     Case(
         *("lce", "linear + cross entropy, in pieces", "lce", {**LCE, "pieces": True}),
         peers=("torch.eager",),
-        targets=(Target(("torch.eager",), 1, 2),),
+        targets=(SpeedTarget(("torch.eager",), 1, 2),),
         flops=LCE_FLOPS,
         results=4.0 * 512 * (2048 + 32768),
-        memory=Target(("torch.eager",), 0.5, 0.2),
+        memory=SpeedTarget(("torch.eager",), 0.5, 0.2),
     ),
 )
 
@@ -168,7 +168,7 @@ RESNETS = (
     Case(
         *("resnet", "resnet 18, width 32", "resnet", RESNET, "resnet"),
         peers=("torch.eager", "torch.compile", "jax"),
-        targets=(Target(("torch.eager", "torch.compile", "jax"), 1.0, 1.4),),
+        targets=(SpeedTarget(("torch.eager", "torch.compile", "jax"), 1.0, 1.4),),
         flops=52e9,
         tolerance=3e-3,
     ),
@@ -194,7 +194,7 @@ def gemm(m: int, k: int, n: int, dtype: str, transposed: bool) -> Case:
     return Case(
         *("gemm", name, "gemm", settings),
         peers=peers,
-        share=Share("flops", work, least, aim),
+        share=LimitShare("flops", work, least, aim),
         flops=work,
         compared=False,
     )
@@ -211,7 +211,7 @@ ATTENTIONS = (
     Case(
         *("attention", "attention 1×8×1024×64, forward and backward", "attention", ATTENTION),
         peers=("torch.eager", "torch.tuned", "jax"),
-        targets=(Target(("torch.eager",), 2, 3),),
+        targets=(SpeedTarget(("torch.eager",), 2, 3),),
         flops=7.0 * 8 * 1024 * 1024 * 64,
         compared=False,
     ),
@@ -225,7 +225,7 @@ def chain(name: str, shape: tuple[int, int], words: int) -> Case:
         *("chains", f"{name} {shape[0]}×{shape[1]}", "chains"),
         {"chain": name, "shape": list(shape)},
         peers=("torch.eager", "torch.compile", "jax"),
-        share=Share("copy", moved, 0.8, 0.95),
+        share=LimitShare("copy", moved, 0.8, 0.95),
         compared=False,
     )
 
@@ -247,8 +247,8 @@ def decode(dtype: str, size: int) -> Case:
     return Case(
         *("decode", f"decode 97 M, {dtype}", "decode", {**DECODER, "dtype": dtype}, "decode"),
         peers=("torch.eager", "torch.compile", "torch.tuned"),
-        targets=(Target(("torch.eager", "torch.compile"), 1.5, 2.5),),
-        share=Share("read", float(size * DECODER_WEIGHTS), 0.75, 0.9),
+        targets=(SpeedTarget(("torch.eager", "torch.compile"), 1.5, 2.5),),
+        share=LimitShare("read", float(size * DECODER_WEIGHTS), 0.75, 0.9),
         compared=False,
     )
 
@@ -260,7 +260,7 @@ EMBEDDINGS = (
     Case(
         *("embedding", "32 tables × 1e5 × 128", "embedding", TABLES),
         peers=("torch.eager",),
-        targets=(Target(("torch.eager",), 5, 12),),
+        targets=(SpeedTarget(("torch.eager",), 5, 12),),
     ),
 )
 
@@ -281,7 +281,7 @@ COMPILES = (
     gpt(
         "gpt 6×384, first step of a process",
         GPT_384,
-        (Target(("torch.compile",), 10, 20), Target(("jax",), 1.3, 3)),
+        (SpeedTarget(("torch.compile",), 10, 20), SpeedTarget(("jax",), 1.3, 3)),
         workload="compile",
         peers=("torch.compile", "jax"),
         cold=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,21 @@ from rich.status import Status
 import gnomon as gn
 from gnomon.bench.cases import WORKLOADS, cases_of
 from gnomon.bench.chart import chart
+from gnomon.bench.collectives import (
+    COLLECTIVES,
+    PEERS,
+    collectives_table,
+    measure_collectives,
+)
 from gnomon.bench.harness import Options, Result, run_case
 from gnomon.bench.peers import parse_peers
 from gnomon.bench.report import as_values, kernel_table, summary, table
+from gnomon.compiler.target import machine
 from gnomon.errors import ConfigError
-from gnomon.processor import machine
 from gnomon.profiler.limits import Limits, measured_limits
+from gnomon.profiler.tables import wide_console
 
-__all__ = ["Wanted", "bench"]
+__all__ = ["BenchOptions", "bench"]
 
 
 WIDTH = 160
@@ -30,8 +37,8 @@ WIDTH = 160
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the command line asks for."""
+class BenchOptions:
+    """Options of the command line."""
 
     workloads: tuple[str, ...]
     peers: str
@@ -40,12 +47,20 @@ class Wanted:
     options: Options
 
 
-def bench(wanted: Wanted, console: Console | None = None) -> list[Result]:
+def bench(wanted: BenchOptions, console: Console | None = None) -> list[Result]:
     """Measure, print, write."""
-    console = console or wide_console()
-    unknown = [word for word in wanted.workloads if word not in WORKLOADS]
+    console = console or wide_console(WIDTH)
+    known = (*WORKLOADS, COLLECTIVES)
+    unknown = [word for word in wanted.workloads if word not in known]
     if unknown:
-        raise ConfigError(f"bench: no workload {unknown[0]!r}. There are {', '.join(WORKLOADS)}.")
+        raise ConfigError(f"bench: no workload {unknown[0]!r}. There are {', '.join(known)}.")
+    if COLLECTIVES in wanted.workloads:
+        bench_collectives(wanted, console)
+        rest = tuple(word for word in wanted.workloads if word != COLLECTIVES)
+        if not rest:
+            return []
+        words = [word for word in wanted.peers.split(",") if word not in PEERS]
+        wanted = replace(wanted, workloads=rest, peers=",".join(words))
     peers, missing = parse_peers(wanted.peers)
     for line in missing:
         console.print(line, style="yellow")
@@ -64,14 +79,18 @@ def bench(wanted: Wanted, console: Console | None = None) -> list[Result]:
     return results
 
 
-def wide_console() -> Console:
-    """The terminal, or lines of a fixed width in a file."""
-    terminal = Console(highlight=False)
-    return terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH)
+def bench_collectives(wanted: BenchOptions, console: Console) -> None:
+    """Ranks that are launched; a workload of its own, since contenders share their processes."""
+    peers = [word for word in wanted.peers.split(",") if word in PEERS]
+    rows = measure_collectives(peers or ["mpi4py"], max(wanted.options.rounds, 5))
+    console.print(collectives_table(rows))
+    if wanted.json:
+        content = msgspec.json.encode({"collectives": rows, "machine": this_machine()})
+        wanted.json.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
 
 
 def limits_line(limits: Limits, threads: int) -> str:
-    """What the machine can do."""
+    """The machine's limits."""
     return (
         f"gnomon {gn.__version__}, {machine().name}, {threads} threads: "
         f"{limits.flops / 1e9:.0f} GFLOP/s; copy {limits.copy / 1e9:.1f} GB/s, past the caches "
@@ -87,7 +106,7 @@ def show(console: Console, result: Result, limits: Limits) -> None:
         console.print(kernel_table(result, limits))
 
 
-def write(wanted: Wanted, results: list[Result], limits: Limits) -> None:
+def write(wanted: BenchOptions, results: list[Result], limits: Limits) -> None:
     """The files, after every case, so that what was measured is there when a later one fails."""
     if wanted.json:
         content = msgspec.json.encode(as_values(results, limits, this_machine()))
@@ -97,7 +116,7 @@ def write(wanted: Wanted, results: list[Result], limits: Limits) -> None:
 
 
 def this_machine() -> dict[str, Any]:
-    """Where it was measured."""
+    """The machine on which it was measured."""
     return {
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),

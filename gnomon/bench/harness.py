@@ -1,7 +1,7 @@
-"""The harness: all contenders of a case are started, take turns, and are told apart by medians.
+"""The harness: all contenders of a case are sampled in rounds and told apart by medians.
 
-Every turn waits until the machine is otherwise idle; a turn during which others took time, or after
-which the peak was not there, is taken again, and counts only when there is no clean one.
+Every sample waits until the machine is otherwise idle; a sample during which others took time, or
+after which the peak was not there, is taken again, and counts only when there is no clean one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 from gnomon.bench.cases import Case
 from gnomon.bench.peers import Contender, Peer, contenders_of, write_byte_code
 from gnomon.bench.problems import write_problem
-from gnomon.bench.quiet import Watch, wait_for_quiet
-from gnomon.bench.worker import Failed, Worker
+from gnomon.bench.quiet import QuietWatch, wait_for_quiet
+from gnomon.bench.worker import BenchWorker, Failed
 from gnomon.profiler.limits import Limits, peak_now
 
 __all__ = ["Figures", "Options", "Result", "run_case"]
@@ -30,24 +30,24 @@ PROBES = 10
 
 @dataclass(frozen=True)
 class Options:
-    """How long and how carefully."""
+    """Options of a measurement: its length and its care."""
 
     rounds: int = 5
-    """Clean turns that each contender takes."""
+    """Clean samples that each contender takes."""
     seconds: float = 0.5
-    """The least that a turn takes."""
+    """The least that a sample takes."""
     threads: int = 2
     patience: float = 20.0
-    """Seconds that a turn waits for others to be idle."""
+    """Seconds that a sample waits for others to be idle."""
     tries: int = 3
     """A contender takes at most so many times its rounds."""
     kept_peak: float = 0.85
-    """The part of the measured peak that has to be there before a turn."""
+    """The part of the measured peak that has to be there before a sample."""
 
 
 @dataclass
 class Figures:
-    """What was found of one contender: seconds, bytes, and what it says of itself."""
+    """Measurements of one contender: seconds, bytes, and what it says of itself."""
 
     name: str
     failed: str = ""
@@ -71,7 +71,7 @@ class Figures:
 
     @property
     def times(self) -> list[float]:
-        """The turns that count."""
+        """The samples that count."""
         return self.clean or self.dirty
 
     @property
@@ -81,7 +81,7 @@ class Figures:
 
     @property
     def spread(self) -> float:
-        """The distance of the slowest and the fastest turn, as a part of the median."""
+        """The distance of the slowest and the fastest sample, as a part of the median."""
         return (max(self.times) - min(self.times)) / self.seconds
 
 
@@ -95,18 +95,18 @@ class Result:
     """The most multiplications and additions per second of all probes during the case."""
 
     def probe(self, threads: int) -> float:
-        """What the machine can do at this moment."""
+        """The machine's speed at this moment."""
         now = peak_now(threads)
         self.peak = max(self.peak, now)
         return now
 
     @property
     def ours(self) -> Figures:
-        """What was found of ourselves."""
+        """Our own measurements."""
         return self.figures[0]
 
     def time_of(self, name: str) -> float | None:
-        """What counts of a contender: its step, or its first one where that is the case."""
+        """A contender's time that counts: that of a step, or of its first if the case says so."""
         for figures in self.figures:
             if figures.name == name and not figures.failed and (figures.times or self.case.cold):
                 return figures.cold if self.case.cold else figures.seconds
@@ -133,20 +133,20 @@ def run_case(case: Case, peers: list[Peer], limits: Limits, options: Options, sa
             stack.callback(worker.end)
             workers[contender.name] = worker
         if not case.cold:
-            take_turns(result, workers, limits, options, say)
+            take_samples(result, workers, limits, options, say)
         finish(result, workers, options)
     return result
 
 
 def begin(
     case: Case, contender: Contender, figures: Figures, folder: Path, options: Options
-) -> Worker:
+) -> BenchWorker:
     """Start a contender, and again when it matters how a second process starts."""
-    worker = Worker(contender, folder, options.threads)
+    worker = BenchWorker(contender, folder, options.threads)
     figures.cold = worker.told["until_first"]
     if case.cold:
         worker.end()
-        worker = Worker(contender, folder, options.threads)
+        worker = BenchWorker(contender, folder, options.threads)
         figures.warm = worker.told["until_first"]
     told = worker.told
     figures.first, figures.second, figures.imported = (
@@ -157,10 +157,10 @@ def begin(
     return worker
 
 
-def take_turns(
-    result: Result, workers: dict[str, Worker], limits: Limits, options: Options, say: Say
+def take_samples(
+    result: Result, workers: dict[str, BenchWorker], limits: Limits, options: Options, say: Say
 ) -> None:
-    """Round after round, every contender that has not enough clean turns takes one."""
+    """Round after round, every contender that has not enough clean samples takes one."""
     processes = [worker.process.pid for worker in workers.values()]
     playing = [f for f in result.figures if not f.failed]
 
@@ -168,16 +168,16 @@ def take_turns(
         now = result.probe(options.threads)
         return now >= options.kept_peak * max(limits.flops, result.peak)
 
-    for turn in range(options.rounds * options.tries):
+    for sample in range(options.rounds * options.tries):
         waiting = [f for f in playing if len(f.clean) < options.rounds]
         if not waiting:
             break
         for figures in waiting:
-            say(f"{result.case.name}: turn {turn + 1}, {figures.name}")
+            say(f"{result.case.name}: sample {sample + 1}, {figures.name}")
             worker = workers[figures.name]
             quiet = wait_for_quiet(processes, options.patience, whole)
             try:
-                with Watch(processes) as watch:
+                with QuietWatch(processes) as watch:
                     told = worker.ask(run=options.seconds)
             except Failed as failed:
                 figures.failed = str(failed)
@@ -188,7 +188,7 @@ def take_turns(
             figures.peak = max(figures.peak, told["memory"].get("peak", 0))
 
 
-def finish(result: Result, workers: dict[str, Worker], options: Options) -> None:
+def finish(result: Result, workers: dict[str, BenchWorker], options: Options) -> None:
     """Ask where our time went, and what the machine can do right after."""
     if result.ours.name in workers:
         told = workers[result.ours.name].ask(profile=3)

@@ -1,4 +1,4 @@
-"""Who takes part: names of contenders, the interpreters they run in, and what each is told.
+"""Contenders: their names, the interpreters they run in, and what each is told.
 
 A peer's programs are in benchmarks/peers of a source checkout; they are started, never imported.
 """

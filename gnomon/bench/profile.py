@@ -1,4 +1,4 @@
-"""Where the time of steps went, kernel by kernel: recorded by the runtime, summed by code.
+"""A profile of benchmark steps: time by kernel, recorded by the runtime, summed by code.
 
 For reports of the benchmark; it listens to gnomon/runtime/events.py while a few steps run.
 """
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.listing import Kernel, shapes, traffic
+from gnomon.program.kernel import Kernel, traffic
+from gnomon.program.listing import shapes
 from gnomon.runtime import events
 from gnomon.runtime.program import Call
 

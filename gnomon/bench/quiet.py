@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["Watch", "others_share", "spent_by", "wait_for_quiet"]
+__all__ = ["QuietWatch", "others_share", "spent_by", "wait_for_quiet"]
 
 OTHERS = 0.06
 """The part of one core that other processes may take."""
 WINDOW = 0.1
-"""Seconds over which they are watched before a turn."""
+"""Seconds over which they are watched before a sample."""
 
 
 def spent_by_all() -> float | None:
@@ -40,15 +40,15 @@ def spent_by(processes: Sequence[int]) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-class Watch:
-    """Inside `with Watch(processes) as watch:`, others' share of a core; read it afterwards."""
+class QuietWatch:
+    """Inside `with QuietWatch(processes) as watch:`, others' share of a core, to be read later."""
 
     def __init__(self, processes: Sequence[int]) -> None:
         self.processes = processes
         self.others = 0.0
         self.seconds = 0.0
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> QuietWatch:
         self.began = time.perf_counter()
         self.all, self.own = spent_by_all(), spent_by(self.processes)
         return self
@@ -62,14 +62,14 @@ class Watch:
 
     @property
     def clean(self) -> bool:
-        """Whether the turn had the machine to itself; ticks are too coarse for short turns."""
+        """Whether the sample had the machine to itself; ticks are too coarse for short samples."""
         allowed = OTHERS + 2 / os.sysconf("SC_CLK_TCK") / max(self.seconds, 1e-3)
         return self.others <= allowed
 
 
 def others_share(processes: Sequence[int], seconds: float = WINDOW) -> float:
-    """How much of a core other processes take now."""
-    with Watch(processes) as watch:
+    """The part of a core that other processes take now."""
+    with QuietWatch(processes) as watch:
         time.sleep(seconds)
     return watch.others
 

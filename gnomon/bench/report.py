@@ -1,4 +1,4 @@
-"""What was found, as a table for a terminal and as plain values for a file."""
+"""Reports of benchmarks: a table for a terminal, plain values for a file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from gnomon.bench.cases import Target
+from gnomon.bench.cases import SpeedTarget
 from gnomon.bench.harness import Figures, Result
 from gnomon.profiler.limits import Limits
 
 __all__ = [
-    "Verdict",
+    "TargetVerdict",
     "as_values",
     "kernel_table",
     "summary",
@@ -28,7 +28,7 @@ MOST_ROWS = 8
 """Kernels of a case that are shown."""
 
 
-class Verdict:
+class TargetVerdict:
     """A figure beside what was aimed at."""
 
     def __init__(self, text: str, value: float, least: float, aim: float, most: bool = False):
@@ -43,7 +43,7 @@ class Verdict:
         return "green" if self.reached else "yellow" if self.holds else "red"
 
 
-def verdicts(result: Result, limits: Limits) -> Iterator[Verdict]:
+def verdicts(result: Result, limits: Limits) -> Iterator[TargetVerdict]:
     """Every figure of a case that something was aimed at."""
     case, ours = result.case, result.time_of("gnomon")
     if ours is None:
@@ -53,21 +53,21 @@ def verdicts(result: Result, limits: Limits) -> Iterator[Verdict]:
         if found:
             name, seconds = found
             ratio = seconds / ours
-            yield Verdict(f"{ratio:.2f} × {name}", ratio, target.least, target.aim)
+            yield TargetVerdict(f"{ratio:.2f} × {name}", ratio, target.least, target.aim)
     if case.share:
         reached = case.share.work / ours / limits.of(case.share.limit)
         text = f"{reached:.0%} of {case.share.limit}"
-        yield Verdict(text, reached, case.share.least, case.share.aim)
+        yield TargetVerdict(text, reached, case.share.least, case.share.aim)
     yield from memory_verdict(result)
     for name, most in case.aims.items():
         if name in result.ours.about:
             value = float(result.ours.about[name])
             text = f"{name} {time_text(value) if value < 1 else f'{value:g}'}"
-            yield Verdict(text, value, most, most, most=True)
+            yield TargetVerdict(text, value, most, most, most=True)
 
 
-def memory_verdict(result: Result) -> Iterator[Verdict]:
-    """What we add to memory beside results, over what others add."""
+def memory_verdict(result: Result) -> Iterator[TargetVerdict]:
+    """The ratio of the memory that we add beside results to that which others add."""
     target = result.case.memory
     figures = {f.name: f for f in result.figures if f.peak_first}
     added = {n: f.peak_first - f.before - result.case.results for n, f in figures.items()}
@@ -75,10 +75,10 @@ def memory_verdict(result: Result) -> Iterator[Verdict]:
     if target and theirs and "gnomon" in added:
         ratio = added["gnomon"] / max(min(theirs), 1)
         text = f"{ratio:.2f} × the memory"
-        yield Verdict(text, ratio, target.least, target.aim, most=True)
+        yield TargetVerdict(text, ratio, target.least, target.aim, most=True)
 
 
-def fastest(result: Result, target: Target) -> tuple[str, float] | None:
+def fastest(result: Result, target: SpeedTarget) -> tuple[str, float] | None:
     """The fastest contender of those that a target names, if one took part."""
     times = [(result.time_of(name), name) for name in target.against]
     found = [(seconds, name) for seconds, name in times if seconds is not None]
@@ -101,7 +101,7 @@ def unequal(result: Result) -> list[str]:
 def table(result: Result, limits: Limits) -> Table:
     """A line per contender, and what was aimed at."""
     made = Table(title=result.case.name, title_justify="left", box=None, pad_edge=False)
-    for column in ("", "step", "spread", "turns", "÷ ours", "first step", "memory", "with"):
+    for column in ("", "step", "spread", "samples", "÷ ours", "first step", "memory", "with"):
         text = column in ("", "with")
         made.add_column(column, justify="left" if text else "right", no_wrap=column != "with")
     for figures in result.figures:
@@ -131,13 +131,13 @@ def line(result: Result, figures: Figures) -> tuple[str, ...]:
     if figures.failed:
         return figures.name, "-", "", "", "", "", "", figures.failed
     ours, theirs = result.time_of("gnomon"), result.time_of(figures.name)
-    turns = f"{len(figures.clean)}+{len(figures.dirty)}"
+    samples = f"{len(figures.clean)}+{len(figures.dirty)}"
     memory = max(figures.peak_first, figures.peak) - figures.before
     return (
         figures.name,
         time_text(figures.seconds) if figures.times else "-",
         f"{figures.spread:.0%}" if figures.times else "",
-        turns if figures.times else "",
+        samples if figures.times else "",
         f"{theirs / ours:.2f}" if ours and theirs else "",
         time_text(figures.cold) + (f", then {time_text(figures.warm)}" if figures.warm else ""),
         f"+{memory / 1e6:.0f} MB",
@@ -146,7 +146,7 @@ def line(result: Result, figures: Figures) -> tuple[str, ...]:
 
 
 def kernel_table(result: Result, limits: Limits) -> Table:
-    """Where our time goes: the costliest kernels beside what the machine could do."""
+    """The costliest kernels of ours, beside the machine's limits."""
     made = Table(box=None, pad_edge=False, title_justify="left", title="where our time goes")
     for column in ("kernel", "calls", "time", "part", "GFLOP/s", "of peak", "GB/s", "operands"):
         text = column in ("kernel", "operands")

@@ -24,11 +24,11 @@ from typing import Any, TextIO
 
 import numpy as np
 
-__all__ = ["Problem", "answer", "first_steps", "main", "memory", "times"]
+__all__ = ["BenchProblem", "answer", "first_steps", "main", "memory", "times"]
 
 
-class Problem:
-    """What every contender is given: settings, and arrays that are read when asked for."""
+class BenchProblem:
+    """A problem as contenders are given it: settings, and arrays that are read when asked for."""
 
     def __init__(self, folder: Path, variant: str = "", threads: int = 1) -> None:
         self.variant, self.threads = variant, threads
@@ -79,7 +79,7 @@ def times(step: Callable[[], float], budget: float) -> list[float]:
     return taken
 
 
-def first_steps(make: Callable, problem: Problem, born: float) -> tuple[dict, dict]:
+def first_steps(make: Callable, problem: BenchProblem, born: float) -> tuple[dict, dict]:
     """A contender, and what its first three steps were like."""
     began = perf_counter()
     contender = make(problem)
@@ -104,7 +104,7 @@ def first_steps(make: Callable, problem: Problem, born: float) -> tuple[dict, di
 
 
 def answer(contender: dict, question: dict) -> dict:
-    """What the contender says to one question."""
+    """The contender's answer to one question."""
     if "run" in question:
         busy = process_time()
         taken = times(contender["step"], question["run"])
@@ -130,7 +130,7 @@ def main(words: list[str]) -> None:
     hold(int(threads))
     loaded = runpy.run_module(module)
     imported = perf_counter() - born
-    problem = Problem(Path(folder), variant, int(threads))
+    problem = BenchProblem(Path(folder), variant, int(threads))
     contender, told = first_steps(loaded[function], problem, born)
     print(json.dumps({"imported": imported, **told}), file=out, flush=True)
     for line in sys.stdin:

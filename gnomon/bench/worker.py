@@ -13,7 +13,7 @@ from typing import Any
 from gnomon.bench.peers import Contender, environment_of
 from gnomon.errors import GnomonError
 
-__all__ = ["Failed", "Worker"]
+__all__ = ["BenchWorker", "Failed"]
 
 PATIENCE = 900.0
 """Seconds that one answer may take: a peer's compiler can take minutes."""
@@ -24,7 +24,7 @@ class Failed(GnomonError):
     """A contender that cannot take part, with the last line that it said."""
 
 
-class Worker:
+class BenchWorker:
     """A resident process: `told` is what it said of its first steps."""
 
     def __init__(self, contender: Contender, problem: Path, threads: int) -> None:

@@ -1,14 +1,15 @@
 """Straight-line arithmetic on opaque values: what vector math is written over.
 
-A function written once over an Algebra runs as generated code (llvm_algebra.py) and as an exact
-oracle in numpy (exact_algebra.py), with the same bits. No loops, no branches, no memory: a value is
-chosen by `select`. The functions themselves are in math.py and its neighbours.
+A function written once over an Algebra runs as generated code (llvm_algebra.py) and as the exact
+oracle of tests in numpy, with the same bits. A value is chosen by `select`; what few
+arguments need is skipped where none does (`rarely`), and goes over a table of constants (`over`).
+The functions themselves are in math.py and its neighbours.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,8 +18,8 @@ Value: TypeAlias = Any
 
 
 @dataclass(frozen=True)
-class Layout:
-    """How an IEEE type spends its bits."""
+class FloatFormat:
+    """The bit layout of an IEEE type."""
 
     bits: int
     mantissa: int
@@ -35,7 +36,7 @@ class Layout:
         return 2.0 ** (1 - self.bias)
 
 
-LAYOUTS = {"float": Layout(32, 23, 127), "double": Layout(64, 52, 1023)}
+LAYOUTS = {"float": FloatFormat(32, 23, 127), "double": FloatFormat(64, 52, 1023)}
 
 
 class Algebra(ABC):
@@ -107,14 +108,6 @@ class Algebra(ABC):
     def int_compare(self, name: str, i: Value, j: Value) -> Value:
         """A mask of signed integers; `name` is "less" or "equal"."""
 
-    @abstractmethod
-    def to_float(self, i: Value) -> Value:
-        """A signed integer, rounded to a float."""
-
-    @abstractmethod
-    def to_int(self, x: Value) -> Value:
-        """A float cut towards zero; saturates, and NaN gives 0."""
-
     @property
     @abstractmethod
     def wide(self) -> Algebra:
@@ -127,6 +120,21 @@ class Algebra(ABC):
     @abstractmethod
     def narrow(self, x: Value) -> Value:
         """A value of `wide`, rounded to float."""
+
+    @abstractmethod
+    def rarely(
+        self, mask: Value, special: Callable[[], Sequence[Value]], usual: Sequence[Value]
+    ) -> list[Value]:
+        """Floats: special() where the mask is on, else `usual`; free where no lane is on."""
+
+    @abstractmethod
+    def over(
+        self,
+        rows: Sequence[Sequence[float]],
+        state: Sequence[Value],
+        body: Callable[..., Sequence[Value]],
+    ) -> list[Value]:
+        """Floats: the state after body(row, *state) -> state for one row of constants at a time."""
 
     # spelled by name
 
@@ -206,10 +214,6 @@ class Algebra(ABC):
         """i − j."""
         return self.int_binary("sub", i, j)
 
-    def int_mul(self, i: Value, j: Value) -> Value:
-        """i · j."""
-        return self.int_binary("mul", i, j)
-
     def int_and(self, i: Value, j: Value) -> Value:
         """Bits set in both."""
         return self.int_binary("and", i, j)
@@ -217,10 +221,6 @@ class Algebra(ABC):
     def int_or(self, i: Value, j: Value) -> Value:
         """Bits set in either."""
         return self.int_binary("or", i, j)
-
-    def int_xor(self, i: Value, j: Value) -> Value:
-        """Bits set in one alone."""
-        return self.int_binary("xor", i, j)
 
     def shift_left(self, i: Value, places: int) -> Value:
         """i · 2^places."""
@@ -247,11 +247,11 @@ class Algebra(ABC):
         return self.select(self.less(bound, x), bound, x)
 
     def is_nan(self, x: Value) -> Value:
-        """Where x is not a number."""
+        """The mask of NaN in x."""
         return self.invert(self.equal(x, x))
 
     def is_negative(self, x: Value) -> Value:
-        """Where the sign bit is set, −0 and NaN included."""
+        """The mask of set sign bits, −0 and NaN included."""
         return self.int_compare("less", self.bits(x), self.int_const(0))
 
     def scale(self, x: Value, number: float) -> Value:

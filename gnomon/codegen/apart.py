@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gnomon.codegen.emitter import Emitter, Module
+from gnomon.codegen.emitter import Emitter, LLVMModule
 from gnomon.codegen.loops import Code
 from gnomon.ir.node import digest
 
@@ -21,7 +21,7 @@ PREFIX = "part_"
 NAME = re.compile(r"@([\w.]+)")
 
 
-def taken_apart(module: Module, kernel: str) -> tuple[Code, ...]:
+def taken_apart(module: LLVMModule, kernel: str) -> tuple[Code, ...]:
     """Take out what a kernel calls and others may call too; the module then declares it."""
     others = [name for name in module.functions if name != kernel]
     return tuple(taken(module, name) for name in others if is_part(module.functions[name]))
@@ -34,7 +34,7 @@ def is_part(function: Emitter) -> bool:
     return len(function.lines) >= LEAST and known and "!" not in text
 
 
-def taken(module: Module, name: str) -> Code:
+def taken(module: LLVMModule, name: str) -> Code:
     """One function as a code; the module's other functions call it by its new name."""
     function = module.functions.pop(name)
     text = function.text().replace("define internal ", "define ", 1)

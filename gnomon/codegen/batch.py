@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from gnomon.codegen.emitter import KERNEL, Emitter, Module
+from gnomon.codegen.emitter import KERNEL, Emitter, LLVMModule
 from gnomon.codegen.loops import Code
+from gnomon.ir.memo import memo
 
 PIECE = 1 << 18
 """Bytes of a piece: little beside a thread's part of a large batch, much beside a call."""
@@ -52,10 +53,11 @@ def table(members: Sequence[Member]) -> list[int | str]:
     return [len(members), before, *words]
 
 
+@memo
 @cache
 def batch_code() -> Code:
     """The code of every batch."""
-    module = Module()
+    module = LLVMModule()
     e = module.function(SYMBOL, KERNEL)
     count, total = (e.load(e.offset("%buffers", 8 * k), "i64", 8) for k in range(HEAD))
     low, high = (

@@ -13,15 +13,14 @@ from gnomon.codegen import scalar
 from gnomon.codegen.emitter import BITS, LANES, Emitter, splat, vector
 from gnomon.codegen.indices import I64, Indices, Position
 from gnomon.codegen.lifted import is_lifted
-from gnomon.codegen.numbers import computed
 from gnomon.codegen.plan_loops import LoopPlan
-from gnomon.dtypes import DType, accumulator, bfloat16, float16
+from gnomon.dtypes import DType, accumulator, bfloat16, computed, float16
 from gnomon.ir.node import Node
 from gnomon.ir.symbolic import is_quotient
 from gnomon.ops.primitives import identity_of
 
 
-class Values(Indices):
+class ScalarValues(Indices):
     """Emits scalars of a plan; names are remembered per scope."""
 
     def __init__(self, e: Emitter, plan: LoopPlan, pointers: Sequence[str]) -> None:
@@ -224,7 +223,7 @@ class Values(Indices):
         return self.e.value(f"select {vector('i1')} {mask}, {wide} {value}, {wide} {fill}")
 
     def _fill(self, node: Node) -> str:
-        """What a masked load gives where its mask is off, as stored."""
+        """The value of a masked load where its mask is off, as stored."""
         value, dtype = node.params["fill"], node.dtype
         if value is None:
             return "zeroinitializer"
@@ -234,10 +233,14 @@ class Values(Indices):
         word = f"half 0xH{bits:04X}" if dtype is float16 else f"i16 {bits}"
         return f"<{', '.join([word] * LANES)}>"
 
-    def _both(self, a: str | None, b: str | None) -> str | None:
-        if a is None or b is None:
-            return a or b
-        return self.e.value(f"and {vector('i1')} {a}, {b}")
+    def _both(self, guard: str | None, tail: str | None) -> str | None:
+        if guard is None or tail is None:
+            return guard or tail
+        # in i32: of an `and` of i1, LLVM 22 takes a half that is all off for one that is all on
+        e, kind = self.e, vector("i32")
+        wide = [e.value(f"sext {vector('i1')} {mask} to {kind}") for mask in (guard, tail)]
+        on = e.value(f"and {kind} {wide[0]}, {wide[1]}")
+        return e.value(f"icmp ne {kind} {on}, zeroinitializer")
 
     def store(self, buffer: int, place: Node, value: str, dtype: DType, at: Position) -> None:
         """Write a vector along the row."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
+from gnomon.codegen.blocks import Folded
 from gnomon.codegen.emitter import LANES
 from gnomon.codegen.kernels.attention import emit_attention
 from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
@@ -14,35 +16,55 @@ from gnomon.codegen.kernels.convolution import (
     FEWEST,
     emit_convolutions,
 )
-from gnomon.codegen.kernels.frame import FrameSpec, emit_frame
 from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
+from gnomon.codegen.kernels.interleave import InterleaveSpec, emit_interleave
+from gnomon.codegen.kernels.padding import PaddingSpec, emit_padding
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.kernels.put_rows import PutRowsSpec, emit_put_rows
 from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
-from gnomon.codegen.kernels.scatter import Folded, ScatterSpec, emit_scatter
+from gnomon.codegen.kernels.scatter import ScatterSpec, emit_scatter
 from gnomon.codegen.kernels.sort import SortSpec, emit_sort
 from gnomon.codegen.kernels.strides import merge
-from gnomon.codegen.kernels.weave import WeaveSpec, emit_weave
 from gnomon.codegen.machine import Machine
-from gnomon.codegen.opaque import OpaqueCall, call
+from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.phases import phase_specs
 from gnomon.codegen.products import FACTORS, contract
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16
 from gnomon.ir.node import Node
-from gnomon.ops.canonical import OTHERS, ROWS, SEQUENCE, leaves
 from gnomon.ops.primitives import split_spec
+from gnomon.ops.registry import asks_for_chunks, facts_of
 from gnomon.passes import loosen
+from gnomon.passes.regions import leaves_of
 from gnomon.schedule.access import Strided, strided
-from gnomon.schedule.nested import as_they_lie, row_major
-from gnomon.schedule.partition import whole_below
-from gnomon.schedule.spare import nbytes
-from gnomon.schedule.turns import in_turns
+from gnomon.schedule.memory import nbytes
+from gnomon.schedule.nested import as_they_lie, row_major, whole_below
 from gnomon.settings import current
 
 
+class RegionKernel(NamedTuple):
+    """A kernel that takes regions whole: which ones, operations say (gnomon/ops/facts.py)."""
+
+    write: Callable[[Node, Machine], OpaqueCall]
+    fits: Callable[[Node], bool]
+
+
+KERNELS: dict[str, RegionKernel] = {}
+"""The kernels that operations name."""
+
+
+def kernel(fits: Callable[[Node], bool] = lambda node: True) -> Callable:
+    """Register a kernel by its name; `fits` says which regions are large enough for it."""
+
+    def register(write: Callable[[Node, Machine], OpaqueCall]) -> Callable:
+        KERNELS[write.__name__] = RegionKernel(write, fits)
+        return write
+
+    return register
+
+
 def operand(x: Node) -> Strided:
-    """How a call reads an operand: through its views, or the operand itself."""
+    """An operand as a call reads it: through its views, or as it is."""
     return strided(x) or Strided(x, 0, row_major(x.shape))
 
 
@@ -55,14 +77,16 @@ def scan(node: Node, machine: Machine) -> OpaqueCall:
     """A running fold."""
     (x,), p = node.inputs, node.params
     spec = ScanSpec(p["monoid"], x.dtype, node.dtype, *along(x.shape, p["axis"]))
-    return call("scan", emit_scan, (spec,), (node, x), node.size)
+    return OpaqueCall("scan", emit_scan, (spec,), (node, x), node.size)
 
 
 def sort(node: Node, machine: Machine) -> OpaqueCall:
     """Positions in order."""
     (x,), p = node.inputs, node.params
     spec = SortSpec(x.dtype, p["descending"], *along(x.shape, p["axis"]))
-    return call("sort", emit_sort, (spec,), (node, x), node.size * max(spec.n.bit_length(), 1))
+    return OpaqueCall(
+        "sort", emit_sort, (spec,), (node, x), node.size * max(spec.n.bit_length(), 1)
+    )
 
 
 def scatter(node: Node, machine: Machine) -> OpaqueCall:
@@ -70,21 +94,25 @@ def scatter(node: Node, machine: Machine) -> OpaqueCall:
     (values, index), p = node.inputs, node.params
     own, names, out = split_spec(p["spec"])
     sizes = dict(zip(own, values.shape, strict=True))
-    folded = [c for c in own if c not in out]
+    summed = [c for c in own if c not in out]
+    # one value for each place is a fold of one
+    folded = tuple(map(Folded, (sizes[c] for c in summed), p["leaves"])) or (Folded(1, 1),)
     free = prod(sizes[c] for c in own if c in out and c not in names)
     spec = ScatterSpec(
         p["monoid"],
         node.dtype,
         index.dtype,
         batch=prod(sizes[c] for c in own if c in out and c in names),
-        folded=tuple(map(Folded, (sizes[c] for c in folded), p["leaves"])),
+        folded=folded,
         free=free,
         size=p["size"],
         streams=free % LANES == 0
         and current().allows("stream")
         and machine.is_far(node.size * node.dtype.itemsize),
     )
-    return call("scatter", emit_scatter, (spec,), (node, values, index), values.size, checks=1)
+    return OpaqueCall(
+        "scatter", emit_scatter, (spec,), (node, values, index), values.size, checks=1
+    )
 
 
 def results_of(node: Node) -> tuple[Node, ...]:
@@ -99,15 +127,20 @@ def results_of(node: Node) -> tuple[Node, ...]:
 
 
 def heads_of(slot: int, view: Strided) -> Operand:
-    """How the attention kernels read (batch, head, row, column)."""
+    """The order in which attention kernels read (batch, head, row, column)."""
     narrow = "bfloat" if view.node.dtype is bfloat16 else ""
     return Operand(slot, *view.strides, view.offset, narrow)
 
 
-def leaves_of(size: int, role: tuple[int, int]) -> int:
-    """The leaves of a claimed region's sum; none it can do without where numerics are "fast"."""
-    loose = current().numerics == "fast" and size <= loosen.LONGEST
-    return 1 if loose else leaves(size, role)
+def leaves_in(node: Node, sizes: Sequence[int], result: int = 0) -> tuple[int, ...]:
+    """The leaves of a claimed region's sum over axes, as its body has them: of a part, its share.
+
+    None that it can do without where numerics are "fast".
+    """
+    counts = leaves_of(node.params["body"].outputs[result])
+    loose = current().numerics == "fast"
+    pairs = zip(counts, sizes, strict=True)
+    return tuple(1 if loose and n <= loosen.LONGEST else count for count, n in pairs)
 
 
 def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpec:
@@ -120,7 +153,9 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
     out = node.inputs[3] if first else results_of(node)[0]
     views = [operand(x) for x in (q, k, v, out)]
     masks = node.inputs[3 + first :]
-    group = q.shape[1] // k.shape[1]
+    sizes = q.shape[1] // k.shape[1], q.shape[2]
+    # the forward pass sums over no query
+    over = leaves_in(node, sizes, 1) if first else (1, 1)
     return AttentionSpec(
         register(node.inputs[0].dtype),
         batch=q.shape[0],
@@ -132,7 +167,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
         value_width=v.shape[3],
         causal=settings["causal"],
         scale=settings["scale"],
-        leaves=(leaves_of(group, ROWS), leaves_of(q.shape[2], SEQUENCE)),
+        leaves=(over[0], over[1]),
         **{
             name: heads_of(slot, view)
             for name, slot, view in zip("qkv", slots, views, strict=False)
@@ -143,6 +178,7 @@ def attention_spec(node: Node, slots: Sequence[int], first: int) -> AttentionSpe
     )
 
 
+@kernel()
 def attention(node: Node, machine: Machine) -> OpaqueCall:
     """Attention's results and the logarithms of its sums."""
     spec = attention_spec(node, (2, 3, 4, 0, 1), 0)
@@ -150,9 +186,10 @@ def attention(node: Node, machine: Machine) -> OpaqueCall:
     pairs = spec.batch * spec.heads * spec.queries * spec.keys
     flops = 2 * pairs * (spec.width + spec.value_width) // (2 if spec.causal else 1)
     buffers = (*results_of(node), *read)
-    return call("attention", emit_attention, (spec, machine), buffers, flops, outputs=2)
+    return OpaqueCall("attention", emit_attention, (spec, machine), buffers, flops, outputs=2)
 
 
+@kernel()
 def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
     """The gradients of q, k and v."""
     forward = attention_spec(node, (3, 4, 5, 6, 7), 3)
@@ -166,9 +203,12 @@ def attention_grad(node: Node, machine: Machine) -> OpaqueCall:
         2 * pairs * (3 * forward.width + 2 * forward.value_width) // (2 if forward.causal else 1)
     )
     buffers = (*results, *read)
-    return call("attention_grad", emit_attention_grad, (spec, machine), buffers, flops, outputs=3)
+    return OpaqueCall(
+        "attention_grad", emit_attention_grad, (spec, machine), buffers, flops, outputs=3
+    )
 
 
+@kernel(fits=lambda node: node.inputs[1].shape[1] >= FEWEST)
 def slide_back(node: Node, machine: Machine) -> OpaqueCall:
     """The transpose of a convolution with strides."""
     specs = phase_specs(node)
@@ -177,25 +217,29 @@ def slide_back(node: Node, machine: Machine) -> OpaqueCall:
         for spec in specs
     )
     read = tuple(operand(x).node if x.rank == 4 else x for x in node.inputs)
-    return call("slide_back", emit_convolutions, (specs, machine), (node, *read), flops)
+    return OpaqueCall("slide_back", emit_convolutions, (specs, machine), (node, *read), flops)
 
 
-def weave(node: Node, machine: Machine) -> OpaqueCall:
-    """Tensors that take turns along axes."""
-    steps, sizes = node.params["call"].args[-2:]
-    lead = prod(node.shape[: node.rank - len(sizes)])
-    spec = WeaveSpec(register(node.dtype), lead, sizes, steps)
-    return call("weave", emit_weave, (spec,), (node, *node.inputs), 0)
+@kernel()
+def interleave(node: Node, machine: Machine) -> OpaqueCall:
+    """Tensors interleaved along axes."""
+    steps = node.params["call"].args[-2]
+    first = node.rank - len(steps)
+    lead, sizes = prod(node.shape[:first]), node.shape[first:]
+    spec = InterleaveSpec(register(node.dtype), lead, sizes, steps)
+    return OpaqueCall("interleave", emit_interleave, (spec,), (node, *node.inputs), 0)
 
 
-def frame(node: Node, machine: Machine) -> OpaqueCall:
+@kernel()
+def zero_padding(node: Node, machine: Machine) -> OpaqueCall:
     """Zeros around the last axes."""
     (x,), (low, high) = node.inputs, node.params["call"].args[-2:]
     first = x.rank - len(low)
-    spec = FrameSpec(register(x.dtype), prod(x.shape[:first]), x.shape[first:], low, high)
-    return call("frame", emit_frame, (spec,), (node, x), 0)
+    spec = PaddingSpec(register(x.dtype), prod(x.shape[:first]), x.shape[first:], low, high)
+    return OpaqueCall("zero_padding", emit_padding, (spec,), (node, x), 0)
 
 
+@kernel()
 def put_rows(node: Node, machine: Machine) -> OpaqueCall:
     """Slices put in their places; only they move where the result lies over the operand."""
     (x, index, values), axis = node.inputs, dict(node.params["call"].kwargs)["axis"]
@@ -213,10 +257,10 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
     )
     buffers, moved = (node, whole_below(x), index, seen.node), 2 * nbytes(values) + nbytes(index)
     more = {"checks": 1, "over": ((0, 1),), "bytes": moved}
-    return call("put_rows", emit_put_rows, (spec,), buffers, 0, **more)
+    return OpaqueCall("put_rows", emit_put_rows, (spec,), buffers, 0, **more)
 
 
-def grouped(node: Node, machine: Machine) -> OpaqueCall:
+def grouped(node: Node, machine: Machine, axis: str) -> OpaqueCall:
     """A product of groups of rows or of steps."""
     x, y = (operand(v) for v in node.inputs[:2])
     (groups, runs), shape = node.inputs[2].shape, node.shape
@@ -224,42 +268,51 @@ def grouped(node: Node, machine: Machine) -> OpaqueCall:
     starts, columns = (x.offset, y.offset, 0), Axis(shape[-1], b=y.strides[-1], c=1)
     rows = Axis(shape[-2], a=x.strides[0], c=shape[-1])
     steps = Axis(node.inputs[0].shape[1], a=x.strides[1], b=y.strides[-2])
-    if node.params["name"] == "grouped_rows":
-        batch, axis = Axis(groups, b=y.strides[0]), "rows"
-        steps = replace(steps, leaves=leaves_of(steps.size, OTHERS))
+    if axis == "rows":
+        batch = Axis(groups, b=y.strides[0])
+        steps = replace(steps, leaves=leaves_in(node, (steps.size,))[0])
     else:
-        batch, axis = Axis(groups, c=shape[1] * shape[2]), "steps"
+        batch = Axis(groups, c=shape[1] * shape[2])
     product = MatmulSpec(name, (batch,), (rows,), (columns,), (steps,), starts)
     spec, buffers = GroupedSpec(product, axis, runs, 3), (node, x.node, y.node, node.inputs[2])
     flops = 2 * rows.size * columns.size * steps.size
-    return call("grouped", emit_grouped, (spec, machine), buffers, flops)
+    return OpaqueCall("grouped", emit_grouped, (spec, machine), buffers, flops)
 
 
-CLAIMED: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
-    "attention_forward": attention,
-    "attention_backward": attention_grad,
-    "slide_back": slide_back,
-    "weave": weave,
-    "frame": frame,
-    "grouped_rows": grouped,
-    "grouped_steps": grouped,
-    "put_rows": put_rows,
-}
-"""Region -> the kernel that takes it whole."""
+@kernel()
+def grouped_rows(node: Node, machine: Machine) -> OpaqueCall:
+    """A product of groups of rows."""
+    return grouped(node, machine, "rows")
+
+
+@kernel()
+def grouped_steps(node: Node, machine: Machine) -> OpaqueCall:
+    """A product of groups of steps."""
+    return grouped(node, machine, "steps")
 
 
 def is_claimed(node: Node) -> bool:
-    """Whether a region stays closed: turns compute it, or a hand-written kernel takes it.
+    """Whether a region stays closed: chunks compute it, or a hand-written kernel takes it.
 
-    Kernels take floats that they sum in their own dtype.
+    Kernels take floats that they sum in their own dtype, and none takes a tensor without elements.
     """
-    if node.params["name"] not in CLAIMED:
-        return in_turns(node)
-    if node.params["name"] == "slide_back" and node.inputs[1].shape[1] < FEWEST:
+    if not all(x.size for x in (*node.inputs, *node.params["body"].outputs)):
         return False
-    if node.params["name"].startswith(("grouped_", "put_rows")):
-        return all(x.size for x in node.inputs)
-    return all(x.size and x.dtype.is_floating_point and x.dtype.bits >= 32 for x in node.inputs)
+    claim = facts_of(node).claim
+    if claim is None:
+        return asks_for_chunks(node)
+    if not KERNELS[claim.kernel].fits(node):
+        return False
+    return not claim.floats or all(
+        x.dtype.is_floating_point and x.dtype.bits >= 32 for x in node.inputs
+    )
+
+
+def claimed(node: Node, machine: Machine) -> OpaqueCall:
+    """The kernel that takes a region whole."""
+    claim = facts_of(node).claim
+    assert claim is not None, f"{node.params['name']}: no kernel claims it."
+    return KERNELS[claim.kernel].write(node, machine)
 
 
 OPAQUE: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
@@ -267,6 +320,6 @@ OPAQUE: dict[str, Callable[[Node, Machine], OpaqueCall]] = {
     "scan": scan,
     "scatter": scatter,
     "sort": sort,
-    "region": lambda node, machine: CLAIMED[node.params["name"]](node, machine),
+    "region": claimed,
 }
 """Primitive -> the kernel that computes it."""

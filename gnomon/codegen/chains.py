@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gnomon.codegen.block import Values
+from gnomon.codegen.block import ScalarValues
+from gnomon.codegen.blocks import ChainBlocks, is_cut
 from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.ir.node import Node
+from gnomon.ops import canonical
 
 
 class Chains:
     """Writes chains where a value needs them; those over one range share its loop."""
 
     def __init__(
-        self, plan: LoopPlan, values: Values, folds: Folds, reserve: Callable[[int], str]
+        self, plan: LoopPlan, values: ScalarValues, folds: Folds, reserve: Callable[[int], str]
     ) -> None:
         self.plan, self.values, self.folds, self.reserve = plan, values, folds, reserve
 
@@ -30,7 +32,7 @@ class Chains:
         self._before(folds)
         owners = [each for each in folds for _ in range(self._width(each))]
         if not is_lifted(leaves) and leaves == 1:
-            parts = self._chain(owners, "0", str(size))
+            parts = self._leaf(owners, "0", size)
         else:
             parts = self._by_leaves(owners, leaves, size // leaves)
         totals: dict[Node, list[str]] = {}
@@ -74,7 +76,7 @@ class Chains:
         return any(node in scope for scope in self.values.scopes)
 
     def _place(self, fold: Node) -> tuple:
-        """What chains of one loop have in common."""
+        """The common place of one loop's chains."""
         leaves = fold.params["leaves"]
         return fold.inputs[0], leaves, self.plan.varies(fold), self.plan.level[fold]
 
@@ -100,6 +102,18 @@ class Chains:
         """At how many positions a chain has values of its own."""
         return len(self.values.positions) if self.plan.varies(fold) else 1
 
+    def _leaf(self, owners: Sequence[Node], low: str, size: int | Lifted) -> list[str]:
+        """One total per chain and position over a leaf, block by block."""
+        e = self.values.e
+        if not is_cut(owners, size):
+            return self._chain(owners, low, e.add(low, size))
+        blocks, length = ChainBlocks.of(self.folds, owners, self.reserve), canonical.BLOCK
+
+        def one(first: str, end: str) -> list[str]:
+            return self._chain(owners, e.add(low, first), e.add(low, end))
+
+        return blocks.joined(blocks.over(-(-size // length), length, str(size), one))
+
     def _chain(self, owners: Sequence[Node], low: str, high: str) -> list[str]:
         """One total per chain and position, over low..high in ascending order."""
         turning, folds = owners[0].inputs[0], dict.fromkeys(owners)
@@ -124,8 +138,7 @@ class Chains:
         e, tables = self.values.e, [self.reserve(leaves * SLOT) for _ in owners]
 
         def leaf(k: str) -> None:
-            low = e.mul(k, size)
-            totals = self._chain(owners, low, e.add(low, size))
+            totals = self._leaf(owners, e.mul(k, size), size)
             for fold, total, table in zip(owners, totals, tables, strict=True):
                 self.folds.spill(fold, total, table, k)
 

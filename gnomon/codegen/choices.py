@@ -1,7 +1,7 @@
-"""Which register tile a product takes: candidates made from the problem, and what was measured.
+"""The choice of a product's register tile: candidates made from the problem, and their times.
 
 All candidates give the same bits, so that a choice is about time alone. Without a measurement the
-model of blocking.py decides; gnomon/tuning.py measures.
+model of kernels/blocking.py decides; gnomon/compiler/autotuning.py measures.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gnomon.codegen.kernels.product import MatmulSpec, count
 from gnomon.codegen.kernels.steps import choose_step
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.numbers import dissected
+from gnomon.ir.memo import memo
 
 __all__ = [
     *("Choice", "candidates", "chosen", "class_of", "decide", "decided"),
@@ -38,16 +39,16 @@ class Choice:
 
     @property
     def regret(self) -> float:
-        """How much longer the model's own choice takes, as a part of the best."""
+        """The regret of the model's own choice: its extra time, as a part of the best."""
         times = dict(self.timings)
         return self.timings[0][1] / times[self.tile] - 1
 
 
-_choices: dict[Hashable, Choice] = {}
+_choices: dict[Hashable, Choice] = memo({})
 
 
 def class_of(spec: MatmulSpec, machine: Machine) -> Hashable:
-    """What products have in common that share a choice: layouts, and sizes within an eighth."""
+    """The class of products that share a choice: equal layouts, and sizes within an eighth."""
     groups = (spec.batch, spec.rows, spec.columns, spec.steps)
     return dissected(spec).outline, tuple(map(rounded, map(count, groups))), machine.name
 
@@ -65,7 +66,7 @@ def rounded(size: int) -> int:
 def candidates(spec: MatmulSpec, machine: Machine) -> list[Shape]:
     """The tiles that should take least time, the model's choice first; none for special kernels."""
     sizes = [count(axes) for axes in (spec.batch, spec.rows, spec.columns, spec.steps)]
-    if not all(sizes) or layout_of(spec, machine) in WRITERS:
+    if not all(sizes) or layout_of(spec) in WRITERS:
         return []
     step = choose_step(machine, spec.scalar, spec.letters, spec.run)
     tiles = tiles_for(machine, spec.sums, sizes[1], sizes[2], step)
@@ -87,5 +88,5 @@ def decide(key: Hashable, choice: Choice) -> None:
 
 
 def decided(key: Hashable) -> Choice | None:
-    """What is known of a class."""
+    """The known choice of a class."""
     return _choices.get(key)

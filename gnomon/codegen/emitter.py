@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from ctypes import c_float
 from itertools import count
 
 LANES = 16
@@ -38,10 +39,13 @@ def vector(scalar: str, lanes: int = LANES) -> str:
 
 
 def literal(value: float, scalar: str = "float") -> str:
-    """A number spelled exactly: floats by the bits of their double, integers in decimal."""
+    """A number spelled exactly: floats by the bits of their double, integers in decimal.
+
+    What is too large for a float is infinite, as where it is computed.
+    """
     if scalar not in ("float", "double"):
         return str(int(value))
-    exact = struct.unpack("<f", struct.pack("<f", value))[0] if scalar == "float" else float(value)
+    exact = c_float(value).value if scalar == "float" else float(value)
     return f"0x{struct.unpack('<Q', struct.pack('<d', exact))[0]:016X}"
 
 
@@ -55,7 +59,7 @@ def mask(active: int, lanes: int = LANES) -> str:
     return f"<{', '.join('i1 true' if k < active else 'i1 false' for k in range(lanes))}>"
 
 
-class Module:
+class LLVMModule:
     """A set of functions and the declarations that they need, written out as one text."""
 
     def __init__(self) -> None:
@@ -100,7 +104,7 @@ class Emitter:
 
     def __init__(
         self,
-        module: Module,
+        module: LLVMModule,
         name: str,
         parameters: Sequence[tuple[str, str]],
         *,
@@ -200,6 +204,15 @@ class Emitter:
         if spells(bytes_, 0):
             return pointer
         return self.value(f"getelementptr i8, ptr {pointer}, i64 {bytes_}")
+
+    def buffer(self, slot: str | int) -> str:
+        """The address of a kernel's operand or result, by its slot."""
+        place = 8 * slot if isinstance(slot, int) else self.mul(slot, 8)
+        return self.load(self.offset("%buffers", place), "ptr", 8)
+
+    def divided(self, number: str, by: int) -> tuple[str, str]:
+        """The quotient and the remainder of an i64."""
+        return self.value(f"udiv i64 {number}, {by}"), self.value(f"urem i64 {number}, {by}")
 
     # control
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnomon.codegen.block import Values
-from gnomon.codegen.emitter import LANES, Emitter, Module
+from gnomon.codegen.block import ScalarValues
+from gnomon.codegen.emitter import LANES, Emitter, LLVMModule
 from gnomon.codegen.indices import Position
-from gnomon.codegen.kernels.packed import Writer
-from gnomon.codegen.kernels.product import MatmulSpec, Place, store_to
-from gnomon.codegen.kernels.storing import Region
+from gnomon.codegen.kernels.packed import PackedWriter
+from gnomon.codegen.kernels.product import MatmulSpec, VectorPlace, store_to
+from gnomon.codegen.kernels.storing import TileRegion
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.ir.node import Node
@@ -23,7 +23,7 @@ from gnomon.schedule.kernel import LoopKernel
 
 @dataclass(frozen=True)
 class Ending:
-    """What happens to sums: a kernel over rows and columns, and the call's slot of each buffer.
+    """The epilogue of sums: a kernel over rows and columns, and the call's slot of each buffer.
 
     The product's own buffer has no slot, -1; `stored` says whether sums are written too. `rows` are
     those of one batch.
@@ -58,7 +58,7 @@ class EpilogueCode:
     def _ranges(self) -> set[Node]:
         return {*self.ending.kernel.rows, self.ending.kernel.inner}
 
-    def finish(self, e: Emitter, place: Place, value: str) -> None:
+    def finish(self, e: Emitter, place: VectorPlace, value: str) -> None:
         """Compute and store."""
         values, at = self._values(e, place)
         for load in self.sums:
@@ -69,7 +69,7 @@ class EpilogueCode:
         if self.keep:
             self.keep(e, place, value)
 
-    def ask(self, e: Emitter, place: Place) -> None:
+    def ask(self, e: Emitter, place: VectorPlace) -> None:
         """Ask for the memory that `finish` will read."""
         values, at = self._values(e, place)
         for load in self.streams:
@@ -77,24 +77,24 @@ class EpilogueCode:
             if found is not None:
                 e.prefetch(found[0])
 
-    def _values(self, e: Emitter, place: Place) -> tuple[Values, Position]:
+    def _values(self, e: Emitter, place: VectorPlace) -> tuple[ScalarValues, Position]:
         pointers = [
             "null" if slot < 0 else e.load(e.offset(place.buffers, 8 * slot), "ptr", 8)
             for slot in self.ending.slots
         ]
-        values, at = Values(e, self.plan, pointers), Position(place.column, place.mask)
+        values, at = ScalarValues(e, self.plan, pointers), Position(place.column, place.mask)
         for row in self.ending.kernel.rows:
             values.rows[row] = e.add(e.mul(place.batch, self.ending.rows), place.row)
         values.enter((at,))
         return values, at
 
 
-class AskingWriter(Writer):
+class AskingWriter(PackedWriter):
     """A packed product that asks for its epilogue's operands while the microkernel counts."""
 
     def __init__(
         self,
-        module: Module,
+        module: LLVMModule,
         name: str,
         spec: MatmulSpec,
         machine: Machine,
@@ -103,7 +103,7 @@ class AskingWriter(Writer):
         super().__init__(module, name, spec, machine, code.finish if code else None)
         self.code = code
 
-    def prefetch(self, part: Region, row: str, column: str) -> None:
+    def prefetch(self, part: TileRegion, row: str, column: str) -> None:
         """Ask for all lines of a tile that the epilogue will write or read."""
         super().prefetch(part, row, column)
         if self.code is None or not self.code.streams:
@@ -114,6 +114,6 @@ class AskingWriter(Writer):
         def one(index: str) -> None:
             for start in range(0, tile.columns, LANES):
                 at = e.add(first[0], index), e.add(first[1], start)
-                code.ask(e, Place("%buffers", part.batch, *at, None))
+                code.ask(e, VectorPlace("%buffers", part.batch, *at, None))
 
         e.loop(0, tile.rows, 1, one)

@@ -14,16 +14,17 @@ from functools import partial
 from typing import Any
 
 from gnomon.codegen.apart import taken_apart
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.lifted import Lifted, Lifting
 from gnomon.codegen.loops import Code, emit_kernel, emit_loops
 from gnomon.codegen.numbers import Dissected, dissected, may_vary, restored
-from gnomon.codegen.scope import sizes_vary
+from gnomon.forking import held
+from gnomon.ir.memo import memo
 from gnomon.ir.node import digest
 from gnomon.ir.show import log
 from gnomon.schedule.kernel import LoopKernel
 
-__all__ = ["Families", "Given", "code_of"]
+__all__ = ["Emit", "Families", "NumberedCode", "code_of"]
 
 MOST = 8
 """Open codes of one outline; further kernels get code of their own."""
@@ -33,7 +34,7 @@ Pattern = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
-class Given:
+class NumberedCode:
     """A code, and the numbers that it is given."""
 
     code: Code
@@ -55,18 +56,20 @@ class Opened:
         """Whether the code is right for a kernel with these numbers."""
         return not apart(self.pattern, numbers) and self.lifting.holds(self._read(numbers))
 
-    def given(self, numbers: Sequence[int]) -> Given:
+    def given(self, numbers: Sequence[int]) -> NumberedCode:
         """The code with a kernel's numbers, and the scratch that it then needs."""
         read, scratch = self._read(numbers), self.scratch
-        room = scratch.reading(read) if isinstance(scratch, Lifted) else scratch
-        return Given(Code(self.symbol, self.text, room, self.parts), self.lifting.passed(read))
+        bytes_needed = scratch.reading(read) if isinstance(scratch, Lifted) else scratch
+        return NumberedCode(
+            Code(self.symbol, self.text, bytes_needed, self.parts), self.lifting.passed(read)
+        )
 
     def _read(self, numbers: Sequence[int]) -> tuple[int, ...]:
         return tuple(n for n, own in zip(numbers, self.pattern, strict=True) if own is None)
 
 
 def apart(pattern: Pattern, numbers: Sequence[int]) -> list[int]:
-    """Where a kernel's numbers are not those of a code."""
+    """The places at which a kernel's numbers are not those of a code."""
     pairs = enumerate(zip(pattern, numbers, strict=True))
     return [k for k, (own, n) in pairs if own is not None and own != n]
 
@@ -86,19 +89,23 @@ class Families:
         self._fresh: list[tuple] = []
         self._patterns: dict[Hashable, list[Pattern]] = {}
         self._opened: dict[Hashable, list[Opened]] = {}
-        self._lock = threading.Lock()
+        self._lock = held(threading.Lock())
+
+    def clear(self) -> None:
+        """Forget all kernels."""
+        with self._lock:
+            for known in (self._fresh, self._patterns, self._opened):
+                known.clear()
 
     def add(self, *kernel: Any) -> None:
         """Remember a kernel whose code was written for its own numbers."""
         self._fresh.append(kernel)
 
-    def find(self, emit: Emit, first: int, *kernel: Any) -> Given | None:
+    def find(self, emit: Emit, first: int, *kernel: Any) -> NumberedCode | None:
         """Code for a kernel and those that differ from it in numbers; None if there are none.
 
         Its numbers begin at slot `first`.
         """
-        if not sizes_vary.value:
-            return None
         with self._lock:
             self._sort()
             taken = dissected(kernel)
@@ -107,7 +114,7 @@ class Families:
                 found = self._open(taken, self._near(taken), partial(written, emit, first, kernel))
             return found and found.given(taken.numbers)
 
-    def share(self, emit: Emit, first: int, *kernel: Any) -> Given | None:
+    def share(self, emit: Emit, first: int, *kernel: Any) -> NumberedCode | None:
         """Code that reads all numbers of a kernel that may vary; None if there is none.
 
         For kernels that lose nothing by it: those of a first program share it too.
@@ -162,7 +169,7 @@ def written(
     emit: Emit, first: int, kernel: tuple, pattern: Pattern, numbers: Sequence[int]
 ) -> Opened:
     """The code that reads the open numbers of a pattern."""
-    module, symbol = Module(), "opened"
+    module, symbol = LLVMModule(), "opened"
     lifting = Lifting(module, symbol, first)
     pairs = zip(pattern, numbers, strict=True)
     mixed = (lifting.number(n) if own is None else own for own, n in pairs)
@@ -178,23 +185,25 @@ def written(
 
 # loop kernels
 
-_loops: dict[str, Given] = {}
-_codes: dict[LoopKernel, Given] = {}
-_families = Families()
+_loops: dict[str, NumberedCode] = memo({})
+_codes: dict[LoopKernel, NumberedCode] = memo({})
+_families = memo(Families())
 
 
-def code_of(kernel: LoopKernel) -> Given:
+def code_of(kernel: LoopKernel, sizes_vary: bool = False) -> NumberedCode:
     """A loop kernel's code, and its numbers if the code serves several sizes."""
     if kernel not in _codes:
         key = kernel.key()
         if key not in _loops:
             first = len(kernel.dtypes) + kernel.flat + (2 if kernel.checks() else 0)
-            _loops[key] = _families.find(emit_kernel, first, kernel) or alone(kernel)
+            found = _families.find(emit_kernel, first, kernel) if sizes_vary else None
+            _loops[key] = found or alone(kernel)
         _codes[kernel] = _loops[key]
     return _codes[kernel]
 
 
-def alone(kernel: LoopKernel) -> Given:
+def alone(kernel: LoopKernel) -> NumberedCode:
     """A loop kernel's own code."""
+    given = NumberedCode(emit_loops(kernel))
     _families.add(kernel)
-    return Given(emit_loops(kernel))
+    return given

@@ -1,4 +1,4 @@
-"""How values are folded: with each other, over 64 lanes, over leaves.
+"""Folds of values: with each other, over 64 lanes, over leaves.
 
 One order, for every kernel.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gnomon.codegen import scalar
-from gnomon.codegen.block import Values, neutral
+from gnomon.codegen.block import ScalarValues, neutral
 from gnomon.codegen.emitter import LANES, Emitter, vector
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.ir.node import Node
@@ -82,8 +82,8 @@ class Folds:
         """A fold's value in its own dtype, rounded once."""
         return scalar.apply(self.e, "cast", [total], neutral(fold)[0], fold.dtype)
 
-    def lifted(self, fold: Node, values: Values) -> list[str]:
-        """What a fold takes in at each position, in the dtype that it runs in."""
+    def lifted(self, fold: Node, values: ScalarValues) -> list[str]:
+        """The value that a fold takes in at each position, in the dtype that it runs in."""
         body, dtype = fold.inputs[1], neutral(fold)[0]
         return [scalar.apply(self.e, "cast", [v], body.dtype, dtype) for v in values.vectors(body)]
 
@@ -107,7 +107,7 @@ class Folds:
         return self.tree(fold, self.row(fold, table, leaves))
 
     def row(self, fold: Node, table: str, leaves: int) -> list[str]:
-        """What a table holds for each leaf."""
+        """The row that a table holds for each leaf."""
         return [self._unspill(fold, self.e.offset(table, k * SLOT)) for k in range(leaves)]
 
     def _climb(self, fold: Node, table: str, leaves: Lifted) -> None:

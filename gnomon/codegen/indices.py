@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gnomon.codegen.emitter import LANE_NUMBERS, Emitter, splat, vector
 from gnomon.codegen.lifted import Lifted, is_lifted
-from gnomon.codegen.numbers import Numbers, is_narrow
+from gnomon.codegen.numbers import KernelNumbers, is_narrow
 from gnomon.codegen.plan_loops import LoopPlan
 from gnomon.ir.node import Node
 from gnomon.ir.symbolic import is_quotient
@@ -33,7 +33,7 @@ class Indices:
 
     def __init__(self, e: Emitter, plan: LoopPlan) -> None:
         self.e, self.plan = e, plan
-        self.numbers = Numbers(plan.kernel)
+        self.numbers = KernelNumbers(plan.kernel)
         self.inner = plan.kernel.inner
         self.rows: dict[Node, str] = {}
         """Ranges of rows and chains -> i64."""

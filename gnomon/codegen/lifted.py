@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gnomon.codegen.emitter import Module
+    from gnomon.codegen.emitter import LLVMModule
 
 __all__ = ["Lifted", "Lifting", "Unliftable", "by_caller", "is_lifted"]
 
@@ -25,7 +25,7 @@ STEM, NAME = "%n", re.compile(r"%n\d+\b")
 
 Numbers = Sequence[int]
 Reading = Callable[[Numbers], int]
-"""What a number is, given those that the caller passes."""
+"""The reading of a number, given those that the caller passes."""
 
 
 class Unliftable(TypeError):
@@ -35,7 +35,7 @@ class Unliftable(TypeError):
 class Lifting:
     """The numbers that one code reads when it runs: the slots from `first` on."""
 
-    def __init__(self, module: Module, symbol: str, first: int) -> None:
+    def __init__(self, module: LLVMModule, symbol: str, first: int) -> None:
         self.module, self.symbol, self.first = module, symbol, first
         self.given: list[int] = []
         self.guards: dict[str, tuple[Reading, int]] = {}
@@ -207,7 +207,7 @@ def is_lifted(x: object) -> bool:
 def by_caller(
     function: Callable[..., tuple[int, ...]], count: int, *numbers: int | Lifted
 ) -> Sequence[int | Lifted]:
-    """What a function of plain integers gives, so many of them.
+    """The results of a function of plain integers, so many of them.
 
     Where numbers are lifted, the caller computes it: in Python, when sizes are known.
     """
@@ -248,7 +248,7 @@ def divided(lifting: Lifting, a: object, b: object) -> str:
 
 
 def remainder(lifting: Lifting, a: object, b: object) -> str:
-    """What is left of a quotient that is rounded down."""
+    """The remainder of a quotient that is rounded down."""
     whole = lifting.put(f"mul i64 {divided(lifting, a, b)}, {b}")
     return lifting.put(f"sub i64 {a}, {whole}")
 
@@ -272,7 +272,7 @@ DECISIONS = {
 
 
 def reading_of(x: object) -> Reading:
-    """What a number is, given those that the caller passes."""
+    """The reading of a number, given those that the caller passes."""
     return x.reading if isinstance(x, Lifted) else lambda numbers: x
 
 
@@ -286,7 +286,7 @@ def joined(sign: str, function: Callable, a: object, b: object) -> tuple[Lifting
 
 
 def combined(sign: str, a: object, b: object) -> Lifted:
-    """What is computed of two numbers."""
+    """A number computed of two."""
     function, write = ARITHMETIC[sign]
     if sign in "//%" and isinstance(b, Lifted):
         decided("==", b, 0)
@@ -295,7 +295,7 @@ def combined(sign: str, a: object, b: object) -> Lifted:
 
 
 def decided(sign: str, a: object, b: object) -> bool:
-    """What holds of two numbers, kept as a guard."""
+    """The relation of two numbers, kept as a guard."""
     lifting, key, reading = joined(sign, DECISIONS[sign], a, b)
     outcome = reading(lifting.given)
     lifting.guards[key] = (reading, outcome)

@@ -5,8 +5,11 @@ No fast-math flags and no approximate instructions, so every machine gives the s
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+
 from gnomon.codegen.algebra import BINARY, INT_BINARY, UNARY, Algebra, Value
-from gnomon.codegen.emitter import LANES, Emitter, short, splat, vector
+from gnomon.codegen.emitter import LANES, Emitter, literal, short, splat, vector
 
 INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
 INTRINSICS = {"abs": "fabs", "round": "roundeven"}
@@ -98,15 +101,6 @@ class LlvmAlgebra(Algebra):
         """A signed comparison."""
         return self.emitter.value(f"icmp {INT_CONDITIONS[name]} {self.int_kind} {i}, {j}")
 
-    def to_float(self, i: Value) -> Value:
-        """A signed integer, rounded to a float."""
-        return self.emitter.value(f"sitofp {self.int_kind} {i} to {self.kind}")
-
-    def to_int(self, x: Value) -> Value:
-        """The saturating conversion: the plain one has no meaning out of range."""
-        pair = f"v{self.lanes}{self.integer}.v{self.lanes}{short(self.scalar)}"
-        return self.emitter.call(self.int_kind, f"llvm.fptosi.sat.{pair}", (self.kind, x))
-
     @property
     def wide(self) -> LlvmAlgebra:
         """The algebra of doubles on the same emitter."""
@@ -119,3 +113,46 @@ class LlvmAlgebra(Algebra):
     def narrow(self, x: Value) -> Value:
         """A double rounded to float."""
         return self.emitter.value(f"fptrunc {self.wide.kind} {x} to {self.kind}")
+
+    def rarely(
+        self, mask: Value, special: Callable[[], Sequence[Value]], usual: Sequence[Value]
+    ) -> list[Value]:
+        """A branch around the special case, which a whole vector takes where one lane does."""
+        e, before = self.emitter, self.emitter.block
+        some = e.call("i1", f"llvm.vector.reduce.or.v{self.lanes}i1", (self.mask_kind, mask))
+        inside, after = e.fresh("rare"), e.fresh("after")
+        e.module.define('!1 = !{!"branch_weights", i32 1, i32 1000}')
+        e.do(f"br i1 {some}, label %{inside}, label %{after}, !prof !1")
+        e.label(inside)
+        chosen = [self.select(mask, *pair) for pair in zip(special(), usual, strict=True)]
+        last = e.block
+        e.do(f"br label %{after}")
+        e.label(after)
+        pairs = zip(chosen, usual, strict=True)
+        return [
+            e.value(f"phi {self.kind} [{yes}, %{last}], [{no}, %{before}]") for yes, no in pairs
+        ]
+
+    def over(
+        self,
+        rows: Sequence[Sequence[float]],
+        state: Sequence[Value],
+        body: Callable[..., Sequence[Value]],
+    ) -> list[Value]:
+        """A loop over a table in the module, so that the text is that of one row."""
+        e, width, count = self.emitter, len(rows[0]), len(rows)
+        numbers = ", ".join(f"{self.scalar} {literal(x, self.scalar)}" for row in rows for x in row)
+        size, bytes_ = width * count, self.layout.bits // 8
+        name = f"@t{sha256(numbers.encode()).hexdigest()[:12]}"
+        kind = f"[{size} x {self.scalar}]"
+        e.module.define(f"{name} = private unnamed_addr constant {kind} [{numbers}]")
+
+        def step(k: str, *values: Value) -> Sequence[Value]:
+            first = e.offset(name, e.mul(k, width * bytes_))
+            row = [
+                e.broadcast(e.load(e.offset(first, j * bytes_), self.scalar, bytes_), self.scalar)
+                for j in range(width)
+            ]
+            return body(row, *values)
+
+        return e.loop(0, count, 1, step, [(self.kind, value) for value in state])

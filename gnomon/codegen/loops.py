@@ -1,7 +1,7 @@
 """Loop kernels to LLVM: rows over threads, passes along each row, all sums in canonical order.
 
 Sums along the row use 64 virtual lanes (four vectors of sixteen) per leaf and a fixed tree; chains
-run in ascending order per leaf. Neither depends on threads, registers, or what was fused.
+ascend, both in blocks if long. Neither depends on threads, registers, or what was fused.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from gnomon.codegen.block import Values, kept_width
+from gnomon.codegen.block import ScalarValues, kept_width
+from gnomon.codegen.blocks import ChainBlocks, is_cut
 from gnomon.codegen.chains import Chains
-from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, Module, mask, vector
+from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, LLVMModule, mask, vector
 from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.indices import Position
 from gnomon.codegen.lifted import Lifted, is_lifted
 from gnomon.codegen.plan_loops import LoopPlan, Pass, overwritable
 from gnomon.ir.node import Node
+from gnomon.ops import canonical
 from gnomon.schedule.kernel import LoopKernel
 
 GROUP = 4
@@ -41,12 +43,12 @@ class Code:
 
 def emit_loops(kernel: LoopKernel) -> Code:
     """The code of a loop kernel; equal kernels give equal text."""
-    symbol, module = f"k{kernel.key()}", Module()
+    symbol, module = f"k{kernel.key()}", LLVMModule()
     scratch = emit_kernel(module, symbol, kernel)
     return Code(symbol, module.text(), scratch)
 
 
-def emit_kernel(module: Module, symbol: str, kernel: LoopKernel) -> int | Lifted:
+def emit_kernel(module: LLVMModule, symbol: str, kernel: LoopKernel) -> int | Lifted:
     """Define a loop kernel in the module; gives the bytes of scratch that each thread needs."""
     writer = LoopWriter(kernel, module.function(symbol, KERNEL))
     writer.write()
@@ -62,7 +64,7 @@ class LoopWriter:
             x.params["buffer"] for x in self.plan.nodes if x.op == "load"
         } - self.plan.tables
         pointers = [self._slot(k, "ptr") if k in one else "" for k in range(len(kernel.dtypes))]
-        self.values = Values(e, self.plan, pointers)
+        self.values = ScalarValues(e, self.plan, pointers)
         self.numbers = self.values.numbers
         self.used: int | Lifted = 0
         self.folds = Folds(e)
@@ -98,8 +100,8 @@ class LoopWriter:
     def write(self) -> None:
         """The whole function."""
         for x in self.plan.kept:
-            room = self.size + LANES * GROUP
-            self.kept[x] = self.reserve(room * kept_width(x.dtype))
+            length = self.size + LANES * GROUP
+            self.kept[x] = self.reserve(length * kept_width(x.dtype))
         if self.kernel.streams:
             self._streamed()
         else:
@@ -139,7 +141,7 @@ class LoopWriter:
         self.e.loop(low, high, 1, one)
 
     def _count(self) -> int | Lifted:
-        """How many rows there are."""
+        """The number of rows."""
         return prod(map(self.numbers.size, self.kernel.rows))
 
     def _share(self, total: str, unit: int) -> tuple[str, str]:
@@ -236,7 +238,8 @@ class LoopWriter:
 
     def _leaf(self, run: Pass, low: str, size: int | Lifted) -> list[list[str]]:
         """The four accumulators of each fold over one leaf; stores and kept rows on the way."""
-        state = [self.folds.start(fold) for fold in run.folds for _ in range(GROUP)]
+        owners = [fold for fold in run.folds for _ in range(GROUP)]
+        state = [self.folds.start(fold) for fold in owners]
         full = size - size % (LANES * GROUP)
 
         def group(i: str, *accs: str) -> list[str]:
@@ -244,11 +247,18 @@ class LoopWriter:
             positions = [Position(self.e.add(at, LANES * u), None) for u in range(GROUP)]
             return self._body(run, positions, list(accs))
 
-        if is_lifted(size):
-            accs = self.e.loop(0, full, LANES * GROUP, group, state)
-            return self._split(self._open_tail(run, low, full, size, accs), len(run.folds))
-        accs = self.e.loop(0, full, LANES * GROUP, group, state) if full else [s for _, s in state]
-        return self._split(self._tail(run, low, full, size, list(accs)), len(run.folds))
+        def groups(first: str | int, end: str | int | Lifted) -> list[str]:
+            return self.e.loop(first, end, LANES * GROUP, group, state)
+
+        length, blocks = canonical.BLOCK * LANES * GROUP, None
+        if is_cut(owners, -(-size // (LANES * GROUP))):
+            blocks = ChainBlocks.of(self.folds, owners, self.reserve)
+            accs = blocks.over(-(-size // length), length, str(full), groups)
+        else:
+            accs = groups(0, full) if is_lifted(full) or full else [start for _, start in state]
+        tail = self._open_tail if is_lifted(size) else self._tail
+        accs = tail(run, low, full, size, list(accs))
+        return self._split(blocks.joined(accs) if blocks else accs, len(run.folds))
 
     def _open_tail(
         self, run: Pass, low: str, full: Lifted, size: Lifted, accs: list[str]
@@ -263,12 +273,8 @@ class LoopWriter:
                 positions.append(Position(e.add(e.add(low, i), LANES * u), on))
             return self._body(run, positions, list(accs))
 
-        state = [
-            (self.folds.start(fold)[0], acc)
-            for fold, own in zip(run.folds, self._split(accs, len(run.folds)), strict=True)
-            for acc in own
-        ]
-        return e.loop(full, size, LANES * GROUP, group, state)
+        kinds = [self.folds.start(fold)[0] for fold in run.folds for _ in range(GROUP)]
+        return e.loop(full, size, LANES * GROUP, group, list(zip(kinds, accs, strict=True)))
 
     def _tail(self, run: Pass, low: str, full: int, size: int, accs: list[str]) -> list[str]:
         """The last, incomplete group of a leaf."""

@@ -1,4 +1,4 @@
-"""What a register-blocked kernel asks of a processor: its vector registers and its caches.
+"""The processor as a register-blocked kernel sees it: vector registers and caches.
 
 Of instruction sets only what LLVM cannot choose by itself. Nothing here may change a result, only
 its speed.
@@ -27,17 +27,21 @@ class Machine:
     l3: int = 16 << 20
     instructions: tuple[str, ...] = ("mxcsr",)
     last: int = 32 << 20
-    """Bytes of the whole last cache."""
+    """Bytes of the last cache that results are written past: the same on every processor, since
+    it decides between two codes (decision 0043)."""
 
     def is_far(self, size: int) -> bool:
         """Whether so many bytes, written once, leave the caches before they are read."""
         return size > self.last
 
     def lanes(self, scalar: str) -> int:
-        """How many values of an LLVM type one register holds."""
+        """The number of values of an LLVM type in one register."""
         return self.vector_bits // BITS[scalar]
 
 
 AVX2 = Machine("avx2", 256, 16, instructions=("mxcsr", "pmaddwd"))
+COMMON = AVX2
+"""The processor by which all that is seen from outside is decided, whatever runs it: which kernels
+there are, and which sizes share a code. One's own decides about numbers and instructions."""
 AVX512 = Machine("avx512", 512, 32, 48 << 10, 1 << 20, 32 << 20, ("mxcsr", "pmaddwd"))
 NEON = Machine("neon", 128, 32, 64 << 10, 1 << 20, 8 << 20, ("fpcr",))

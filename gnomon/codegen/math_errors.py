@@ -20,15 +20,19 @@ def small_erf(a: Algebra, x: Value) -> Value:
     return a.fma(x, a.polynomial(a.mul(x, x), ERF[a.scalar]), x)
 
 
+def scaled_erfc(a: Algebra, w: Value, unit: float = 1.0) -> Value:
+    """e^(v²) · erfc(v) for v = w / unit ≥ 1/2 in double."""
+    centre = ERFC_CENTRE * unit
+    q = a.div(a.shift(w, -centre), a.shift(w, centre))
+    return a.div(a.polynomial(q, ERFC["double"]), a.fma(w, a.const(2 / unit), a.const(1.0)))
+
+
 def large_erfc(a: Algebra, w: Value) -> Value:
     """erfc for w ≥ 1/2 in double."""
     w = a.at_most(w, ERFC_IS_ZERO)
     square = a.mul(w, w)
-    tail = a.fma(a.neg(w), w, square)
-    y, root = exp_parts(a, a.neg(square), tail)
-    q = a.div(a.shift(w, -ERFC_CENTRE), a.shift(w, ERFC_CENTRE))
-    smooth = a.div(a.polynomial(q, ERFC["double"]), a.fma(w, a.const(2.0), a.const(1.0)))
-    return a.mul(a.mul(a.mul(y, smooth), root), root)
+    y, root = exp_parts(a, a.neg(square), a.fma(a.neg(w), w, square))
+    return a.mul(a.mul(a.mul(y, scaled_erfc(a, w)), root), root)
 
 
 def large_erf(a: Algebra, w: Value) -> Value:

@@ -18,6 +18,7 @@ from gnomon.codegen.math_exponentials import (
     power_of_two,
     through_double,
 )
+from gnomon.codegen.pairs import fast_sum, product
 
 LOG10_2 = (0.30102999566395283, 2.8363394551044964e-14)
 LOG10_E = 1 / log(10)
@@ -137,19 +138,6 @@ def atanh(a: Algebra, x: Value) -> Value:
     size = a.abs(x)
     ratio = a.div(a.add(size, size), a.sub(a.const(1.0), size))
     return a.copysign(a.scale(log1p(a, ratio), 0.5), x)
-
-
-def fast_sum(a: Algebra, x: Value, y: Value) -> tuple[Value, Value]:
-    """x + y and what its rounding lost, for |x| ≥ |y| or x = 0."""
-    total = a.add(x, y)
-    return total, a.add(a.sub(x, total), y)
-
-
-def product(a: Algebra, x: tuple[Value, Value], y: tuple[Value, Value]) -> tuple[Value, Value]:
-    """The product of two sums of two doubles, as such a sum."""
-    high = a.mul(x[0], y[0])
-    low = a.fma(x[0], y[0], a.neg(high))
-    return high, a.fma(x[0], y[1], a.fma(x[1], y[0], low))
 
 
 def log_pair(a: Algebra, x: Value) -> tuple[Value, Value]:

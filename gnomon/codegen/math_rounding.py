@@ -1,7 +1,6 @@
 """Rounding, remainders and roots over an Algebra.
 
-Letters: a the algebra, x and y its values. Remainders are exact: of floats always, of doubles
-wherever |x / y| < 2^200; beyond, they are NaN.
+Letters: a the algebra, x and y its values. Remainders are exact.
 """
 
 from __future__ import annotations
@@ -12,6 +11,10 @@ from gnomon.codegen.algebra import Algebra, Value
 
 STAGES = {"float": 6, "double": 4}
 """How many quotients are taken off one after the other; each removes 53 bits of what is left."""
+REACH = 2.0**199
+"""Quotients of doubles below it need no more."""
+STEPS = [(2.0 ** (k // 2), 2.0 ** (k - k // 2)) for k in range(2046, 0, -50)]
+"""Larger ones, up to 2^2098, are taken off in powers of two: 50 bits each, and what is left."""
 
 
 def floor(a: Algebra, x: Value) -> Value:
@@ -52,9 +55,23 @@ def nextafter(a: Algebra, x: Value, y: Value) -> Value:
     return a.select(either_nan, a.const(nan), moved)
 
 
+def brought_near(a: Algebra, x: Value, y: Value) -> Value:
+    """x, or where it is very far beyond y what large multiples of y leave of it."""
+
+    def less_multiples(row: list[Value], rest: Value) -> list[Value]:
+        multiple = a.mul(a.mul(y, row[0]), row[1])
+        left = a.fma(a.neg(a.trunc(a.div(rest, multiple))), multiple, rest)
+        left = a.select(a.less(left, a.const(0.0)), a.add(left, multiple), left)
+        return [a.select(a.less(rest, multiple), rest, left)]
+
+    far = a.both(a.less(a.scale(y, REACH), x), a.less(x, a.const(inf)))
+    (found,) = a.rarely(far, lambda: a.over(STEPS, [x], less_multiples), [x])
+    return found
+
+
 def rest_of_division(a: Algebra, x: Value, y: Value, stages: int) -> Value:
     """x less the largest multiple of y that is no larger; neither is negative, both are doubles."""
-    rest = x
+    rest = brought_near(a, x, y) if stages == STAGES["double"] else x
     for _ in range(stages):
         quotient = a.trunc(a.div(rest, y))
         rest = a.fma(a.neg(quotient), y, rest)
@@ -78,14 +95,14 @@ def fmod(a: Algebra, x: Value, y: Value) -> Value:
 
 
 def signs_differ(a: Algebra, x: Value, y: Value) -> Value:
-    """Where one is below zero and the other not."""
+    """The mask of pairs of which one is below zero and the other not."""
     zero = a.const(0.0)
     negative = a.less(x, zero), a.less(y, zero)
     return a.both(a.either(*negative), a.invert(a.both(*negative)))
 
 
 def turned(a: Algebra, rest: Value, y: Value) -> Value:
-    """Where the remainder of division towards zero is not Python's."""
+    """The mask of remainders of division towards zero that are not Python's."""
     return a.both(a.invert(a.equal(rest, a.const(0.0))), signs_differ(a, rest, y))
 
 

@@ -1,18 +1,23 @@
 """Circular functions and their inverses over an Algebra.
 
-Letters: a the algebra, x and y its values, r an angle within an eighth of a turn, z its square.
-Angles up to 2^45 are reduced to full precision; larger ones give NaN rather than noise.
+Letters: a the algebra, x and y its values, r an angle within an eighth of a period, z its square.
+Angles are reduced to full precision, beyond 2^45 by the digits of 2 / π that matter (Payne, Hanek).
 """
 
 from __future__ import annotations
 
-from math import nan, pi, sqrt
+from math import pi, sqrt
 
 from gnomon.codegen.algebra import Algebra, Value
-from gnomon.codegen.coefficients import ASIN, ATAN, COS, SIN
+from gnomon.codegen.coefficients import ASIN, ATAN, COS, SIN, TWO_OVER_PI
 from gnomon.codegen.math_exponentials import less_multiple, through_double
+from gnomon.codegen.pairs import fast_sum, two_sum
 
-LARGEST_ANGLE = 2.0**45
+LARGE_ANGLE = 2.0**45
+DIGITS_UP = 2.0**200
+"""What the digits of 2 / π are multiplied by, so that the last are normal numbers."""
+ROWS = {"float": 4, "double": len(TWO_OVER_PI["double"])}
+"""How many of the 53-bit parts of 2 / π an angle of a type may need."""
 # π / 2 in three doubles, and the two parts of π / 2 that results need
 HALF_PI_PARTS = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 HALF_PI = HALF_PI_PARTS[:2]
@@ -21,11 +26,38 @@ QUARTER_PI = (pi / 4, HALF_PI[1] / 2)
 TAN_EIGHTH = sqrt(2) - 1
 
 
-def quarter_turns(a: Algebra, x: Value) -> tuple[Value, Value]:
-    """The angle less its nearest multiple of a quarter turn, and that multiple's low bits."""
+def quadrant_of(a: Algebra, x: Value, rows: int) -> tuple[Value, Value]:
+    """The angle less its nearest multiple of a quarter period, and that multiple's low bits."""
     magic = a.const(a.layout.magic)
     shifted = a.fma(x, a.const(2 / pi), magic)
-    return less_multiple(a, x, a.sub(shifted, magic), HALF_PI_PARTS), a.bits(shifted)
+    usual = less_multiple(a, x, a.sub(shifted, magic), HALF_PI_PARTS), shifted
+    large = a.less(a.const(LARGE_ANGLE), a.abs(x))
+    r, shifted = a.rarely(large, lambda: quadrant_of_large(a, x, rows), usual)
+    return r, a.bits(shifted)
+
+
+def quadrant_of_large(a: Algebra, x: Value, rows: int) -> tuple[Value, Value]:
+    """The same of a large angle: whole periods leave every product with digits of 2 / π."""
+    shrunk, zero = a.scale(x, 1 / DIGITS_UP), a.const(0.0)
+
+    def within_period(quadrants: Value) -> Value:
+        return a.fma(a.round(a.scale(quadrants, 0.25)), a.const(-4.0), quadrants)
+
+    def added(row: list[Value], high: Value, low: Value, lowest: Value) -> list[Value]:
+        product = a.mul(shrunk, row[0])
+        for part in (product, a.fma(shrunk, row[0], a.neg(product))):
+            high, lost = two_sum(a, high, within_period(part))
+            low, lost = two_sum(a, low, lost)
+            lowest = a.add(lowest, lost)
+        return [high, low, lowest]
+
+    digits = [[number] for number in TWO_OVER_PI["double"][:rows]]
+    high, low, lowest = a.over(digits, [zero, zero, zero], added)
+    whole = a.round(high)
+    high, low = two_sum(a, a.sub(high, whole), low)
+    high, low = fast_sum(a, high, a.add(low, lowest))
+    tail = a.fma(high, a.const(HALF_PI[1]), a.scale(low, HALF_PI[0]))
+    return a.fma(high, a.const(HALF_PI[0]), tail), a.shift(whole, a.layout.magic)
 
 
 def sine_and_cosine(a: Algebra, r: Value) -> tuple[Value, Value]:
@@ -36,7 +68,7 @@ def sine_and_cosine(a: Algebra, r: Value) -> tuple[Value, Value]:
 
 
 def is_set(a: Algebra, i: Value, bit: int) -> Value:
-    """Where an integer has a bit."""
+    """The mask of integers that have a bit."""
     return a.invert(a.int_compare("equal", a.int_and(i, a.int_const(bit)), a.int_const(0)))
 
 
@@ -46,15 +78,10 @@ def reduced(a: Algebra, x: Value, ahead: int) -> tuple[Value, Value, Value]:
     The quadrants are counted `ahead` of the angle's. The reduction is in double, whatever the type.
     """
     wide = a if a.scalar == "double" else a.wide
-    r, turns = quarter_turns(wide, x if wide is a else a.widen(x))
-    turns = wide.int_add(turns, wide.int_const(ahead)) if ahead else turns
-    other, turned = is_set(wide, turns, 1), is_set(wide, turns, 2)
+    r, quadrants = quadrant_of(wide, x if wide is a else a.widen(x), ROWS[a.scalar])
+    quadrants = wide.int_add(quadrants, wide.int_const(ahead)) if ahead else quadrants
+    other, turned = is_set(wide, quadrants, 1), is_set(wide, quadrants, 2)
     return (r if wide is a else a.narrow(r)), other, turned
-
-
-def within_reach(a: Algebra, x: Value, result: Value) -> Value:
-    """NaN for angles too large to reduce."""
-    return a.select(a.less_equal(a.abs(x), a.const(LARGEST_ANGLE)), result, a.const(nan))
 
 
 def sin(a: Algebra, x: Value) -> Value:
@@ -63,7 +90,7 @@ def sin(a: Algebra, x: Value) -> Value:
     sine, cosine = sine_and_cosine(a, r)
     result = a.select(other, cosine, sine)
     result = a.select(turned, a.neg(result), result)
-    return within_reach(a, x, a.select(a.equal(x, a.const(0.0)), x, result))
+    return a.select(a.equal(x, a.const(0.0)), x, result)
 
 
 def cos(a: Algebra, x: Value) -> Value:
@@ -71,7 +98,7 @@ def cos(a: Algebra, x: Value) -> Value:
     r, other, turned = reduced(a, x, 1)
     sine, cosine = sine_and_cosine(a, r)
     result = a.select(other, cosine, sine)
-    return within_reach(a, x, a.select(turned, a.neg(result), result))
+    return a.select(turned, a.neg(result), result)
 
 
 @through_double
@@ -80,8 +107,7 @@ def tan(a: Algebra, x: Value) -> Value:
     r, other, _ = reduced(a, x, 0)
     sine, cosine = sine_and_cosine(a, r)
     above, below = a.select(other, cosine, sine), a.select(other, a.neg(sine), cosine)
-    result = a.select(a.equal(x, a.const(0.0)), x, a.div(above, below))
-    return within_reach(a, x, result)
+    return a.select(a.equal(x, a.const(0.0)), x, a.div(above, below))
 
 
 def arcsine_part(a: Algebra, x: Value) -> tuple[Value, Value]:

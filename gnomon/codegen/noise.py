@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gnomon.codegen.emitter import LANES, Emitter, splat, vector
-from gnomon.ops.threefry import Word, Words, mixed
+from gnomon.ops.threefry import Word, WordArithmetic, mixed
 
 WORD, PAIR = vector("i32"), vector("i64")
 
 
-class LlvmWords(Words):
+class LlvmWords(WordArithmetic):
     """Words as vectors of i32."""
 
     def __init__(self, emitter: Emitter) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 
 from gnomon.codegen.lifted import is_lifted
 from gnomon.codegen.machine import Machine
-from gnomon.dtypes import DType, accumulator, bool_
-from gnomon.ir.node import Node, digest, typed
+from gnomon.dtypes import DType, bool_, computed
+from gnomon.ir.node import Node, digest, row_of
 from gnomon.ir.symbolic import bounds, divisor_of, is_quotient
 from gnomon.schedule.kernel import LoopKernel
 
@@ -33,18 +33,18 @@ class OpenKernel(LoopKernel):
     lifted: Mapping[Place, Any] | None = None
 
 
-class Numbers:
-    """What a writer of code asks for a kernel's numbers; some may be read at run time."""
+class KernelNumbers:
+    """The numbers of a kernel as code reads them; some are known only at run time."""
 
     def __init__(self, kernel: LoopKernel) -> None:
         self.lifted = (kernel.lifted if isinstance(kernel, OpenKernel) else None) or {}
 
     def size(self, r: Node) -> Any:
-        """How often a range turns."""
+        """The number of a range's iterations."""
         return self._of(r, "size")
 
     def leaves(self, fold: Node) -> Any:
-        """How many leaves a fold has."""
+        """The number of a fold's leaves."""
         return self._of(fold, "leaves")
 
     def last(self, checked: Node) -> Any:
@@ -56,7 +56,7 @@ class Numbers:
         return self._of(const, "value")
 
     def offset(self, affine: Node) -> Any:
-        """What is added to an affine sum; a divisor is nothing else."""
+        """The offset of an affine sum; a divisor is nothing else."""
         return self._of(affine, "offset")
 
     def terms(self, index: Node) -> tuple[dict[Node, Any], Any]:
@@ -68,7 +68,7 @@ class Numbers:
         return dict(zip(index.inputs, found, strict=True)), self.offset(index)
 
     def shift(self, division: Node) -> Any:
-        """How many divisors must be added so that what is divided is never negative."""
+        """The number of divisors to add so that what is divided is never negative."""
         return self.lifted.get((division, "shift", 0), floor_shift(division))
 
     def _of(self, node: Node, name: str) -> Any:
@@ -76,7 +76,7 @@ class Numbers:
 
 
 def floor_shift(division: Node) -> int:
-    """How many times the divisor must be added so that what is divided is never negative."""
+    """The number of times to add the divisor so that what is divided is never negative."""
     low = bounds(division.inputs[0])[0]
     return 0 if low >= 0 else -(low // divisor_of(division))
 
@@ -119,31 +119,21 @@ def word(const: Node) -> int:
     return int(value.view(f"i{value.itemsize}"))
 
 
-def computed(dtype: DType) -> DType:
-    """The dtype that a register holds: narrow floats are computed in float32."""
-    return accumulator(dtype) if dtype.is_floating_point else dtype
-
-
 def outline(kernel: LoopKernel) -> str:
     """A content hash of all that code depends on beside numbers, and of which of these agree."""
     nodes = ordered(kernel)
     place = {node: k for k, node in enumerate(nodes)}
-    rows = tuple(tuple(outline_of(node, place)) for node in nodes)
+    rows = tuple(outline_of(node, place) for node in nodes)
     stores = tuple((s.buffer, place[s.place], place[s.value], s.dtype.name) for s in kernel.stores)
     dtypes = tuple(d.name for d in kernel.dtypes)
     ranges = tuple(place[r] for r in kernel.rows), place[kernel.inner]
     return digest((rows, stores, ranges, dtypes, kernel.flat, kernel.streams, agreeing(nodes)))
 
 
-def outline_of(node: Node, place: Mapping[Node, int]) -> Iterator[object]:
-    """What of a node is no number."""
-    yield node.op
-    yield node.dtype.name
-    yield tuple(place[x] for x in node.inputs)
-    if is_quotient(node):
-        yield is_narrow(node)
+def outline_of(node: Node, place: Mapping[Node, int]) -> tuple[object, ...]:
+    """The outline of a node: all of it that is no number."""
     blank = ("coefs", "offset", "name", *(() if is_flag(node) else NUMBERS.get(node.op, ())))
-    yield from (typed(node.params[name]) for name in sorted(node.params) if name not in blank)
+    return (row_of(node, place, blank), node.dtype.name, is_quotient(node) and is_narrow(node))
 
 
 def agreeing(nodes: list[Node]) -> tuple[int, ...]:
@@ -212,7 +202,7 @@ def leaves_follow(kernel: LoopKernel, first: int) -> dict[int, int]:
 
 
 def parts_of(x: object) -> list[tuple[str, object, str | None]]:
-    """What a tuple or a dataclass is made of: name, value, and the field that it follows from."""
+    """The parts of a tuple or a dataclass: name, value, and the field that it follows from."""
     if not is_dataclass(x):
         return [("", part, None) for part in x]
     return [(f.name, getattr(x, f.name), f.metadata.get("follows")) for f in fields(x)]

@@ -12,7 +12,7 @@ from math import prod
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.scalar import register
 from gnomon.ir.node import Node
-from gnomon.ops.canonical import OTHERS, leaves
+from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.windows import Phase, all_phases, beginnings
 from gnomon.schedule.nested import plain, row_major, stored
 
@@ -20,15 +20,15 @@ from gnomon.schedule.nested import plain, row_major, stored
 def phase_specs(node: Node) -> tuple[MatmulSpec, ...]:
     """The products of a region's call."""
     weight = node.inputs[1]
-    size, lows, geometry = node.params["call"].args[2:]
-    turns = all_phases(size, lows, weight.shape[2:], geometry)
-    begin = beginnings(turns)
-    choices = product(*(enumerate(axis) for axis in turns))
+    _, lows, geometry = node.params["call"].args[2:]
+    phases = all_phases(node.shape[2:], lows, weight.shape[2:], geometry)
+    begin = beginnings(phases)
+    choices = product(*(enumerate(axis) for axis in phases))
     return tuple(spec_of(node, choice, begin) for choice in choices)
 
 
 def strides_of(x: Node) -> tuple[int, tuple[int, ...]]:
-    """Where an operand begins, and its strides."""
+    """An operand's first element, and its strides."""
     found = plain(x) if x.rank == 4 else stored(x)
     return found.offset, tuple(axis[0][1] for axis in found.axes)
 
@@ -41,12 +41,12 @@ def spec_of(node: Node, choice: tuple[tuple[int, Phase], ...], begin: list[int])
     outputs, inputs = weight.shape[0] // groups, weight.shape[1]
     summed = outputs * prod(phase.taps[1] for _, phase in choice)
     rows, steps = [Axis(g.shape[0], gs[0], 0, cs[0])], []
-    steps.append(Axis(outputs, gs[1], ws[0], 0, leaves(summed, OTHERS)))
+    steps.append(Axis(outputs, gs[1], ws[0], 0, leaves(summed, CONTRACTED)))
     start = [at_g, at_w, 0]
     for k, (number, phase) in enumerate(choice):
         one, kernel, goal = gs[2 + k], ws[2 + k], cs[2 + k]
         first, taps, step = phase.taps
-        rows.append(Axis(phase.count, one, 0, stride[k] * goal))
+        rows.append(Axis(phase.elements, one, 0, stride[k] * goal))
         steps.append(Axis(taps, -phase.gap * one, step * kernel, 0, 0))
         start[0] += (phase.low - begin[k] + phase.gap * (taps - 1)) * one
         start[1] += first * kernel

@@ -1,4 +1,4 @@
-"""Which scalar of a loop kernel is computed where: per row, in a pass along the row, or kept.
+"""Placement of a loop kernel's scalars: per row, in a pass along the row, or kept.
 
 A row is passed over as often as folds along it depend on each other: softmax reads its row for the
 maximum, again for the sum of exponentials, and again to divide. What was costly in an earlier pass
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from gnomon.codegen.emitter import LANES
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Node, topological
 from gnomon.ir.symbolic import split
 from gnomon.ops.scalars import SCALARS
@@ -120,6 +121,7 @@ class LoopPlan:
         return found
 
 
+@memo
 @cache
 def streamable(kernel: LoopKernel) -> tuple[int, ...]:
     """The buffers that are written along rows, if all of it is in whole aligned vectors."""
@@ -135,6 +137,7 @@ def streamable(kernel: LoopKernel) -> tuple[int, ...]:
     return tuple(store.buffer for store in stores) if whole else ()
 
 
+@memo
 @cache
 def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
     """Pairs (output, operand) of one kernel's buffers where the output may lie over the operand.
@@ -161,13 +164,15 @@ def overwritable(kernel: LoopKernel) -> tuple[tuple[int, int], ...]:
         ]
         if fits:
             later = {*topological([s.value for s in last[k + 1 :]])}
-            again = later - at_hand(plan, [s.value for s in last[: k + 1]])
-            found += [(store.buffer, buffer) for buffer, nodes in fits if again.isdisjoint(nodes)]
+            reloaded = later - at_hand(plan, [s.value for s in last[: k + 1]])
+            found += [
+                (store.buffer, buffer) for buffer, nodes in fits if reloaded.isdisjoint(nodes)
+            ]
     return tuple(found)
 
 
 def at_hand(plan: LoopPlan, values: Sequence[Node]) -> set[Node]:
-    """What the last pass computes for a block of elements when it computes these values.
+    """The values that the last pass computes for a block of elements along with these.
 
     Not what earlier passes did for it: what folds read, and what was kept.
     """

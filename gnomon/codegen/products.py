@@ -8,15 +8,15 @@ from math import prod
 
 from gnomon.codegen.choices import chosen
 from gnomon.codegen.epilogue import Ending
-from gnomon.codegen.kernels.blocking import plan
+from gnomon.codegen.kernels.blocking import panel_tile, plan
 from gnomon.codegen.kernels.convolution import emit_convolution, is_convolution
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.panels import emit_panels, panels_of, units_of, wants_panels
-from gnomon.codegen.kernels.product import Axis, MatmulSpec, Slots, count, walk
-from gnomon.codegen.machine import Machine
-from gnomon.codegen.opaque import OpaqueCall, call
+from gnomon.codegen.kernels.product import Axis, MatmulSpec, OperandSlots, count, walk
+from gnomon.codegen.machine import COMMON, Machine
+from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.plan_loops import overwritable
-from gnomon.codegen.prologue import Opening, emit_product_with
+from gnomon.codegen.prologue import Prologue, emit_product_with
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16, float16, float32, float64, int8, uint8
 from gnomon.ir.node import Node
@@ -40,6 +40,9 @@ def product_of(node: Node, a: Nested, b: Nested) -> MatmulSpec:
     ordered = node.dtype.is_floating_point
     counts = dict(zip(summed(left, right, out), node.params["leaves"], strict=True))
 
+    given = zip((a, b), node.inputs, strict=True)
+    scalar = FACTORS.get(node.inputs[0].dtype) or register(node.inputs[0].dtype)
+
     def axes(letters: Sequence[str]) -> tuple[Axis, ...]:
         nests = ([side.get(c) for side in sides] for c in letters)
         pairs = zip(letters, nests, strict=True)
@@ -48,12 +51,13 @@ def product_of(node: Node, a: Nested, b: Nested) -> MatmulSpec:
         )
 
     return MatmulSpec(
-        FACTORS.get(node.inputs[0].dtype) or register(node.inputs[0].dtype),
+        scalar,
         batch=axes([c for c in out if c in left and c in right]),
         rows=axes([c for c in out if c not in right]),
         columns=axes([c for c in out if c not in left]),
         steps=axes(summed(left, right, out)),
         starts=(a.offset, b.offset, 0),
+        narrow=tuple("" if x.node.dtype is y.dtype else FACTORS[x.node.dtype] for x, y in given),
     )
 
 
@@ -80,32 +84,37 @@ def mirrored(spec: MatmulSpec) -> MatmulSpec:
         turned(spec.rows),
         turned(spec.steps),
         (b, a, c),
+        narrow=spec.narrow[::-1],
     )
 
 
-def contract(node: Node, machine: Machine, kept: Collection[Node] = ()) -> OpaqueCall:
+def contract(node: Node, machine: Machine, kept: Collection[Node] | None = ()) -> OpaqueCall:
     """A matrix product; it reads a right factor that is `kept` in panels."""
     a, b, spec = oriented(node)
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
     for one, other, seen in ((a, b, spec), (b, a, mirrored(spec))):
         if is_convolution(seen):
             buffers = (node, one.node, other.node)
-            return call("convolution", emit_convolution, (seen, machine), buffers, flops)
+            return OpaqueCall("convolution", emit_convolution, (seen, machine), buffers, flops)
     spec, right, before = in_panels(chosen(spec, machine), b.node, machine, kept)
     buffers = (node, a.node, right)
-    return call("matmul", emit_matmul, (spec, machine), buffers, flops, before=before)
+    return OpaqueCall("matmul", emit_matmul, (spec, machine), buffers, flops, before=before)
 
 
 def in_panels(
-    spec: MatmulSpec, b: Node, machine: Machine, kept: Collection[Node]
+    spec: MatmulSpec, b: Node, machine: Machine, kept: Collection[Node] | None
 ) -> tuple[MatmulSpec, Node, OpaqueCall | None]:
     """The product that reads B in panels, these, and what packs them, if that is quicker."""
-    if not wants_panels(spec, machine, b in kept):
+    if kept is None or not wants_panels(spec, b in kept):
         return spec, b, None
+    if spec.tile == (0, 0):
+        tile = panel_tile(machine, spec)
+        spec = replace(spec, tile=(tile.rows, tile.columns))
     packed = panels_of(spec, machine)
     units = b.arena.input((units_of(packed, machine),), float64 if spec.item == 8 else float32)
-    before = call("pack", emit_panels, (packed, machine), (units, b), 0)
-    return replace(spec, ready=True, starts=(spec.starts[0], 0, spec.starts[2])), units, before
+    before = OpaqueCall("pack", emit_panels, (packed, machine), (units, b), 0)
+    starts, narrow = (spec.starts[0], 0, spec.starts[2]), (spec.narrow[0], "")
+    return replace(spec, ready=True, starts=starts, narrow=narrow), units, before
 
 
 def oriented(node: Node) -> tuple[Nested, Nested, MatmulSpec]:
@@ -132,7 +141,7 @@ def carries_epilogue(node: Node) -> bool:
     return laid and count(spec.columns) == table_of(node)[1]
 
 
-def opens(node: Node, machine: Machine) -> Factor | None:
+def opens(node: Node) -> Factor | None:
     """The factor that a product's kernel can compute while it copies it: row-major, of all rows."""
     if not node.size or node.inputs[0].dtype not in (float32, float64):
         return None
@@ -141,11 +150,11 @@ def opens(node: Node, machine: Machine) -> Factor | None:
     whole = count(spec.batch) == 1 and a.offset == 0 and a.node.size == rows * steps
     laid = walk(spec.rows, "a") == ((rows, steps),) and walk(spec.steps, "a") == ((steps, 1),)
     overlap = is_convolution(spec) or is_convolution(mirrored(spec))
-    if not whole or not laid or overlap or a.node is b.node:
+    if not whole or not laid or overlap or a.node is b.node or spec.narrow[0]:
         return None
     if columns > rows:
         return Factor(a.node, steps, SHARED)
-    cut = plan(machine, spec.scalar, (rows, columns), spec.letters, spec.run)
+    cut = plan(COMMON, spec.scalar, (rows, columns), spec.letters, spec.run)
     once = columns <= cut.column_panels * cut.tile.columns
     return Factor(a.node, steps, "" if once else "its panels are filled several times")
 
@@ -156,7 +165,7 @@ def contract_with(
     after: Sequence[Node],
     stored: Mapping[Node, None],
     machine: Machine,
-    kept: Collection[Node] = (),
+    kept: Collection[Node] | None = (),
 ) -> OpaqueCall:
     """A matrix product that computes its left factor, or what is made of it, or both.
 
@@ -175,11 +184,11 @@ def contract_with(
     buffers = (*outputs, *factors, *dict.fromkeys(x for x in (*early, *late) if x not in known))
     opening = ending = None
     if start:
-        opening = Opening(start.kernel, (-1, *map(buffers.index, early)))
+        opening = Prologue(start.kernel, (-1, *map(buffers.index, early)))
     if end:
         places = tuple(-1 if x is node else buffers.index(x) for x in late)
         ending = Ending(end.kernel, places, node in stored, count(spec.rows))
-    slots = Slots(len(made) if node in stored else 0, len(outputs), first - 1)
+    slots = OperandSlots(len(made) if node in stored else 0, len(outputs), first - 1)
     described = (replace(spec, slots=slots), machine, ending, opening)
     pairs = [(x, late[k]) for x, k in overwritable(end.kernel)] if end else []
     # what the factor is made of may be read again when results are written
@@ -187,4 +196,4 @@ def contract_with(
     over = tuple((x, buffers.index(y)) for x, y in pairs if y not in lost)
     flops = (2 * count(spec.steps) + len(after)) * node.size + len(before) * a.node.size
     more = {"outputs": len(outputs), "over": over, "before": packing}
-    return call("matmul_with", emit_product_with, described, buffers, flops, **more)
+    return OpaqueCall("matmul_with", emit_product_with, described, buffers, flops, **more)

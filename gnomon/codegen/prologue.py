@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnomon.codegen.block import Values
-from gnomon.codegen.emitter import LANES, Emitter, Module, vector
+from gnomon.codegen.block import ScalarValues
+from gnomon.codegen.emitter import LANES, Emitter, LLVMModule, vector
 from gnomon.codegen.epilogue import AskingWriter, Ending, EpilogueCode
 from gnomon.codegen.indices import Position
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packing import Packing
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count
 from gnomon.codegen.kernels.storing import NUMBERS, Bounds
-from gnomon.codegen.kernels.tally import Block
+from gnomon.codegen.kernels.tally import KBlock
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
 from gnomon.codegen.machine import Machine
@@ -26,8 +26,8 @@ from gnomon.schedule.kernel import LoopKernel
 
 
 @dataclass(frozen=True)
-class Opening:
-    """Where a left factor comes from: a kernel over its rows and steps, the slot of each buffer.
+class Prologue:
+    """The prologue of a left factor: a kernel over its rows and steps, the slot of each buffer.
 
     Its first buffer is the factor, which has no slot, -1.
     """
@@ -39,25 +39,25 @@ class Opening:
 
     def __repr__(self) -> str:
         """The text that names the code: all that it depends on."""
-        return f"Opening({self.kernel.key()}, {self.slots})"
+        return f"Prologue({self.kernel.key()}, {self.slots})"
 
 
 def emit_product_with(
-    module: Module,
+    module: LLVMModule,
     name: str,
     spec: MatmulSpec,
     machine: Machine,
     ending: Ending | None,
-    opening: Opening | None,
+    opening: Prologue | None,
 ) -> int:
     """Define a product that does more; gives the bytes of scratch that each thread needs."""
     code = EpilogueCode(spec, ending) if ending else None
     if opening:
         return OpeningWriter(module, name, spec, machine, code, opening).write()
-    layout = layout_of(spec, machine)
+    layout = layout_of(spec)
     if code and layout in WRITERS:
         return WRITERS[layout](module, name, spec, machine, code.finish).write()
-    writer = AskingUnpackedWriter if reader_of(spec, machine) else AskingWriter
+    writer = AskingUnpackedWriter if reader_of(spec) else AskingWriter
     return writer(module, name, spec, machine, code).write()
 
 
@@ -70,12 +70,12 @@ class OpeningWriter(AskingWriter):
 
     def __init__(
         self,
-        module: Module,
+        module: LLVMModule,
         name: str,
         spec: MatmulSpec,
         machine: Machine,
         code: EpilogueCode | None,
-        opening: Opening,
+        opening: Prologue,
     ) -> None:
         self.opening = opening
         super().__init__(module, name, spec, machine, code)
@@ -87,7 +87,7 @@ class OpeningWriter(AskingWriter):
 
     @property
     def strip(self) -> str:
-        """Where the strip lies: behind all other scratch memory."""
+        """The address of the strip: behind all other scratch memory."""
         slots = max(packing.slots for packing in self.packings.values())
         return self.e.offset(self.scratch.offsets, 8 * slots)
 
@@ -104,7 +104,7 @@ class OpeningWriter(AskingWriter):
         return super().write() + self.tile.rows * self.stride * self.tile.item
 
     def write_parts(self) -> None:
-        """What the kernel calls."""
+        """Write the functions that the kernel calls."""
         super().write_parts()
         labels = ("first", "rows", "start", "length")
         e = self.module.function(
@@ -119,11 +119,8 @@ class OpeningWriter(AskingWriter):
     def compute_row(self, e: Emitter, row: str) -> None:
         """One row of the strip: what it has once, whole vectors, then a ragged one."""
         plan, item = LoopPlan(self.opening.kernel), self.tile.item
-        pointers = [
-            "null" if slot < 0 else e.load(e.offset("%buffers", 8 * slot), "ptr", 8)
-            for slot in self.opening.slots
-        ]
-        values, (store,) = Values(e, plan, pointers), self.opening.kernel.stores
+        pointers = ["null" if slot < 0 else e.buffer(slot) for slot in self.opening.slots]
+        values, (store,) = ScalarValues(e, plan, pointers), self.opening.kernel.stores
         for axis in self.opening.kernel.rows:
             values.rows[axis] = e.add("%first", row)
         for node in plan.nodes:
@@ -147,7 +144,7 @@ class OpeningWriter(AskingWriter):
         e.loop(0, whole, LANES, piece)
         e.when(e.value(f"icmp ne i64 {whole}, %length"), ragged)
 
-    def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
+    def pack(self, operand: str, base: str, panels: Bounds, block: KBlock) -> None:
         """Compute and copy the left factor, a panel at a time."""
         if operand == "b":
             super().pack(operand, base, panels, block)

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from gnomon.errors import LayoutError
+from gnomon.errors import ConfigError, LayoutError
 from gnomon.passes.layout import REPLICATED, Layout, Placement, Split
 
 
@@ -27,6 +27,11 @@ class Mesh:
         """The number of ranks."""
         return prod(count for _, count in self.axes)
 
+    @property
+    def divided(self) -> tuple[tuple[str, int], ...]:
+        """The axes that several ranks share."""
+        return tuple((name, count) for name, count in self.axes if count > 1)
+
     def place(self, rank: int) -> dict[str, int]:
         """A rank's number along every axis."""
         found = {}
@@ -34,9 +39,38 @@ class Mesh:
             rank, found[name] = divmod(rank, count)
         return {name: found[name] for name, _ in self.axes}
 
+    def beside(self, rank: int, axis: str) -> list[int]:
+        """The ranks that differ from one along an axis alone, itself among them, in order."""
+        names = [name for name, _ in self.axes]
+        inner = prod(count for _, count in self.axes[names.index(axis) + 1 :])
+        first = rank - self.place(rank)[axis] * inner
+        return [first + k * inner for k in range(dict(self.axes)[axis])]
+
+
+ALONE = Mesh(())
+"""The mesh of one process."""
+
+
+def mesh_of(text: str) -> Mesh:
+    """A mesh as the command line spells it.
+
+    >>> mesh_of("data=2,tensor=4").axes
+    (('data', 2), ('tensor', 4))
+    """
+    axes: dict[str, int] = {}
+    for part in filter(None, text.split(",")):
+        name, _, count = part.partition("=")
+        if not name.isidentifier() or not count.isdecimal() or int(count) < 1 or name in axes:
+            raise ConfigError(
+                f"--mesh {text}: expected NAME=RANKS, separated by commas, each name once: "
+                f"got {part!r}."
+            )
+        axes[name] = int(count)
+    return Mesh(tuple(axes.items()))
+
 
 def placement(layout: Layout, axis: str) -> Placement:
-    """What a layout says about a mesh axis."""
+    """The placement of a layout on a mesh axis."""
     return layout.get(axis, REPLICATED)
 
 

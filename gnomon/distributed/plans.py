@@ -1,25 +1,148 @@
-"""Which axis of a parameter to split: the first that ranks can share in whole leaves.
+"""Plans: which parameters, and which rows of a batch, lie over which mesh axes.
 
-An axis that ranks divide but leaves do not would have every sum over it gathered first: another
-axis of the same parameter is better. How axes get names and mesh axes is not here.
+Parameters name their axes (a model's table), a plan maps these names to mesh axes. What a plan
+leaves open, the cost model decides for each program (gnomon/passes/choose.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from gnomon.distributed.mesh import Mesh, local_part
+from gnomon.errors import ArgumentError
 from gnomon.ir.node import Shape
-from gnomon.ops.canonical import OTHERS, leaves
-from gnomon.passes.layout import REPLICATED, Placement, Split
+from gnomon.nn.module import Module
+from gnomon.ops.layouts import Lying, Unit, divided
+from gnomon.passes.layout import Split
+from gnomon.program.reductions import AUTO
+from gnomon.tensor.layouts import spread
+from gnomon.tensor.shapes import is_shapes_only, without_value
+from gnomon.tensor.tensor import Tensor, from_array
+
+__all__ = ["AxisNames", "PLAN", "ParameterLayout", "ShardingPlan", "bound_of", "distribute"]
+
+AxisNames = Mapping[str, Sequence[str]]
+"""The end of a parameter's name -> the names of its axes."""
+TENSOR = dict.fromkeys(("heads", "key_heads", "intermediate", "vocabulary"), "tensor")
 
 
-def shared_axis(shape: Shape, candidates: Sequence[int], ranks: int) -> Placement:
-    """A split along the first candidate that cuts between leaves; else replicated.
+class ParameterLayout(NamedTuple):
+    """A row of a plan's table: a parameter, its shape, and the layout in which it lies."""
 
-    >>> shared_axis((1000, 512), (0, 1), 4), shared_axis((307, 512), (0, 1), 4)
-    (S(0), S(1))
+    name: str
+    shape: Shape
+    layout: Lying
+    keeps: tuple[str, ...]
+    """Mesh axes along which it is used where it lies; along others it is gathered for its use."""
+    unit: Unit
+    """The unit that it is gathered with: its layer, or all that is outside of layers."""
+
+
+@dataclass(frozen=True)
+class ShardingPlan:
+    """A table of names and mesh axes; mesh axes that it does not name hold everything alike.
+
+    >>> plan, mesh = ShardingPlan(), Mesh((("shard", 2), ("tensor", 2)))
+    >>> plan.layout(mesh, ("intermediate", "width"), (64, 32))
+    (('shard', 2, 1), ('tensor', 2, 0))
     """
+
+    axes: Mapping[str, str] = field(default_factory=lambda: TENSOR)
+    """Name of a parameter's axis -> the mesh axis that splits it."""
+    rows: tuple[str, ...] = ("data", "shard")
+    """Mesh axes over which the rows of a batch are spread."""
+    fully: tuple[str, ...] = ("shard",)
+    """Mesh axes that share out every parameter: each rank keeps a part, gathered for its use."""
+    reductions: int | str = 0
+    """How many units' gradients may be under way at once; 0: any number; "auto"."""
+
+    def layout(self, mesh: Mesh, names: Sequence[str], shape: Shape) -> Lying:
+        """The layout of a parameter."""
+        sizes, found = list(shape), {}
+        for mesh_axis, ranks in mesh.divided:
+            named = [k for k, name in enumerate(names) if self.axes.get(name) == mesh_axis]
+            # a vocabulary that ranks do not divide: they split the width of its table
+            others = [k for k in range(len(shape)) if named and k not in named]
+            found[mesh_axis] = divisible(sizes, [*named, *others], ranks)
+        for mesh_axis, ranks in mesh.divided:
+            if mesh_axis in self.fully:
+                free = [k for k in range(len(shape)) if k not in found.values()]
+                found[mesh_axis] = divisible(sizes, free, ranks)
+        return tuple((name, ranks, found[name]) for name, ranks in mesh.divided)
+
+    def table(self, model: Module, axes: AxisNames, mesh: Mesh) -> list[ParameterLayout]:
+        """The layout of every parameter, by name."""
+        rows = ((name, tuple(p.shape)) for name, p in model.named_parameters())
+        keeps = tuple(name for name, _ in mesh.divided if name not in self.fully)
+        units: dict[str, int] = {}
+        return [
+            ParameterLayout(
+                name,
+                shape,
+                self.layout(mesh, names_of(name, axes), shape),
+                keeps,
+                Unit(units.setdefault(layer_of(name), len(units)), self.reductions),
+            )
+            for name, shape in rows
+        ]
+
+
+PLAN = ShardingPlan()
+"""The plan where none is named, by the names of mesh axes: data, shard, tensor."""
+
+
+def bound_of(where: str, value: object) -> int | str:
+    """A number of reductions under way, or "auto".
+
+    >>> bound_of("plan", 2), bound_of("plan", AUTO)
+    (2, 'auto')
+    """
+    if value == AUTO or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise ArgumentError(
+        f'{where}: expected a number of reductions under way, 0 for any, or "auto": got {value!r}.'
+    )
+
+
+def divisible(sizes: list[int], candidates: Sequence[int], ranks: int) -> int | None:
+    """The first axis that ranks divide, whose size becomes a part's; None where there is none."""
     for axis in candidates:
-        if leaves(shape[axis], OTHERS) % ranks == 0:
-            return Split(axis)
-    return REPLICATED
+        if sizes[axis] % ranks == 0:
+            sizes[axis] //= ranks
+            return axis
+    return None
+
+
+def layer_of(parameter: str) -> str:
+    """The part of a parameter's name that tells its layer; nothing outside of layers.
+
+    >>> layer_of("model.layers.3.mlp.up_proj.weight"), layer_of("model.norm.weight")
+    ('model.layers.3', '')
+    """
+    words = parameter.split(".")
+    number = next((k for k, word in enumerate(words) if word.isdecimal()), None)
+    return "" if number is None else ".".join(words[: number + 1])
+
+
+def names_of(parameter: str, axes: AxisNames) -> Sequence[str]:
+    """The names of a parameter's axes; none where a model does not tell."""
+    return next((names for end, names in axes.items() if parameter.endswith(end)), ())
+
+
+def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank: int) -> None:
+    """Keep of every parameter this rank's part; each stays the tensor that it is."""
+    parameters = dict(model.named_parameters())
+    for row in rows:
+        if any(axis is not None for *_, axis in row.layout):
+            p = parameters[row.name]
+            p.data = spread(own_part(p, row.layout, mesh, rank), row.layout, row.keeps, row.unit)
+
+
+def own_part(p: Tensor, layout: Lying, mesh: Mesh, rank: int) -> Tensor:
+    """The part of a whole value that a rank keeps."""
+    if is_shapes_only():
+        return without_value(divided(tuple(p.shape), layout, "distribute"), p.dtype)
+    splits = {name: Split(axis) for name, _, axis in layout if axis is not None}
+    return from_array(local_part(mesh, rank, splits, p.detach().numpy()).copy())

@@ -1,18 +1,124 @@
-"""What a division does, as text: how inputs lie, what is sent for which line, what is repeated."""
+"""A division as text: the layout of inputs, what is sent for which line, what is repeated.
+
+Of a compiled function, whose program says itself how values lie, also when each unit's parameters
+are gathered, read and let go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
+from gnomon.capture.jit import Compiled
+from gnomon.codegen.calls import is_claimed
+from gnomon.compiler.pipeline import kernels_of
+from gnomon.compiler.target import context
 from gnomon.distributed.program import RankProgram, bytes_sent
-from gnomon.ir.node import Node
-from gnomon.passes.layout import Layout
-from gnomon.passes.segments import Meeting
+from gnomon.ir.node import Graph, Node
+from gnomon.passes.choose import Plan, product_flops
+from gnomon.passes.divide import divide
+from gnomon.passes.inline import inline
+from gnomon.passes.layout import REPLICATED, Layout, MeshAxis
+from gnomon.program.blocks import ControlCall
+from gnomon.program.buffer_assignment import places_of
+from gnomon.program.kernel import Kernel
+from gnomon.program.races import Race
+from gnomon.program.races import races as races_of
+from gnomon.program.transfers import is_transfer
+from gnomon.program.virtual_clock import Timeline, timeline
+from gnomon.schedule.memory import nbytes
+
+SMALL = 0.01
+"""The share of a step's work from which on a repetition is worth a line."""
 
 
-def explain(program: RankProgram) -> str:
-    """A page about one rank's program."""
-    return "\n".join(lines(program))
+def explain(program: RankProgram | Compiled) -> str:
+    """A page about one rank's program, or about every program of a compiled function."""
+    if isinstance(program, RankProgram):
+        return "\n".join(lines(program))
+    return "\n".join(line for graph in graphs_of(program) for line in of_graph(graph))
+
+
+def races(program: Compiled) -> list[Race]:
+    """The races of every program of a compiled function: bytes that are touched out of order.
+
+    Nobody writes what a transfer sends, or touches what it brings, while it is under way; threads
+    meet between a write and who reads it; memory is given away after its last reader.
+
+    >>> import gnomon as gn
+    >>> step = gn.compile(lambda x: x.exp().sum())
+    >>> _ = step(gn.ones(4))
+    >>> races(step)
+    []
+    """
+    return [race for graph in graphs_of(program) for race in races_of(kernels_of(graph, context()))]
+
+
+def graphs_of(program: Compiled) -> list[Graph]:
+    """The graphs of a compiled function's programs."""
+    return [each.graph for each in program.captured()]
+
+
+def of_graph(graph: Graph) -> Iterator[str]:
+    """The units and transfers of a program that says how values lie, then what ranks repeat."""
+    block = kernels_of(graph, context())
+    yield from map(str, units_of(block.parts))
+    if any(map(is_transfer, block.parts)):
+        yield on_clock(timeline(block.parts))
+    yield from map(str, block.bounds)
+    yield from repetitions(graph)
+
+
+class UnitUse(NamedTuple):
+    """A unit in a pass: its bytes, the call that begins to gather it, its first and last reader."""
+
+    unit: int
+    reader: str
+    nbytes: int
+    begun: int
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return (
+            f"unit {self.unit}, {self.reader}: {self.nbytes:,} bytes gathered from call "
+            f"{self.begun} on, read by calls {self.first} to {self.last}, then let go"
+        )
+
+
+def units_of(parts: Sequence[Kernel | ControlCall]) -> list[UnitUse]:
+    """The units whose parameters a program gathers, in the order in which that begins."""
+    begun: dict[Node, int] = {}
+    read: dict[Node, list[int]] = {}
+    for number, part in enumerate(parts):
+        for x, _ in places_of(part):
+            if x.op == "gather_ranks" and "unit" in x.params:
+                begun.setdefault(x, number)
+                if not is_transfer(part):
+                    read.setdefault(x, []).append(number)
+    return [
+        UnitUse(x.params["unit"].number, x.params["phase"], nbytes(x), at, read[x][0], read[x][-1])
+        for x, at in begun.items()
+    ]
+
+
+def repetitions(graph: Graph, least: float = SMALL) -> list[str]:
+    """A line for each product that all ranks of a mesh axis compute alike, of a share or more."""
+    found: list[str] = []
+
+    def hear(across: MeshAxis, divided: Graph, plan: Plan) -> None:
+        whole = sum(map(product_flops, divided))
+        for node in divided:
+            share = product_flops(node) / whole if whole else 0.0
+            if share >= least and plan[node].given == REPLICATED:
+                found.append(
+                    f"every rank along {across.name} computes {node!r}, {share:.1%} of the "
+                    f"products{at(node)}"
+                )
+
+    divide(inline(graph, is_claimed), hear)
+    return found
 
 
 def lines(program: RankProgram) -> Iterator[str]:
@@ -21,11 +127,21 @@ def lines(program: RankProgram) -> Iterator[str]:
     yield f"mesh: {axes}; {program.flops:,.0f} flops in products per rank"
     for x, layout in zip(program.graph.inputs, program.division.inputs, strict=False):
         yield f"  {x.params['name']}: {x.dtype.name}{list(x.shape)} {described(layout)}"
-    for step in program.steps:
-        if isinstance(step, Meeting):
-            yield met(step)
+    for _, nodes in groupby(program.collectives, lambda node: (node.op, node.params["mesh"])):
+        yield met(list(nodes))
+    if program.collectives:
+        yield on_clock(timeline(kernels_of(program.graph, context()).parts))
     for name, node in program.repeated:
         yield f"every rank along {name} computes {node!r}{at(node)}"
+
+
+def on_clock(run: Timeline) -> str:
+    """The time of a run by the model that chose its order, and what of it is waiting."""
+    whole, stalls, moved = run.makespan, run.sum("stall"), run.sum("transfer")
+    return (
+        f"modelled: {1e3 * whole:.3f} ms, {1e3 * stalls:.3f} of it waiting for "
+        f"{1e3 * moved:.3f} ms of transfers"
+    )
 
 
 def described(layout: Layout) -> str:
@@ -33,13 +149,12 @@ def described(layout: Layout) -> str:
     return ", ".join(f"{name} {lying}" for name, lying in layout.items()) or "replicated"
 
 
-def met(meeting: Meeting) -> str:
-    """One message: what, along which axis, how much, for which lines."""
-    size = round(sum(map(bytes_sent, meeting.gives)))
-    places = dict.fromkeys(at(node) for node in meeting.gives)
-    count = len(meeting.gives)
+def met(nodes: Sequence[Node]) -> str:
+    """Collectives that follow one another: what, along which axis, how much, for which lines."""
+    size = round(sum(map(bytes_sent, nodes)))
+    places, count = dict.fromkeys(map(at, nodes)), len(nodes)
     what = f"{count} value{'s' if count > 1 else ''}, {size:,} bytes from each rank"
-    return f"{meeting.op} along {meeting.mesh}: {what}{''.join(places)}"
+    return f"{nodes[0].op} along {nodes[0].params['mesh']}: {what}{''.join(places)}"
 
 
 def at(node: Node) -> str:

@@ -3,265 +3,173 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from gnomon.distributions.distribution import (
-    Distribution,
-    Shape,
-    register_kl,
-    replaced,
-    together,
-)
-from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.random import rand, randn
+import gnomon as gn
+from gnomon.distributions import constraints
+from gnomon.distributions.distribution import ExponentialFamily, Family, Shape
+from gnomon.distributions.parameters import EULER, HALF_LOG_TAU
 from gnomon.tensor.tensor import Tensor
 
-HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
-EULER = 0.5772156649015329
 
-
-class Located(Distribution):
+class Located(Family):
     """A density moved by loc and stretched by scale."""
 
     has_rsample = True
+    support = constraints.real
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = together(loc, scale)
-        super().__init__(self.loc.shape)
+    def standardized(self, value: Tensor) -> Tensor:
+        """Values as those with loc 0 and scale 1."""
+        return (value - self.loc) / self.scale
 
-    @property
-    def mean(self) -> Tensor:
-        """The mean."""
-        return self.loc
 
-    @property
-    def mode(self) -> Tensor:
-        """Where the density is largest."""
-        return self.loc
+class Normal(Located, ExponentialFamily):
+    """The normal distribution.
 
-    def standard(self, shape: Shape) -> Tensor:
-        """Samples with loc 0 and scale 1."""
-        raise NotImplementedError
+    >>> Normal(0.0, 1.0).log_prob(gn.tensor(0.0))
+    Tensor(-0.9189)
+    """
+
+    stddev = property(lambda self: self.scale)
+    variance = property(lambda self: self.scale**2)
+    _natural_params = property(lambda self: (self.loc / self.scale**2, -0.5 / self.scale**2))
+    _mean_carrier_measure = 0
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        return -0.25 * x**2 / y + 0.5 * (-math.pi / y).log()
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        """Samples through which gradients flow to loc and scale."""
-        return self.loc + self.standard(self.extended(sample_shape)) * self.scale
+        shape = tuple(self._extended_shape(sample_shape))
+        return self.loc + gn.randn(shape, dtype=self.loc.dtype) * self.scale
 
-
-def open_share(shape: Shape, dtype: object) -> Tensor:
-    """Uniform draws of (0, 1), neither end among them."""
-    return rand(tuple(shape), dtype=dtype) * (1 - 2.0**-23) + 2.0**-24
-
-
-class Normal(Located):
-    """The normal distribution."""
-
-    @property
-    def variance(self) -> Tensor:
-        """The variance."""
-        return self.scale**2
-
-    @property
-    def stddev(self) -> Tensor:
-        """The standard deviation."""
-        return self.scale
-
-    def standard(self, shape: Shape) -> Tensor:
-        """Samples with loc 0 and scale 1."""
-        return randn(tuple(shape), dtype=self.loc.dtype)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density."""
+    def log_density(self, value: Tensor) -> Tensor:
         away = value - self.loc
         return -(away**2) / (2 * self.scale**2) - self.scale.log() - HALF_LOG_TAU
 
     def entropy(self) -> Tensor:
-        """The entropy."""
         return 0.5 + HALF_LOG_TAU + self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The chance of what is smaller."""
-        return 0.5 * (1 + ((value - self.loc) / (self.scale * math.sqrt(2))).erf())
+        return 0.5 * (1 + (self.standardized(value) / math.sqrt(2)).erf())
 
-
-class LogNormal(Normal):
-    """exp of the normal distribution."""
-
-    @property
-    def mean(self) -> Tensor:
-        """The mean."""
-        return (self.loc + self.scale**2 / 2).exp()
-
-    @property
-    def mode(self) -> Tensor:
-        """Where the density is largest."""
-        return (self.loc - self.scale**2).exp()
-
-    @property
-    def variance(self) -> Tensor:
-        """The variance."""
-        return (self.scale**2).expm1() * (2 * self.loc + self.scale**2).exp()
-
-    @property
-    def stddev(self) -> Tensor:
-        """The standard deviation."""
-        return self.variance.sqrt()
-
-    def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        """Samples through which gradients flow to loc and scale."""
-        return super().rsample(sample_shape).exp()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density."""
-        return super().log_prob(value.log()) - value.log()
-
-    def entropy(self) -> Tensor:
-        """The entropy."""
-        return super().entropy() + self.loc
-
-    def cdf(self, value: Tensor) -> Tensor:
-        """The chance of what is smaller."""
-        return super().cdf(value.log())
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
 
 
 class Laplace(Located):
     """The Laplace distribution."""
 
-    @property
-    def variance(self) -> Tensor:
-        """The variance."""
-        return 2 * self.scale**2
+    stddev = property(lambda self: math.sqrt(2) * self.scale)
+    variance = property(lambda self: 2 * self.scale**2)
 
-    def standard(self, shape: Shape) -> Tensor:
-        """Samples with loc 0 and scale 1."""
-        share = open_share(shape, self.loc.dtype) - 0.5
-        return -share.sign() * (-2 * share.abs()).log1p()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density."""
+    def log_density(self, value: Tensor) -> Tensor:
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
     def entropy(self) -> Tensor:
-        """The entropy."""
         return 1 + (2 * self.scale).log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        away = self.standardized(value)
+        return 0.5 - 0.5 * away.sign() * (-away.abs()).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        away = value - 0.5
+        return self.loc - self.scale * away.sign() * (-2 * away.abs()).log1p()
+
+
+class Cauchy(Located):
+    """The Cauchy distribution, which has no mean and no variance."""
+
+    mean = property(lambda self: self.loc * math.nan)
+    variance = property(lambda self: self.loc + math.inf)
+
+    def log_density(self, value: Tensor) -> Tensor:
+        return -math.log(math.pi) - self.scale.log() - (self.standardized(value) ** 2).log1p()
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + self.scale.log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return self.standardized(value).atan() / math.pi + 0.5
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
 
 class Gumbel(Located):
     """The distribution of the largest of many."""
 
-    @property
-    def mean(self) -> Tensor:
-        """The mean."""
-        return self.loc + self.scale * EULER
+    mean = property(lambda self: self.loc + self.scale * EULER)
+    stddev = property(lambda self: (math.pi / math.sqrt(6)) * self.scale)
+    variance = property(lambda self: (math.pi**2 / 6) * self.scale**2)
 
-    @property
-    def variance(self) -> Tensor:
-        """The variance."""
-        return (math.pi**2 / 6) * self.scale**2
-
-    def standard(self, shape: Shape) -> Tensor:
-        """Samples with loc 0 and scale 1."""
-        return -(-open_share(shape, self.loc.dtype).log()).log()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density."""
-        y = (self.loc - value) / self.scale
+    def log_density(self, value: Tensor) -> Tensor:
+        y = -self.standardized(value)
         return (y - y.exp()) - self.scale.log()
 
     def entropy(self) -> Tensor:
-        """The entropy."""
         return self.scale.log() + (1 + EULER)
 
+    def cdf(self, value: Tensor) -> Tensor:
+        return (-(-self.standardized(value)).exp()).exp()
 
-class Uniform(Distribution):
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc - self.scale * (-value.log()).log()
+
+
+class Uniform(Family):
     """The same density everywhere from low to high."""
 
     has_rsample = True
+    arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
+    mean = property(lambda self: (self.high + self.low) / 2)
+    mode = property(lambda self: self.high * math.nan)
+    stddev = property(lambda self: (self.high - self.low) / math.sqrt(12))
+    variance = property(lambda self: (self.high - self.low) ** 2 / 12)
 
-    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        self.low, self.high = together(low, high)
-        super().__init__(self.low.shape)
+    @constraints.dependent_property
+    def support(self) -> constraints.Constraint:
+        return constraints.interval(self.low, self.high)
 
-    @property
-    def mean(self) -> Tensor:
-        """The mean."""
-        return (self.high + self.low) / 2
-
-    @property
-    def variance(self) -> Tensor:
-        """The variance."""
-        return (self.high - self.low) ** 2 / 12
-
-    def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        """Samples through which gradients flow to both ends."""
-        share = rand(tuple(self.extended(sample_shape)), dtype=self.low.dtype)
-        return self.low + share * (self.high - self.low)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density."""
+    def log_density(self, value: Tensor) -> Tensor:
         inside = (self.low <= value) & (self.high > value)
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
     def entropy(self) -> Tensor:
-        """The entropy."""
         return (self.high - self.low).log()
 
+    def cdf(self, value: Tensor) -> Tensor:
+        return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
-class Exponential(Distribution):
+    def icdf(self, value: Tensor) -> Tensor:
+        return value * (self.high - self.low) + self.low
+
+
+class Exponential(Family, ExponentialFamily):
     """Times between events that come at a rate."""
 
     has_rsample = True
+    support = constraints.nonnegative
+    arg_constraints = {"rate": constraints.positive}
+    mean = stddev = property(lambda self: 1 / self.rate)
+    mode = property(lambda self: gn.zeros_like(self.rate))
+    variance = property(lambda self: 1 / self.rate**2)
+    _natural_params = property(lambda self: (-self.rate,))
+    _mean_carrier_measure = 0
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (self.rate,) = together(rate)
-        super().__init__(self.rate.shape)
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        return -(-x).log()
 
-    @property
-    def mean(self) -> Tensor:
-        """The mean."""
-        return 1 / self.rate
-
-    @property
-    def variance(self) -> Tensor:
-        """The variance."""
-        return 1 / self.rate**2
-
-    def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        """Samples through which gradients flow to the rate."""
-        return -open_share(self.extended(sample_shape), self.rate.dtype).log() / self.rate
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density."""
+    def log_density(self, value: Tensor) -> Tensor:
         return self.rate.log() - self.rate * value
 
     def entropy(self) -> Tensor:
-        """The entropy."""
         return 1.0 - self.rate.log()
 
+    def cdf(self, value: Tensor) -> Tensor:
+        return 1 - (-self.rate * value).exp()
 
-@register_kl(Normal, Normal)
-def normals(p: Normal, q: Normal) -> Tensor:
-    """Of two normal distributions."""
-    ratio = (p.scale / q.scale) ** 2
-    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
-
-
-@register_kl(Laplace, Laplace)
-def laplaces(p: Laplace, q: Laplace) -> Tensor:
-    """Of two Laplace distributions."""
-    ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
-    return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
-
-
-@register_kl(Exponential, Exponential)
-def exponentials(p: Exponential, q: Exponential) -> Tensor:
-    """Of two exponential distributions."""
-    ratio = q.rate / p.rate
-    return ratio - ratio.log() - 1
-
-
-@register_kl(Uniform, Uniform)
-def uniforms(p: Uniform, q: Uniform) -> Tensor:
-    """Of two uniform distributions: infinite where p reaches further than q."""
-    distance = ((q.high - q.low) / (p.high - p.low)).log()
-    return replaced(distance, FUNCTIONS["logical_or"](q.low > p.low, q.high < p.high), math.inf)
+    def icdf(self, value: Tensor) -> Tensor:
+        return -(-value).log1p() / self.rate

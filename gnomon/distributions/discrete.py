@@ -3,192 +3,238 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
-from gnomon.distributions.distribution import (
-    Distribution,
-    Shape,
-    register_kl,
-    replaced,
-    together,
+import gnomon as gn
+from gnomon.distributions import constraints
+from gnomon.distributions.distribution import Distribution, ExponentialFamily, Family, Shape
+from gnomon.distributions.parameters import (
+    LIMITS,
+    lazy_property,
+    logits_to_probs,
+    one_of,
+    open_share,
+    probs_to_logits,
 )
-from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
-from gnomon.tensor.autograd import no_grad
-from gnomon.tensor.creation import arange
-from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.limits import finfo
-from gnomon.tensor.random import bernoulli, multinomial
 from gnomon.tensor.tensor import Tensor
 
 
-def one_of(name: str, probs: Any, logits: Any) -> None:
-    """Refuse both, or neither, of chances and logits."""
-    if (probs is None) == (logits is None):
-        raise ArgumentError(f"{name}: needs either probs or logits.")
+def given(p: Any) -> Tensor:
+    """The chances or the logits by which a distribution was made."""
+    mine = vars(p)
+    return mine[next(name for name in ("probs", "logits") if name in mine)]
 
 
-def inside(probs: Tensor) -> Tensor:
-    """Chances, none of them quite 0 or 1."""
-    eps = finfo(probs.dtype).eps
-    return probs.clamp(eps, 1 - eps)
+class ByChance(Family):
+    """Base: given by a chance or by its logit, and by what else a family has."""
 
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    defaults = {"probs": None, "logits": None}
 
-class Bernoulli(Distribution):
-    """1 with a chance, else 0."""
-
-    def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        one_of("Bernoulli", probs, logits)
-        if probs is None:
-            (self.logits,) = together(logits)
-        else:
-            (self.probs,) = together(probs)
-        super().__init__((self.logits if probs is None else self.probs).shape)
-
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
-        """The chance of 1."""
-        return self.logits.sigmoid()
+        """The chance."""
+        return logits_to_probs(self.logits, is_binary=True)
 
-    @cached_property
+    @lazy_property
     def logits(self) -> Tensor:
-        """log of the chance of 1 over that of 0."""
-        chance = inside(self.probs)
-        return chance.log() - (-chance).log1p()
+        """log of the chance over that of its opposite."""
+        return probs_to_logits(self.probs, is_binary=True)
 
     @property
-    def mean(self) -> Tensor:
-        """The mean."""
-        return self.probs
+    def param_shape(self) -> Any:
+        """The shape of the chances."""
+        return given(self).shape
+
+    def listed(self, count: int, expand: bool) -> Tensor:
+        """The values 0 … count − 1 along a new first axis."""
+        return values_along(count, self.batch_shape, given(self).dtype, expand)
+
+
+def values_along(count: int, batch: Shape, dtype: object, expand: bool) -> Tensor:
+    """The values 0 … count − 1 along a first axis, for every place of a batch."""
+    values = gn.arange(count, dtype=dtype).reshape((-1, *(1,) * len(batch)))
+    return values.expand((-1, *batch)) if expand else values
+
+
+class Bernoulli(ByChance, ExponentialFamily):
+    """1 with a chance, else 0.
+
+    >>> Bernoulli(0.25).log_prob(gn.tensor(1.0)).exp()
+    Tensor(0.25)
+    """
+
+    support = constraints.boolean
+    has_enumerate_support = True
+    mean = property(lambda self: self.probs)
+    variance = property(lambda self: self.probs * (1 - self.probs))
+    _natural_params = property(lambda self: (self.logits,))
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        return F.softplus(x)
 
     @property
-    def variance(self) -> Tensor:
-        """The variance."""
-        return self.probs * (1 - self.probs)
+    def mode(self) -> Tensor:
+        likelier = (self.probs >= 0.5).to(self.probs.dtype)
+        return likelier.masked_fill(self.probs == 0.5, math.nan)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
-        """Samples."""
-        with no_grad():
-            return bernoulli(self.probs.expand(self.extended(sample_shape)))
+        with gn.no_grad():
+            return gn.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the chance."""
-        logits, value = FUNCTIONS["broadcast_tensors"](self.logits, value)
+    def log_density(self, value: Tensor) -> Tensor:
+        logits, value = gn.broadcast_tensors(self.logits, value)
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Tensor:
-        """The entropy."""
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self.listed(2, expand)
+
+
+class Geometric(ByChance):
+    """Failures before the first success."""
+
+    support = constraints.nonnegative_integer
+    mean = property(lambda self: 1 / self.probs - 1)
+    mode = property(lambda self: gn.zeros_like(self.probs))
+    variance = property(lambda self: (1 / self.probs - 1) / self.probs)
+
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
+        with gn.no_grad():
+            share = open_share(self._extended_shape(sample_shape), self.probs.dtype)
+            return (share.log() / (-self.probs).log1p()).floor()
+
+    def log_density(self, value: Tensor) -> Tensor:
+        sure = (self.probs == 1) & (value == 0)
+        failures = value * (-self.probs.masked_fill(sure, 0.0)).log1p()
+        return failures + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        each = F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+        return each / self.probs
 
 
 class Categorical(Distribution):
-    """One of 0 … n − 1, by chances along the last axis."""
+    """One of 0 … n − 1, by chances along the last axis.
+
+    >>> Categorical(gn.tensor([0.25, 0.75])).log_prob(gn.tensor(1)).exp()
+    Tensor(0.75)
+    """
+
+    has_enumerate_support = True
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    mean = variance = property(lambda self: self.probs[..., 0] * math.nan)
+    mode = property(lambda self: self.probs.argmax(dim=-1))
 
     def __init__(
-        self,
-        probs: Tensor | None = None,
-        logits: Tensor | None = None,
-        validate_args: bool | None = None,
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         one_of(type(self).__name__, probs, logits)
         if probs is None:
             self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)
         else:
             self.probs = probs / probs.sum(-1, keepdim=True)
-        self._param = self.logits if probs is None else self.probs
-        super().__init__(self._param.shape[:-1])
+        super().__init__(self.param_shape[:-1], validate_args=validate_args)
 
-    @cached_property
+    @lazy_property
     def probs(self) -> Tensor:
         """The chances."""
-        return self.logits.softmax(-1)
+        return logits_to_probs(self.logits)
 
-    @cached_property
+    @lazy_property
     def logits(self) -> Tensor:
         """The logarithms of the chances."""
-        return inside(self.probs).log()
+        return probs_to_logits(self.probs)
 
     @property
-    def param_shape(self) -> Shape:
+    def param_shape(self) -> Any:
         """The shape of the chances."""
-        return self._param.shape
+        return given(self).shape
 
-    @property
-    def mode(self) -> Tensor:
-        """The likeliest."""
-        return self.probs.argmax(dim=-1)
+    _num_events = property(lambda self: self.param_shape[-1])
+
+    @constraints.dependent_property(is_discrete=True)
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self.param_shape[-1] - 1)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
-        """Samples."""
-        with no_grad():
-            rows = self.probs.reshape(-1, self.probs.shape[-1])
-            count = math.prod(sample_shape)
-            return multinomial(rows, count, True).T.reshape(*sample_shape, *self.batch_shape)
+        with gn.no_grad():
+            count, shape = math.prod(sample_shape), self._extended_shape(sample_shape)
+            if not math.prod(shape):
+                return gn.zeros(tuple(shape), dtype=gn.int64)
+            rows = self.probs.reshape((-1, self.param_shape[-1]))
+            drawn = gn.multinomial(rows, count, True)
+            return (drawn if 1 in drawn.shape else drawn.T).reshape(tuple(shape))
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the chance."""
+    def log_density(self, value: Tensor) -> Tensor:
         index = value.long().unsqueeze(-1)
-        index, logits = FUNCTIONS["broadcast_tensors"](index, self.logits)
+        index, logits = gn.broadcast_tensors(index, self.logits)
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        """The entropy."""
-        logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
+        logits = self.logits.clamp(min=LIMITS[self.logits.dtype].min)
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values along a new first axis."""
-        values = arange(self.param_shape[-1]).reshape(-1, *(1,) * len(self.batch_shape))
-        return values.expand(-1, *self.batch_shape) if expand else values
+        return values_along(self.param_shape[-1], self.batch_shape, gn.int64, expand)
 
 
-class OneHotCategorical(Categorical):
-    """A choice as 1 at its place and 0 elsewhere."""
+class ByCategorical(Distribution):
+    """Base: vectors made of choices."""
+
+    arg_constraints = Categorical.arg_constraints
+    probs = property(lambda self: self._categorical.probs)
+    logits = property(lambda self: self._categorical.logits)
+    param_shape = property(lambda self: self._categorical.param_shape)
 
     def __init__(
-        self,
-        probs: Tensor | None = None,
-        logits: Tensor | None = None,
-        validate_args: bool | None = None,
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        super().__init__(probs, logits)
-        self.chosen = Categorical(probs, logits)
-        Distribution.__init__(self, self._param.shape[:-1], self._param.shape[-1:])
+        self._categorical = Categorical(probs, logits)
+        super().__init__(self.param_shape[:-1], self.param_shape[-1:], validate_args)
+
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
+        made = super().expand(batch_shape, _instance)
+        made._categorical = self._categorical.expand(batch_shape)
+        return made
+
+
+class OneHotCategorical(ByCategorical):
+    """A choice as 1 at its place and 0 elsewhere."""
+
+    has_enumerate_support = True
+    support = constraints.one_hot
+    mean = property(lambda self: self.probs)
+    variance = property(lambda self: self.probs * (1 - self.probs))
+
+    def one_hot(self, index: Tensor) -> Tensor:
+        """Choices as vectors."""
+        return gn.one_hot(index, self.event_shape[0]).to(self.probs.dtype)
 
     @property
-    def mean(self) -> Tensor:
-        """The mean."""
-        return self.probs
-
-    @property
-    def variance(self) -> Tensor:
-        """The variance."""
-        return self.probs * (1 - self.probs)
+    def mode(self) -> Tensor:
+        return self.one_hot(self._categorical.mode)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
-        """Samples."""
-        found = self.chosen.sample(sample_shape)
-        return FUNCTIONS["one_hot"](found, self.param_shape[-1]).to(self.probs.dtype)
+        return self.one_hot(self._categorical.sample(sample_shape))
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the chance."""
-        return self.chosen.log_prob(value.argmax(dim=-1))
+    def log_density(self, value: Tensor) -> Tensor:
+        return self._categorical.log_prob(value.argmax(dim=-1))
 
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy()
 
-@register_kl(Bernoulli, Bernoulli)
-def answers(p: Bernoulli, q: Bernoulli) -> Tensor:
-    """Of two chances of yes."""
-    yes = p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))
-    yes = replaced(replaced(yes, q.probs == 0, math.inf), p.probs == 0, 0.0)
-    no = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
-    return yes + replaced(replaced(no, q.probs == 1, math.inf), p.probs == 1, 0.0)
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self.one_hot(self._categorical.enumerate_support(expand))
 
 
-@register_kl(Categorical, Categorical)
-def choices(p: Categorical, q: Categorical) -> Tensor:
-    """Of two distributions of choices."""
-    terms = p.probs * (p.logits - q.logits)
-    return replaced(replaced(terms, q.probs == 0, math.inf), p.probs == 0, 0.0).sum(-1)
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """The same, whose samples hand their gradients to the chances (Bengio et al. 2013)."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())

@@ -1,1 +1,1 @@
-"""What a program is: nodes, graphs, where they came from, and how they are rewritten and shown."""
+"""The intermediate representation: nodes, graphs, their provenance, rewriting and printing."""

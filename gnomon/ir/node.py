@@ -6,26 +6,31 @@ operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import count
+from math import prod
 from typing import Any
-from weakref import KeyedRef
+from weakref import ref
 
 from gnomon.dtypes import DType
+from gnomon.errors import ShapeError
+from gnomon.forking import cached_property
+from gnomon.ir.memo import memo
 from gnomon.ir.operators import elementwise, operator, reflected
 from gnomon.ir.provenance import Site, current_sites, scope, union
-from gnomon.late import Late
+from gnomon.lazy import Lazy
 
-hashlib = Late("hashlib")
+hashlib = Lazy("hashlib")
 
 Shape = tuple[int, ...]
 Sites = tuple[Site, ...]
+COUNTED = 58  # bits that count the elements of a tensor: places in bytes never overflow
 _PLAIN = (str, DType, type(None))
 
 
 class Primitive:
-    """What every operation answers; one instance per name, in PRIMITIVES."""
+    """The interface of a primitive; one instance per name, in PRIMITIVES."""
 
     name: str
 
@@ -34,7 +39,7 @@ class Primitive:
         raise NotImplementedError(f"{self.name} has no inference")
 
     def signature(self, node: Node) -> Signature:
-        """How the output's axes follow the inputs' axes."""
+        """The signature: the way in which the output's axes follow the inputs'."""
         raise NotImplementedError(f"{self.name} has no signature")
 
     def value(self, node: Node, *inputs: Any, **_: Any) -> Any:
@@ -116,10 +121,7 @@ class Node:
     @property
     def size(self) -> int:
         """Number of elements."""
-        total = 1
-        for n in self.shape:
-            total *= n
-        return total
+        return prod(self.shape)
 
     __add__, __radd__ = operator("add"), reflected("add")
     __sub__, __rsub__ = operator("sub"), reflected("sub")
@@ -149,12 +151,14 @@ def kind_of(op: str, params: dict[str, Any]) -> int:
     return _KINDS.setdefault(key, next(_next_kind)) if found is None else found
 
 
+@memo
 @cache
 def in_order(names: tuple[str, ...]) -> list[str]:
     """The names of parameters in an order of their own, without the serial."""
     return sorted(name for name in names if name != "serial")
 
 
+@memo
 @cache
 def leaf_kind(shape: Shape, dtype: DType) -> tuple[int, dict[str, Any]]:
     """The kind and parameters that all leaves of this shape and dtype share."""
@@ -162,17 +166,26 @@ def leaf_kind(shape: Shape, dtype: DType) -> tuple[int, dict[str, Any]]:
     return kind_of("input", params), params
 
 
+class Interned(ref[Node]):
+    """A node that is found by its key; C alone makes it, unlike the library's KeyedRef."""
+
+    __slots__ = ("key",)
+    key: tuple[Any, ...]
+
+
 class Arena:
     """The nodes of one program: interning, and their identities."""
 
     def __init__(self) -> None:
-        self._interned: dict[tuple[Any, ...], KeyedRef[Any, Any]] = {}
+        self._interned: dict[tuple[Any, ...], Interned] = {}
         self.constants: dict[tuple[Any, ...], Node] = {}
         """Constants used lately, kept alive to be found again."""
+        self.latest: dict[str, Node] = {}
+        """Of groups of ranks whose meetings keep their order, the latest: the next one follows."""
         self._serial = count()
         interned = self._interned
 
-        def forget(reference: KeyedRef[Any, Any]) -> None:
+        def forget(reference: Any) -> None:
             if interned.get(reference.key) is reference:
                 del interned[reference.key]
 
@@ -192,12 +205,20 @@ class Arena:
         found = None if reference is None else reference()
         if found is None:
             found = self._build(kind, op, inputs, params)
-            self._interned[key] = KeyedRef(found, self._forget, key)
+            reference = self._interned[key] = Interned(found, self._forget)
+            reference.key = key
         elif op != "const":
             found.sites = union(found.sites, current_sites())
         return found
 
-    def again(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+    def part_with(self, node: Node) -> None:
+        """Have the same operation built anew where it is asked for next."""
+        key = (node.kind, *node.inputs)
+        reference = self._interned.get(key)
+        if reference is not None and reference() is node:
+            del self._interned[key]
+
+    def with_inputs(self, node: Node, inputs: tuple[Node, ...]) -> Node:
         """A node's operation on other inputs."""
         if "serial" in node.params:
             return self._build(node.kind, node.op, inputs, node.params)
@@ -228,9 +249,11 @@ class Arena:
             assert x.arena is self, f"{op}: an input belongs to another arena"
         node.serial = next(self._serial)
         # a constant serves whoever needs the number: it stays in its arena, and belongs to no line
-        node.sites = () if op == "const" else current_sites()
-        node.shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
-        node.value = node.watch = None
+        node.sites = () if op == "const" else scope.sites or current_sites()
+        shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
+        if prod(shape) >> COUNTED or (shape and min(shape) < 0):
+            raise ShapeError(f"{op}: no tensor has the shape {shape}.")
+        node.shape, node.value, node.watch = shape, None, None
         return node
 
 
@@ -321,42 +344,23 @@ def structure(
 ) -> tuple[Any, ...]:
     """The graph as nested tuples in which inputs and nodes are numbers."""
     place = {leaf: -1 - k for k, leaf in enumerate(inputs)}
-    rows: list[tuple[Any, ...]] = []
-    for node in nodes:
-        if node in place:
-            continue
-        place[node] = len(rows)
-        names = sorted(name for name in node.params if name != "serial")
-        rows.append(
-            (node.op, tuple(place[x] for x in node.inputs), *[typed(node.params[n]) for n in names])
-        )
+    inner = [node for node in nodes if node not in place]
+    place.update((node, k) for k, node in enumerate(inner))
+    rows = tuple([row_of(node, place, ("serial",)) for node in inner])
     leaves = tuple((leaf.shape, leaf.dtype.name) for leaf in inputs)
-    return (leaves, tuple(rows), tuple(place[x] for x in outputs))
+    return (leaves, rows, tuple(place[x] for x in outputs))
+
+
+def row_of(node: Node, place: Mapping[Node, int], blank: Container[str] = ()) -> tuple[Any, ...]:
+    """A node as part of a key: its operation, the places of what it reads, its parameters."""
+    values = [typed(node.params[name]) for name in sorted(node.params) if name not in blank]
+    return (node.op, tuple([place[x] for x in node.inputs]), *values)
 
 
 def asked_by(node: Node) -> tuple[Any, ...]:
     """The user lines of a node, and what stands for those of graphs inside it."""
     inner = [x.asked for x in node.params.values() if isinstance(x, Graph) and x.asked]
     return (*node.sites, *inner) if inner else node.sites
-
-
-@lru_cache(maxsize=1024)
-def outline(graph: Graph) -> str:
-    """A content hash of a graph without its sizes: equal for one program at several shapes."""
-    place = {node: k for k, node in enumerate((*graph.inputs, *graph.nodes))}
-    rows = [
-        (node.op, tuple(place[x] for x in node.inputs), tuple(map(unsized, node.params.values())))
-        for node in graph.nodes
-    ]
-    leaves = tuple((leaf.rank, leaf.dtype.name) for leaf in graph.inputs)
-    return digest((leaves, tuple(rows), tuple(place[x] for x in graph.outputs)))
-
-
-def unsized(value: object) -> object:
-    """What of a parameter is the same at every shape."""
-    if isinstance(value, Graph):
-        return outline(value)
-    return value if isinstance(value, str | bool) else None
 
 
 def digest(value: object) -> str:
@@ -386,11 +390,11 @@ def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> l
     roots = list(roots)
     before = scope.sites
     try:
-        for node in topological(roots):
+        for node in topological(roots, known):
             if node not in known:
                 scope.sites = node.sites
                 inputs = tuple([known[x] for x in node.inputs])
-                known[node] = arena.again(node, inputs)
+                known[node] = arena.with_inputs(node, inputs)
     finally:
         scope.sites = before
     return [known[root] for root in roots]

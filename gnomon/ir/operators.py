@@ -9,8 +9,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gnomon.dtypes import DType, promote, weak
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ComplexError, ShapeError
 
 if TYPE_CHECKING:
     from gnomon.ir.node import Arena, Node
@@ -18,27 +20,74 @@ if TYPE_CHECKING:
 Scalar = bool | int | float
 SCALAR_TYPES = (bool, int, float)
 KEPT_CONSTANTS = 256
+LOGIC = ("and", "or", "xor")
 
 
-def constant(arena: Arena, value: Scalar, dtype: DType) -> Node:
+WRAP = frozenset({"add", "sub", "mul", "and", "or", "xor"} | {f"bitwise_{f}" for f in LOGIC})
+"""Functions of integers that know a number by its lowest bits alone: any number will do."""
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+"""Comparisons, and what they become when their sides change places."""
+ABOVE = {"lt": "le", "le": "le", "gt": "gt", "ge": "gt", "eq": "gt", "ne": "le"}
+BELOW = {"lt": "lt", "le": "lt", "gt": "ge", "ge": "ge", "eq": "lt", "ne": "ge"}
+"""A comparison with what lies beyond a dtype's limit, as one with the limit itself."""
+
+
+def constant(arena: Arena, value: Scalar, dtype: DType, name: str = "constant") -> Node:
     """A rank-0 constant, kept as the exact value that the dtype can hold."""
-    key = (type(value), value, dtype)
-    found = arena.constants.get(key) if value else None
+    key = (type(value), value or str(value), dtype)  # 0 equals -0.0
+    found = arena.constants.get(key)
     if found is None:
-        found = made_constant(arena, value, dtype)
-        if value:  # not 0: it equals -0.0
-            if len(arena.constants) > KEPT_CONSTANTS:
-                arena.constants.clear()
-            arena.constants[key] = found
+        found = arena.node("const", (), value=held(name, value, dtype), dtype=dtype)
+        if len(arena.constants) > KEPT_CONSTANTS:
+            arena.constants.clear()
+        arena.constants[key] = found
     return found
 
 
-def made_constant(arena: Arena, value: Scalar, dtype: DType) -> Node:
-    """A constant's node, by its exact value."""
-    if dtype.kind == "float" and not math.isnan(value):
-        value = float(value) if dtype.bits == 64 else float(dtype.numpy.type(value))
-    kind = {"bool": bool, "float": float}.get(dtype.kind, int)
-    return arena.node("const", (), value=kind(value), dtype=dtype)
+def held(name: str, value: Scalar, dtype: DType) -> Scalar:
+    """A number as a dtype holds it; what no integer dtype wraps or rounds to is refused."""
+    if dtype.kind == "bool":
+        return bool(value)
+    if dtype.kind == "float":
+        return rounded(name, value, dtype)
+    refuse_complex(name, dtype)
+    low, high = dtype.limits
+    if not low <= value <= high:
+        raise ArgumentError(
+            f"{name}: {dtype.name} holds {low} to {high}: got {value!r}. Cast the tensor first."
+        )
+    return int(value)
+
+
+def refuse_complex(name: str, dtype: DType) -> None:
+    """Refuse to make a node of complex numbers: a tensor of them is over a real one."""
+    if dtype.kind == "complex":
+        raise ComplexError(
+            f"{name}: {dtype.name} is not supported here. Take view_as_real(x), or x.real and "
+            "x.imag."
+        )
+
+
+def rounded(name: str, value: Scalar, dtype: DType) -> float:
+    """A number as a dtype of floats holds it."""
+    if isinstance(value, int) and value.bit_length() > 1023:
+        bits = value.bit_length()
+        raise ArgumentError(f"{name}: an integer beyond every float: got one of {bits} bits.")
+    value = float(value)
+    if dtype.bits == 64 or not math.isfinite(value):
+        return value
+    with np.errstate(over="ignore"):
+        return float(dtype.numpy.type(value))
+
+
+def wrapped(value: Scalar, dtype: DType) -> Scalar:
+    """A number cast to a dtype: integers wrap, floats stop at its limits, and NaN is 0."""
+    if not dtype.is_integer:
+        return value
+    low, high = dtype.limits
+    if isinstance(value, float):
+        return 0 if math.isnan(value) else int(min(max(value, low), high))
+    return low + (value - low) % (high - low + 1)
 
 
 def elementwise(f: str, *operands: Node | Scalar) -> Node:
@@ -54,24 +103,40 @@ def elementwise(f: str, *operands: Node | Scalar) -> Node:
 
 def binary(f: str, x: Node, other: Node | Scalar) -> Node:
     """map[f] over a node and another or a number; short ways where nothing has to be changed."""
-    if isinstance(other, float):
+    if isinstance(other, SCALAR_TYPES):
         if x.dtype.kind == "float":
-            return x.arena.node("map", (x, constant(x.arena, other, x.dtype)), f=f)
-    elif not isinstance(other, int) and x.dtype is other.dtype and x.shape == other.shape:
+            return x.arena.node("map", (x, constant(x.arena, other, x.dtype, f)), f=f)
+    elif x.dtype is other.dtype and x.shape == other.shape:
         return x.arena.node("map", (x, other), f=f)
     return mapped(f, (x, other))
 
 
 def mapped(f: str, operands: tuple[Node | Scalar, ...]) -> Node:
     """map[f] over operands that are brought together first."""
+    if f in MIRRORED:
+        f, operands = within_limits(f, *operands)
     nodes = together(f, operands)
     return nodes[0].arena.node("map", tuple(nodes), f=f)
+
+
+def within_limits(
+    f: str, left: Node | Scalar, right: Node | Scalar
+) -> tuple[str, tuple[Node | Scalar, ...]]:
+    """A comparison whose number, beside integers, is one that their dtype holds: still exact."""
+    if isinstance(left, SCALAR_TYPES) and not isinstance(right, SCALAR_TYPES):
+        f, left, right = MIRRORED[f], right, left
+    if isinstance(right, int) and not isinstance(left, SCALAR_TYPES) and left.dtype.is_integer:
+        low, high = left.dtype.limits
+        f = ABOVE[f] if right > high else BELOW[f] if right < low else f
+        right = min(max(right, low), high)
+    return f, (left, right)
 
 
 def together(f: str, operands: tuple[Node | Scalar, ...]) -> list[Node]:
     """The operands as nodes of one dtype and one rank."""
     nodes = [x for x in operands if not isinstance(x, SCALAR_TYPES)]
-    assert nodes, f"{f}: at least one operand must be a node"
+    if not nodes:
+        raise ArgumentError(f"{f}: needs a tensor: got {', '.join(map(repr, operands))}.")
     dtype = nodes[0].dtype
     for x in nodes[1:]:
         dtype = promote(dtype, x.dtype)
@@ -80,10 +145,17 @@ def together(f: str, operands: tuple[Node | Scalar, ...]) -> list[Node]:
             dtype = weak(dtype, x)
     arena = nodes[0].arena
     lifted = [
-        constant(arena, x, dtype) if isinstance(x, SCALAR_TYPES) else cast(x, dtype)
+        beside(f, arena, x, dtype) if isinstance(x, SCALAR_TYPES) else cast(x, dtype)
         for x in operands
     ]
     return align(f, lifted)
+
+
+def beside(f: str, arena: Arena, value: Scalar, dtype: DType) -> Node:
+    """A function's operand that is a number."""
+    if f in WRAP and dtype.is_integer and abs(value) < 1 << 64:
+        value = wrapped(value, dtype)
+    return constant(arena, value, dtype, f)
 
 
 def align(f: str, nodes: list[Node]) -> list[Node]:
@@ -110,7 +182,8 @@ def cast(x: Node, dtype: DType) -> Node:
     if x.dtype is dtype:
         return x
     if x.op == "const":
-        return constant(x.arena, x.params["value"], dtype)
+        return constant(x.arena, wrapped(x.params["value"], dtype), dtype)
+    refuse_complex("to", dtype)
     return x.arena.node("map", (x,), f="cast", dtype=dtype)
 
 

@@ -1,4 +1,4 @@
-"""Which user line asked for a node.
+"""Provenance: the line of user code that asked for a node.
 
 A site is the innermost frame outside this package, or in a folder of it that only uses the rest, as
 our models do. Nodes inherit the sites of what they replace: rewriting runs inside `inherit(sites)`,
@@ -8,20 +8,28 @@ so no rule ever mentions them (docs/decisions/0003).
 from __future__ import annotations
 
 import os.path
+import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
 # documented by CPython, whatever its name looks like
 from sys import _getframe as frame_at  # pyright: ignore[reportPrivateUsage]
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
+
+from gnomon.ir.memo import memo
+from gnomon.lazy import Lazy
+from gnomon.settings import current
+
+tracebacks = Lazy("traceback")
 
 KEPT_LINES = 1 << 14
 PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
-USERS = tuple(PACKAGE + folder + os.sep for folder in ("models", "train"))
+USERS = tuple(PACKAGE + folder + os.sep for folder in ("bench", "models", "train"))
 """Folders that are written as a user would write them: their lines are what a user may change."""
+NAME = __name__.partition(".")[0]
 STANDARD = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
 INSTALLED = ("site-packages", "dist-packages")
 
@@ -45,7 +53,7 @@ class Site(NamedTuple):
 
 
 class Scope(threading.local):
-    """What holds for nodes that this thread builds now."""
+    """The sites, modules and phase of nodes that this thread builds now."""
 
     def __init__(self) -> None:
         self.sites: tuple[Site, ...] | None = None
@@ -54,7 +62,7 @@ class Scope(threading.local):
 
 
 scope = Scope()
-_ours: dict[str, bool] = {}
+_ours: dict[str, bool] = memo({})
 
 
 def current_sites() -> tuple[Site, ...]:
@@ -63,7 +71,7 @@ def current_sites() -> tuple[Site, ...]:
     return sites if sites is not None else sites_here()
 
 
-_known: dict[tuple[Any, ...], tuple[Site, ...]] = {}
+_known: dict[tuple[Any, ...], tuple[Site, ...]] = memo({})
 
 
 def sites_here() -> tuple[Site, ...]:
@@ -138,6 +146,24 @@ def is_machinery(file: str) -> bool:
     return file.startswith(("<frozen ", STANDARD))
 
 
+@memo
+@lru_cache(KEPT_LINES)
+def package_of(module: str) -> str:
+    """Whose a module is: the package that it belongs to; folders of users have a name of their own.
+
+    >>> (
+    ...     package_of("gnomon.nn.linear"),
+    ...     package_of("gnomon.models.qwen3"),
+    ...     package_of("numpy.random"),
+    ... )
+    ('gnomon', 'gnomon.models', 'numpy')
+    """
+    first, _, rest = module.partition(".")
+    folder = rest.partition(".")[0]
+    is_users = first == NAME and f"{PACKAGE}{folder}{os.sep}" in USERS
+    return f"{first}.{folder}" if is_users else first
+
+
 class inherit:
     """Nodes built inside a `with` carry these sites; None looks at the frames again.
 
@@ -156,6 +182,7 @@ class inherit:
         scope.sites = self._before
 
 
+@memo
 @lru_cache(KEPT_LINES)
 def in_backward(sites: tuple[Site, ...]) -> tuple[Site, ...]:
     """The same lines in the backward pass.
@@ -164,16 +191,6 @@ def in_backward(sites: tuple[Site, ...]) -> tuple[Site, ...]:
     'backward'
     """
     return tuple(site._replace(phase="backward") for site in sites)
-
-
-@contextmanager
-def module_path(name: str) -> Generator[None]:
-    """Nodes built inside belong to the named part of the model."""
-    before, scope.modules = scope.modules, (*scope.modules, name)
-    try:
-        yield
-    finally:
-        scope.modules = before
 
 
 @contextmanager
@@ -191,3 +208,31 @@ def union(first: tuple[Site, ...], second: tuple[Site, ...]) -> tuple[Site, ...]
     if first == second or not second:
         return first
     return tuple(dict.fromkeys((*first, *second)))
+
+
+# errors that nobody caught
+
+
+def show_error(kind: type, error: BaseException, trace: TracebackType | None) -> None:
+    """Print what Python prints of an error, frames of this package as one line each time."""
+    report = tracebacks.TracebackException(kind, error, trace).format()
+    sys.stderr.write("".join(report if current().debug else shortened(report)))
+
+
+def shortened(report: Iterable[str]) -> Iterator[str]:
+    """The entries of a report, with a line for frames of this package that follow each other.
+
+    >>> report = [f'  File "{PACKAGE}a.py"', f'  File "{PACKAGE}b.py"', "NameError"]
+    >>> [entry.strip() for entry in shortened(report)]
+    ['[2 frames of gnomon: GNOMON_DEBUG=1 shows them]', 'NameError']
+    """
+    hidden = 0
+    for entry in report:
+        if entry.startswith(f'  File "{PACKAGE}'):
+            hidden += 1
+            continue
+        if hidden:
+            frames = f"{hidden} frames" if hidden > 1 else "a frame"
+            yield f"  [{frames} of {NAME}: GNOMON_DEBUG=1 shows them]\n"
+            hidden = 0
+        yield entry

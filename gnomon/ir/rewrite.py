@@ -88,7 +88,7 @@ class Rule:
         return f"{self.left!r} >> {right!r}"
 
     def apply(self, node: Node) -> Node | None:
-        """What the node becomes; None where the rule says nothing."""
+        """The replacement of a node; None where the rule says nothing."""
         found: Match = {}
         if not matches(self.left, node, found) or not self.guard(**found):
             return None
@@ -153,7 +153,7 @@ def rewrite(graph: Graph, step: Callable[[Node], Node | None]) -> Graph:
     """The graph with every node replaced for as long as `step` has something to say."""
 
     def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
-        return settled(arena.again(node, inputs), step)
+        return settled(arena.with_inputs(node, inputs), step)
 
     return remade(graph, rebuild)
 

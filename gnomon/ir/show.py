@@ -15,7 +15,7 @@ from time import perf_counter
 
 from gnomon.settings import current
 
-__all__ = ["log", "waited_for"]
+__all__ = ["log", "since", "waited_for"]
 
 PATIENCE = 0.5
 """Seconds after which somebody at a terminal wants to know what goes on."""
@@ -29,6 +29,11 @@ def log(level: int, text: Callable[[], str], name: str = "") -> None:
     settings = current()
     if settings.debug >= level and (not name or settings.debug_only in name):
         print(text(), file=sys.stderr, flush=True)
+
+
+def since(start: float) -> str:
+    """The time that something took, as the end of a line."""
+    return f", {1e3 * (perf_counter() - start):.3g} ms"
 
 
 @contextmanager

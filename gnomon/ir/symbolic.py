@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from gnomon.dtypes import DType, int64
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Node, Primitive, Shape, kind_of, primitive
 
 FAR = 1 << 62
@@ -23,7 +24,7 @@ Bounds = tuple[int, int]
 Terms = dict[Node, int]
 
 
-class Scalar(Primitive):
+class ScalarPrimitive(Primitive):
     """Base of the kernel's primitives: rank 0."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -31,12 +32,12 @@ class Scalar(Primitive):
 
 
 @primitive("range")
-class Range(Scalar):
+class Range(ScalarPrimitive):
     """A loop index, 0 to size - 1."""
 
 
 @primitive("affine")
-class Affine(Scalar):
+class Affine(ScalarPrimitive):
     """offset + sum of coefs[k] * inputs[k]."""
 
 
@@ -45,6 +46,7 @@ def loop_range(arena: Arena, size: int, name: str) -> Node:
     return arena.node("range", (), size=size, name=name)
 
 
+@memo
 @lru_cache(1 << 14)
 def affine_kind(coefs: tuple[int, ...], offset: int) -> tuple[int, dict[str, Any]]:
     """The kind and parameters that all sums with these coefficients share."""
@@ -210,16 +212,6 @@ def unflatten(place: Node, shape: Sequence[int]) -> tuple[Node, ...]:
         out.append(modulo(place, max(n, 1)))
         place = divide(place, max(n, 1))
     return tuple(reversed(out))
-
-
-def ranges_in(index: Node, found: set[Node] | None = None) -> set[Node]:
-    """The ranges that a scalar depends on."""
-    found = set() if found is None else found
-    if index.op == "range":
-        found.add(index)
-    for x in index.inputs:
-        ranges_in(x, found)
-    return found
 
 
 def has_division(nodes: Iterable[Node]) -> bool:

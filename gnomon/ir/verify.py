@@ -1,4 +1,4 @@
-"""What every pass must keep, checked after each when the setting `verify` is on.
+"""Invariants that every pass must keep, checked after each when the setting `verify` is on.
 
 A mistake found here is ours, never the user's.
 """

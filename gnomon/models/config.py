@@ -8,28 +8,37 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
-from gnomon.errors import ConfigError
+from gnomon.errors import ConfigError, brief, clipped
+from gnomon.runtime.buffer import memory
+from gnomon.tensor.shapes import is_shapes_only
 
-__all__ = ["Qwen3Config", "flops_per_token", "from_hugging_face", "to_hugging_face"]
+__all__ = [
+    "Qwen3Config",
+    "flops_per_token",
+    "from_hugging_face",
+    "refuse_too_large",
+    "to_hugging_face",
+]
 
-Size = Annotated[int, Meta(ge=1)]
-Positive = Annotated[float, Meta(gt=0)]
+Size = Annotated[int, Meta(ge=1, le=1 << 24)]
+Positive = Annotated[float, Meta(gt=0, le=1e30)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Qwen3Config:
-    """How wide, how deep, how many heads."""
+    """The sizes of a model: width, depth, heads."""
 
-    vocab_size: Annotated[int, Meta(ge=257)] = 4096
+    vocab_size: Annotated[int, Meta(ge=257, le=1 << 24)] = 4096
     """Tokens: 256 bytes, the end mark, and what the tokenizer merges."""
     hidden_size: Size = 256
     intermediate_size: Size = 704
-    num_hidden_layers: Size = 4
+    num_hidden_layers: Annotated[int, Meta(ge=1, le=1024)] = 4
     num_attention_heads: Size = 4
     num_key_value_heads: Size = 2
-    head_dim: Annotated[int, Meta(ge=2, multiple_of=2)] = 64
+    head_dim: Annotated[int, Meta(ge=2, le=1 << 16, multiple_of=2)] = 64
     max_position_embeddings: Size = 512
     """The longest context."""
     rope_theta: Positive = 10_000.0
@@ -45,6 +54,12 @@ class Qwen3Config:
         heads = self.num_attention_heads * 2 + self.num_key_value_heads * 2
         layer = self.hidden_size * (heads * self.head_dim + 3 * self.intermediate_size)
         return self.num_hidden_layers * layer + self.vocab_size * self.hidden_size
+
+    @property
+    def parameters(self) -> int:
+        """All weights: matrices, and the norms' vectors."""
+        norms = 2 * self.hidden_size + 2 * self.head_dim
+        return self.matrix_parameters + self.num_hidden_layers * norms + self.hidden_size
 
     @property
     def problem(self) -> tuple[str, str] | None:
@@ -87,9 +102,33 @@ def from_hugging_face(found: dict[str, object]) -> Qwen3Config:
     """The sizes in a config.json; what this decoder cannot be is refused."""
     for name, wanted in (("model_type", "qwen3"), ("tie_word_embeddings", True)):
         if found.get(name) != wanted:
-            raise ConfigError(f"config.json: {name} must be {wanted!r}: got {found.get(name)!r}.")
+            came = brief(found.get(name))
+            raise ConfigError(f"config.json: {name} must be {wanted!r}: got {came}.")
     names = [field.name for field in fields(Qwen3Config)]
     missing = [name for name in names if name not in found]
     if missing:
         raise ConfigError(f"config.json: {', '.join(missing)} must be there.")
-    return Qwen3Config(**{name: found[name] for name in names})
+    try:
+        config = msgspec.convert({name: found[name] for name in names}, Qwen3Config)
+    except msgspec.ValidationError as wrong:
+        raise ConfigError(f"config.json: {clipped(wrong)}.") from None
+    if config.problem:
+        raise ConfigError(f"config.json: {config.problem[0]} must be {config.problem[1]}.")
+    return config
+
+
+def refuse_too_large(config: Qwen3Config, copies: int = 1) -> None:
+    """Stop before a model is made that cannot fit: copies of its weights, and its rotary tables.
+
+    Training holds four: weights, gradients, two averages.
+    """
+    if is_shapes_only():
+        return
+    tables = 24 * config.max_position_embeddings * config.head_dim
+    needed = 4 * copies * config.parameters + tables
+    if needed > memory.limit:
+        raise ConfigError(
+            f"model: {config.parameters:,} parameters and {config.max_position_embeddings:,} "
+            f"positions need {needed / 1e9:,.1f} GB: the limit is {memory.limit / 1e9:,.1f} GB. "
+            "Take smaller sizes."
+        )

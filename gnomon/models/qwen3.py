@@ -13,10 +13,22 @@ import numpy as np
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.models.config import Qwen3Config
+from gnomon.models.config import Qwen3Config, refuse_too_large
 from gnomon.nn import functional as F
 
-__all__ = ["Cache", "Qwen3ForCausalLM"]
+__all__ = ["AXES", "Cache", "Qwen3ForCausalLM"]
+
+AXES = {
+    "embed_tokens.weight": ("vocabulary", "width"),
+    "q_proj.weight": ("heads", "width"),
+    "k_proj.weight": ("key_heads", "width"),
+    "v_proj.weight": ("key_heads", "width"),
+    "o_proj.weight": ("width", "heads"),
+    "gate_proj.weight": ("intermediate", "width"),
+    "up_proj.weight": ("intermediate", "width"),
+    "down_proj.weight": ("width", "intermediate"),
+}
+"""Parameter -> the names of its axes, by which a plan splits them (gnomon/distributed/plans.py)."""
 
 Cache = list[tuple[gn.Tensor, gn.Tensor]]
 """Per layer the keys and the values, (b, g, longest, k), of every position so far."""
@@ -40,34 +52,36 @@ class Attention(nn.Module):
         self.q_norm = nn.RMSNorm(k, eps=config.rms_norm_eps)
         self.k_norm = nn.RMSNorm(k, eps=config.rms_norm_eps)
 
-    def queries_keys_values(self, x_btd: gn.Tensor, turns: tuple[gn.Tensor, gn.Tensor]) -> tuple:
-        """Queries, keys and values with heads in front of positions, turned by position."""
+    def queries_keys_values(self, x_btd: gn.Tensor, rotary: tuple[gn.Tensor, gn.Tensor]) -> tuple:
+        """Queries, keys and values with heads in front of positions, rotated by position."""
         b, t, _ = x_btd.shape
-        q_bthk = self.q_norm(self.q_proj(x_btd).reshape(b, t, self.heads, self.head_dim))
-        k_btgk = self.k_norm(self.k_proj(x_btd).reshape(b, t, self.key_heads, self.head_dim))
-        v_btgk = self.v_proj(x_btd).reshape(b, t, self.key_heads, self.head_dim)
+        weights = [layer.weight for layer in (self.q_proj, self.k_proj, self.v_proj)]
+        q, k, v = F.linears(x_btd, weights)
+        q_bthk = self.q_norm(q.reshape(b, t, self.heads, self.head_dim))
+        k_btgk = self.k_norm(k.reshape(b, t, self.key_heads, self.head_dim))
+        v_btgk = v.reshape(b, t, self.key_heads, self.head_dim)
         q_bhtk, k_bgtk = q_bthk.transpose(1, 2), k_btgk.transpose(1, 2)
-        return rotate(q_bhtk, turns), rotate(k_bgtk, turns), v_btgk.transpose(1, 2)
+        return rotate(q_bhtk, rotary), rotate(k_bgtk, rotary), v_btgk.transpose(1, 2)
 
     def join(self, y_bhtk: gn.Tensor) -> gn.Tensor:
-        """What the heads read, side by side and projected."""
+        """The heads' results, side by side and projected."""
         b, _, t, _ = y_bhtk.shape
         return self.o_proj(y_bhtk.transpose(1, 2).reshape(b, t, self.heads * self.head_dim))
 
-    def forward(self, x_btd: gn.Tensor, turns: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
+    def forward(self, x_btd: gn.Tensor, rotary: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
         """Attention over a whole sequence."""
-        q, k, v = self.queries_keys_values(x_btd, turns)
+        q, k, v = self.queries_keys_values(x_btd, rotary)
         return self.join(F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True))
 
     def extend(
         self,
         x_b1d: gn.Tensor,
-        turns: tuple[gn.Tensor, gn.Tensor],
+        rotary: tuple[gn.Tensor, gn.Tensor],
         cache: tuple[gn.Tensor, gn.Tensor],
         position_1: gn.Tensor,
     ) -> gn.Tensor:
         """Attention of one new position over the cache, which takes it in."""
-        q, k, v = self.queries_keys_values(x_b1d, turns)
+        q, k, v = self.queries_keys_values(x_b1d, rotary)
         keys, values = (
             old.index_copy_(2, position_1, new) for old, new in zip(cache, (k, v), strict=True)
         )
@@ -88,10 +102,11 @@ class MLP(nn.Module):
 
     def forward(self, x_btd: gn.Tensor) -> gn.Tensor:
         """SwiGLU."""
-        return self.down_proj(F.silu(self.gate_proj(x_btd)) * self.up_proj(x_btd))
+        gate, up = F.linears(x_btd, [self.gate_proj.weight, self.up_proj.weight])
+        return self.down_proj(F.silu(gate) * up)
 
 
-class Layer(nn.Module):
+class Qwen3DecoderLayer(nn.Module):
     """Attention, then MLP, each on a normalized copy and added back."""
 
     def __init__(self, config: Qwen3Config) -> None:
@@ -101,33 +116,35 @@ class Layer(nn.Module):
         self.input_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
 
-    def forward(self, x_btd: gn.Tensor, turns: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
+    def forward(self, x_btd: gn.Tensor, rotary: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
         """One layer over a whole sequence."""
-        x_btd = x_btd + self.self_attn(self.input_layernorm(x_btd), turns)
+        x_btd = x_btd + self.self_attn(self.input_layernorm(x_btd), rotary)
         return x_btd + self.mlp(self.post_attention_layernorm(x_btd))
 
     def extend(
         self,
         x_b1d: gn.Tensor,
-        turns: tuple[gn.Tensor, gn.Tensor],
+        rotary: tuple[gn.Tensor, gn.Tensor],
         cache: tuple[gn.Tensor, gn.Tensor],
         position_1: gn.Tensor,
     ) -> gn.Tensor:
         """One layer for one new position."""
         normal = self.input_layernorm(x_b1d)
-        x_b1d = x_b1d + self.self_attn.extend(normal, turns, cache, position_1)
+        x_b1d = x_b1d + self.self_attn.extend(normal, rotary, cache, position_1)
         return x_b1d + self.mlp(self.post_attention_layernorm(x_b1d))
 
 
-class Decoder(nn.Module):
+class Qwen3Model(nn.Module):
     """Embedding, layers and the last norm: Hugging Face's `model`."""
 
     def __init__(self, config: Qwen3Config) -> None:
         super().__init__()
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.layers = nn.ModuleList([Layer(config) for _ in range(config.num_hidden_layers)])
+        self.layers = nn.ModuleList(
+            [Qwen3DecoderLayer(config) for _ in range(config.num_hidden_layers)]
+        )
         self.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
-        cosines, sines = turns_of(config)
+        cosines, sines = rotary_tables(config)
         self.register_buffer("cosines", gn.from_numpy(cosines), persistent=False)
         self.register_buffer("sines", gn.from_numpy(sines), persistent=False)
 
@@ -137,16 +154,17 @@ class Qwen3ForCausalLM(nn.Module):
 
     def __init__(self, config: Qwen3Config) -> None:
         super().__init__()
+        refuse_too_large(config)
         self.config = config
-        self.model = Decoder(config)
+        self.model = Qwen3Model(config)
 
     def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
         """Scores (b, t, v) of the token that follows each position."""
         model, length = self.model, tokens_bt.shape[1]
-        turns = model.cosines[:length], model.sines[:length]
+        rotary = model.cosines[:length], model.sines[:length]
         x_btd = model.embed_tokens(tokens_bt)
         for layer in model.layers:
-            x_btd = layer(x_btd, turns)
+            x_btd = layer(x_btd, rotary)
         return F.linear(model.norm(x_btd), model.embed_tokens.weight)
 
     def losses(self, window_bt: gn.Tensor) -> gn.Tensor:
@@ -169,14 +187,14 @@ class Qwen3ForCausalLM(nn.Module):
         so that one compiled program serves every position.
         """
         model = self.model
-        turns = model.cosines[position_1], model.sines[position_1]
+        rotary = model.cosines[position_1], model.sines[position_1]
         x_b1d = model.embed_tokens(token_b1)
         for layer, old in zip(model.layers, cache, strict=True):
-            x_b1d = layer.extend(x_b1d, turns, old, position_1)
+            x_b1d = layer.extend(x_b1d, rotary, old, position_1)
         return F.linear(model.norm(x_b1d), model.embed_tokens.weight)[:, 0]
 
 
-def turns_of(config: Qwen3Config) -> tuple[np.ndarray, np.ndarray]:
+def rotary_tables(config: Qwen3Config) -> tuple[np.ndarray, np.ndarray]:
     """Cosine and sine of every position's angle for each half of a head, (longest, k / 2).
 
     Computed in float64 and rounded once.
@@ -187,8 +205,8 @@ def turns_of(config: Qwen3Config) -> tuple[np.ndarray, np.ndarray]:
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
-def rotate(x_bhtk: gn.Tensor, turns: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
-    """Turn each pair (i, i + k/2) of a head by its position's angle."""
-    cosine, sine = turns
+def rotate(x_bhtk: gn.Tensor, rotary: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
+    """Rotate each pair (i, i + k/2) of a head by its position's angle."""
+    cosine, sine = rotary
     first, second = x_bhtk.chunk(2, dim=-1)
     return gn.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)

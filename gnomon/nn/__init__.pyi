@@ -12,18 +12,28 @@ class AdaptiveAvgPool1d(Module):
 class AdaptiveAvgPool2d(Module):
     """avg over bins that cut each of the last 2 axes evenly. As a module."""
     def __init__(self, output_size: Any) -> None: ...
+class AdaptiveAvgPool3d(Module):
+    """avg over bins that cut each of the last 3 axes evenly. As a module."""
+    def __init__(self, output_size: Any) -> None: ...
+from gnomon.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 class AdaptiveMaxPool1d(Module):
     """max over bins that cut each of the last 1 axes evenly. As a module."""
-    def __init__(self, output_size: Any) -> None: ...
+    def __init__(self, output_size: Any, return_indices: Any = ...) -> None: ...
 class AdaptiveMaxPool2d(Module):
     """max over bins that cut each of the last 2 axes evenly. As a module."""
-    def __init__(self, output_size: Any) -> None: ...
+    def __init__(self, output_size: Any, return_indices: Any = ...) -> None: ...
+class AdaptiveMaxPool3d(Module):
+    """max over bins that cut each of the last 3 axes evenly. As a module."""
+    def __init__(self, output_size: Any, return_indices: Any = ...) -> None: ...
 from gnomon.nn.activations import AlphaDropout as AlphaDropout
 class AvgPool1d(Module):
     """The mean of every window over the last 1 axes. As a module."""
     def __init__(self, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ...) -> None: ...
 class AvgPool2d(Module):
     """The mean of every window over the last 2 axes. As a module."""
+    def __init__(self, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ..., divisor_override: Any = ...) -> None: ...
+class AvgPool3d(Module):
+    """The mean of every window over the last 3 axes. As a module."""
     def __init__(self, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ..., divisor_override: Any = ...) -> None: ...
 class BCELoss(Module):
     """−log of the chance that x gives to a yes-or-no answer. As a module."""
@@ -37,10 +47,10 @@ from gnomon.nn.normalization import BatchNorm3d as BatchNorm3d
 from gnomon.nn.linear import Bilinear as Bilinear
 from gnomon.nn.parameter import Buffer as Buffer
 class CELU(Module):
-    """elu whose slope is continuous for every alpha. As a module."""
+    """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483). As a module."""
     def __init__(self, alpha: Any = ..., inplace: Any = ...) -> None: ...
 class CTCLoss(Module):
-    """How unlikely texts are: log_probs (t, n, c) of each class at each step, or (t, c) of one. As a module."""
+    """The unlikeliness of texts: log_probs (t, n, c) of each class at each step, or (t, c) of one. As a module."""
     def __init__(self, blank: Any = ..., reduction: Any = ..., zero_infinity: Any = ...) -> None: ...
 class ChannelShuffle(Module):
     """Channels dealt out in turn: the first of every group, then the second, ... As a module."""
@@ -78,6 +88,7 @@ class CosineSimilarity(Module):
 class CrossEntropyLoss(Module):
     """−log of the chance that softmax(x) gives to the right class, or to each by its share. As a module."""
     def __init__(self, weight: Any = ..., ignore_index: Any = ..., reduction: Any = ..., label_smoothing: Any = ...) -> None: ...
+from gnomon.nn.parallel import DataParallel as DataParallel
 from gnomon.nn.activations import Dropout as Dropout
 from gnomon.nn.activations import Dropout1d as Dropout1d
 from gnomon.nn.activations import Dropout2d as Dropout2d
@@ -88,12 +99,19 @@ class ELU(Module):
     def __init__(self, alpha: Any = ..., inplace: Any = ...) -> None: ...
 from gnomon.nn.embedding import Embedding as Embedding
 from gnomon.nn.embedding import EmbeddingBag as EmbeddingBag
+from gnomon.nn.activations import FeatureAlphaDropout as FeatureAlphaDropout
 class Flatten(Module):
     """A run of axes as one. As a module."""
     def __init__(self, start_dim: Any = ..., end_dim: Any = ...) -> None: ...
 class Fold(Module):
     """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold. As a module."""
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> None: ...
+class FractionalMaxPool2d(Module):
+    """The largest of windows over the last 2 axes that begin by chance. As a module."""
+    def __init__(self, kernel_size: Any, return_indices: Any = ..., output_size: Any = ..., output_ratio: Any = ..., _random_samples: Any = ...) -> None: ...
+class FractionalMaxPool3d(Module):
+    """The largest of windows over the last 3 axes that begin by chance. As a module."""
+    def __init__(self, kernel_size: Any, return_indices: Any = ..., output_size: Any = ..., output_ratio: Any = ..., _random_samples: Any = ...) -> None: ...
 class GELU(Module):
     """x times the probability that a normal number lies below it. As a module."""
     def __init__(self, approximate: Any = ...) -> None: ...
@@ -134,9 +152,31 @@ class KLDivLoss(Module):
 class L1Loss(Module):
     """The absolute difference. As a module."""
     def __init__(self, reduction: Any = ...) -> None: ...
+class LPPool1d(Module):
+    """The norm of every window over the last 1 axes. As a module."""
+    def __init__(self, norm_type: Any, kernel_size: Any, stride: Any = ..., ceil_mode: Any = ...) -> None: ...
+class LPPool2d(Module):
+    """The norm of every window over the last 2 axes. As a module."""
+    def __init__(self, norm_type: Any, kernel_size: Any, stride: Any = ..., ceil_mode: Any = ...) -> None: ...
+class LPPool3d(Module):
+    """The norm of every window over the last 3 axes. As a module."""
+    def __init__(self, norm_type: Any, kernel_size: Any, stride: Any = ..., ceil_mode: Any = ...) -> None: ...
 from gnomon.nn.recurrent import LSTM as LSTM
 from gnomon.nn.recurrent import LSTMCell as LSTMCell
 from gnomon.nn.normalization import LayerNorm as LayerNorm
+from gnomon.nn.lazy_layers import LazyBatchNorm1d as LazyBatchNorm1d
+from gnomon.nn.lazy_layers import LazyBatchNorm2d as LazyBatchNorm2d
+from gnomon.nn.lazy_layers import LazyBatchNorm3d as LazyBatchNorm3d
+from gnomon.nn.lazy_layers import LazyConv1d as LazyConv1d
+from gnomon.nn.lazy_layers import LazyConv2d as LazyConv2d
+from gnomon.nn.lazy_layers import LazyConv3d as LazyConv3d
+from gnomon.nn.lazy_layers import LazyConvTranspose1d as LazyConvTranspose1d
+from gnomon.nn.lazy_layers import LazyConvTranspose2d as LazyConvTranspose2d
+from gnomon.nn.lazy_layers import LazyConvTranspose3d as LazyConvTranspose3d
+from gnomon.nn.lazy_layers import LazyInstanceNorm1d as LazyInstanceNorm1d
+from gnomon.nn.lazy_layers import LazyInstanceNorm2d as LazyInstanceNorm2d
+from gnomon.nn.lazy_layers import LazyInstanceNorm3d as LazyInstanceNorm3d
+from gnomon.nn.lazy_layers import LazyLinear as LazyLinear
 class LeakyReLU(Module):
     """x, flattened below 0. As a module."""
     def __init__(self, negative_slope: Any = ..., inplace: Any = ...) -> None: ...
@@ -162,12 +202,27 @@ class MaxPool1d(Module):
 class MaxPool2d(Module):
     """The largest of every window over the last 2 axes. As a module."""
     def __init__(self, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., return_indices: Any = ..., ceil_mode: Any = ...) -> None: ...
+class MaxPool3d(Module):
+    """The largest of every window over the last 3 axes. As a module."""
+    def __init__(self, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., return_indices: Any = ..., ceil_mode: Any = ...) -> None: ...
+class MaxUnpool1d(Module):
+    """Every element at its index in zeros, over the last 1 axes. As a module."""
+    def __init__(self, kernel_size: Any, stride: Any = ..., padding: Any = ...) -> None: ...
+class MaxUnpool2d(Module):
+    """Every element at its index in zeros, over the last 2 axes. As a module."""
+    def __init__(self, kernel_size: Any, stride: Any = ..., padding: Any = ...) -> None: ...
+class MaxUnpool3d(Module):
+    """Every element at its index in zeros, over the last 3 axes. As a module."""
+    def __init__(self, kernel_size: Any, stride: Any = ..., padding: Any = ...) -> None: ...
 class Mish(Module):
-    """x · tanh(softplus(x)). As a module."""
+    """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681). As a module."""
     def __init__(self, inplace: Any = ...) -> None: ...
 from gnomon.nn.module import Module as Module
 from gnomon.nn.containers import ModuleDict as ModuleDict
 from gnomon.nn.containers import ModuleList as ModuleList
+class MultiLabelMarginLoss(Module):
+    """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes. As a module."""
+    def __init__(self, reduction: Any = ...) -> None: ...
 class MultiLabelSoftMarginLoss(Module):
     """binary_cross_entropy_with_logits, averaged over the classes of every row. As a module."""
     def __init__(self, weight: Any = ..., reduction: Any = ...) -> None: ...
@@ -197,12 +252,14 @@ class PoissonNLLLoss(Module):
 from gnomon.nn.normalization import RMSNorm as RMSNorm
 from gnomon.nn.recurrent import RNN as RNN
 from gnomon.nn.recurrent import RNNCell as RNNCell
+from gnomon.nn.activations import RReLU as RReLU
 class ReLU(Module):
     """x, but nothing below 0. As a module."""
     def __init__(self, inplace: Any = ...) -> None: ...
 class ReLU6(Module):
     """x between 0 and 6. As a module."""
     def __init__(self, inplace: Any = ...) -> None: ...
+from gnomon.nn.tables import ReducedLoss as ReducedLoss
 class ReflectionPad1d(Module):
     """Borders around the last 1 axes. As a module."""
     def __init__(self, padding: Any) -> None: ...
@@ -227,7 +284,7 @@ class SELU(Module):
     def __init__(self, inplace: Any = ...) -> None: ...
 from gnomon.nn.containers import Sequential as Sequential
 class SiLU(Module):
-    """x · sigmoid(x). As a module."""
+    """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118). As a module."""
     def __init__(self, inplace: Any = ...) -> None: ...
 class Sigmoid(Module):
     """1 / (1 + exp(−x)). As a module."""
@@ -242,7 +299,7 @@ class Softmax(Module):
     """exp(x) as shares of their sum along an axis. As a module."""
     def __init__(self, dim: Any = ...) -> None: ...
 class Softmax2d(Module):
-    """Softmax2d As a module."""
+    """softmax over the channels of an image. As a module."""
     def __init__(self) -> None: ...
 class Softmin(Module):
     """softmax of -x. As a module."""
@@ -256,8 +313,9 @@ class Softshrink(Module):
 class Softsign(Module):
     """x / (1 + |x|). As a module."""
     def __init__(self) -> None: ...
+from gnomon.nn.synchronized import SyncBatchNorm as SyncBatchNorm
 from gnomon.nn.table_batched import TableBatchedEmbeddingBags as TableBatchedEmbeddingBags
-from gnomon.nn.table_batched import TableSpec as TableSpec
+from gnomon.nn.table_programs import TableSpec as TableSpec
 class Tanh(Module):
     """The hyperbolic tangent. As a module."""
     def __init__(self) -> None: ...
@@ -275,12 +333,17 @@ from gnomon.nn.transformer import TransformerEncoderLayer as TransformerEncoderL
 class TripletMarginLoss(Module):
     """max(0, distance to the positive − distance to the negative + margin). As a module."""
     def __init__(self, margin: Any = ..., p: Any = ..., swap: Any = ..., reduction: Any = ...) -> None: ...
+class TripletMarginWithDistanceLoss(Module):
+    """triplet_margin_loss by a distance of the caller's own. As a module."""
+    def __init__(self, distance_function: Any = ..., margin: Any = ..., swap: Any = ..., reduction: Any = ...) -> None: ...
 class Unflatten(Module):
     """One axis as several. As a module."""
     def __init__(self, dim: Any, unflattened_size: Any) -> None: ...
 class Unfold(Module):
     """Every window of an image as a column: PyTorch's nn.functional.unfold. As a module."""
     def __init__(self, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> None: ...
+from gnomon.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from gnomon.nn.parameter import UninitializedParameter as UninitializedParameter
 class Upsample(Module):
     """x (n, c, ...) resized over its last axes, to sizes or by factors. As a module."""
     def __init__(self, size: Any = ..., scale_factor: Any = ..., mode: Any = ..., align_corners: Any = ...) -> None: ...
@@ -291,6 +354,7 @@ class UpsamplingNearest2d(Module):
     """x (n, c, ...) resized over its last axes, to sizes or by factors. As a module."""
     def __init__(self, size: Any = ..., scale_factor: Any = ..., mode: Any = ...) -> None: ...
 from gnomon.nn.activations import Weighted as Weighted
+from gnomon.nn.activations import WeightedLoss as WeightedLoss
 class ZeroPad1d(Module):
     """Borders around the last 1 axes. As a module."""
     def __init__(self, padding: Any) -> None: ...

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from gnomon.nn import functional as F
 from gnomon.nn.parameter import Parameter
-from gnomon.nn.tables import REQUIRED, Settings, module_of
+from gnomon.nn.tables import REQUIRED, ReducedLoss, SettingsModule, module_of
 from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
@@ -37,12 +39,31 @@ Threshold = module_of("Threshold", F.threshold, threshold=REQUIRED, value=REQUIR
 GLU = module_of("GLU", F.glu, dim=-1)
 Softmax = module_of("Softmax", F.softmax, dim=None)
 LogSoftmax = module_of("LogSoftmax", F.log_softmax, dim=None)
-Softmax2d = module_of("Softmax2d", lambda input: F.softmax(input, dim=-3))
 Softmin = module_of("Softmin", F.softmin, dim=None)
 
 
-class PReLU(Settings):
-    """x where it is positive, a learned share of it elsewhere."""
+def softmax_of_channels(input: Tensor) -> Tensor:
+    """softmax over the channels of an image.
+
+    Shapes: input (..., c, h, w) -> (..., c, h, w)
+
+    >>> softmax_of_channels(zeros(2, 1, 1)).flatten()
+    Tensor([0.5, 0.5])
+    """
+    return F.softmax(input, dim=-3)
+
+
+Softmax2d = module_of("Softmax2d", softmax_of_channels)
+
+
+class PReLU(SettingsModule):
+    """x where it is positive, a learned share of it elsewhere.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> PReLU()(tensor([-2.0, 2.0]))
+    Tensor([-0.5,  2. ], grad_fn=<PreluBackward>)
+    """
 
     SETTINGS = {"num_parameters": 1, "init": 0.25}  # noqa: RUF012
 
@@ -56,6 +77,21 @@ class PReLU(Settings):
 
 
 # losses
+
+
+class WeightedLoss(ReducedLoss):
+    """Base of losses of a user's own whose classes have weights."""
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: object = None,
+        reduce: object = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
 
 MSELoss = module_of("MSELoss", F.mse_loss, reduction="mean")
 L1Loss = module_of("L1Loss", F.l1_loss, reduction="mean")
@@ -83,7 +119,7 @@ TripletMarginLoss = module_of(
 )
 
 
-class Weighted(Settings):
+class Weighted(SettingsModule):
     """A loss whose weights are kept as buffers, so that they follow the module's dtype."""
 
     WEIGHTS = ("weight",)
@@ -102,6 +138,14 @@ def weighted(name: str, function: Any, weights: tuple[str, ...], **settings: Any
     return type(name, (Weighted, made), body)
 
 
+MultiLabelMarginLoss = module_of("MultiLabelMarginLoss", F.multilabel_margin_loss, reduction="mean")
+TripletMarginWithDistanceLoss = module_of(
+    *("TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss),
+    distance_function=None,
+    margin=1.0,
+    swap=False,
+    reduction="mean",
+)
 CrossEntropyLoss = weighted(
     "CrossEntropyLoss",
     F.cross_entropy,
@@ -176,18 +220,25 @@ Unflatten = module_of("Unflatten", unflatten, dim=REQUIRED, unflattened_size=REQ
 # pooling
 
 POOL = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
-LARGEST = {**POOL, "dilation": 1, "return_indices": False, "ceil_mode": False}
-AVERAGE = {**POOL, "ceil_mode": False, "count_include_pad": True}
-MaxPool1d = module_of("MaxPool1d", F.max_pool1d, **LARGEST)
-MaxPool2d = module_of("MaxPool2d", F.max_pool2d, **LARGEST)
-AvgPool1d = module_of("AvgPool1d", F.avg_pool1d, **AVERAGE)
-AvgPool2d = module_of("AvgPool2d", F.avg_pool2d, **AVERAGE, divisor_override=None)
-AdaptiveAvgPool1d = module_of("AdaptiveAvgPool1d", F.adaptive_avg_pool1d, output_size=REQUIRED)
-AdaptiveAvgPool2d = module_of("AdaptiveAvgPool2d", F.adaptive_avg_pool2d, output_size=REQUIRED)
-AdaptiveMaxPool1d = module_of("AdaptiveMaxPool1d", F.adaptive_max_pool1d, output_size=REQUIRED)
-AdaptiveMaxPool2d = module_of("AdaptiveMaxPool2d", F.adaptive_max_pool2d, output_size=REQUIRED)
-
-# borders
+POOLS = {
+    "MaxPool": {**POOL, "dilation": 1, "return_indices": False, "ceil_mode": False},
+    "AvgPool": {**POOL, "ceil_mode": False, "count_include_pad": True, "divisor_override": None},
+    "LPPool": {
+        **{"norm_type": REQUIRED, "kernel_size": REQUIRED},
+        **{"stride": None, "ceil_mode": False},
+    },
+    "AdaptiveAvgPool": {"output_size": REQUIRED},
+    "AdaptiveMaxPool": {"output_size": REQUIRED, "return_indices": False},
+}
+"""Kind of pool -> its settings."""
+BORDERS = {
+    "ZeroPad": ("constant", {}),
+    "ConstantPad": ("constant", {"value": 0.0}),
+    "ReflectionPad": ("reflect", {}),
+    "ReplicationPad": ("replicate", {}),
+    "CircularPad": ("circular", {}),
+}
+"""Kind of border -> its mode, and its settings beside its widths."""
 
 
 def bordered(mode: str, count: int) -> Any:
@@ -201,27 +252,41 @@ def bordered(mode: str, count: int) -> Any:
     return pad
 
 
-ZeroPad1d = module_of("ZeroPad1d", bordered("constant", 1), padding=REQUIRED)
-ZeroPad3d = module_of("ZeroPad3d", bordered("constant", 3), padding=REQUIRED)
-ConstantPad3d = module_of("ConstantPad3d", bordered("constant", 3), padding=REQUIRED, value=0.0)
-ReflectionPad3d = module_of("ReflectionPad3d", bordered("reflect", 3), padding=REQUIRED)
-ReplicationPad3d = module_of("ReplicationPad3d", bordered("replicate", 3), padding=REQUIRED)
-CircularPad1d = module_of("CircularPad1d", bordered("circular", 1), padding=REQUIRED)
-CircularPad2d = module_of("CircularPad2d", bordered("circular", 2), padding=REQUIRED)
-CircularPad3d = module_of("CircularPad3d", bordered("circular", 3), padding=REQUIRED)
-ZeroPad2d = module_of("ZeroPad2d", bordered("constant", 2), padding=REQUIRED)
-ConstantPad1d = module_of("ConstantPad1d", bordered("constant", 1), padding=REQUIRED, value=0.0)
-ConstantPad2d = module_of("ConstantPad2d", bordered("constant", 2), padding=REQUIRED, value=0.0)
-ReflectionPad1d = module_of("ReflectionPad1d", bordered("reflect", 1), padding=REQUIRED)
-ReflectionPad2d = module_of("ReflectionPad2d", bordered("reflect", 2), padding=REQUIRED)
-ReplicationPad1d = module_of("ReplicationPad1d", bordered("replicate", 1), padding=REQUIRED)
-ReplicationPad2d = module_of("ReplicationPad2d", bordered("replicate", 2), padding=REQUIRED)
+def unpooled(count: int) -> Any:
+    """max_unpool, which takes its size with its input."""
+    function = getattr(F, f"max_unpool{count}d")
+
+    def unpool(input: Tensor, indices: Tensor, output_size: Any = None, **kept: Any) -> Tensor:
+        return function(input, indices, output_size=output_size, **kept)
+
+    unpool.__doc__ = function.__doc__
+    return unpool
+
+
+def over_axes() -> Iterator[type]:
+    """The classes of pools and of borders, over one, two and three axes."""
+    drawn = dict.fromkeys(("output_size", "output_ratio", "_random_samples"))
+    for count in (2, 3):
+        name, function = f"FractionalMaxPool{count}d", getattr(F, f"fractional_max_pool{count}d")
+        yield module_of(name, function, kernel_size=REQUIRED, return_indices=False, **drawn)
+    for count in (1, 2, 3):
+        yield module_of(f"MaxUnpool{count}d", unpooled(count), **POOL)
+        for kind, settings in POOLS.items():
+            words = re.sub(r"([a-z])(?=[A-Z])|(?<=LP)", r"\1_", kind).lower()
+            more = {k: v for k, v in settings.items() if k != "divisor_override" or count > 1}
+            yield module_of(f"{kind}{count}d", getattr(F, f"{words}{count}d"), **more)
+        for kind, (mode, more) in BORDERS.items():
+            function = bordered(mode, count)
+            yield module_of(f"{kind}{count}d", function, padding=REQUIRED, **more)
+
+
+globals().update({kind.__name__: kind for kind in over_axes()})
 
 
 # chance
 
 
-class Dropped(Settings):
+class Dropped(SettingsModule):
     """A dropout: it acts in training only."""
 
     SETTINGS = {"p": 0.5, "inplace": False}  # noqa: RUF012
@@ -231,29 +296,85 @@ class Dropped(Settings):
         return type(self).FUNCTION(input, self.p, self.training, self.inplace)
 
 
+class RReLU(Dropped):
+    """x where it is positive, elsewhere a share of it, which is drawn in training.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> RReLU(0.25, 0.75).eval()(tensor([-3.0, 1.0]))
+    Tensor([-1.5,  1. ])
+    """
+
+    SETTINGS = {"lower": 1 / 8, "upper": 1 / 3, "inplace": False}  # noqa: RUF012
+
+    def forward(self, input: Tensor) -> Tensor:
+        """x, or its share."""
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
 class Dropout(Dropped):
-    """Elements set to 0 by chance."""
+    """Elements set to 0 by chance.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> Dropout(1.0)(tensor([1.0, 2.0]))
+    Tensor([0., 0.])
+    """
 
     FUNCTION = staticmethod(F.dropout)
 
 
 class Dropout1d(Dropped):
-    """Channels set to 0 by chance."""
+    """Channels set to 0 by chance.
+
+    Shapes: input (n, c, *s) -> (n, c, *s)
+
+    >>> Dropout1d(1.0)(tensor([[[1.0, 2.0]]]))
+    Tensor([[[0., 0.]]])
+    """
 
     FUNCTION = staticmethod(F.dropout1d)
 
 
 class Dropout2d(Dropout1d):
-    """Channels set to 0 by chance."""
+    """Channels set to 0 by chance.
+
+    Shapes: input (n, c, *s) -> (n, c, *s)
+
+    >>> Dropout2d(1.0)(tensor([[[[1.0, 2.0]]]]))
+    Tensor([[[[0., 0.]]]])
+    """
 
 
 class Dropout3d(Dropout1d):
-    """Channels set to 0 by chance."""
+    """Channels set to 0 by chance.
+
+    Shapes: input (n, c, *s) -> (n, c, *s)
+
+    >>> Dropout3d(1.0)(tensor([[[[[1.0, 2.0]]]]]))
+    Tensor([[[[[0., 0.]]]]])
+    """
 
 
 class AlphaDropout(Dropped):
-    """Dropout that keeps mean and variance after SELU."""
+    """Dropout that keeps mean and variance after SELU.
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The input, parts of it replaced in training."""
-        return F.alpha_dropout(input, self.p, self.training)
+    Shapes: input (*s) -> (*s)
+
+    >>> AlphaDropout()(ones(2, 3)).shape
+    Size([2, 3])
+    """
+
+    FUNCTION = staticmethod(F.alpha_dropout)
+
+
+class FeatureAlphaDropout(Dropped):
+    """AlphaDropout of whole channels.
+
+    Shapes: input (n, c, *s) -> (n, c, *s)
+
+    >>> FeatureAlphaDropout()(ones(2, 3, 4)).shape
+    Size([2, 3, 4])
+    """
+
+    FUNCTION = staticmethod(F.feature_alpha_dropout)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
 from math import sqrt
 from typing import Any
 
@@ -11,11 +14,12 @@ from gnomon.nn import init
 from gnomon.nn.linear import NonDynamicallyQuantizableLinear
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import empty_parameter
+from gnomon.ops.arguments import joint_shape
 from gnomon.ops.registry import OPS
 from gnomon.tensor.creation import ones, zeros
-from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.random import default_generator
-from gnomon.tensor.tensor import Tensor, apply
+from gnomon.tensor.tensor import Tensor
 
 
 def scaled_dot_product_attention(
@@ -28,11 +32,21 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Mix the rows of value by how well each query matches each key."""
+    """Mix the rows of value by how well each query matches each key.
+
+    Shapes: query (..., h, t, d), key (..., g, s, d), value (..., g, s, e) -> (..., h, t, e)
+
+    >>> scaled_dot_product_attention(ones(1, 2, 3), ones(1, 4, 3), ones(1, 4, 5)).shape
+    Size([1, 2, 5])
+    """
     if is_causal and attn_mask is not None:
         raise ArgumentError(
             "scaled_dot_product_attention: is_causal and attn_mask cannot both be given."
         )
+    most = max(query.ndim, key.ndim, value.ndim)
+    if min(query.ndim, key.ndim, value.ndim) < most:
+        batch = joint_shape("scaled_dot_product_attention", [x.shape[:-3] for x in (query, key)])
+        query, key, value = (x.expand(*batch, *x.shape[-3:]) for x in (query, key, value))
     t, s = query.shape[-2], key.shape[-2]
     if is_causal and t != s:
         attn_mask, is_causal = ones(t, s, dtype=bool_).tril(), False
@@ -67,7 +81,15 @@ def drop(x: Tensor, p: float) -> Tensor:
 
 
 class MultiheadAttention(Module):
-    """Several attentions side by side over projections of queries, keys and values."""
+    """Several attentions side by side over projections of queries, keys and values.
+
+    Shapes: query (t, n, embed_dim), key (s, n, kdim), value (s, n, vdim) -> (t, n, embed_dim),
+    (n, t, s)
+
+    >>> x = ones(3, 2, 8)
+    >>> [y.shape for y in MultiheadAttention(8, 2)(x, x, x)]
+    [Size([3, 2, 8]), Size([2, 3, 3])]
+    """
 
     def __init__(
         self,
@@ -222,6 +244,89 @@ class MultiheadAttention(Module):
         weights = attention_weights(q, k, mask, False, None)
         weights = drop(weights, p) if p else weights
         return weights @ v, weights
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """MultiheadAttention's forward with the parameters of the caller's own.
+
+    Shapes: query (t, n, d), key (s, n, k), value (s, n, v) -> (t, n, d), (n, t, s)
+
+    >>> x, w = ones(3, 2, 4), ones(12, 4)
+    >>> given = (w, None, None, None, False, 0.0, ones(4, 4), None)
+    >>> y, shares = multi_head_attention_forward(x, x, x, 4, 2, *given)
+    >>> y.shape, shares.shape
+    (Size([3, 2, 4]), Size([2, 3, 3]))
+    """
+    if query.shape[-1] != embed_dim_to_check or static_k is not None or static_v is not None:
+        raise ArgumentError(
+            "multi_head_attention_forward: needs neither static_k nor static_v, and a query of "
+            f"width {embed_dim_to_check}: got {tuple(query.shape)}."
+        )
+    layer = MultiheadAttention.__new__(MultiheadAttention)
+    Module.__init__(layer)
+    kept: dict[str, Any] = {"embed_dim": embed_dim_to_check, "training": training}
+    kept |= {"num_heads": num_heads, "head_dim": embed_dim_to_check // num_heads}
+    kept |= {"in_proj_weight": in_proj_weight, "in_proj_bias": in_proj_bias, "bias_k": bias_k}
+    kept |= {"bias_v": bias_v, "add_zero_attn": add_zero_attn, "dropout": dropout_p}
+    kept |= {"q_proj_weight": q_proj_weight, "k_proj_weight": k_proj_weight, "batch_first": False}
+    kept |= {"v_proj_weight": v_proj_weight, "_qkv_same_embed_dim": not use_separate_proj_weight}
+    kept |= {"out_proj": lambda x: FUNCTIONS["linear"](x, out_proj_weight, out_proj_bias)}
+    vars(layer).update(kept)
+    masks = (key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal)
+    return layer.forward(query, key, value, *masks)
+
+
+class SDPBackend(Enum):
+    """The ways that PyTorch computes attention; here the compiler chooses one itself."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextmanager
+def sdpa_kernel(
+    backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False
+) -> Iterator[None]:
+    """Nothing to choose: inside, attention is computed as everywhere.
+
+    >>> with sdpa_kernel(SDPBackend.MATH):
+    ...     scaled_dot_product_attention(ones(1, 1), ones(1, 1), ones(1, 1))
+    Tensor([[1.]])
+    """
+    given = [backends] if isinstance(backends, SDPBackend) else list(backends)
+    if not given or not all(isinstance(x, SDPBackend) for x in given):
+        raise ArgumentError(f"sdpa_kernel: backends are of SDPBackend: got {backends!r}.")
+    yield
 
 
 def widened(mask: Tensor, keys: int) -> Tensor:

@@ -17,7 +17,7 @@ def renumbered(owner: Module, modules: Iterable[Module]) -> None:
         owner.add_module(str(number), module)
 
 
-class Numbered(Module):
+class NumberedContainer(Module):
     """Base of containers whose modules have numbers."""
 
     def __len__(self) -> int:
@@ -66,8 +66,14 @@ class Numbered(Module):
         return found
 
 
-class Sequential(Numbered):
-    """Modules called one after another."""
+class Sequential(NumberedContainer):
+    """Modules called one after another.
+
+    >>> Sequential(Module(), Module())[1]
+    Module()
+    >>> len(Sequential(Module(), Module()))
+    2
+    """
 
     def __init__(self, *modules: Any) -> None:
         super().__init__()
@@ -87,8 +93,12 @@ class Sequential(Numbered):
         return input
 
 
-class ModuleList(Numbered):
-    """Modules in a list."""
+class ModuleList(NumberedContainer):
+    """Modules in a list.
+
+    >>> len(ModuleList([Module(), Module()]))
+    2
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -98,7 +108,7 @@ class ModuleList(Numbered):
         return ModuleList([*self, *other])
 
 
-class Named:
+class NamedContainer:
     """The part of a dict that ModuleDict and ParameterDict share."""
 
     PLACE = ""
@@ -123,7 +133,7 @@ class Named:
         return getattr(self, self.PLACE).keys()
 
     def values(self) -> Iterable[Any]:
-        """What is kept."""
+        """The values that are kept."""
         return getattr(self, self.PLACE).values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
@@ -144,8 +154,12 @@ class Named:
             self[key] = value
 
 
-class ModuleDict(Named, Module):
-    """Modules under names."""
+class ModuleDict(NamedContainer, Module):
+    """Modules under names.
+
+    >>> list(ModuleDict({"first": Module()}))
+    ['first']
+    """
 
     PLACE = "_modules"
 
@@ -158,8 +172,12 @@ class ModuleDict(Named, Module):
         name_part(self, module, key)
 
 
-class ParameterDict(Named, Module):
-    """Parameters under names."""
+class ParameterDict(NamedContainer, Module):
+    """Parameters under names.
+
+    >>> list(ParameterDict({"scale": Parameter(tensor([1.0]))}))
+    ['scale']
+    """
 
     PLACE = "_parameters"
 
@@ -172,7 +190,11 @@ class ParameterDict(Named, Module):
 
 
 class ParameterList(Module):
-    """Parameters in a list."""
+    """Parameters in a list.
+
+    >>> len(ParameterList([tensor([1.0]), tensor([2.0])]))
+    2
+    """
 
     def __init__(self, values: Iterable[Tensor] | None = None) -> None:
         super().__init__()

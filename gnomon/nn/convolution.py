@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -15,11 +17,15 @@ from gnomon.tensor.tensor import Tensor
 
 def each(value: Any, count: int) -> Any:
     """One number per axis."""
-    return (
-        value
-        if isinstance(value, str)
-        else ((value,) * count if isinstance(value, int) else tuple(value))
-    )
+    return value if isinstance(value, str) else repeated(value, count)
+
+
+def repeated(value: Any, count: int) -> tuple:
+    """A value so many times, or the several that there are."""
+    return tuple(value) if isinstance(value, Iterable) else (value,) * count
+
+
+single, pair, triple = (partial(repeated, count=count) for count in (1, 2, 3))
 
 
 class Convolution(Module):
@@ -101,19 +107,40 @@ class Convolution(Module):
 
 
 class Conv1d(Convolution):
-    """A convolution over one axis."""
+    """A convolution over one axis.
+
+    Shapes: input (b, in_channels, *s) -> (b, out_channels, *p); p = (s + padding * 2 - dilation *
+    (kernel_size - 1) - 1) // stride + 1
+
+    >>> Conv1d(2, 4, 3)(ones(1, 2, 5)).shape
+    Size([1, 4, 3])
+    """
 
     COUNT = 1
 
 
 class Conv2d(Convolution):
-    """A convolution over two axes."""
+    """A convolution over two axes.
+
+    Shapes: input (b, in_channels, *s) -> (b, out_channels, *p); p = (s + padding * 2 - dilation *
+    (kernel_size - 1) - 1) // stride + 1
+
+    >>> Conv2d(2, 4, 3)(ones(1, 2, 5, 5)).shape
+    Size([1, 4, 3, 3])
+    """
 
     COUNT = 2
 
 
 class Conv3d(Convolution):
-    """A convolution over three axes."""
+    """A convolution over three axes.
+
+    Shapes: input (b, in_channels, *s) -> (b, out_channels, *p); p = (s + padding * 2 - dilation *
+    (kernel_size - 1) - 1) // stride + 1
+
+    >>> Conv3d(2, 4, 3)(ones(1, 2, 5, 5, 5)).shape
+    Size([1, 4, 3, 3, 3])
+    """
 
     COUNT = 3
 
@@ -168,18 +195,39 @@ class TransposedConvolution(Convolution):
 
 
 class ConvTranspose1d(TransposedConvolution):
-    """A transposed convolution over one axis."""
+    """A transposed convolution over one axis.
+
+    Shapes: input (b, in_channels, *s) -> (b, out_channels, *p); p = (s - 1) * stride - padding *
+    2 + dilation * (kernel_size - 1) + output_padding + 1
+
+    >>> ConvTranspose1d(2, 4, 3, stride=2)(ones(1, 2, 3)).shape
+    Size([1, 4, 7])
+    """
 
     COUNT = 1
 
 
 class ConvTranspose2d(TransposedConvolution):
-    """A transposed convolution over two axes."""
+    """A transposed convolution over two axes.
+
+    Shapes: input (b, in_channels, *s) -> (b, out_channels, *p); p = (s - 1) * stride - padding *
+    2 + dilation * (kernel_size - 1) + output_padding + 1
+
+    >>> ConvTranspose2d(2, 4, 3, stride=2)(ones(1, 2, 3, 3)).shape
+    Size([1, 4, 7, 7])
+    """
 
     COUNT = 2
 
 
 class ConvTranspose3d(TransposedConvolution):
-    """A transposed convolution over three axes."""
+    """A transposed convolution over three axes.
+
+    Shapes: input (b, in_channels, *s) -> (b, out_channels, *p); p = (s - 1) * stride - padding *
+    2 + dilation * (kernel_size - 1) + output_padding + 1
+
+    >>> ConvTranspose3d(2, 4, 3, stride=2)(ones(1, 2, 3, 3, 3)).shape
+    Size([1, 4, 7, 7, 7])
+    """
 
     COUNT = 3

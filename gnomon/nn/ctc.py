@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the loss of a text whose place in time is not known.
 
 Graves, Fernández, Gomez, Schmidhuber 2006: the sum over all ways to spread the text over time, with
-blanks between, by the forward recursion; one turn of a loop per step. The gradient is derived.
+blanks between, by the forward recursion; one iteration of a loop per step. The gradient is derived.
 """
 
 # t steps, n texts, c classes, s letters of the longest text, p = 2 s + 1 places: letters and blanks
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gnomon.capture.control_flow import scan
 from gnomon.errors import ArgumentError
 from gnomon.ops.arguments import choice
 from gnomon.ops.losses import REDUCTIONS
 from gnomon.tensor.creation import arange, full, tensor
-from gnomon.tensor.flow import scan
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
@@ -53,13 +53,13 @@ def likelihood(x_tnp: Tensor, skips: Tensor, steps: Tensor, letters: Tensor) -> 
     t, n, p = x_tnp.shape
     start = where(arange(p) == 0, 0.0, NEVER).to(x_tnp.dtype).expand(n, p)
 
-    def turn(chances: Tensor, given: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def iteration(chances: Tensor, given: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         x, now = given
         stays = logaddexp(chances, later(chances, 1))
         comes = x + (logaddexp(stays, where(skips, later(chances, 2), NEVER)) if p > 1 else chances)
         return where((now < steps)[:, None], comes, chances), now
 
-    chances, _ = scan(turn, start, (x_tnp, arange(t)))
+    chances, _ = scan(iteration, start, (x_tnp, arange(t)))
     on_blank = FUNCTIONS["gather"](chances, 1, 2 * letters[:, None])[:, 0]
     on_letter = FUNCTIONS["gather"](chances, 1, (2 * letters[:, None] - 1).clamp(min=0))[:, 0]
     return logaddexp(on_blank, where(letters > 0, on_letter, NEVER))
@@ -74,11 +74,16 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """How unlikely texts are: log_probs (t, n, c) of each class at each step, or (t, c) of one.
+    """The unlikeliness of texts: log_probs (t, n, c) of each class at each step, or (t, c) of one.
 
     `targets` are rows (n, s), of which the lengths say what counts, or all texts one after another.
     "mean" divides each text's loss by its length first. A text that cannot fit into its steps costs
     infinity, or nothing if `zero_infinity`, and gives no gradient.
+
+    Shapes: log_probs (t, n, c), targets (n, s) -> (n) if reduction == "none" else ()
+
+    >>> ctc_loss(-ones(2, 1, 2), tensor([[1]]), [2], [1], reduction="sum")
+    Tensor(0.9014)
     """
     choice("ctc_loss", "reduction", reduction, REDUCTIONS)
     if alone := log_probs.ndim == 2:

@@ -7,13 +7,19 @@ from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter, empty_parameter
-from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
 
 class Embedding(Module):
-    """Rows of a table by position."""
+    """Rows of a table by position.
+
+    Shapes: input (*s) -> (*s, embedding_dim)
+
+    >>> Embedding(5, 3)(tensor([[1, 4]])).shape
+    Size([1, 2, 3])
+    """
 
     def __init__(
         self,
@@ -72,7 +78,13 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Embedding):
-    """Rows of a table by position, folded bag by bag."""
+    """Rows of a table by position, folded bag by bag.
+
+    Shapes: input (b, k) -> (b, embedding_dim)
+
+    >>> EmbeddingBag(5, 3)(tensor([[1, 4], [0, 2]])).shape
+    Size([2, 3])
+    """
 
     def __init__(
         self,

@@ -8,47 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from types import FunctionType
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.nn.attention import scaled_dot_product_attention  # noqa: F401 - PyTorch's place
+from gnomon.nn.attention import (  # noqa: F401 - PyTorch's place
+    multi_head_attention_forward,
+    scaled_dot_product_attention,
+)
+from gnomon.nn.compositions import (  # noqa: F401 - PyTorch's place
+    triplet_margin_with_distance_loss,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from gnomon.nn.ctc import ctc_loss  # noqa: F401 - PyTorch's place
-from gnomon.ops.registry import OPS
-from gnomon.tensor.autograd import no_grad
-from gnomon.tensor.functions import FUNCTIONS
+from gnomon.nn.unpooling import (  # noqa: F401 - PyTorch's place
+    fractional_max_pool2d,
+    fractional_max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
+from gnomon.ops.registry import OPS, explained
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.composites import conv_tbc  # noqa: F401 - PyTorch's place
+from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.random import default_generator
-from gnomon.tensor.tensor import Tensor, apply
-
-AS_THEY_ARE = (
-    *("linear", "bilinear", "layer_norm", "rms_norm", "group_norm", "local_response_norm"),
-    *("normalize", "cosine_similarity", "pairwise_distance", "pad", "glu", "logsigmoid"),
-    *("softsign", "tanhshrink", "softshrink", "hardshrink", "gelu", "softplus", "prelu"),
-    *("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss"),
-    *("binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"),
-    *("cosine_embedding_loss", "margin_ranking_loss", "hinge_embedding_loss"),
-    *("multilabel_soft_margin_loss", "multi_margin_loss", "channel_shuffle"),
-    *("triplet_margin_loss", "soft_margin_loss", "gaussian_nll_loss", "poisson_nll_loss"),
-    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-    *("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d"),
-    *("adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "interpolate"),
-    *(
-        "pixel_shuffle",
-        "pixel_unshuffle",
-        "grid_sample",
-        "affine_grid",
-        "linears",
-        "sigmoid",
-        "tanh",
-    ),
-)
-"""Operations whose functional form is the same function."""
-
-WRITERS = (
-    *("relu", "relu6", "leaky_relu", "elu", "selu", "celu", "silu", "mish", "hardtanh"),
-    *("hardswish", "hardsigmoid", "threshold"),
-)
-"""Operations that take `inplace`."""
+from gnomon.tensor.selection import pdist  # noqa: F401 - PyTorch's place
+from gnomon.tensor.tensor import Tensor
 
 
 def writer(name: str) -> Callable:
@@ -66,12 +56,30 @@ def writer(name: str) -> Callable:
     return call
 
 
-for _name in AS_THEY_ARE:
-    globals()[_name] = FUNCTIONS[_name]
-unfold, fold, upsample = FUNCTIONS["im2col"], FUNCTIONS["col2im"], FUNCTIONS["interpolate"]
-for _name in WRITERS:
-    globals()[_name] = writer(_name)
-    globals()[f"{_name}_"] = getattr(Tensor, f"{_name}_")
+for _op in dict.fromkeys(OPS.values()):
+    _name, _facts = _op.__name__, _op.facts
+    if _facts.functional:
+        _names = (_name,) if _facts.functional is True else _facts.functional
+        globals().update(dict.fromkeys(_names, FUNCTIONS[_name]))
+    if _facts.inplace:
+        globals().update({_name: writer(_name), f"{_name}_": getattr(Tensor, f"{_name}_")})
+
+
+def with_indices(name: str) -> Callable:
+    """A pool that gives the places of what it takes, too."""
+    function = globals()[name]
+
+    def call(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+        return function(input, *args, **{**named, "return_indices": True})
+
+    call.__name__ = call.__qualname__ = f"{name}_with_indices"
+    call.__doc__ = function.__doc__
+    return call
+
+
+for _name in [name for name, value in globals().items() if isinstance(value, FunctionType)]:
+    if "return_indices" in signature(globals()[_name]).parameters:
+        globals()[f"{_name}_with_indices"] = with_indices(_name)
 
 
 def implicit_axis(input: Tensor, dim: int | None) -> int:
@@ -84,24 +92,49 @@ def implicit_axis(input: Tensor, dim: int | None) -> int:
 def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: object = None
 ) -> Tensor:
-    """exp(x) as shares of their sum along an axis."""
+    """exp(x) as shares of their sum along an axis.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> softmax(tensor([0.0, 0.0]), dim=0)
+    Tensor([0.5, 0.5])
+    """
     return FUNCTIONS["softmax"](input, implicit_axis(input, dim), dtype=dtype)
 
 
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: object = None
 ) -> Tensor:
-    """The logarithm of softmax."""
+    """The logarithm of softmax.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> log_softmax(tensor([0.0, 0.0]), dim=0)
+    Tensor([-0.6931, -0.6931])
+    """
     return FUNCTIONS["log_softmax"](input, implicit_axis(input, dim), dtype=dtype)
 
 
-def softmin(input: Tensor, dim: int | None = None) -> Tensor:
-    """softmax of -x."""
-    return FUNCTIONS["softmin"](input, implicit_axis(input, dim))
+def softmin(input: Tensor, dim: int | None = None, *, dtype: object = None) -> Tensor:
+    """softmax of -x.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> softmin(tensor([0.0, 0.0]), dim=0)
+    Tensor([0.5, 0.5])
+    """
+    return softmax(-input, implicit_axis(input, dim), dtype=dtype)
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Rows of a table; the row at padding_idx gets no gradient."""
+    """Rows of a table; the row at padding_idx gets no gradient.
+
+    Shapes: input (*s), weight (n, d) -> (*s, d)
+
+    >>> embedding(tensor([1, 0]), tensor([[1.0, 2.0], [3.0, 4.0]]))
+    Tensor([[3., 4.],
+            [1., 2.]])
+    """
     return FUNCTIONS["embedding"](input, weight, padding_idx)
 
 
@@ -118,7 +151,13 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says."""
+    """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says.
+
+    Shapes: input (b, k), weight (n, d) -> (b, d)
+
+    >>> embedding_bag(tensor([[1, 0]]), tensor([[1.0, 2.0], [3.0, 4.0]]))
+    Tensor([[2., 3.]])
+    """
     if max_norm is not None or scale_grad_by_freq:
         raise ArgumentError("embedding_bag: max_norm and scale_grad_by_freq are not supported.")
     return FUNCTIONS["embedding_bag"](
@@ -133,7 +172,14 @@ def embedding_bag(
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at each position and 0 elsewhere, along a new last axis."""
+    """1 at each position and 0 elsewhere, along a new last axis.
+
+    Shapes: tensor (*s) -> (*s, num_classes) if num_classes > 0 else (*s, n)
+
+    >>> one_hot(tensor([2, 0]))
+    Tensor([[0, 0, 1],
+            [1, 0, 0]])
+    """
     count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
     return FUNCTIONS["one_hot"](tensor, count)
 
@@ -169,6 +215,12 @@ def linear_cross_entropy(
     """cross_entropy(linear(input, linear_weight), target), in pieces that need little memory.
 
     Further keywords: z_loss, softcap, shift, return_lse, strategy, max_memory.
+
+    Shapes: input (*s, d), linear_weight (c, d), target (*s) -> (*s) if reduction == "none" else
+    ()
+
+    >>> linear_cross_entropy(tensor([[1.0, 0.0]]), zeros(4, 2), tensor([3]))
+    Tensor(1.3863)
     """
     if options is not None and options.batch_chunk_size is not None:
         named = {"strategy": "batch", "most_rows": options.batch_chunk_size, **named}
@@ -189,7 +241,17 @@ def linear_cross_entropy(
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x with elements set to 0 by chance, and the others scaled up, in training."""
+    """x with elements set to 0 by chance, and the others scaled up, in training.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> dropout(tensor([1.0, 2.0]), p=1.0)
+    Tensor([0., 0.])
+    >>> dropout(tensor([1.0, 2.0]), p=2.0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: dropout: dropout probability has to be between 0 and 1, but got
+    2.0.
+    """
     if not 0 <= p <= 1:
         raise ArgumentError(f"dropout: dropout probability has to be between 0 and 1, but got {p}.")
     if not training or p == 0:
@@ -201,7 +263,13 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def feature_dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """x with whole channels set to 0 by chance."""
+    """x with whole channels set to 0 by chance.
+
+    Shapes: input (n, c, *s) -> (n, c, *s)
+
+    >>> feature_dropout(tensor([[[1.0, 2.0]]]), p=1.0)
+    Tensor([[[0., 0.]]])
+    """
     if not training or p == 0:
         return input
     channels = input.reshape(*input.shape[:2], -1)[:, :, :1].detach()
@@ -212,20 +280,81 @@ def feature_dropout(
 dropout1d = dropout2d = dropout3d = feature_dropout
 
 
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
-    """Dropout that keeps mean and variance after selu."""
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Dropout that keeps mean and variance after selu.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> alpha_dropout(tensor([1.0, 2.0]), training=False)
+    Tensor([1., 2.])
+    """
+    return alpha_dropped("alpha_dropout_", input, input, p, training, inplace)
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """alpha_dropout of whole channels.
+
+    Shapes: input (n, c, *s) -> (n, c, *s)
+
+    >>> feature_alpha_dropout(tensor([[[1.0, 2.0]]]), training=False)
+    Tensor([[[1., 2.]]])
+    """
+    channels = input.sum(dim=tuple(range(2, input.ndim)), keepdim=True) if input.ndim > 2 else input
+    return alpha_dropped("feature_alpha_dropout_", input, channels, p, training, inplace)
+
+
+def alpha_dropped(
+    name: str, input: Tensor, like: Tensor, p: float, training: bool, inplace: bool
+) -> Tensor:
+    """Elements replaced by selu's lowest value, one draw per element of `like`."""
     if not training or p == 0:
         return input
     low = -1.7580993408473766
-    keep = dropout(FUNCTIONS["ones_like"](input).detach(), p) * (1 - p)
+    keep = dropout(FUNCTIONS["ones_like"](like).detach(), p) * (1 - p)
     scale = ((1 - p) * (1 + p * low**2)) ** -0.5
-    return (input * keep + low * (1 - keep)) * scale + scale * -low * p
+    result = (input * keep + low * (1 - keep)) * scale + scale * -low * p
+    return write_result(input, result, name) if inplace else result
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """x where it is positive, elsewhere a share of it: drawn in training, else the middle one.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> rrelu(tensor([-3.0, 1.0]), 0.25, 0.75)
+    Tensor([-1.5,  1. ])
+    """
+    share: Any = (lower + upper) / 2
+    if training:
+        drawn = apply(OPS["random_uniform"], (default_generator.key(), tuple(input.shape)))
+        share = drawn.to(input.dtype) * (upper - lower) + lower
+    result = FUNCTIONS["where"](input > 0, input, input * share)
+    return write_result(input, result, "rrelu_") if inplace else result
+
+
+rrelu_ = partial(rrelu, inplace=True)
 
 
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    """A random choice that gradients pass: softmax of logits with Gumbel noise."""
+    """A random choice that gradients pass: softmax of logits with Gumbel noise.
+
+    Shapes: logits (*s) -> (*s)
+
+    >>> gumbel_softmax(tensor([-100.0, 100.0]), hard=True)
+    Tensor([0., 1.])
+    """
     share = apply(OPS["random_uniform"], (default_generator.key(), tuple(logits.shape)))
     noise = -(-(share + 2.0**-25).log()).log().to(logits.dtype)
     soft = softmax((logits + noise) / tau, dim)
@@ -249,7 +378,14 @@ def batch_norm(
     momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """x normalized per channel, by its own statistics in training, else by the running ones."""
+    """x normalized per channel, by its own statistics in training, else by the running ones.
+
+    Shapes: input (n, c, *s), running_mean (c), running_var (c) -> (n, c, *s)
+
+    >>> batch_norm(tensor([[1.0], [5.0]]), None, None, training=True)
+    Tensor([[-1.],
+            [ 1.]])
+    """
     if not training:
         return apply(OPS["batch_norm"], (input, running_mean, running_var, weight, bias, eps))
     if input.numel() == input.shape[1]:
@@ -258,7 +394,7 @@ def batch_norm(
             f"{tuple(input.shape)}."
         )
     result, mean, var = apply(OPS["batch_norm_training"], (input, weight, bias, eps))
-    if running_mean is not None:
+    if running_mean is not None and input.numel():
         with no_grad():
             follow(running_mean, mean.detach(), momentum)
             follow(running_var, var.detach(), momentum)
@@ -280,7 +416,13 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """x normalized per sample and channel."""
+    """x normalized per sample and channel.
+
+    Shapes: input (n, c, *s) -> (n, c, *s)
+
+    >>> instance_norm(tensor([[[1.0, 5.0]]]))
+    Tensor([[[-1.,  1.]]])
+    """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if running_mean is not None:
@@ -289,3 +431,8 @@ def instance_norm(
             follow(running_mean, input.mean(dim=axes).mean(dim=0), momentum)
             follow(running_var, input.var(dim=axes, correction=1).mean(dim=0), momentum)
     return FUNCTIONS["instance_norm"](input, weight, bias, eps)
+
+
+for _name, _function in list(globals().items()):
+    if getattr(_function, "__module__", None) == __name__ and isinstance(_function, FunctionType):
+        globals()[_name] = explained(_function)

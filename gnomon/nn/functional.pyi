@@ -12,18 +12,30 @@ def adaptive_avg_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) ->
     """avg over bins that cut each of the last 1 axes evenly."""
 def adaptive_avg_pool2d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
     """avg over bins that cut each of the last 2 axes evenly."""
-def adaptive_max_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_avg_pool3d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """avg over bins that cut each of the last 3 axes evenly."""
+def adaptive_max_pool1d(x: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """max over bins that cut each of the last 1 axes evenly."""
-def adaptive_max_pool2d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_max_pool1d_with_indices(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    """max over bins that cut each of the last 1 axes evenly."""
+def adaptive_max_pool2d(x: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """max over bins that cut each of the last 2 axes evenly."""
+def adaptive_max_pool2d_with_indices(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    """max over bins that cut each of the last 2 axes evenly."""
+def adaptive_max_pool3d(x: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """max over bins that cut each of the last 3 axes evenly."""
+def adaptive_max_pool3d_with_indices(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    """max over bins that cut each of the last 3 axes evenly."""
 def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = ...) -> Tensor:
     """The places that affine maps send the places of an image (n, c, h, w), or volume, to."""
-def alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ...) -> Tensor:
+def alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """Dropout that keeps mean and variance after selu."""
 def avg_pool1d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
     """The mean of every window over the last 1 axes."""
 def avg_pool2d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
     """The mean of every window over the last 2 axes."""
+def avg_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
+    """The mean of every window over the last 3 axes."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: _bool = ..., momentum: _float | Tensor = ..., eps: _float = ...) -> Tensor:
     """x normalized per channel, by its own statistics in training, else by the running ones."""
 def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ...) -> Tensor:
@@ -33,9 +45,9 @@ def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ...,
 def binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
     """binary_cross_entropy of sigmoid(x), without its overflow."""
 def celu(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tensor:
-    """elu whose slope is continuous for every alpha."""
+    """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
 def celu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """elu whose slope is continuous for every alpha. Stored in this tensor."""
+    """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483). Stored in this tensor."""
 def channel_shuffle(x: Tensor, groups: _int) -> Tensor:
     """Channels dealt out in turn: the first of every group, then the second, ..."""
 def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
@@ -44,6 +56,7 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | 
     """A kernel slid over 2 axes of x: sums over channels and kernel."""
 def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
     """A kernel slid over 3 axes of x: sums over channels and kernel."""
+from gnomon.tensor.composites import conv_tbc as conv_tbc
 def conv_transpose1d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
     """The transpose of a convolution over 1 axes."""
 def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
@@ -74,10 +87,19 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = ...) -> 
     """Rows of a table; the row at padding_idx gets no gradient."""
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = ..., max_norm: _float | None = ..., norm_type: _float = ..., scale_grad_by_freq: _bool = ..., mode: str = ..., sparse: _bool = ..., per_sample_weights: Tensor | None = ..., include_last_offset: _bool = ..., padding_idx: _int | None = ...) -> Tensor:
     """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says."""
+from gnomon.ops.registry import explained as explained
+def feature_alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
+    """alpha_dropout of whole channels."""
 def feature_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """x with whole channels set to 0 by chance."""
 def fold(x: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
+from gnomon.nn.unpooling import fractional_max_pool2d as fractional_max_pool2d
+def fractional_max_pool2d_with_indices(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    """The largest of windows over the last 2 axes that begin by chance."""
+from gnomon.nn.unpooling import fractional_max_pool3d as fractional_max_pool3d
+def fractional_max_pool3d_with_indices(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    """The largest of windows over the last 3 axes that begin by chance."""
 def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
     """−log of the density at target of a normal distribution with mean x and this variance."""
 def gelu(x: Tensor, approximate: str = ...) -> Tensor:
@@ -134,22 +156,44 @@ def log_softmax(input: Tensor, dim: _int | None = ..., _stacklevel: _int = ..., 
     """The logarithm of softmax."""
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x))."""
+def lp_pool1d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+    """The norm of every window over the last 1 axes."""
+def lp_pool2d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+    """The norm of every window over the last 2 axes."""
+def lp_pool3d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+    """The norm of every window over the last 3 axes."""
 def margin_ranking_loss(x: Tensor, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
     """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
 def max_pool1d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 1 axes."""
+def max_pool1d_with_indices(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    """The largest of every window over the last 1 axes."""
 def max_pool2d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 2 axes."""
+def max_pool2d_with_indices(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    """The largest of every window over the last 2 axes."""
+def max_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+    """The largest of every window over the last 3 axes."""
+def max_pool3d_with_indices(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    """The largest of every window over the last 3 axes."""
+from gnomon.nn.unpooling import max_unpool1d as max_unpool1d
+from gnomon.nn.unpooling import max_unpool2d as max_unpool2d
+from gnomon.nn.unpooling import max_unpool3d as max_unpool3d
 def mish(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tensor:
-    """x · tanh(softplus(x))."""
+    """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
 def mish_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """x · tanh(softplus(x)). Stored in this tensor."""
+    """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681). Stored in this tensor."""
 def mse_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
     """The squared difference."""
+from gnomon.nn.attention import multi_head_attention_forward as multi_head_attention_forward
 def multi_margin_loss(x: Tensor, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
     """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
+def multilabel_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
+    """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes."""
 def multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
     """binary_cross_entropy_with_logits, averaged over the classes of every row."""
+def native_channel_shuffle(x: Tensor, groups: _int) -> Tensor:
+    """Channels dealt out in turn: the first of every group, then the second, ..."""
 def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
     """−x at the right class, where x holds logarithms of chances."""
 def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
@@ -160,6 +204,7 @@ def pad(x: Tensor, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _
     """x with more around it; pad names before and after for the last axis, then the one before, ..."""
 def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., keepdim: _bool = ...) -> Tensor:
     """The p-norm of x − y + eps along the last axis."""
+from gnomon.tensor.selection import pdist as pdist
 def pixel_shuffle(x: Tensor, upscale_factor: _int) -> Tensor:
     """Channels spread out into finer pixels."""
 def pixel_unshuffle(x: Tensor, downscale_factor: _int) -> Tensor:
@@ -178,6 +223,8 @@ def relu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """x, but nothing below 0. Stored in this tensor."""
 def rms_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
     """x divided by its root mean square over its last axes, then scaled."""
+def rrelu(input: Tensor, lower: _float = ..., upper: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
+    """x where it is positive, elsewhere a share of it: drawn in training, else the middle one."""
 from gnomon.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
 def selu(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tensor:
     """elu scaled so that layers keep mean 0 and variance 1."""
@@ -185,17 +232,18 @@ def selu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """elu scaled so that layers keep mean 0 and variance 1. Stored in this tensor."""
 def sigmoid(x: Tensor) -> Tensor:
     """1 / (1 + exp(−x))."""
+from inspect import signature as signature
 def silu(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tensor:
-    """x · sigmoid(x)."""
+    """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
 def silu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """x · sigmoid(x). Stored in this tensor."""
+    """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118). Stored in this tensor."""
 def smooth_l1_loss(x: Tensor, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
     """The absolute difference, rounded off within beta of 0."""
 def soft_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
     """log(1 + exp(−target · x)), targets 1 or −1."""
 def softmax(input: Tensor, dim: _int | None = ..., _stacklevel: _int = ..., dtype: object = ...) -> Tensor:
     """exp(x) as shares of their sum along an axis."""
-def softmin(input: Tensor, dim: _int | None = ...) -> Tensor:
+def softmin(input: Tensor, dim: _int | None = ..., *, dtype: object = ...) -> Tensor:
     """softmax of -x."""
 def softplus(x: Tensor, beta: _float = ..., threshold: _float = ...) -> Tensor:
     """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold."""
@@ -213,10 +261,13 @@ def threshold_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """x above a threshold, a value elsewhere. Stored in this tensor."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: _float = ..., p: _float = ..., swap: _bool = ..., reduction: str = ...) -> Tensor:
     """max(0, distance to the positive − distance to the negative + margin)."""
+from gnomon.nn.compositions import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(x: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Every window of an image as a column: PyTorch's nn.functional.unfold."""
 def upsample(x: Tensor, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
     """x (n, c, ...) resized over its last axes, to sizes or by factors."""
+from gnomon.nn.compositions import upsample_bilinear as upsample_bilinear
+from gnomon.nn.compositions import upsample_nearest as upsample_nearest
 @dataclass(frozen=True)
 class LinearCrossEntropyOptions:
     """PyTorch's options of linear_cross_entropy.

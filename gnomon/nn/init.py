@@ -7,9 +7,10 @@ from math import prod, sqrt
 import numpy as np
 
 from gnomon.errors import ArgumentError
-from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.creation import eye
 from gnomon.tensor.random import rand, randn
+from gnomon.tensor.shapes import is_shapes_only
 from gnomon.tensor.tensor import Tensor, from_array
 
 
@@ -30,7 +31,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs an output has, and how many outputs an input has."""
+    """The number of an output's inputs, and of an input's outputs."""
     if tensor.ndim < 2:
         raise ArgumentError(
             "init: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions."
@@ -42,13 +43,13 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 def filled(tensor: Tensor, value: Tensor) -> Tensor:
     """Write values to a tensor."""
     with no_grad():
-        return tensor.copy_(value)
+        return tensor if is_shapes_only() else tensor.copy_(value)
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: object = None) -> Tensor:
     """Numbers spread evenly over [a, b)."""
     with no_grad():
-        return tensor.uniform_(a, b, generator=generator)
+        return tensor if is_shapes_only() else tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(
@@ -56,7 +57,7 @@ def normal_(
 ) -> Tensor:
     """Numbers of a normal distribution."""
     with no_grad():
-        return tensor.normal_(mean, std, generator=generator)
+        return tensor if is_shapes_only() else tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(
@@ -75,7 +76,7 @@ def trunc_normal_(
 
 
 def normal_share(x: float) -> float:
-    """How much of the standard normal distribution lies below x."""
+    """The part of the standard normal distribution below x."""
     return float((from_array(np.asarray(x / sqrt(2), np.float64)).erf().item() + 1) / 2)
 
 
@@ -95,7 +96,7 @@ def normal_quantile(share: Tensor) -> Tensor:
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One value everywhere."""
     with no_grad():
-        return tensor.fill_(val)
+        return tensor if is_shapes_only() else tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
@@ -187,3 +188,9 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: objec
     order = rand(rows, columns, generator=generator).argsort(dim=0).argsort(dim=0)
     value = randn(rows, columns, generator=generator) * std
     return filled(tensor, value.masked_fill(order < int(np.ceil(sparsity * rows)), 0.0))
+
+
+# older names, which PyTorch keeps
+uniform, normal, constant, dirac, sparse = uniform_, normal_, constant_, dirac_, sparse_
+xavier_uniform, xavier_normal, orthogonal = xavier_uniform_, xavier_normal_, orthogonal_
+kaiming_uniform, kaiming_normal = kaiming_uniform_, kaiming_normal_

@@ -13,7 +13,13 @@ from gnomon.tensor.tensor import Tensor
 
 
 class Identity(Module):
-    """Its input."""
+    """Its input.
+
+    Shapes: input (*s) -> (*s)
+
+    >>> Identity()(tensor([1.0, 2.0]))
+    Tensor([1., 2.])
+    """
 
     def __init__(self, *_: Any, **__: Any) -> None:
         super().__init__()
@@ -24,7 +30,16 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """x · weightᵀ + bias."""
+    """x · weightᵀ + bias.
+
+    Shapes: input (*s, in_features) -> (*s, out_features)
+
+    >>> Linear(3, 2)(tensor([[1.0, 2.0, 3.0]])).shape
+    Size([1, 2])
+    >>> Linear(3, 2)(tensor([[1.0, 2.0]]))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: linear: weight must be (out, 2) for x (1, 2): got (2, 3).
+    """
 
     def __init__(
         self,
@@ -66,7 +81,13 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """x · weight · y + bias."""
+    """x · weight · y + bias.
+
+    Shapes: input1 (*s, in1_features), input2 (*s, in2_features) -> (*s, out_features)
+
+    >>> Bilinear(2, 1, 4)(tensor([1.0, 2.0]), tensor([3.0])).shape
+    Size([4])
+    """
 
     def __init__(
         self,

@@ -13,7 +13,13 @@ from gnomon.tensor.tensor import Tensor
 
 
 class LinearCrossEntropyLoss(Module):
-    """cross_entropy of a Linear; further keywords are those of functional.linear_cross_entropy."""
+    """cross_entropy of a Linear; further keywords are those of functional.linear_cross_entropy.
+
+    Shapes: input (*s, in_features), target (*s) -> ()
+
+    >>> LinearCrossEntropyLoss(2, 4)(tensor([[1.0, 0.0]]), tensor([3])).shape
+    Size([])
+    """
 
     def __init__(
         self,

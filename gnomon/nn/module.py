@@ -7,26 +7,31 @@ in containers.py.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import CO_VARARGS
 from itertools import count
 from typing import Any
 
+from gnomon.capture.jit import Compiled
+from gnomon.capture.jit import compile as compile_function
 from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError
 from gnomon.ir.provenance import scope
-from gnomon.jit import compile as compile_function
-from gnomon.nn.parameter import Buffer, Parameter
+from gnomon.nn.parameter import Buffer, Parameter, is_lazy
 from gnomon.nn.states import Stateful
 from gnomon.nn.walks import Walked
-from gnomon.tensor import changes
-from gnomon.tensor.autograd import no_grad
-from gnomon.tensor.changes import Watched
+from gnomon.ops.registry import explained
+from gnomon.tensor import module_versions as changes
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.autograd.hooks import Handle
 from gnomon.tensor.conversions import target
-from gnomon.tensor.evaluate import relieve_between_calls
-from gnomon.tensor.hooks import Handle
-from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.evaluate import evaluate_kept, relieve_between_calls
+from gnomon.tensor.module_versions import Watched
+from gnomon.tensor.state import grads, keep, state
+from gnomon.tensor.tensor import Tensor, pair_of
 
 _hook_numbers = count()
+own, own_put = vars(Stateful)["__dict__"].__get__, vars(Stateful)["__dict__"].__set__
+"""A module's own attributes, as Python keeps them."""
 
 
 class Module(Stateful, Walked):
@@ -36,6 +41,13 @@ class Module(Stateful, Walked):
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        # of our own layers with named settings alone: what others raise is theirs
+        own = cls.__dict__.get("__init__")
+        if cls.__module__.startswith("gnomon.") and own and not own.__code__.co_flags & CO_VARARGS:
+            cls.__init__ = explained(own, cls.__name__)
 
     def __init__(self) -> None:
         put = object.__setattr__
@@ -48,7 +60,7 @@ class Module(Stateful, Walked):
         put(self, "_label", "")
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """What the module computes; every module defines its own."""
+        """The module's computation; every module defines its own."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
@@ -57,12 +69,14 @@ class Module(Stateful, Walked):
         """forward(), with hooks, under the module's name."""
         before = scope.modules
         scope.modules = (*before, self._label) if self._label else before
+        if state.kept_waits:
+            evaluate_kept()
         try:
             hooked = self._forward_pre_hooks or self._forward_hooks or self._backward_hooks
             output = self._hooked(inputs, named) if hooked else self.forward(*inputs, **named)
         finally:
             scope.modules = before
-        if not (before or self._label or state.grad):
+        if not (before or self._label or grads.get()):
             relieve_between_calls()
         return output
 
@@ -85,6 +99,20 @@ class Module(Stateful, Walked):
 
     # attributes
 
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        """The attributes; whoever asks for them may change them, and these note it."""
+        kept = own(self)
+        if type(kept) is not Watched:
+            kept = Watched(kept)
+            own_put(self, kept)
+        return kept
+
+    @__dict__.setter
+    def __dict__(self, attributes: dict[str, Any]) -> None:
+        own_put(self, Watched(attributes))
+        changes.note()
+
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Parameter):
             self._forget(name, "_parameters")
@@ -100,7 +128,7 @@ class Module(Stateful, Walked):
 
     def _set_plain(self, name: str, value: Any) -> None:
         """Assign what is no parameter and no module; None empties a place of one."""
-        kept = self.__dict__
+        kept = own(self)
         for place in ("_parameters", "_buffers", "_modules"):
             if name in kept.get(place, ()):
                 if value is not None and not (place == "_buffers" and isinstance(value, Tensor)):
@@ -115,15 +143,15 @@ class Module(Stateful, Walked):
 
     def _forget(self, name: str, kept: str) -> None:
         """Free a name for another kind of value; one of the same kind keeps its turn."""
-        if "_parameters" not in self.__dict__:
+        if "_parameters" not in own(self):
             raise AttributeError("cannot assign before Module.__init__() call")
-        self.__dict__.pop(name, None)
+        own(self).pop(name, None)
         for place in {"_parameters", "_buffers", "_modules"} - {kept}:
-            self.__dict__[place].pop(name, None)
+            own(self)[place].pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         for place in ("_parameters", "_buffers", "_modules"):
-            found = self.__dict__.get(place, {})
+            found = own(self).get(place, {})
             if name in found:
                 return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
@@ -153,6 +181,8 @@ class Module(Stateful, Walked):
         """Keep a tensor that no optimizer changes under a name."""
         check_name(self, name)
         self._buffers[name] = tensor
+        if tensor is not None:
+            keep(pair_of(tensor)._storage)
         (self._not_saved.discard if persistent else self._not_saved.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -184,7 +214,9 @@ class Module(Stateful, Walked):
                         value.data = fn(value.data)
                         value._rare = renewed(value, fn)
                 for name, value in module._buffers.items():
-                    if value is not None:
+                    if is_lazy(value):
+                        value.data = fn(value.data)
+                    elif value is not None:
                         module._buffers[name] = fn(value)
         return self
 
@@ -277,7 +309,7 @@ class Module(Stateful, Walked):
     # text
 
     def extra_repr(self) -> str:
-        """What to say about the module in its one line."""
+        """The module's parameters, for the one line that prints it."""
         return ""
 
     def _get_name(self) -> str:
@@ -294,6 +326,7 @@ class Module(Stateful, Walked):
 
 def name_part(owner: Module, module: Module, name: str) -> None:
     """Give a module its part of a path; what is inside a container that is not called has both."""
+    module = module.function if type(module) is Compiled else module
     before = "" if is_called(owner) or not owner._label else f"{owner._label}."
     object.__setattr__(module, "_label", before + name)
     if not is_called(module):
@@ -304,7 +337,7 @@ def name_part(owner: Module, module: Module, name: str) -> None:
 
 def is_called(module: Module) -> bool:
     """Whether a module computes something, or is only a container of others."""
-    return type(module).forward is not Module.forward
+    return module.__class__.forward is not Module.forward
 
 
 def renewed(value: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:

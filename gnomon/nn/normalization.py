@@ -10,7 +10,7 @@ from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
-from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.creation import ones, zeros
 from gnomon.tensor.tensor import Tensor
 
@@ -25,7 +25,13 @@ def affine(module: Module, shape: Sequence[int], weight: bool, bias: bool) -> No
 
 
 class LayerNorm(Module):
-    """Every row normalized over its last axes, then scaled and shifted."""
+    """Every row normalized over its last axes, then scaled and shifted.
+
+    Shapes: input (..., *normalized_shape) -> (..., *normalized_shape)
+
+    >>> LayerNorm(2)(tensor([[1.0, 5.0]]))
+    Tensor([[-1.,  1.]], grad_fn=<LayerNormBackward>)
+    """
 
     def __init__(
         self,
@@ -60,7 +66,13 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Every row divided by the root of its mean square, then scaled."""
+    """Every row divided by the root of its mean square, then scaled.
+
+    Shapes: input (..., *normalized_shape) -> (..., *normalized_shape)
+
+    >>> RMSNorm(2)(tensor([[3.0, 4.0]]))
+    Tensor([[0.8485, 1.1314]], grad_fn=<RmsNormBackward>)
+    """
 
     def __init__(
         self,
@@ -89,7 +101,13 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Groups of channels normalized per sample."""
+    """Groups of channels normalized per sample.
+
+    Shapes: input (n, num_channels, *s) -> (n, num_channels, *s)
+
+    >>> GroupNorm(1, 2)(tensor([[1.0, 5.0]]))
+    Tensor([[-1.,  1.]], grad_fn=<GroupNormBackward>)
+    """
 
     def __init__(
         self,
@@ -182,7 +200,7 @@ class Running(Module):
             raise ArgumentError(f"expected {ranks} input (got {input.ndim}D input)")
 
     def share(self) -> Any:
-        """How far the running statistics move towards new ones."""
+        """The part by which running statistics move towards new ones."""
         if not (self.training and self.track_running_stats):
             return 0.0
         with no_grad():
@@ -213,19 +231,37 @@ class BatchNorm(Running):
 
 
 class BatchNorm1d(BatchNorm):
-    """Batch norm of (n, c) or (n, c, l)."""
+    """Batch norm of (n, c) or (n, c, l).
+
+    Shapes: input (n, num_features, *s) -> (n, num_features, *s)
+
+    >>> BatchNorm1d(1)(tensor([[[1.0, 5.0]]]))
+    Tensor([[[-1.,  1.]]], grad_fn=<BatchNormTrainingBackward>)
+    """
 
     RANKS = (2, 3)
 
 
 class BatchNorm2d(BatchNorm):
-    """Batch norm of images (n, c, h, w)."""
+    """Batch norm of images (n, c, h, w).
+
+    Shapes: input (n, num_features, *s) -> (n, num_features, *s)
+
+    >>> BatchNorm2d(1)(tensor([[[[1.0, 5.0]]]]))
+    Tensor([[[[-1.,  1.]]]], grad_fn=<BatchNormTrainingBackward>)
+    """
 
     RANKS = (4,)
 
 
 class BatchNorm3d(BatchNorm):
-    """Batch norm of volumes (n, c, d, h, w)."""
+    """Batch norm of volumes (n, c, d, h, w).
+
+    Shapes: input (n, num_features, *s) -> (n, num_features, *s)
+
+    >>> BatchNorm3d(1)(tensor([[[[[1.0, 5.0]]]]]))
+    Tensor([[[[[-1.,  1.]]]]], grad_fn=<BatchNormTrainingBackward>)
+    """
 
     RANKS = (5,)
 
@@ -254,25 +290,49 @@ class InstanceNorm(Running):
 
 
 class InstanceNorm1d(InstanceNorm):
-    """Instance norm of (n, c, l)."""
+    """Instance norm of (n, c, l).
+
+    Shapes: input (n, num_features, *s) -> (n, num_features, *s)
+
+    >>> InstanceNorm1d(1)(tensor([[[1.0, 5.0]]]))
+    Tensor([[[-1.,  1.]]])
+    """
 
     RANKS = (3,)
 
 
 class InstanceNorm2d(InstanceNorm):
-    """Instance norm of images (n, c, h, w)."""
+    """Instance norm of images (n, c, h, w).
+
+    Shapes: input (n, num_features, *s) -> (n, num_features, *s)
+
+    >>> InstanceNorm2d(1)(tensor([[[[1.0, 5.0]]]]))
+    Tensor([[[[-1.,  1.]]]])
+    """
 
     RANKS = (4,)
 
 
 class InstanceNorm3d(InstanceNorm):
-    """Instance norm of volumes (n, c, d, h, w)."""
+    """Instance norm of volumes (n, c, d, h, w).
+
+    Shapes: input (n, num_features, *s) -> (n, num_features, *s)
+
+    >>> InstanceNorm3d(1)(tensor([[[[[1.0, 5.0]]]]]))
+    Tensor([[[[[-1.,  1.]]]]])
+    """
 
     RANKS = (5,)
 
 
 class LocalResponseNorm(Module):
-    """Every element divided by its neighbours across channels."""
+    """Every element divided by its neighbours across channels.
+
+    Shapes: input (n, c, *s) -> (n, c, *s)
+
+    >>> LocalResponseNorm(2)(zeros(1, 2, 3)).shape
+    Size([1, 2, 3])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from gnomon.tensor.creation import zeros
+from gnomon.errors import ArgumentError
+from gnomon.tensor.creation import get_default_dtype, zeros
+from gnomon.tensor.shapes import is_shapes_only, without_value
 from gnomon.tensor.tensor import Tensor, alias
 
 
@@ -21,7 +24,11 @@ def adopted(kind: type[Tensor], data: Tensor, requires_grad: bool) -> Tensor:
 
 
 class Parameter(Tensor):
-    """A tensor that its module lists and optimizers change."""
+    """A tensor that its module lists and optimizers change.
+
+    >>> Parameter(tensor([1.0, 2.0])).requires_grad
+    True
+    """
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         """A parameter over a tensor's storage."""
@@ -36,7 +43,11 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that its module keeps, and no optimizer changes."""
+    """A tensor that its module keeps, and no optimizer changes.
+
+    >>> Buffer(tensor([1.0, 2.0])).requires_grad
+    False
+    """
 
     persistent: bool
 
@@ -54,6 +65,90 @@ class Buffer(Tensor):
             self.persistent = persistent
 
 
+def unshaped(self: Tensor) -> Any:
+    """The error of who asks for a shape too early."""
+    raise ArgumentError(
+        f"{type(self).__name__}: a lazy layer's parameter has no shape before the first call. "
+        "Call the model once first."
+    )
+
+
+class UninitializedTensorMixin:
+    """The part of a parameter or buffer that waits for its shape."""
+
+    __slots__ = ()
+    shape = ndim = size = numel = property(unshaped)
+
+    def materialize(
+        self, shape: Sequence[int], device: object = None, dtype: object = None
+    ) -> None:
+        """Take a shape, with zeros for values; from now on it is a plain one."""
+        self.data = zeros(tuple(shape), dtype=self.dtype if dtype is None else dtype)
+        self.__class__ = Parameter if isinstance(self, Parameter) else Buffer
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, copied: dict) -> Any:
+        return type(self)(self.requires_grad, dtype=self.dtype)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape a first input will tell.
+
+    >>> weight = UninitializedParameter()
+    >>> weight.materialize((2, 3))
+    >>> weight.shape, type(weight).__name__
+    (Size([2, 3]), 'Parameter')
+    """
+
+    def __new__(
+        cls, requires_grad: bool = True, device: object = None, dtype: object = None
+    ) -> Any:
+        """A parameter without elements."""
+        made = adopted(Parameter, zeros(0, dtype=dtype), requires_grad)
+        made.__class__ = cls
+        return made
+
+    def __init__(self, *settings: Any, **named: Any) -> None:
+        """Nothing more."""
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
+    """A buffer whose shape a first input will tell.
+
+    >>> mean = UninitializedBuffer()
+    >>> mean.materialize((2,))
+    >>> mean
+    Buffer([0., 0.])
+    """
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: object = None,
+        dtype: object = None,
+        persistent: bool = True,
+    ) -> Any:
+        """A buffer without elements."""
+        made = Buffer(zeros(0, dtype=dtype), persistent=persistent)
+        made.__class__ = cls
+        return made
+
+    def __init__(self, *settings: Any, **named: Any) -> None:
+        """Nothing more."""
+
+
+def is_lazy(value: object) -> bool:
+    """Whether a tensor waits for its shape.
+
+    >>> is_lazy(UninitializedParameter()), is_lazy(zeros(2))
+    (True, False)
+    """
+    return isinstance(value, UninitializedTensorMixin)
+
+
 def empty_parameter(*size: int) -> Parameter:
     """A parameter whose values an initializer will write."""
-    return Parameter(zeros(*size))
+    made = without_value(size, get_default_dtype()) if is_shapes_only() else zeros(*size)
+    return Parameter(made)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import sqrt
 from typing import Any
 
+from gnomon.capture.control_flow import scan
 from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
 from gnomon.nn import init
@@ -17,8 +18,7 @@ from gnomon.nn.module import Module
 from gnomon.nn.parameter import empty_parameter
 from gnomon.nn.utils.rnn import PackedSequence, packed_like, pad_packed_sequence
 from gnomon.tensor.creation import arange, zeros
-from gnomon.tensor.flow import scan
-from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.functions import FUNCTIONS, check_size
 from gnomon.tensor.tensor import Tensor
 
 States = tuple[Tensor, ...]
@@ -46,7 +46,7 @@ def gru_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> S
 
 
 def lstm_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> States:
-    """What is shown, and what is kept."""
+    """The output, and the cell's state."""
     h, c = state
     enter, keep, new, show = (x + F.linear(h, weight, bias)).chunk(4, dim=-1)
     c = keep.sigmoid() * c + enter.sigmoid() * new.tanh()
@@ -83,6 +83,8 @@ class Recurrent(Module):
     def _make(self, sizes: tuple[int, int], bias: bool, suffix: str) -> None:
         """The parameters of one step."""
         inside, outside = sizes
+        if inside < 1 or outside < 1:
+            raise ArgumentError(f"{type(self).__name__}: sizes are at least 1: got {sizes}.")
         rows = STEPS[self.kind][1] * outside
         setattr(self, f"weight_ih{suffix}", empty_parameter(rows, inside))
         setattr(self, f"weight_hh{suffix}", empty_parameter(rows, outside))
@@ -134,7 +136,13 @@ class Cell(Recurrent):
 
 
 class RNNCell(Cell):
-    """One step of a plain recurrence."""
+    """One step of a plain recurrence.
+
+    Shapes: input (b, input_size) -> (b, hidden_size)
+
+    >>> RNNCell(3, 4)(tensor([[1.0, 2.0, 3.0]])).shape
+    Size([1, 4])
+    """
 
     def __init__(
         self,
@@ -151,13 +159,26 @@ class RNNCell(Cell):
 
 
 class GRUCell(Cell):
-    """One step of a gated recurrence."""
+    """One step of a gated recurrence.
+
+    Shapes: input (b, input_size) -> (b, hidden_size)
+
+    >>> GRUCell(3, 4)(tensor([[1.0, 2.0, 3.0]])).shape
+    Size([1, 4])
+    """
 
     kind = "gru"
 
 
 class LSTMCell(Cell):
-    """One step of a gated recurrence with a memory; state and result are pairs."""
+    """One step of a gated recurrence with a memory; state and result are pairs.
+
+    Shapes: input (b, input_size) -> (b, hidden_size), (b, hidden_size)
+
+    >>> h, c = LSTMCell(3, 4)(tensor([[1.0, 2.0, 3.0]]))
+    >>> h.shape, c.shape
+    (Size([1, 4]), Size([1, 4]))
+    """
 
     kind = "lstm"
 
@@ -179,8 +200,13 @@ class Layers(Recurrent):
     ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        if not isinstance(num_layers, int) or num_layers < 1:
+            raise ArgumentError(
+                f"{type(self).__name__}: num_layers must be 1 or more: got {num_layers!r}."
+            )
         self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
         self.bidirectional = bidirectional
+        check_size(type(self).__name__, num_layers * hidden_size * (hidden_size + 2), 4)
         for number, suffix in self._suffixes():
             inside = hidden_size * (1 + bidirectional) if number else input_size
             self._make((inside, hidden_size), bias, suffix)
@@ -196,7 +222,7 @@ class Layers(Recurrent):
                 yield number, f"_l{number}_reverse"
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
-        """What every step shows, and the states after the last one; packed sequences stay so."""
+        """The outputs of every step, and the states after the last; packed sequences stay so."""
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
         alone = input.ndim == 2
@@ -258,7 +284,7 @@ class Layers(Recurrent):
             # a plain step shows what it computes in, under autocast a narrow float
             state = (state[0].to(gates.dtype),)
 
-        def turn(state: States, part: tuple[Tensor, ...]) -> tuple[States, Tensor]:
+        def iteration(state: States, part: tuple[Tensor, ...]) -> tuple[States, Tensor]:
             made = STEPS[self.kind][0](part[0], state, weight, bias)
             for here in part[1:]:
                 made = tuple(
@@ -267,12 +293,19 @@ class Layers(Recurrent):
             return made, made[0]
 
         parts = (gates,) if inside is None else (gates, inside)
-        last, shown = scan(turn, state, parts, reverse=back)
+        last, shown = scan(iteration, state, parts, reverse=back)
         return shown, last
 
 
 class RNN(Layers):
-    """Plain recurrences."""
+    """Plain recurrences.
+
+    Shapes: input (t, b, input_size) -> (t, b, hidden_size)
+
+    >>> y, state = RNN(3, 4)(zeros(5, 2, 3))
+    >>> y.shape
+    Size([5, 2, 4])
+    """
 
     def __init__(self, *sizes: Any, nonlinearity: str = "tanh", **options: Any) -> None:
         if len(sizes) > 3:
@@ -283,12 +316,26 @@ class RNN(Layers):
 
 
 class GRU(Layers):
-    """Gated recurrences."""
+    """Gated recurrences.
+
+    Shapes: input (t, b, input_size) -> (t, b, hidden_size)
+
+    >>> y, state = GRU(3, 4)(zeros(5, 2, 3))
+    >>> y.shape
+    Size([5, 2, 4])
+    """
 
     kind = "gru"
 
 
 class LSTM(Layers):
-    """Gated recurrences with a memory; states are pairs."""
+    """Gated recurrences with a memory; states are pairs.
+
+    Shapes: input (t, b, input_size) -> (t, b, hidden_size)
+
+    >>> y, state = LSTM(3, 4)(zeros(5, 2, 3))
+    >>> y.shape
+    Size([5, 2, 4])
+    """
 
     kind = "lstm"

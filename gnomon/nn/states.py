@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gnomon.errors import CheckpointError
-from gnomon.nn.parameter import Parameter
-from gnomon.tensor.autograd import no_grad
+from gnomon.nn.parameter import Parameter, is_lazy
+from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.tensor import Tensor
 
 
@@ -33,7 +33,7 @@ class Stateful:
         state = {} if destination is None else destination
         for name, value in (*self._parameters.items(), *self._buffers.items()):
             if value is not None and name not in self._not_saved:
-                state[prefix + name] = value if keep_vars else value.detach()
+                state[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
@@ -48,7 +48,7 @@ class Stateful:
             wanted.append(path)
             if path in given:
                 wrong += taken(place, name, given[path], path, assign)
-        missing = [path for path in wanted if path not in given]
+        missing = [path for path in wanted if path not in given and not uncounted(state_dict, path)]
         unexpected = [path for path in given if path not in set(wanted)]
         if strict and unexpected:
             wrong.insert(0, f"Unexpected key(s) in state_dict: {listed(unexpected)}.")
@@ -60,6 +60,13 @@ class Stateful:
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}"
             )
         return Report(missing, unexpected)
+
+
+def uncounted(state_dict: Mapping[str, Any], path: str) -> bool:
+    """Whether a key counts batches, which files of before its time do not have."""
+    module, _, name = path.rpartition(".")
+    notes = getattr(state_dict, "_metadata", {}).get(module, {})
+    return name == "num_batches_tracked" and (notes.get("version") or 0) < 2
 
 
 def listed(keys: list[str]) -> str:
@@ -86,6 +93,10 @@ def taken(place: dict, name: str, value: Any, path: str, assign: bool) -> list[s
     kept = place[name]
     if not isinstance(value, Tensor):
         return [f"While copying {path}: expected a Tensor, got {type(value).__name__}."]
+    if is_lazy(kept):
+        if is_lazy(value):
+            return []
+        kept.materialize(value.shape)
     if tuple(value.shape) != tuple(kept.shape):
         return [
             f"size mismatch for {path}: copying a param with shape {tuple(value.shape)} from "

@@ -10,41 +10,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ctypes import addressof, c_float, c_int64
 from dataclasses import dataclass
-from functools import cache
 from math import prod
 from weakref import ref
 
 import numpy as np
 
-from gnomon.codegen.emitter import Module as Text
-from gnomon.codegen.kernels.bag_steps import STATE_WIDTH, emit_step
-from gnomon.codegen.kernels.bags import BagSpec, emit_bags
+from gnomon.codegen.kernels.bag_steps import STATE_WIDTH
 from gnomon.dtypes import float32
-from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds, ShapeError, TraceError
-from gnomon.ir.node import digest
+from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds, ShapeError
+from gnomon.ir.node import Sites
+from gnomon.ir.provenance import current_sites
 from gnomon.nn.module import Module
-from gnomon.runtime.buffer import ALIGN, Buffer
-from gnomon.runtime.cpu import load
-from gnomon.runtime.program import Call, Constant, Input, Needs, Output, Program
+from gnomon.nn.table_programs import About, TableSpec, owner_of
+from gnomon.runtime.buffer import ALIGN, DeviceBuffer
 from gnomon.tensor.evaluate import evaluate, evaluate_all
-from gnomon.tensor.state import state
+from gnomon.tensor.state import grads, refusal, state
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, leaf_node, raw
 
 POOLING = ("sum", "mean")
 
 
 @dataclass(frozen=True)
-class TableSpec:
-    """A table: how many rows, how wide."""
-
-    rows: int
-    width: int
-    name: str | None = None
-
-
-@dataclass(frozen=True)
 class RowOptimizer:
-    """How met rows change: "sgd", "adagrad" or "rowwise_adagrad", with its numbers."""
+    """The optimizer of met rows: "sgd", "adagrad" or "rowwise_adagrad", with its numbers.
+
+    >>> RowOptimizer("adam")
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: RowOptimizer: rule is one of ...: adam.
+    """
 
     rule: str = "rowwise_adagrad"
     lr: float = 0.01
@@ -56,11 +49,11 @@ class RowOptimizer:
             raise ArgumentError(f"RowOptimizer: rule is one of {sorted(STATE_WIDTH)}: {self.rule}.")
 
 
-class Batch:
+class ForwardCall:
     """One forward call: what its backward pass reads."""
 
-    def __init__(self, index: np.ndarray, weights: np.ndarray | None) -> None:
-        self.index, self.weights = index, weights
+    def __init__(self, index: np.ndarray, weights: np.ndarray | None, sites: Sites) -> None:
+        self.index, self.weights, self.sites = index, weights, sites
 
 
 class TableBatchedEmbeddingBags(Module):
@@ -68,6 +61,10 @@ class TableBatchedEmbeddingBags(Module):
 
     forward takes positions (tables, bags, size), −1 for none, or flat ones with offsets, and gives
     (bags, sum of widths).
+
+    >>> bags = TableBatchedEmbeddingBags([TableSpec(5, 4), TableSpec(3, 2)])
+    >>> bags(tensor([[[0, 1]], [[2, -1]]])).shape
+    Size([1, 6])
     """
 
     def __init__(
@@ -138,24 +135,24 @@ class TableBatchedEmbeddingBags(Module):
             indices, per_sample_weights = in_equal_bags(*whole, len(self.specs))
         batch = self._batch(indices, per_sample_weights)
         shape = (batch.index.shape[1], sum(self.widths))
-        made = Buffer(4 * prod(shape))
+        made = DeviceBuffer(4 * prod(shape))
         values = made.numpy(np.float32, shape)
         self._run("bags", batch, values)
         share = self._share(batch)
         if share is not None:
             values *= share
         result = from_buffer(made, shape, float32)
-        if state.grad:
+        if grads.get():
             result.requires_grad_()
             result.register_post_accumulate_grad_hook(lambda tensor: self._step(tensor, batch))
             # a pass must find the result although nobody but its graph holds it
             leaf_node(result).watch = [lambda: result]
         return result
 
-    def _batch(self, indices: Tensor, weights: Tensor | None) -> Batch:
+    def _batch(self, indices: Tensor, weights: Tensor | None) -> ForwardCall:
         """The positions and weights of a call."""
         if state.capture is not None:
-            raise TraceError("TableBatchedEmbeddingBags: runs at once. Call it outside gn.compile.")
+            raise refusal("TableBatchedEmbeddingBags: runs at once. Call it outside gn.compile.")
         if indices.dtype.name != "int64":
             raise DtypeError(f"TableBatchedEmbeddingBags: needs int64: got {indices.dtype.name}.")
         if indices.ndim != 3 or indices.shape[0] != len(self.specs):
@@ -169,16 +166,16 @@ class TableBatchedEmbeddingBags(Module):
                 f"got {tuple(weights.shape)}."
             )
         shares = None if weights is None else values_of(weights.detach().float())
-        return Batch(values_of(indices), shares)
+        return ForwardCall(values_of(indices), shares, current_sites())
 
-    def _share(self, batch: Batch) -> np.ndarray | None:
-        """What each bag's sum is multiplied by."""
+    def _share(self, batch: ForwardCall) -> np.ndarray | None:
+        """The factor of each bag's sum."""
         if self.pooling == "sum":
             return None
         counts = np.maximum((batch.index >= 0).sum(2), 1).astype(np.float32)
         return np.repeat(1 / counts.T, self.widths, 1)
 
-    def _step(self, result: Tensor, batch: Batch) -> None:
+    def _step(self, result: Tensor, batch: ForwardCall) -> None:
         """Change the rows of a batch by the gradient that has arrived."""
         leaf_node(result).watch = [ref(result)]
         evaluate_all()
@@ -186,22 +183,28 @@ class TableBatchedEmbeddingBags(Module):
         share = self._share(batch)
         self._run("step", batch, gradient if share is None else gradient * share)
 
-    def _run(self, kind: str, batch: Batch, values: np.ndarray) -> None:
+    def _run(self, kind: str, batch: ForwardCall, values: np.ndarray) -> None:
         """One native call for all tables."""
         _, bags, size = batch.index.shape
         weighted = batch.weights is not None
         rule = (self.optimizer.rule, self.optimizer.weight_decay != 0)
-        program = program_of(kind, self.specs, bags, size, weighted, *rule)
-        about = self.optimizer
-        numbers = (c_float * 3)(about.lr, about.eps, about.weight_decay)
+        about = About(kind, self.specs, bags, size, weighted, *rule)
+        owner = owner_of(about, batch.sites)
+        own = self.optimizer
+        numbers = (c_float * 3)(own.lr, own.eps, own.weight_decay)
         report = c_int64(0)
         given = [batch.index.ctypes.data, batch.weights.ctypes.data if weighted else 0]
         names = [f"{word}{k}" for word in ("weight", "state") for k in range(len(self.specs))]
         owned = [self._settled(name) if name in self._memory else None for name in names]
         places = [0 if x is None else x.ctypes.data for x in owned]
-        program.run([*given, addressof(numbers)], [values.ctypes.data, addressof(report), *places])
+        results = [values.ctypes.data, addressof(report), *places]
+        owner.program.run([*given, addressof(numbers)], results, caller=owner)
         if report.value:
-            raise IndexOutOfBounds("TableBatchedEmbeddingBags: a position is outside its table.")
+            lines = ", ".join(map(str, batch.sites))
+            raise IndexOutOfBounds(
+                "TableBatchedEmbeddingBags: a position is outside its table. Check the indices of "
+                f"{lines}."
+            )
 
 
 def in_lines(shape: tuple[int, ...]) -> np.ndarray:
@@ -209,9 +212,9 @@ def in_lines(shape: tuple[int, ...]) -> np.ndarray:
 
     Pages that nothing is written to are never taken from the system.
     """
-    room = np.zeros(4 * prod(shape) + ALIGN, np.uint8)
-    start = -room.ctypes.data % ALIGN
-    return room[start : start + 4 * prod(shape)].view(np.float32).reshape(shape)
+    memory = np.zeros(4 * prod(shape) + ALIGN, np.uint8)
+    start = -memory.ctypes.data % ALIGN
+    return memory[start : start + 4 * prod(shape)].view(np.float32).reshape(shape)
 
 
 def in_equal_bags(
@@ -245,47 +248,3 @@ def values_of(tensor: Tensor) -> np.ndarray:
     node = raw(tensor)
     evaluate([node])
     return node.value.numpy(node.dtype.numpy, node.shape)
-
-
-@cache
-def program_of(
-    kind: str,
-    specs: tuple[TableSpec, ...],
-    bags: int,
-    size: int,
-    weighted: bool,
-    rule: str,
-    decays: bool,
-) -> Program:
-    """The program that looks bags up, or steps rows: a call per table, none waits for another."""
-    stride, column, calls, texts, scratch = sum(s.width for s in specs), 0, [], {}, 64 << 10
-    for number, spec in enumerate(specs):
-        about = BagSpec(spec.rows, spec.width, bags, size, stride, weighted, rule, decays)
-        name, text, room = code_of(kind, about)
-        texts[name], scratch = text, max(scratch, room)
-        calls.append(Call(name, slots_of(kind, number, len(specs), column, about)))
-        column += spec.width
-    work = bags * size * sum(s.width for s in specs)
-    needs = Needs(
-        inputs=3, outputs=2 + 2 * len(specs), scratch=scratch, alone=prod((work, 1)) < 1 << 15
-    )
-    return Program(calls, load(texts), needs)
-
-
-@cache
-def code_of(kind: str, spec: BagSpec) -> tuple[str, str, int]:
-    """A kernel's name, its text, the scratch it needs."""
-    module, name = Text(), f"{kind}_{digest(repr(spec))}"
-    room = (emit_bags if kind == "bags" else emit_step)(module, name, spec)
-    return name, module.text(), room
-
-
-def slots_of(kind: str, number: int, tables: int, column: int, spec: BagSpec) -> tuple:
-    """Where a table's kernel finds what it reads and writes."""
-    table, kept = Output(2 + number), Output(2 + tables + number)
-    values, report = Output(0, 4 * column), (Output(1), Constant(0))
-    index = Input(0, 8 * number * spec.lookups)
-    weights = (Input(1, 4 * number * spec.lookups),) if spec.weighted else ()
-    if kind == "bags":
-        return (values, table, index, *report, *weights)
-    return (table, values, index, *report, kept, Input(2), *weights)

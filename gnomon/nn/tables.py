@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from gnomon.lazy import Lazy
 from gnomon.nn.module import Module
+
+ast, doctest, inspect = map(Lazy, ("ast", "doctest", "inspect"))
 
 REQUIRED = object()
 """Stands for a setting without a default."""
+OLDER = ("size_average", "reduce")
+"""Words for a reduction that losses took before they took `reduction`."""
 
 
-class Settings(Module):
+def reduction_of(size_average: object, reduce: object, reduction: str) -> str:
+    """The reduction that a loss is asked for, by its word or by PyTorch's two older ones.
+
+    >>> reduction_of(None, None, "none"), reduction_of(False, None, "mean")
+    ('none', 'sum')
+    """
+    if (size_average, reduce) == (None, None):
+        return reduction
+    summed = "mean" if size_average in (None, True) else "sum"
+    return "none" if reduce is False else summed
+
+
+class ReducedLoss(Module):
+    """Base of losses, which say how terms are reduced."""
+
+    def __init__(
+        self, size_average: object = None, reduce: object = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__()
+        self.reduction = reduction_of(size_average, reduce, reduction)
+
+
+class SettingsModule(Module):
     """A module whose constructor's arguments are all settings of its function."""
 
     SETTINGS: Mapping[str, Any] = {}
@@ -22,21 +49,24 @@ class Settings(Module):
         given = dict(zip(self.SETTINGS, values, strict=False))
         if len(values) > len(self.SETTINGS):
             raise TypeError(
-                f"{type(self).__name__} takes {len(self.SETTINGS)} arguments: got {len(values)}"
+                f"{type(self).__name__}() takes {len(self.SETTINGS)} arguments: got {len(values)}"
             )
         given.update(named)
+        if "reduction" in self.SETTINGS and not given.keys().isdisjoint(OLDER):
+            wanted = given.get("reduction", self.SETTINGS["reduction"])
+            given["reduction"] = reduction_of(*(given.pop(x, None) for x in OLDER), wanted)
         for name, default in self.SETTINGS.items():
             value = given.pop(name, default)
             if value is REQUIRED:
-                raise TypeError(f"{type(self).__name__} needs the argument '{name}'")
+                raise TypeError(f"{type(self).__name__}() missing a required argument: '{name}'")
             setattr(self, name, value)
         if given:
-            raise TypeError(f"{type(self).__name__} takes no argument {', '.join(given)!r}")
+            raise TypeError(f"{type(self).__name__}() takes no argument {', '.join(given)!r}")
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Any, **named: Any) -> Any:
         """The function of the inputs, as the settings say."""
         kept = {name: getattr(self, name) for name in self.SETTINGS}
-        return type(self).FUNCTION(*inputs, **kept)
+        return type(self).FUNCTION(*inputs, **{**kept, **named})
 
     def extra_repr(self) -> str:
         """The settings that are not the defaults."""
@@ -47,13 +77,52 @@ class Settings(Module):
         )
 
 
+class ModuleText:
+    """The documentation of such a class, made of its function's when it is asked for."""
+
+    def __get__(self, _: object, kind: Any) -> str:
+        function = kind.FUNCTION
+        first, *more = (function.__doc__ or kind.__name__).strip().split("\n\n")
+        told = [" ".join(part.split()) for part in more if part.strip().startswith("Shapes:")]
+        return "\n\n".join([f"{first} As a module.", *told, *example_of(kind, function)])
+
+
+def example_of(kind: Any, function: Callable) -> Iterator[str]:
+    """The function's first example that the module says too, settings given to its constructor."""
+    parameters = inspect.signature(function).parameters
+    names = [x.name for x in parameters.values() if x.kind < x.VAR_POSITIONAL]
+    others = {k for k in names if kind.SETTINGS.get(k, REQUIRED) is not REQUIRED}
+    others = {k for k in others if parameters[k].default != kind.SETTINGS[k]}
+    for source, want in shown(function):
+        calls = [x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.Call)]
+        calls = [x for x in calls if ast.unparse(x.func) == function.__name__]
+        if len(calls) != 1 or len(calls[0].args) > len(names):
+            continue
+        given = [(k, ast.unparse(x)) for k, x in zip(names, calls[0].args, strict=False)]
+        given += [(x.arg, ast.unparse(x.value)) for x in calls[0].keywords]
+        if others <= dict(given).keys():
+            settings = ", ".join(f"{k}={x}" for k, x in given if k in kind.SETTINGS)
+            inputs = ", ".join(x for k, x in given if k not in kind.SETTINGS)
+            called = f"{kind.__name__}({settings})({inputs})"
+            yield f">>> {source.replace(ast.get_source_segment(source, calls[0]), called)}\n{want}"
+            return
+
+
+def shown(function: Callable) -> Iterator[tuple[str, str]]:
+    """A function's examples of one line each that give something, and what they give."""
+    for example in doctest.DocTestParser().get_examples(function.__doc__ or ""):
+        source = example.source.strip()
+        if example.want and not example.exc_msg and "\n" not in source:
+            yield source, example.want.rstrip()
+
+
 def module_of(name: str, function: Callable, /, **settings: Any) -> type[Module]:
-    """A class of modules that call a function with these settings."""
-    first = (function.__doc__ or name).strip().splitlines()[0]
+    """A class of modules that call a function with these settings, and have its documentation."""
     body = {
         "SETTINGS": settings,
         "FUNCTION": staticmethod(function),
-        "__doc__": f"{first} As a module.",
+        "__doc__": ModuleText(),
         "__module__": "gnomon.nn",
     }
-    return type(name, (Settings,), body)
+    bases = (SettingsModule, ReducedLoss) if "reduction" in settings else (SettingsModule,)
+    return type(name, bases, body)

@@ -31,7 +31,7 @@ def activation_of(given: Activation) -> Callable[[Tensor], Tensor]:
     return getattr(F, given)
 
 
-class Layer(Module):
+class TransformerLayer(Module):
     """Base of both layers: attention, then a network of two products."""
 
     attentions: tuple[str, ...]
@@ -75,8 +75,14 @@ class Layer(Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
-class TransformerEncoderLayer(Layer):
-    """Attention of a sequence to itself, and a network."""
+class TransformerEncoderLayer(TransformerLayer):
+    """Attention of a sequence to itself, and a network.
+
+    Shapes: src (t, b, d) -> (t, b, d)
+
+    >>> TransformerEncoderLayer(4, 2, 8)(zeros(3, 1, 4)).shape
+    Size([3, 1, 4])
+    """
 
     attentions = ("self_attn",)
 
@@ -93,8 +99,14 @@ class TransformerEncoderLayer(Layer):
         return self._add(x, 2, self._network)
 
 
-class TransformerDecoderLayer(Layer):
-    """Attention of a sequence to itself and to another, and a network."""
+class TransformerDecoderLayer(TransformerLayer):
+    """Attention of a sequence to itself and to another, and a network.
+
+    Shapes: tgt (t, b, d), memory (s, b, d) -> (t, b, d)
+
+    >>> TransformerDecoderLayer(4, 2, 8)(zeros(3, 1, 4), zeros(5, 1, 4)).shape
+    Size([3, 1, 4])
+    """
 
     attentions = ("self_attn", "multihead_attn")
 
@@ -134,7 +146,13 @@ class Stack(Module):
 
 
 class TransformerEncoder(Stack):
-    """Encoder layers."""
+    """Encoder layers.
+
+    Shapes: src (t, b, d) -> (t, b, d)
+
+    >>> TransformerEncoder(TransformerEncoderLayer(4, 2, 8), 2)(zeros(3, 1, 4)).shape
+    Size([3, 1, 4])
+    """
 
     def forward(
         self,
@@ -149,7 +167,14 @@ class TransformerEncoder(Stack):
 
 
 class TransformerDecoder(Stack):
-    """Decoder layers."""
+    """Decoder layers.
+
+    Shapes: tgt (t, b, d), memory (s, b, d) -> (t, b, d)
+
+    >>> layer = TransformerDecoderLayer(4, 2, 8)
+    >>> TransformerDecoder(layer, 2)(zeros(3, 1, 4), zeros(5, 1, 4)).shape
+    Size([3, 1, 4])
+    """
 
     def forward(self, tgt: Tensor, memory: Tensor, *masks: Any, **named: Any) -> Tensor:
         """The sequence, through all layers."""
@@ -158,7 +183,14 @@ class TransformerDecoder(Stack):
 
 
 class Transformer(Module):
-    """An encoder of one sequence, and a decoder of another that looks at it."""
+    """An encoder of one sequence, and a decoder of another that looks at it.
+
+    Shapes: src (s, b, d_model), tgt (t, b, d_model) -> (t, b, d_model)
+
+    >>> model = Transformer(4, 2, 1, 1, 8)
+    >>> model(zeros(5, 1, 4), zeros(3, 1, 4)).shape
+    Size([3, 1, 4])
+    """
 
     def __init__(
         self,

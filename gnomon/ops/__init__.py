@@ -1,9 +1,9 @@
-"""What can be computed: scalar functions, primitives, and the operations that users call.
+"""The language: scalar functions, primitives, and the operations that users call.
 
 Importing any of it brings all primitives, since a graph may hold any of them.
 """
 
-import gnomon.ops.collectives
-import gnomon.ops.lookup_primitives
-import gnomon.ops.primitives
-import gnomon.ops.view_primitives
+from gnomon.ops import collectives as collectives
+from gnomon.ops import lookup_primitives as lookup_primitives
+from gnomon.ops import primitives as primitives
+from gnomon.ops import view_primitives as view_primitives

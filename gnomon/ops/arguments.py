@@ -5,19 +5,22 @@ No operation is here; what a message says first is the name of the operation tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import typing
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any, TypeGuard
 
 from gnomon.dtypes import DType, accumulator, float32
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ir.node import Node, Shape
-from gnomon.ir.operators import SCALAR_TYPES, cast, together
+from gnomon.ir.operators import SCALAR_TYPES, Scalar, cast, constant, together
 from gnomon.ops.primitives import expand, reshape, sum_to
 
 Axes = int | Sequence[int] | None
+OfNodes = Callable[[Node], Node] | Callable[[Node, Node], Node] | Callable[[Node, Node, Node], Node]
 
 
-def one_axis(name: str, axis: int, rank: int) -> int:
+def one_axis(name: str, axis: object, rank: int) -> int:
     """An axis counted from the front; a scalar is let pass as if it had one.
 
     >>> one_axis("sum", -1, 3)
@@ -38,11 +41,22 @@ def many_axes(name: str, axis: Axes, rank: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(rank))
-    asked = (axis,) if isinstance(axis, int) else tuple(axis)
-    found = [one_axis(name, k, rank) for k in asked]
+    return tuple(sorted(distinct_axes(name, axis, rank))) if rank else ()
+
+
+def distinct_axes(name: str, axis: int | Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, as they were named; none is named twice."""
+    asked: tuple[object, ...] = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
+    found = tuple(one_axis(name, k, rank) for k in asked)
     if len(set(found)) != len(found):
         raise ArgumentError(f"{name}: an axis is named twice: {asked}.")
-    return tuple(sorted(found)) if rank else ()
+    return found
+
+
+def flag(name: str, what: str, value: object) -> None:
+    """Refuse what is neither True nor False, nor 1 or 0."""
+    if not isinstance(value, int) or value not in (0, 1):
+        raise ArgumentError(f"{name}: {what} is True or False: got {value!r}.")
 
 
 def sizes(shape: int | Sequence[int], more: Sequence[int]) -> Shape:
@@ -52,6 +66,13 @@ def sizes(shape: int | Sequence[int], more: Sequence[int]) -> Shape:
     ((2, 3), (2, 3))
     """
     return (shape, *more) if isinstance(shape, int) else (*shape, *more)
+
+
+def listed(xs: Sequence[Node | Sequence[Node]]) -> Sequence[Node]:
+    """Tensors written as one sequence or as several arguments."""
+    first = xs[0] if len(xs) == 1 else None
+    several = xs if first is None or isinstance(first, Node) else first
+    return typing.cast("Sequence[Node]", several)
 
 
 def completed(name: str, shape: Shape, count: int) -> Shape:
@@ -70,16 +91,24 @@ def completed(name: str, shape: Shape, count: int) -> Shape:
     return shape
 
 
-def repeated(name: str, value: int | Sequence[int], count: int) -> tuple[int, ...]:
-    """One number per axis, from one number for all or from one each.
+def repeated(
+    name: str, value: Any, count: int, what: str = "", least: int | None = None
+) -> tuple[int, ...]:
+    """One number per axis, from one number for all or from one each; `what` is at least `least`.
 
     >>> repeated("conv2d", 3, 2), repeated("conv2d", (1, 2), 2)
     ((3, 3), (1, 2))
     """
+    if isinstance(value, bytes):
+        raise ArgumentError(f"{name}: expected integers: got {value!r}.")
     found = (value,) * count if isinstance(value, int) else tuple(value)
     found = found * count if len(found) == 1 else found
     if len(found) != count:
         raise ArgumentError(f"{name}: expected one number or {count}: got {value!r}.")
+    if any(not isinstance(n, int) for n in found):
+        raise ArgumentError(f"{name}: expected integers: got {value!r}.")
+    if least is not None and min(found, default=least) < least:
+        raise ArgumentError(f"{name}: {what} is at least {least}: got {value!r}.")
     return found
 
 
@@ -100,6 +129,11 @@ def wide(x: Node) -> Node:
     return cast(x, accumulator(floating(x).dtype))
 
 
+def in_float(function: OfNodes, *xs: Node) -> Node:
+    """A function of floats: of narrow ones computed in float32 and rounded once."""
+    return cast(function(*map(wide, xs)), xs[0].dtype)
+
+
 def floats_only(name: str, *xs: Node | None) -> None:
     """Refuse what is not a float."""
     for x in xs:
@@ -112,14 +146,6 @@ def positions_only(name: str, index: Node) -> None:
     if not index.dtype.is_integer:
         raise DtypeError(
             f"{name}: positions must be integers: got {index.dtype.name}. Cast them to int64."
-        )
-
-
-def same_rank(name: str, *xs: Node) -> None:
-    """Refuse tensors of different ranks."""
-    if len({x.rank for x in xs}) > 1:
-        raise ShapeError(
-            f"{name}: numbers of axes differ: {' and '.join(str(x.shape) for x in xs)}."
         )
 
 
@@ -159,7 +185,14 @@ def sum_like(g: Node, x: Node) -> Node:
     return cast(reshape(sum_to(g, lifted), x.shape), x.dtype)
 
 
-def is_number(value: object) -> bool:
+def filling_of(name: str, x: Node, value: Node | Scalar) -> Node:
+    """A value that is put into x, in the dtype of x."""
+    if isinstance(value, Node):
+        return cast(value, x.dtype)
+    return constant(x.arena, value, x.dtype, name)
+
+
+def is_number(value: object) -> TypeGuard[Scalar]:
     """Whether a value is a Python number."""
     return isinstance(value, SCALAR_TYPES)
 

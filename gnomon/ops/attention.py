@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import accumulator, bool_, int64
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
-from gnomon.ops.arguments import floats_only
+from gnomon.ops.arguments import flag, floats_only
+from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
+from gnomon.ops.facts import Claim
 from gnomon.ops.linalg import alike
 from gnomon.ops.primitives import contract, expand, reduce, reshape, unsqueeze
 from gnomon.ops.registry import internal, op
@@ -69,33 +71,38 @@ def np_attention_forward(
 
 
 def attention_rule(
-    gs: Sequence[Node], results: Sequence[Node], *operands: Node | None, causal: bool, scale: float
-):
+    gs: Sequence[Node | None],
+    results: Sequence[Node],
+    *operands: Any,
+    causal: bool,
+    scale: float,
+) -> tuple[Node | None, ...]:
     """The gradients of q, k and v as one call, which a kernel claims too, and the mask's own."""
-    *qkv, mask = (*operands, None)[:4]
+    q, k, v, *rest = operands
+    mask: Node | None = rest[0] if rest else None
+    made = None
     if gs[0] is not None:
-        made = attention_backward(tuple(qkv), results, gs[0], mask, causal=causal, scale=scale)
+        made = attention_backward((q, k, v), results, gs[0], mask, causal=causal, scale=scale)
         if mask is None:
             return (*made, None)
-    slopes = score_slopes(gs, results, operands, causal, scale)
+    slopes = score_slopes(gs, results, (q, k, v), mask, causal, scale)
     of_mask = None if mask is None else reshape(slopes, mask.shape)
-    if gs[0] is not None:
+    if made is not None:
         return (*made, of_mask)
-    q, k, _ = qkv
     grouped = reshape(q, (*slopes.shape[:4], q.shape[-1]))
     dq = reshape(contract("bgwts,bgsz->bgwtz", slopes * scale, k), q.shape)
     return dq, contract("bgwts,bgwtz->bgsz", slopes * scale, grouped), None, of_mask
 
 
 def score_slopes(
-    gs: Sequence[Node],
+    gs: Sequence[Node | None],
     results: Sequence[Node],
-    operands: Sequence[Node | None],
+    qkv: tuple[Node, Node, Node],
+    mask: Node | None,
     causal: bool,
     scale: float,
 ) -> Node:
     """The gradient of the scores, in full: only a mask's own gradient reads it."""
-    *qkv, mask = (*operands, None)[:4]
     q, k, v = qkv
     y, lse = results
     p, _ = weights(q, k, lse, mask, causal, scale)
@@ -106,10 +113,20 @@ def score_slopes(
     if gs[1] is not None:
         own = reshape(gs[1], (*group, 1))
         slope = own if slope is None else slope + own
+    assert slope is not None, "one of the results has a gradient"
     return p * slope
 
 
-@op(reference=np_attention_forward, gradient=attention_rule, whole=True)
+def wide_queries(q: Node) -> tuple[int, ...]:
+    """Of q, k and v, those that the kernel widens itself: a single query is read wide."""
+    return (1, 2) if q.shape[2] == 1 else (0, 1, 2)
+
+
+@op(
+    reference=np_attention_forward,
+    gradient=attention_rule,
+    claim=Claim("attention", strided=(4,), widens=wide_queries),
+)
 def attention_forward(
     q: Node, k: Node, v: Node, mask: Node | None = None, *, causal: bool, scale: float
 ) -> tuple[Node, Node]:
@@ -118,7 +135,17 @@ def attention_forward(
     Shapes: q (b, h, t, d), k (b, g, s, d), v (b, g, s, e) -> (b, h, t, e), (b, h, t)
 
     A mask (b, h, t, s) is added to the scores.
+
+    >>> k, v = ones(1, 1, 4, 3), ones(1, 1, 4, 5)
+    >>> attention_forward(ones(1, 1, 2, 3), k, v, causal=False, scale=1.0)[0].shape
+    Size([1, 1, 2, 5])
+    >>> attention_forward(ones(1, 1, 2, 3), k, v, causal=False, scale=0.0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: attention: the scale is positive: got 0.0.
     """
+    flag("attention", "causal", causal)
+    if not scale > 0:
+        raise ArgumentError(f"attention: the scale is positive: got {scale}.")
     scores = scored(q, k, mask, causal, scale)
     highest = top(scores, (4,))
     e = elementwise("exp", scores - highest)
@@ -129,7 +156,12 @@ def attention_forward(
     return reshape(y, (*q.shape[:-1], v.shape[-1])), lse
 
 
-@internal(whole=True)
+def all_wide(q: Node) -> tuple[int, ...]:
+    """Of the gradient's operands, those that the kernel widens itself."""
+    return (0, 1, 2, 5)
+
+
+@internal(claim=Claim("attention_grad", strided=(4,), widens=all_wide, sums=True))
 def attention_backward(
     qkv: tuple[Node, Node, Node],
     results: tuple[Node, Node],
@@ -150,11 +182,17 @@ def attention_backward(
     dp = contract("bgwtz,bgsz->bgwts", gs, v)
     delta = reshape(reduce("add", g * y, (3,)), (*group, 1))
     ds = p * (dp - delta) * scale
+    over_queries = leaves(p.shape[2], ROWS), leaves(p.shape[3], SEQUENCE)
     return (
-        reshape(contract("bgwts,bgsz->bgwtz", ds, k), q.shape),
-        contract("bgwts,bgwtz->bgsz", ds, qs),
-        contract("bgwts,bgwtz->bgsz", p, gs),
+        reshape(summed_shares("bgwts,bgsz->bgwtz", ds, k, (1,)), q.shape),
+        summed_shares("bgwts,bgwtz->bgsz", ds, qs, over_queries),
+        summed_shares("bgwts,bgwtz->bgsz", p, gs, over_queries),
     )
+
+
+def summed_shares(spec: str, shares: Node, rows: Node, counts: tuple[int, ...]) -> Node:
+    """Rows by their shares, summed over keys or over queries, in the kernel's leaves."""
+    return shares.arena.node("contract", (shares, rows), spec=spec, leaves=counts, dtype=rows.dtype)
 
 
 def weights(
@@ -171,12 +209,12 @@ def weights(
 def scored(q: Node, k: Node, mask: Node | None, causal: bool, scale: float) -> Node:
     """Scores of query heads in groups that share keys: (b, g, w, t, s)."""
     groups = k.shape[1]
-    grouped = (q.shape[0], groups, q.shape[1] // groups, *q.shape[2:])
+    grouped = (q.shape[0], groups, q.shape[1] // max(groups, 1), *q.shape[2:])
     scores = contract("bgwtz,bgsz->bgwts", reshape(q, grouped), k) * scale
     return hidden(scores, causal, None if mask is None else reshape(mask, scores.shape))
 
 
-@op(reference=np_attention)
+@op(reference=np_attention, autocast="narrow")
 def attention(
     q: Node,
     k: Node,
@@ -194,13 +232,26 @@ def attention(
     groups. With `causal` the last query sees every key and each earlier one sees one key fewer.
     A mask is True where a key may be seen, or a number added to the score. A query that sees no
     key gives 0. scale defaults to 1 / sqrt(d).
+
+    softmax(scale · q kᵀ) v (Vaswani et al. 2017, arXiv:1706.03762, eq. 1); shared key heads as
+    in Ainslie et al. 2023, arXiv:2305.13245.
+
+    >>> attention(eye(2), eye(2), tensor([[1.0], [3.0]]), causal=True)
+    Tensor([[1.    ],
+            [2.3395]])
+    >>> attention(ones(1, 1, 2, 3), ones(1, 1, 4, 5), ones(1, 1, 4, 5))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: attention: q and k share batch and width, k and v batch, heads and
+    rows: q (1, 1, 2, 3), k (1, 1, 4, 5), v (1, 1, 4, 5).
     """
     floats_only("attention", q, k, v)
     check(q, k, v)
     q, k, v = alike("attention", q, k, v)
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else float(scale)
     wide = accumulator(q.dtype)
     heads = [cast(reshape(x, in_heads(x)), wide) for x in (q, k, v)]
+    if not scale > 0:  # kernels look for the highest score before they scale
+        heads[0], scale = heads[0] * scale, 1.0
     shown = None if mask is None else reshape(added(mask, q, k), (*in_heads(q)[:3], k.shape[-2]))
     y, _ = attention_forward(*heads, shown, causal=causal, scale=scale)
     return cast(reshape(y, (*q.shape[:-1], v.shape[-1])), q.dtype)
@@ -237,7 +288,7 @@ def check(q: Node, k: Node, v: Node) -> None:
         raise ShapeError(
             f"attention: q and k share batch and width, k and v batch, heads and rows: {together}."
         )
-    if q.rank > 2 and q.shape[-3] % max(k.shape[-3], 1):
+    if q.rank > 2 and (q.shape[-3] % k.shape[-3] if k.shape[-3] else q.shape[-3]):
         raise ShapeError(f"attention: query heads must be a multiple of key heads: {together}.")
 
 

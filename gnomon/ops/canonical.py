@@ -6,28 +6,45 @@ rewrite keeps it (design: docs/concepts.md, "Canonical order").
 
 from __future__ import annotations
 
-ROWS = (1, 16)
-"""(smallest leaf, most leaves) of batch rows, heads and experts."""
-SEQUENCE = (128, 4)
-"""The same for tokens within a row."""
-OTHERS = (128, 16)
-"""The same for contracted, hidden and vocabulary axes."""
+NUMERICS = 3
+"""The version of all orders and roundings: with another one, a program has other bits.
+
+1 had no blocks in chains; 2 cut contracted axes of less than 512 into fewer leaves.
+"""
+Role = tuple[tuple[int, int], ...]
+"""Pairs of (smallest leaf, most leaves) that go with it; the pair that gives most leaves counts."""
+ROWS: Role = ((1, 16),)
+"""Batch rows, heads and experts."""
+SEQUENCE: Role = ((128, 4),)
+"""Tokens within a row."""
+CONTRACTED: Role = ((32, 4), (128, 16))
+"""What a product sums: four ranks share a width of 128, or the heads that were merged into one."""
+OTHERS: Role = ((128, 16),)
+"""Hidden and vocabulary axes that are folded."""
+BLOCK = 64
+"""Terms of a chain; a longer one is cut in blocks of so many, joined by a binary tree."""
 
 
-def leaves(size: int, role: tuple[int, int]) -> int:
+def leaves(size: int, role: Role) -> int:
     """The largest 2^d that divides size, is at most `most`, leaving pieces of `smallest` or more.
 
     >>> leaves(4096, OTHERS), leaves(384, OTHERS), leaves(12, ROWS), leaves(96, OTHERS)
     (16, 2, 4, 1)
+    >>> leaves(4096, CONTRACTED), leaves(384, CONTRACTED), leaves(128, CONTRACTED)
+    (16, 4, 4)
     """
-    smallest, most = role
+    return max(most_leaves(size, *pair) for pair in role)
+
+
+def most_leaves(size: int, smallest: int, most: int) -> int:
+    """The same for one pair."""
     count = 1
     while count < most and size % (2 * count) == 0 and size // (2 * count) >= smallest:
         count *= 2
     return count
 
 
-def role_in_reduce(axis: int, rank: int) -> tuple[int, int]:
+def role_in_reduce(axis: int, rank: int) -> Role:
     """The role of a folded axis: the first is rows, the second of three or more is tokens."""
     if axis == 0:
         return ROWS
@@ -36,7 +53,7 @@ def role_in_reduce(axis: int, rank: int) -> tuple[int, int]:
     return SEQUENCE if axis == 1 else ROWS
 
 
-def role_in_contract(left: int, right: int, left_rank: int, right_rank: int) -> tuple[int, int]:
+def role_in_contract(left: int, right: int, left_rank: int, right_rank: int) -> Role:
     """The role of a summed letter, from its axis in each operand.
 
     A letter that leads both operands is rows (a weight's gradient); one that stands inside both, at
@@ -45,4 +62,4 @@ def role_in_contract(left: int, right: int, left_rank: int, right_rank: int) -> 
     if left == right == 0:
         return ROWS
     inside = left < left_rank - 1 and right < right_rank - 1
-    return SEQUENCE if left == right and inside else OTHERS
+    return SEQUENCE if left == right and inside else CONTRACTED

@@ -1,5 +1,6 @@
 """Collectives as primitives: what the ranks along one mesh axis do together.
 
+A second input, where there is one, is what the same ranks did before: its value is not read.
 Each node says the mesh axis's name and how many ranks it has, nothing about processes or wires:
 that is gnomon/runtime/comm. Gradients are those of the sum over ranks of what their programs give.
 Sums are taken as a perfect binary tree in rank order, unless `ordered` is False.
@@ -11,20 +12,32 @@ from typing import Any
 
 from gnomon.dtypes import DType
 from gnomon.errors import LayoutError
-from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
+from gnomon.ir.node import Arena, Node, Primitive, Shape, Signature, primitive
+from gnomon.ops.layouts import Unit
 from gnomon.ops.primitives import letters
 
 
 class Collective(Primitive):
-    """What all of them share: one input, and no value on a single machine."""
+    """The base of collectives: one input that is read, and no value on a single machine."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape, inputs[0].dtype
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
-        places = [node.params[k] for k in ("axis", "joined") if k in node.params]
-        return Signature([names], names, whole=[names[k] for k in places])
+        places: list[int] = [node.params[k] for k in ("axis", "joined") if k in node.params]
+        before = [[None] * x.rank for x in node.inputs[1:]]
+        return Signature([names, *before], names, whole=[names[k] for k in places])
+
+    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+        made = self.back(node, g)
+        if made is not None and node.params["mesh"] in made.arena.latest:
+            made.arena.latest[node.params["mesh"]] = made
+        return (made, *(None for _ in node.inputs[1:]))
+
+    def back(self, node: Node, g: Node) -> Node | None:
+        """The gradient of what is read, given that of the result."""
+        raise NotImplementedError(f"{self.name} has no gradient")
 
     def value(self, node: Node, *inputs: Any) -> Any:
         raise AssertionError(f"{self.name}: ranks do this together; one rank has no value for it")
@@ -34,9 +47,9 @@ class Collective(Primitive):
 class AllReduce(Collective):
     """The fold of every rank's x, on every rank."""
 
-    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+    def back(self, node: Node, g: Node) -> Node | None:
         assert node.params["monoid"] == "add", "all_reduce: only a sum has a gradient"
-        return (node.arena.node("all_reduce", (g,), **node.params),)
+        return g.arena.node("all_reduce", (g, *latest(g.arena, node.params["mesh"])), **node.params)
 
 
 @primitive("all_gather")
@@ -44,11 +57,13 @@ class AllGather(Collective):
     """Every rank's x side by side along an axis, on every rank."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
-        (x,), axis = inputs, params["axis"]
+        x, axis = inputs[0], int(params["axis"])
         return resized(x.shape, axis, x.shape[axis] * params["ranks"]), x.dtype
 
-    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        return (reduce_scatter(g, node.params["axis"], node.params["mesh"], node.params["ranks"]),)
+    def back(self, node: Node, g: Node) -> Node | None:
+        p = node.params
+        after = latest(g.arena, p["mesh"])
+        return reduce_scatter(g, p["axis"], p["mesh"], p["ranks"], after=after)
 
 
 @primitive("reduce_scatter")
@@ -56,12 +71,13 @@ class ReduceScatter(Collective):
     """The fold of every rank's x, of which each rank keeps its part of an axis."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
-        (x,), axis = inputs, params["axis"]
+        x, axis = inputs[0], params["axis"]
         return resized(x.shape, axis, part_of("reduce_scatter", x.shape, axis, params)), x.dtype
 
-    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+    def back(self, node: Node, g: Node) -> Node | None:
         assert node.params["monoid"] == "add", "reduce_scatter: only a sum has a gradient"
-        return (all_gather(g, node.params["axis"], node.params["mesh"], node.params["ranks"]),)
+        p = node.params
+        return all_gather(g, p["axis"], p["mesh"], p["ranks"], latest(g.arena, p["mesh"]))
 
 
 @primitive("all_to_all")
@@ -69,27 +85,42 @@ class AllToAll(Collective):
     """Cut x along `axis`, send each rank its part, and join what comes along `joined`."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
-        (x,), axis, joined = inputs, params["axis"], params["joined"]
+        x, axis, joined = inputs[0], params["axis"], int(params["joined"])
         shape = resized(x.shape, axis, part_of("all_to_all", x.shape, axis, params))
         return resized(shape, joined, shape[joined] * params["ranks"]), x.dtype
 
-    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+    def back(self, node: Node, g: Node) -> Node | None:
         p = node.params
-        return (all_to_all(g, p["joined"], p["axis"], p["mesh"], p["ranks"]),)
+        after = latest(g.arena, p["mesh"])
+        return all_to_all(g, p["joined"], p["axis"], p["mesh"], p["ranks"], after)
 
 
 @primitive("permute_ranks")
 class PermuteRanks(Collective):
     """The x of another rank: the one `shift` places before, around the ring."""
 
-    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+    def back(self, node: Node, g: Node) -> Node | None:
         p = node.params
-        return (permute_ranks(g, -p["shift"], p["mesh"], p["ranks"]),)
+        return permute_ranks(g, -p["shift"], p["mesh"], p["ranks"])
 
 
 COLLECTIVES = frozenset(
     {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute_ranks"}
 )
+TRANSFERS = frozenset({"gather_ranks", "exchange_ranks", "send_ranks", "shift_ranks"})
+"""To these every collective comes down (gnomon/ops/transfers.py)."""
+MEETINGS = COLLECTIVES | TRANSFERS
+"""All that ranks do together."""
+
+
+After = tuple[Node, ...]
+"""What the same ranks did before, of which only the order counts; or nothing."""
+
+
+def latest(arena: Arena, mesh: str) -> After:
+    """The latest meeting of a group, if its order counts."""
+    found = arena.latest.get(mesh)
+    return () if found is None else (found,)
 
 
 def resized(shape: Shape, axis: int, size: int) -> Shape:
@@ -108,29 +139,46 @@ def part_of(op: str, shape: Shape, axis: int, params: dict[str, Any]) -> int:
 
 
 def all_reduce(
-    x: Node, mesh: str, ranks: int, monoid: str = "add", *, ordered: bool = True
+    x: Node, mesh: str, ranks: int, monoid: str = "add", *, ordered: bool = True, after: After = ()
 ) -> Node:
     """The fold of every rank's x, on every rank."""
-    return x.arena.node("all_reduce", (x,), mesh=mesh, ranks=ranks, monoid=monoid, ordered=ordered)
-
-
-def all_gather(x: Node, axis: int, mesh: str, ranks: int) -> Node:
-    """Every rank's x side by side along an axis, on every rank."""
-    return x.arena.node("all_gather", (x,), axis=axis, mesh=mesh, ranks=ranks)
-
-
-def reduce_scatter(
-    x: Node, axis: int, mesh: str, ranks: int, monoid: str = "add", *, ordered: bool = True
-) -> Node:
-    """The fold of every rank's x, of which each rank keeps its part of an axis."""
     return x.arena.node(
-        "reduce_scatter", (x,), axis=axis, mesh=mesh, ranks=ranks, monoid=monoid, ordered=ordered
+        "all_reduce", (x, *after), mesh=mesh, ranks=ranks, monoid=monoid, ordered=ordered
     )
 
 
-def all_to_all(x: Node, axis: int, joined: int, mesh: str, ranks: int) -> Node:
+def all_gather(
+    x: Node, axis: int, mesh: str, ranks: int, after: After = (), **unit: Unit | str
+) -> Node:
+    """Every rank's x side by side along an axis, on every rank.
+
+    unit: the unit whose parameters these are, and the pass that reads them.
+    """
+    return x.arena.node("all_gather", (x, *after), axis=axis, mesh=mesh, ranks=ranks, **unit)
+
+
+def reduce_scatter(
+    x: Node,
+    axis: int,
+    mesh: str,
+    ranks: int,
+    monoid: str = "add",
+    *,
+    ordered: bool = True,
+    after: After = (),
+    **unit: Unit,
+) -> Node:
+    """The fold of every rank's x, of which each rank keeps its part of an axis.
+
+    unit: the unit whose gradients these are.
+    """
+    params = {"axis": axis, "mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
+    return x.arena.node("reduce_scatter", (x, *after), **params, **unit)
+
+
+def all_to_all(x: Node, axis: int, joined: int, mesh: str, ranks: int, after: After = ()) -> Node:
     """Cut x along `axis`, send each rank its part, and join what comes along `joined`."""
-    return x.arena.node("all_to_all", (x,), axis=axis, joined=joined, mesh=mesh, ranks=ranks)
+    return x.arena.node("all_to_all", (x, *after), axis=axis, joined=joined, mesh=mesh, ranks=ranks)
 
 
 def permute_ranks(x: Node, shift: int, mesh: str, ranks: int) -> Node:

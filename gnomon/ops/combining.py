@@ -6,11 +6,12 @@ What joins along one axis is in joining.py, what views one tensor in views.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from gnomon.dtypes import promote
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.ops import view_primitives
@@ -21,18 +22,30 @@ from gnomon.ops.primitives import reshape
 from gnomon.ops.registry import op
 from gnomon.ops.views import part
 
+MOST_POWERS = MOST_PARTS = 1 << 16
+
 
 @op(
     inline=True,
     reference=lambda x, sections, axis=0: tuple(np.array_split(x, sections, axis)),
+    complex="parts",
+    read=("sections",),
 )
 def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple[Node, ...]:
     """So many parts of nearly one size, or parts that begin at the places given.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, sum(n_k), *b) -> (*a, n_k, *b)
+
+    >>> [len(part) for part in tensor_split(arange(7), 3)]
+    [3, 2, 2]
+    >>> tensor_split(arange(7), 0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: tensor_split: gives 1 to 65536 parts: got 0.
     """
     axis = one_axis("tensor_split", axis, x.rank)
     size = x.shape[axis]
+    if isinstance(sections, int) and not 1 <= sections <= MOST_PARTS:
+        raise ArgumentError(f"tensor_split: gives 1 to {MOST_PARTS} parts: got {sections}.")
     if isinstance(sections, int):
         least, longer = divmod(size, sections)
         cuts = [k * least + min(k, longer) for k in range(1, sections)]
@@ -43,22 +56,35 @@ def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple
     return tuple(part(x, axis, a, max(a, b)) for a, b in zip(starts, ends, strict=True))
 
 
-@op(inline=True, reference=np.hsplit)
+@op(inline=True, reference=np.hsplit, complex="parts")
 def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     """Parts along axis 1, of vectors along axis 0.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (n, sum(m_k), *s) -> (n, m_k, *s); x (sum(n_k)) -> (n_k)
+
+    >>> hsplit(tensor([[1, 2, 3, 4]]), 2)
+    (Tensor([[1, 2]]), Tensor([[3, 4]]))
     """
     return tensor_split(x, sections, 1 if x.rank > 1 else 0)
 
 
-@op(inline=True, reference=np.vsplit)
+@op(inline=True, reference=np.vsplit, complex="parts")
 def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     """Parts along axis 0.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (sum(n_k), *s) -> (n_k, *s)
+
+    >>> [part.shape for part in vsplit(ones(5, 2), (1, 3))]
+    [Size([1, 2]), Size([2, 2]), Size([2, 2])]
     """
     return tensor_split(x, sections, 0)
+
+
+def lifted_all(x: Node | Sequence[Node], more: Sequence[Node], rank: int) -> Any:
+    """One tensor, or several, with at least so many axes."""
+    if isinstance(x, Node) and not more:
+        return lifted(x, rank)
+    return tuple(lifted(v, rank) for v in ((x, *more) if isinstance(x, Node) else x))
 
 
 def lifted(x: Node, rank: int) -> Node:
@@ -70,39 +96,49 @@ def lifted(x: Node, rank: int) -> Node:
     return reshape(x, (1,) * (rank - x.rank) + x.shape)
 
 
-@op(inline=True, reference=np.atleast_1d)
-def atleast_1d(x: Node) -> Node:
+@op(inline=True, reference=np.atleast_1d, complex="parts")
+def atleast_1d(x: Node | Sequence[Node], *more: Node) -> Any:
     """x with at least one axis.
 
-    Shapes: x (...) -> (?)
+    Shapes: x () -> (1); x (n, *s) -> (n, *s)
+
+    >>> atleast_1d(tensor(3)).shape
+    Size([1])
     """
-    return lifted(x, 1)
+    return lifted_all(x, more, 1)
 
 
-@op(inline=True, reference=np.atleast_2d)
-def atleast_2d(x: Node) -> Node:
+@op(inline=True, reference=np.atleast_2d, complex="parts")
+def atleast_2d(x: Node | Sequence[Node], *more: Node) -> Any:
     """x with at least two axes.
 
-    Shapes: x (...) -> (?)
+    Shapes: x () -> (1, 1); x (n) -> (1, n); x (n, m, *s) -> (n, m, *s)
+
+    >>> atleast_2d(tensor([1, 2, 3])).shape
+    Size([1, 3])
     """
-    return lifted(x, 2)
+    return lifted_all(x, more, 2)
 
 
-@op(inline=True, reference=np.atleast_3d)
-def atleast_3d(x: Node) -> Node:
+@op(inline=True, reference=np.atleast_3d, complex="parts")
+def atleast_3d(x: Node | Sequence[Node], *more: Node) -> Any:
     """x with at least three axes.
 
-    Shapes: x (...) -> (?)
+    Shapes: x () -> (1, 1, 1); x (n) -> (1, n, 1); x (n, m) -> (n, m, 1); x (n, m, l, *s) -> (n, m,
+    l, *s)
+
+    >>> atleast_3d(tensor([1, 2, 3])).shape
+    Size([1, 3, 1])
     """
-    return lifted(x, 3)
+    return lifted_all(x, more, 3)
 
 
 def np_block_diag(*xs: np.ndarray):
     """block_diag by numpy."""
-    xs = [np.atleast_2d(x) for x in xs]
-    made = np.zeros(tuple(sum(x.shape[k] for x in xs) for k in (0, 1)))
+    blocks = [np.atleast_2d(x) for x in xs]
+    made = np.zeros(tuple(sum(x.shape[k] for x in blocks) for k in (0, 1)))
     down = across = 0
-    for x in xs:
+    for x in blocks:
         made[down : down + x.shape[0], across : across + x.shape[1]] = x
         down, across = down + x.shape[0], across + x.shape[1]
     return made
@@ -112,7 +148,15 @@ def np_block_diag(*xs: np.ndarray):
 def block_diag(*xs: Node) -> Node:
     """A matrix with these on its diagonal, one after another, and 0 elsewhere.
 
-    Shapes: x (?) -> (?)
+    Shapes: xs (?) -> (?)
+
+    >>> block_diag(tensor([[1, 2]]), tensor([[3], [4]]))
+    Tensor([[1, 2, 0],
+            [0, 0, 3],
+            [0, 0, 4]])
+    >>> block_diag(ones(1, 2, 3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: block_diag: at most two axes each: got [(1, 2, 3)].
     """
     if any(x.rank > 2 for x in xs):
         raise ShapeError(f"block_diag: at most two axes each: got {[x.shape for x in xs]}.")
@@ -129,18 +173,27 @@ def block_diag(*xs: Node) -> Node:
     return cat(made, 0)
 
 
+def np_cartesian(*xs: np.ndarray) -> np.ndarray:
+    """cartesian_prod by numpy."""
+    if len(xs) == 1:
+        return xs[0]
+    return np.stack([v.reshape(-1) for v in np.meshgrid(*xs, indexing="ij")], -1)
+
+
 @op(
     inline=True,
-    reference=lambda *xs: (
-        np.stack([v.reshape(-1) for v in np.meshgrid(*xs, indexing="ij")], -1)
-        if len(xs) > 1
-        else xs[0]
-    ),
+    reference=np_cartesian,
 )
 def cartesian_prod(*xs: Node) -> Node:
     """All choices of one element from each vector, a row each.
 
-    Shapes: x (n) -> (?)
+    Shapes: xs (n_k) -> (prod(n_k), len(xs)) if len(xs) > 1 else (prod(n_k))
+
+    >>> cartesian_prod(tensor([1, 2]), tensor([7, 8]))
+    Tensor([[1, 7],
+            [1, 8],
+            [2, 7],
+            [2, 8]])
     """
     if len(xs) == 1:
         return xs[0]
@@ -152,9 +205,18 @@ def cartesian_prod(*xs: Node) -> Node:
 def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:
     """The powers of a vector's elements as columns, the highest first.
 
-    Shapes: x (n) -> (?)
+    Shapes: x (m) -> (m, m) if n is None else (m, n)
+
+    >>> vander(tensor([2, 3]), 3)
+    Tensor([[4, 2, 1],
+            [9, 3, 1]])
+    >>> vander(tensor([2, 3]), -1)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: vander: gives 0 to 65536 powers: got -1.
     """
     count = x.size if n is None else n
+    if not 0 <= count <= MOST_POWERS:
+        raise ArgumentError(f"vander: gives 0 to {MOST_POWERS} powers: got {count}.")
     powers = [x * 0 + 1]
     for _ in range(count - 1):
         powers.append(powers[-1] * x)

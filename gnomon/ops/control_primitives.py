@@ -1,4 +1,4 @@
-"""Control primitives: a choice of two graphs, a loop while a test holds, a loop over slices.
+"""Control primitives: a choice of two graphs, a loop while a test holds, loops over slices.
 
 Each has its branches or its body as closed graphs among its parameters, and a node for each result:
 results of one call share inputs and graphs. Nothing is differentiated here: a call's gradient asks
@@ -7,13 +7,14 @@ for all its results at once (gnomon/passes/calls.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from gnomon.dtypes import DType, bool_
 from gnomon.ir.node import PRIMITIVES, Graph, Node, Primitive, Shape, Signature, primitive
+from gnomon.ops.scalars import SCALARS
 
 Kinds = list[tuple[Shape, DType]]
 Run = Callable[[Graph, Sequence[np.ndarray]], list[np.ndarray]]
@@ -21,7 +22,7 @@ Run = Callable[[Graph, Sequence[np.ndarray]], list[np.ndarray]]
 
 
 class Control(Primitive):
-    """What the three have in common: several results, and graphs that compute them."""
+    """The base of the three: several results, and graphs that compute them."""
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
         """Shape and dtype of every result."""
@@ -101,7 +102,8 @@ class ScanOver(Control):
     """`body` of carried values and of one slice after another; gives the last values, and rows.
 
     Inputs: `carried` values, then `sliced` tensors whose first axis has `length` slices, then what
-    every turn takes as it is. The body gives the values, then one slice of each tensor of rows.
+    every iteration takes as it is. The body gives the values, then one slice of each tensor of
+    rows.
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
@@ -124,8 +126,8 @@ class ScanOver(Control):
             list(inputs[:carried]),
             [np.zeros((params["length"], *x.shape), x.dtype.numpy) for x in body.outputs[carried:]],
         )
-        turns = range(params["length"])
-        for k in reversed(turns) if params["reverse"] else turns:
+        iterations = range(params["length"])
+        for k in reversed(iterations) if params["reverse"] else iterations:
             made = run(body, [*state, *(x[k] for x in inputs[carried:end]), *inputs[end:]])
             state = made[:carried]
             for row, part in zip(rows, made[carried:], strict=True):
@@ -133,7 +135,36 @@ class ScanOver(Control):
         return [*state, *rows]
 
 
-CONTROL = frozenset({"cond", "while", "scan_over"})
+@primitive("fold_over")
+class FoldOver(Control):
+    """`body` of one slice and then of another; its first results are folded, the others are rows.
+
+    Inputs: `sliced` tensors of two slices, then what both iterations take as it is. `folds` names a
+    scalar function for each result that is folded, older with newer.
+    """
+
+    def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
+        body, end, folds = params["body"], params["sliced"], params["folds"]
+        assert (params["length"], params["carried"]) == (2, 0), "fold_over: two slices, no state"
+        for x in inputs[:end]:
+            check("fold_over", [((2,), x.dtype)], [(x.shape[:1], x.dtype)])
+        slices = [(x.shape[1:], x.dtype) for x in inputs[:end]]
+        check("fold_over", [*slices, *kinds_of(inputs[end:])], kinds_of(body.inputs))
+        made = kinds_of(body.outputs)
+        rows = [((2, *shape), dtype) for shape, dtype in made[len(folds) :]]
+        return [*made[: len(folds)], *rows]
+
+    def values(
+        self, params: dict[str, Any], inputs: Sequence[np.ndarray], run: Run
+    ) -> list[np.ndarray]:
+        body, end, folds = params["body"], params["sliced"], params["folds"]
+        older, newer = (run(body, [*(x[k] for x in inputs[:end]), *inputs[end:]]) for k in (0, 1))
+        both = zip(older, newer, strict=True)
+        folded = [SCALARS[f].value(*pair) for f, pair in zip(folds, both, strict=False)]
+        return [*folded, *(np.stack(pair) for pair in both)]
+
+
+CONTROL = frozenset({"cond", "while", "scan_over", "fold_over"})
 
 
 def control(op: str) -> Control:
@@ -151,7 +182,7 @@ def call(op: str, inputs: Sequence[Node], **params: object) -> list[Node]:
 
 
 def call_of(node: Node) -> tuple[Any, ...]:
-    """What results of one call have in common."""
+    """The key that results of one call have in common."""
     p = node.params
     return (node.op, node.inputs, *[p[name] for name in sorted(p) if name != "index"])
 
@@ -169,3 +200,31 @@ def graphs_of(params: dict[str, Any]) -> dict[str, Graph]:
 def with_graphs(params: dict[str, Any], change: Callable[[Graph], Graph]) -> dict[str, Any]:
     """The parameters with each graph changed."""
     return {**params, **{name: change(graph) for name, graph in graphs_of(params).items()}}
+
+
+def executed(graph: Graph, times: int = 1) -> Iterator[tuple[Node, int]]:
+    """The nodes of a graph and of the loops inside it, and how often each is computed.
+
+    Both branches of a choice, and one turn of a loop without a length.
+    """
+    seen: set[tuple[Any, ...]] = set()
+    for node in graph:
+        yield node, times
+        if node.op in CONTROL and call_of(node) not in seen:
+            seen.add(call_of(node))
+            for body in graphs_of(node.params).values():
+                yield from executed(body, times * node.params.get("length", 1))
+
+
+class ChangedGraphs:
+    """Graphs inside a program, each changed once: all results of a call have the same ones."""
+
+    def __init__(self, change: Callable[[Graph], Graph]) -> None:
+        self.change = change
+        self.made: dict[int, tuple[Graph, Graph]] = {}
+        """The identity of a graph -> the graph, which stays alive, and what it became."""
+
+    def __call__(self, graph: Graph) -> Graph:
+        if id(graph) not in self.made:
+            self.made[id(graph)] = graph, self.change(graph)
+        return self.made[id(graph)][1]

@@ -6,6 +6,7 @@ The sums are those of sliding.py; here are arguments, padding, biases and roundi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from gnomon.ops.linalg import alike
 from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.registry import Op, op
 from gnomon.ops.sliding import convolved, kernel_gradient, spread_back
-from gnomon.ops.windows import Geometry, Pairs, check_reach, framed, padded_axes
+from gnomon.ops.windows import Geometry, Pairs, check_reach, padded_axes, zero_padded
 
 Numbers = int | Sequence[int]
+MOST_PHASES = 1 << 14
+"""So many parts, one for each way that strides meet a place, are written one by one."""
 
 
 def wider(x: Node) -> Node:
@@ -59,8 +62,8 @@ def convolution_gradient(
     geometry: Geometry = ((), (), 1),
 ):
     """Of the input: slid back, without the padding; of the kernel: the windows that it met."""
-    # made again: x is kept until here, and its frame beside it would be as large
-    wide, whole = wider(weight), framed(wider(x), padding, again=True)
+    # made again: x is kept until here, and its padded copy beside it would be as large
+    wide, whole = wider(weight), zero_padded(wider(x), padding, apart=True)
     back = spread_back(wider(g), wide, x.shape[2:], padding, geometry)
     parts = (cast(back, x.dtype), kernel_gradient(wider(g), whole, weight, geometry))
     return parts if bias is None else (*parts, bias_gradient(g, bias))
@@ -72,12 +75,25 @@ def convolution(
 ) -> Node:
     """A kernel slid over x: sums of products over channels and kernel at every place.
 
-    Shapes: x (n, c, *s), weight (o, i, *k) -> (n, o, *p)
+    Shapes: x (b, c, *s), weight (o, c // geometry[2], *k) -> (b, o, *p)
 
     padding is (before, after) per axis, geometry is (stride, dilation, groups).
+
+    >>> convolution(ones(1, 1, 4), ones(1, 1, 2), None, ((0, 0),), ((1,), (1,), 1))
+    Tensor([[[2., 2., 2.]]])
     """
-    y = convolved(framed(wider(x), padding), wider(weight), geometry)
+    check_geometry(x, padding, geometry)
+    y = convolved(zero_padded(wider(x), padding), wider(weight), geometry)
     return finished(y, bias, x.dtype)
+
+
+def check_geometry(x: Node, padding: Pairs, geometry: Geometry) -> None:
+    """Refuse what does not say something of every axis that a kernel slides along."""
+    if {len(padding), len(geometry[0]), len(geometry[1])} != {x.rank - 2}:
+        raise ArgumentError(
+            f"convolution: padding, stride and dilation are for {x.rank - 2} axes: "
+            f"got {padding} and {geometry}."
+        )
 
 
 def transposed_gradient(
@@ -91,7 +107,7 @@ def transposed_gradient(
     geometry: Geometry,
 ):
     """Of the input: the convolution; of the kernel: windows of the gradient with the input."""
-    whole = framed(wider(g), padding)
+    whole = zero_padded(wider(g), padding)
     inner = fitted(convolved(whole, wider(weight), geometry), x.shape[2:])
     parts = (cast(inner, x.dtype), kernel_gradient(wider(x), whole, weight, geometry))
     return parts if bias is None else (*parts, bias_gradient(g, bias))
@@ -108,9 +124,12 @@ def transposed_convolution(
 ) -> Node:
     """The transpose of a convolution: what its input would get as a gradient.
 
-    Shapes: x (n, i, *p), weight (i, o, *k) -> (?)
+    Shapes: x (b, c, *p), weight (c, o, *k) -> (b, o * geometry[2], *size)
 
     size is that of the result, padding is cut off it.
+
+    >>> transposed_convolution(ones(1, 1, 3), ones(1, 1, 2), None, ((0, 0),), (4,), ((1,), (1,), 1))
+    Tensor([[[1., 2., 2., 1.]]])
     """
     y = spread_back(wider(x), wider(weight), size, padding, geometry)
     return finished(y, bias, x.dtype)
@@ -149,7 +168,7 @@ def margins(
         return tuple((n // 2, n - n // 2) for n in totals)
     if isinstance(padding, str):
         raise ArgumentError(f'{name}: padding is numbers, "same" or "valid": got {padding!r}.')
-    return tuple((n, n) for n in repeated(name, padding, len(kernel)))
+    return tuple((n, n) for n in repeated(name, padding, len(kernel), "padding", 0))
 
 
 def batched(x: Node, count: int) -> tuple[Node, bool]:
@@ -203,7 +222,8 @@ def convolution_over(count: int) -> Op:
         x, alone = batched(x, count)
         checked(name, x, weight, groups, 1)
         x, weight = alike(name, x, weight)
-        steps, gaps = repeated(name, stride, count), repeated(name, dilation, count)
+        steps = repeated(name, stride, count, "stride", 1)
+        gaps = repeated(name, dilation, count, "dilation", 1)
         around = margins(name, padding, weight.shape[2:], steps, gaps)
         check_reach(name, x, around, weight.shape[2:], gaps)
         y = convolution(x, weight, bias, around, (steps, gaps, groups))
@@ -212,12 +232,16 @@ def convolution_over(count: int) -> Op:
     function.__name__ = name
     function.__doc__ = f"""A kernel slid over {count} axes of x: sums over channels and kernel.
 
-    Shapes: x (*s), weight (o, i, *k) -> (?)
+    Shapes: x (b, c, *s), weight (o, c // groups, *k), bias (o)
+    -> (b, o, *s) if padding == "same" else (b, o, *p);
+    p = (s + padding * 2 - dilation * (k - 1) - 1) // stride + 1
 
     padding is numbers, "same" or "valid"; groups split channels into that many separate kernels.
+
+    >>> {name}(ones((1, 2{", 5" * count})), ones((4, 2{", 3" * count}))).shape
+    Size([1, 4{", 3" * count}])
     """
-    function.__module__ = __name__
-    return op(function, inline=True, reference=np_convolution)
+    return op(function, inline=True, reference=np_convolution, autocast="narrow", functional=True)
 
 
 def transpose_over(count: int) -> Op:
@@ -237,23 +261,37 @@ def transpose_over(count: int) -> Op:
         x, alone = batched(x, count)
         checked(name, x, weight, groups, 0)
         x, weight = alike(name, x, weight)
-        steps, gaps = repeated(name, stride, count), repeated(name, dilation, count)
-        around = tuple((n, n) for n in repeated(name, padding, count))
-        more = repeated(name, output_padding, count)
+        steps = repeated(name, stride, count, "stride", 1)
+        gaps = repeated(name, dilation, count, "dilation", 1)
+        around = tuple((n, n) for n in repeated(name, padding, count, "padding", 0))
+        more = repeated(name, output_padding, count, "output_padding", 0)
         rows = zip(x.shape[2:], weight.shape[2:], steps, gaps, around, more, strict=True)
         size = tuple((n - 1) * s + (k - 1) * d + 1 - 2 * p + e for n, k, s, d, (p, _), e in rows)
+        if min(size) < 1 or prod(size) * x.shape[0] * weight.shape[1] >> 48:
+            raise ShapeError(
+                f"{name}: the result would have {size} places: x {x.shape}, stride {steps}, "
+                f"padding {padding!r}."
+            )
+        if prod(min(s, n) for s, n in zip(steps, size, strict=True)) > MOST_PHASES:
+            raise ArgumentError(f"{name}: strides of {steps} are more than it can take apart.")
         y = transposed_convolution(x, weight, bias, around, size, (steps, gaps, groups))
         return reshape(y, y.shape[1:]) if alone else y
 
     function.__name__ = name
     function.__doc__ = f"""The transpose of a convolution over {count} axes.
 
-    Shapes: x (*s), weight (i, o, *k) -> (?)
+    Shapes: x (b, c, *s), weight (c, o, *k), bias (o * groups) -> (b, o * groups, *p);
+    p = (s - 1) * stride - padding * 2 + dilation * (k - 1) + output_padding + 1
 
     output_padding lengthens the end of each axis.
+
+    >>> {name}(ones((1, 2{", 3" * count})), ones((2, 4{", 3" * count})), stride=2).shape
+    Size([1, 4{", 7" * count}])
+    >>> {name}(ones((1, 2{", 3" * count})), ones((2, 4{", 3" * count})), padding=3)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: {name}: the result would have (-1...) places: x ..., padding 3.
     """
-    function.__module__ = __name__
-    return op(function, inline=True)
+    return op(function, inline=True, autocast="narrow", functional=True)
 
 
 conv1d, conv2d, conv3d = map(convolution_over, (1, 2, 3))

@@ -15,19 +15,21 @@ import numpy as np
 from gnomon.dtypes import DType, dtype_of, float32, float64, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Arena, Node, Shape
-from gnomon.ir.operators import Scalar, cast, constant, elementwise
-from gnomon.ops.arguments import choice, joint_shape
+from gnomon.ir.operators import SCALAR_TYPES, Scalar, cast, constant, elementwise
+from gnomon.ops.arguments import choice, joint_shape, listed
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 
 
-def full(arena: Arena, shape: Sequence[int], value: Scalar, dtype: object = None) -> Node:
+def full(arena: Arena, shape: Sequence[int], value: object, dtype: object = None) -> Node:
     """The same number everywhere; its own dtype unless one is given."""
     kind = dtype_of(type(value) if dtype is None else dtype)
     if any(n < 0 for n in shape):
         raise ShapeError(f"full: sizes are not negative: got {tuple(shape)}.")
-    return expand(constant(arena, value, kind), tuple(shape))
+    if not isinstance(value, SCALAR_TYPES):
+        raise ArgumentError(f"full: the value must be a number: got {value!r}.")
+    return expand(constant(arena, value, kind, "full"), tuple(shape))
 
 
 def zeros(arena: Arena, shape: Sequence[int], dtype: object = float32) -> Node:
@@ -40,9 +42,16 @@ def ones(arena: Arena, shape: Sequence[int], dtype: object = float32) -> Node:
     return full(arena, shape, 1, dtype)
 
 
-def count(arena: Arena, size: int, dtype: DType) -> Node:
+def count(arena: Arena, size: object, dtype: DType) -> Node:
     """0, 1, 2, ..."""
+    if not isinstance(size, int) or size < 0:
+        raise ArgumentError(f"arange: sizes are integers, not negative: got {size!r}.")
     return arena.node("iota", (), size=size, dtype=dtype)
+
+
+def is_finite(value: object) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, SCALAR_TYPES) and math.isfinite(value)
 
 
 def arange(
@@ -56,9 +65,11 @@ def arange(
     start, stop = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise ArgumentError("arange: the step must not be 0.")
+    if not all(map(is_finite, (start, stop, step))):
+        raise ArgumentError(f"arange: bounds are finite numbers: got {start}, {stop} by {step}.")
     exact = all(isinstance(v, int) for v in (start, stop, step))
     kind = dtype_of(dtype) if dtype is not None else int64 if exact else float32
-    size = len(range(start, stop, step)) if exact else max(math.ceil((stop - start) / step), 0)
+    size = max(-((start - stop) // step) if exact else math.ceil((stop - start) / step), 0)
     work = int64 if exact else float64
     places = count(arena, size, work)
     if step != 1:
@@ -109,6 +120,9 @@ def full_like(x: Node, fill_value: Scalar, *, dtype: object = None) -> Node:
     """One number in the shape and dtype of x.
 
     Shapes: x (...) -> (...)
+
+    >>> full_like(tensor([1, 2]), 7)
+    Tensor([7, 7])
     """
     return like(x, fill_value, dtype, x.shape)
 
@@ -118,6 +132,9 @@ def zeros_like(x: Node, *, dtype: object = None) -> Node:
     """0 in the shape and dtype of x.
 
     Shapes: x (...) -> (...)
+
+    >>> zeros_like(tensor([[1.5, 2.5]]))
+    Tensor([[0., 0.]])
     """
     return like(x, 0, dtype, x.shape)
 
@@ -127,6 +144,9 @@ def ones_like(x: Node, *, dtype: object = None) -> Node:
     """1 in the shape and dtype of x.
 
     Shapes: x (...) -> (...)
+
+    >>> ones_like(tensor([3, 4]))
+    Tensor([1, 1])
     """
     return like(x, 1, dtype, x.shape)
 
@@ -140,32 +160,40 @@ def np_meshgrid(*xs: np.ndarray, indexing: Any = "xy") -> tuple[np.ndarray, ...]
 def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ...]:
     """Coordinates of a grid: each vector repeated along the axes of the others.
 
-    Shapes: x (n) -> (?)
+    Shapes: xs (n_k) -> (*n_k) if indexing == "ij" else (*p); sorted(p) == sorted(n_k)
+
+    >>> meshgrid(tensor([1, 2]), tensor([3, 4]), indexing="ij")[0]
+    Tensor([[1, 1],
+            [2, 2]])
     """
-    xs = xs[0] if len(xs) == 1 and not isinstance(xs[0], Node) else xs
+    given = listed(xs)
     choice("meshgrid", "indexing", indexing, ("xy", "ij"))
-    vectors = [reshape(x, (x.size,)) for x in xs]
-    order = list(range(len(xs)))
-    if indexing == "xy" and len(xs) > 1:
+    vectors = [reshape(x, (x.size,)) for x in given]
+    order = list(range(len(given)))
+    if indexing == "xy" and len(given) > 1:
         order[:2] = [1, 0]
-    places = [order.index(k) for k in range(len(xs))]
+    places = [order.index(k) for k in range(len(given))]
     shape = tuple(vectors[k].size for k in order)
     lying = [
-        reshape(x, tuple(x.size if axis == place else 1 for axis in range(len(xs))))
+        reshape(x, tuple(x.size if axis == place else 1 for axis in range(len(given))))
         for x, place in zip(vectors, places, strict=True)
     ]
     return tuple(expand(x, shape) for x in lying)
 
 
-@op(
-    inline=True,
-    reference=lambda *xs: tuple(np.broadcast_arrays(*xs)),
-    aliases=("broadcast_arrays",),
-)
+def np_broadcast(*xs: np.ndarray) -> tuple[np.ndarray, ...]:
+    """broadcast_tensors by numpy."""
+    return tuple(np.broadcast_arrays(*xs))
+
+
+@op(inline=True, reference=np_broadcast, aliases=("broadcast_arrays",), complex="formula")
 def broadcast_tensors(*xs: Node) -> tuple[Node, ...]:
     """All of them in the shape that they share when broadcast.
 
-    Shapes: x (...) -> (...)
+    Shapes: xs (...) -> (...)
+
+    >>> [x.shape for x in broadcast_tensors(ones(3, 1), ones(4))]
+    [Size([3, 4]), Size([3, 4])]
     """
     shape = joint_shape("broadcast_tensors", [x.shape for x in xs])
     return tuple(expand(x, shape) for x in xs)

@@ -14,7 +14,7 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import floats_only, one_axis, positions_only, wide
-from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.lookup_primitives import gather, within
 from gnomon.ops.losses import reduced
 from gnomon.ops.primitives import reshape
 from gnomon.ops.reductions import fold, pick
@@ -22,10 +22,11 @@ from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.statistics import top
+from gnomon.ops.view_primitives import pad
 
 
 def class_axis(name: str, x: Node, target: Node, axis: int | None) -> int:
-    """Where the classes lie; the target must have the other axes."""
+    """The axis of classes; the target must have the other axes."""
     if not x.rank:
         raise ShapeError(f"{name}: x needs an axis of classes: got {x.shape}.")
     axis = min(1, x.rank - 1) if axis is None else one_axis(name, axis, x.rank)
@@ -58,12 +59,15 @@ def averaged(terms: Node, shares: Node, reduction: str) -> Node:
 
 
 def share_of(valid: Node, target: Node, weight: Node | None, x: Node) -> Node:
-    """What each row counts for in a mean: its class's weight, or 1; 0 when it is ignored."""
+    """Each row's weight in a mean: its class's, or 1; 0 when it is ignored."""
     if weight is None:
         return cast(valid, target.dtype)
     names = LETTERS[: target.rank]
     looked_up = gather(f"z,{names}->{names}", cast(weight, wide(x).dtype), target)
     return where(valid, looked_up, 0.0)
+
+
+LIGHTER = "nn.functional.linear_cross_entropy, which never stores all logits"
 
 
 def np_cross_entropy(
@@ -85,7 +89,7 @@ def np_cross_entropy(
     )
 
 
-@op(reference=np_cross_entropy)
+@op(reference=np_cross_entropy, autocast="wide", functional=True, lighter=LIGHTER)
 def cross_entropy(
     x: Node,
     target: Node,
@@ -98,10 +102,20 @@ def cross_entropy(
 ) -> Node:
     """−log of the chance that softmax(x) gives to the right class, or to each by its share.
 
-    Shapes: x (...), target (?) -> (?)
+    Shapes: x (*a, c, *b), target (*a, *b) -> (*a, *b) if reduction == "none" else (); x (*s),
+    target (*s) -> ()
 
     target holds class numbers, or with floats a share per class. Rows whose target is ignore_index
     count for nothing.
+
+    −log(softmax(x)[target]); label_smoothing mixes in a uniform share (Szegedy et al. 2015,
+    arXiv:1512.00567, section 7).
+
+    >>> cross_entropy(tensor([[0.0, 0.0], [5.0, 0.0]]), tensor([0, 0]), reduction="none")
+    Tensor([0.6931, 0.0067])
+    >>> cross_entropy(zeros(1, 2), tensor([0]), label_smoothing=2.0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: cross_entropy: label_smoothing is in [0, 1]: got 2.0.
     """
     floats_only("cross_entropy", x)
     if not 0 <= label_smoothing <= 1:
@@ -112,7 +126,7 @@ def cross_entropy(
     positions_only("cross_entropy", target)
     axis = class_axis("cross_entropy", x, target, axis)
     valid = elementwise("ne", target, ignore_index)
-    safe = where(valid, target, 0)
+    x, weight, safe = with_classes(x, weight, axis, valid, target)
     share = share_of(valid, safe, weight, x)
     surprise = log_sum(x, axis) - pick(wide(x), safe, axis)
     terms = surprise if weight is None else surprise * share
@@ -120,6 +134,18 @@ def cross_entropy(
         spread = spread_out(x, axis, per_class(weight, x, axis))
         terms = terms * (1 - label_smoothing) + spread * label_smoothing
     return cast(averaged(where(valid, terms, 0.0), share, reduction), x.dtype)
+
+
+def with_classes(
+    x: Node, weight: Node | None, axis: int, valid: Node, target: Node
+) -> tuple[Node, Node | None, Node]:
+    """x, weights and a class for each row: where there is none, one for rows that do not count."""
+    if x.shape[axis]:
+        return x, weight, within(where(valid, target, 0), x.shape[axis])
+    x = pad(x, (0,) * x.rank, tuple(int(k == axis) for k in range(x.rank)))
+    if weight is not None and weight.shape == (0,):
+        weight = pad(weight, (0,), (1,))
+    return x, weight, within(cast(valid, target.dtype), 1)
 
 
 def log_sum(x: Node, axis: int, keepdims: bool = False) -> Node:
@@ -155,6 +181,8 @@ def by_shares(
 
 @op(
     reference=lambda x, target: -np.take_along_axis(x, target[:, None], 1).mean(),
+    autocast="wide",
+    functional=True,
 )
 def nll_loss(
     x: Node,
@@ -167,13 +195,16 @@ def nll_loss(
 ) -> Node:
     """−x at the right class, where x holds logarithms of chances.
 
-    Shapes: x (...), target (?) -> (?)
+    Shapes: x (*a, c, *b), target (*a, *b) -> (*a, *b) if reduction == "none" else ()
+
+    >>> nll_loss(tensor([[0.5, 0.5], [1.0, 0.0]]).log(), tensor([1, 0]))
+    Tensor(0.3466)
     """
     floats_only("nll_loss", x)
     positions_only("nll_loss", target)
     axis = class_axis("nll_loss", x, target, axis)
     valid = elementwise("ne", target, ignore_index)
-    safe = where(valid, target, 0)
+    x, weight, safe = with_classes(x, weight, axis, valid, target)
     share = share_of(valid, safe, weight, x)
     terms = -pick(wide(x), safe, axis)
     terms = where(valid, terms if weight is None else terms * share, 0.0)

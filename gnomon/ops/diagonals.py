@@ -10,25 +10,25 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import int64
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import elementwise
 from gnomon.ops import primitives, view_primitives
-from gnomon.ops.arguments import one_axis
+from gnomon.ops.arguments import distinct_axes, one_axis
 from gnomon.ops.reductions import sum as total
-from gnomon.ops.registry import op
+from gnomon.ops.registry import op, view
 from gnomon.ops.scalars import where
 from gnomon.ops.views import part
 
 
-@op(
-    inline=True,
-    reference=lambda x, offset=0, axis1=0, axis2=1: np.diagonal(x, offset, axis1, axis2),
-)
+@view(reference=np.diagonal)
 def diagonal(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
     """The elements whose places on two axes differ by an offset, along a new last axis.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, n, *b, m, *c) -> (*a, *b, *c, min(n, m, n + offset, m - offset))
+
+    >>> diagonal(tensor([[1, 2, 3], [4, 5, 6]]), 1)
+    Tensor([2, 6])
     """
     return diagonal_of(x, offset, axis1, axis2)
 
@@ -36,6 +36,8 @@ def diagonal(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
 def diagonal_of(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
     """Two axes laid flat, and every (columns + 1)-th element of them."""
     a, b = (one_axis("diagonal", k, x.rank) for k in (axis1, axis2))
+    if a == b:
+        raise ArgumentError(f"diagonal: needs two axes: got {axis1} and {axis2} of x {x.shape}.")
     rest = tuple(k for k in range(x.rank) if k not in (a, b))
     rows, columns = x.shape[a], x.shape[b]
     size = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
@@ -56,29 +58,45 @@ def triangle(x: Node, row: str, k: int) -> Node:
     return where(elementwise(row, across, down + k), x, 0)
 
 
-@op(reference=lambda x, k=0: np.tril(x, k))
+@op(reference=lambda x, k=0: np.tril(x, k), complex="parts")
 def tril(x: Node, k: int = 0) -> Node:
     """x on and below the k-th diagonal, 0 above.
 
     Shapes: x (..., n, m) -> (..., n, m)
+
+    >>> tril(tensor([[1, 2], [3, 4]]))
+    Tensor([[1, 0],
+            [3, 4]])
     """
     return triangle(x, "le", k)
 
 
-@op(reference=lambda x, k=0: np.triu(x, k))
+@op(reference=lambda x, k=0: np.triu(x, k), complex="parts")
 def triu(x: Node, k: int = 0) -> Node:
     """x on and above the k-th diagonal, 0 below.
 
     Shapes: x (..., n, m) -> (..., n, m)
+
+    >>> triu(tensor([[1, 2], [3, 4]]), 1)
+    Tensor([[0, 2],
+            [0, 0]])
     """
     return triangle(x, "ge", k)
 
 
-@op(reference=np.diag)
+@op(reference=np.diag, complex="parts")
 def diag(x: Node, diagonal: int = 0) -> Node:
     """The matrix with this diagonal, or the diagonal of this matrix.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (n) -> (n + abs(diagonal), n + abs(diagonal)); x (n, m) -> (min(n, m, n + diagonal, m
+    - diagonal))
+
+    >>> diag(tensor([1, 2]))
+    Tensor([[1, 0],
+            [0, 2]])
+    >>> diag(ones(2, 2, 2))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: diag: needs a vector or a matrix: got (2, 2, 2).
     """
     if x.rank == 2:
         return diagonal_of(x, diagonal)
@@ -93,23 +111,32 @@ def diag(x: Node, diagonal: int = 0) -> Node:
     return primitives.reshape(flat, (count, count))
 
 
-@op(inline=True, reference=np.trace)
+@op(inline=True, reference=np.trace, complex="parts")
 def trace(x: Node) -> Node:
     """The sum of the diagonal of a matrix.
 
     Shapes: x (n, m) -> ()
+
+    >>> trace(tensor([[1, 2], [3, 4]]))
+    Tensor(5)
     """
     return total(diagonal(x), -1)
 
 
-@op(reference=lambda x, offset=0, dim1=-2, dim2=-1: np_diag_embed(x, offset, dim1, dim2))
+@op(
+    reference=lambda x, offset=0, dim1=-2, dim2=-1: np_diag_embed(x, offset, dim1, dim2),
+    complex="parts",
+)
 def diag_embed(x: Node, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Node:
     """Matrices with the rows of x on a diagonal, along two axes of the result.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*s, n) -> (*p); sorted(p) == sorted([*s, n + abs(offset), n + abs(offset)])
+
+    >>> diag_embed(tensor([[1, 2], [3, 4]])).shape
+    Size([2, 2, 2])
     """
     rank, size = x.rank + 1, x.shape[-1] + abs(offset)
-    first, second = (one_axis("diag_embed", k, rank) for k in (dim1, dim2))
+    first, second = distinct_axes("diag_embed", (dim1, dim2), rank)
     down = primitives.reshape(x.arena.node("iota", (), size=size, dtype=int64), (size, 1))
     across = primitives.reshape(x.arena.node("iota", (), size=size, dtype=int64), (1, size))
     none = (0,) * (x.rank - 1)

@@ -6,11 +6,13 @@ Repeated letters in one operand are diagonals; a size of 1 broadcasts; "..." is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
+from gnomon.ops.arguments import listed
 from gnomon.ops.diagonals import diagonal_of
 from gnomon.ops.linalg import alike
 from gnomon.ops.primitives import contract, reduce, reshape
@@ -81,16 +83,24 @@ def joined(a: tuple[Node, str], b: tuple[Node, str], needed: str) -> tuple[Node,
     return contract(f"{left},{right}->{out}", x, y), out
 
 
-@op(reference=lambda spec, *xs: np.einsum(spec.replace(" ", ""), *xs))
+def np_einsum(spec: str, *xs: np.ndarray) -> Any:
+    """einsum by numpy."""
+    return np.einsum(spec.replace(" ", ""), *xs)
+
+
+@op(reference=np_einsum, autocast="narrow", complex="product")
 def einsum(spec: str, *xs: Node | Sequence[Node]) -> Node:
     """Sums of products over the letters that the result lacks.
 
-    Shapes: x (...) -> (?)
+    Shapes: xs (?) -> (?)
 
     >>> einsum("ij,j->i", tensor([[1, 2], [3, 4]]), tensor([1, 10]))
     Tensor([21, 43])
+    >>> einsum("ij,jk->ik", ones(2, 3), ones(4, 5))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: einsum: axis j differs: 3 and 4.
     """
-    operands = xs[0] if len(xs) == 1 and not isinstance(xs[0], Node) else xs
+    operands = listed(xs)
     named, out = read(spec, operands)
     size = sizes_of(named, operands)
     parts = [

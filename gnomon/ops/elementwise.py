@@ -1,11 +1,12 @@
-"""Functions of single elements: arithmetic, powers, exponentials, angles, rounding.
+"""Functions of single elements: arithmetic, powers.
 
 Each broadcasts; dtypes are promoted, Python numbers are weak (gnomon/ir/operators.py). Comparisons
-are in logic.py, what networks apply between layers in activations.py.
+are in logic.py, exponentials and angles in transcendental.py, rounding in rounding.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,37 +17,32 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops import scalars
 from gnomon.ops.arguments import floating, is_number, promoted
+from gnomon.ops.documentation import illustrated
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op, Reference, op
 
 Operand = Node | Scalar
 
 
-def unary(
-    name: str, sentence: str, reference: Reference, *, floats: bool = True, **also: Any
+def binary(
+    name: str,
+    sentence: str,
+    reference: Reference,
+    *,
+    shows: str,
+    row: str = "",
+    prepare: Callable[..., Any] | None = None,
+    **said: Any,
 ) -> Op:
-    """An operation that is one row of the scalar table; floats says: integers become float32."""
-
-    def function(x: Node) -> Node:
-        x = floating(x) if floats else x
-        return x.arena.node("map", (x,), f=name)
-
-    function.__name__ = name
-    function.__doc__ = f"{sentence}\n\nShapes: x (...) -> (...)"
-    function.__module__ = __name__
-    return op(function, inline=True, reference=reference, aliases=also.get("aliases", ()))
-
-
-def binary(name: str, sentence: str, reference: Reference, *, row: str, **also: Any) -> Op:
-    """An operation on two operands that is one row of the scalar table."""
+    """An operation on two operands that is one row of the scalar table; `shows` is its example."""
+    row, prepared = row or name, prepare or same
 
     def function(x: Operand, y: Operand) -> Node:
-        return elementwise(row, *also.get("prepare", same)(name, x, y))
+        return elementwise(row, *prepared(name, x, y))
 
     function.__name__ = name
-    function.__doc__ = f"{sentence}\n\nShapes: x (...), y (...) -> (...)"
-    function.__module__ = __name__
-    return op(function, inline=True, reference=reference, aliases=also.get("aliases", ()))
+    function.__doc__ = illustrated(sentence, shows)
+    return op(function, inline=True, reference=reference, **said)
 
 
 def same(name: str, *xs: Operand) -> tuple[Operand, ...]:
@@ -55,8 +51,10 @@ def same(name: str, *xs: Operand) -> tuple[Operand, ...]:
 
 
 def as_floats(name: str, *xs: Operand) -> list[Node]:
-    """The operands promoted, integers to float32."""
-    return [floating(x) for x in promoted(name, *xs)]
+    """The operands promoted, integers to float32; beside a number, before it meets them."""
+    early = any(map(is_number, xs))
+    given = [floating(x) if early and isinstance(x, Node) else x for x in xs]
+    return [floating(x) for x in promoted(name, *given)]
 
 
 def whole(x: Node) -> bool:
@@ -82,11 +80,22 @@ def is_float(x: Operand) -> bool:
     return x.dtype.is_floating_point if isinstance(x, Node) else isinstance(x, float)
 
 
-@op(inline=True, reference=lambda x, y, alpha=1: np.add(x, y if alpha == 1 else alpha * y))
+@op(
+    inline=True,
+    reference=lambda x, y, alpha=1: np.add(x, y if alpha == 1 else alpha * y),
+    operator="__add__",
+    complex="formula",
+)
 def add(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     """x + alpha · y.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> add(tensor([1, 2]), tensor([10, 20]), alpha=2)
+    Tensor([21, 42])
+    >>> add(ones(2), ones(3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: add: shapes do not broadcast: (2,) and (3,) differ in axis -1.
     """
     return on_truth_values("add", x, y if alpha == 1 else y * alpha, "or")
 
@@ -95,11 +104,19 @@ def add(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     inline=True,
     reference=lambda x, y, alpha=1: np.subtract(x, y if alpha == 1 else alpha * y),
     aliases=("sub",),
+    operator="__sub__",
+    complex="formula",
 )
 def subtract(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     """x − alpha · y.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> subtract(tensor([10, 20]), tensor([1, 2]))
+    Tensor([ 9, 18])
+    >>> subtract(tensor([True]), tensor([False]))
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: subtract: truth values cannot be subtracted. Use logical_xor.
     """
     y = y if alpha == 1 else y * alpha
     if is_truth(x) and is_truth(y):
@@ -107,11 +124,15 @@ def subtract(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     return elementwise("sub", x, y)
 
 
-@op(inline=True, reference=np.multiply, aliases=("mul",))
+@op(inline=True, reference=np.multiply, aliases=("mul",), operator="__mul__", complex="formula")
 def multiply(x: Operand, y: Operand) -> Node:
     """x · y.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> multiply(tensor([[1], [2]]), tensor([3, 4]))
+    Tensor([[3, 4],
+            [6, 8]])
     """
     return on_truth_values("mul", x, y, "and")
 
@@ -126,11 +147,25 @@ def divided(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
     return rounded.astype(np.result_type(x, y)) if exact else rounded
 
 
-@op(inline=True, reference=divided, aliases=("div", "true_divide"))
+@op(
+    inline=True,
+    reference=divided,
+    aliases=("div", "true_divide"),
+    operator="__truediv__",
+    complex="formula",
+)
 def divide(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Node:
     """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> divide(tensor([7, -7]), 2)
+    Tensor([ 3.5, -3.5])
+    >>> divide(tensor([7, -7]), 2, rounding_mode="floor")
+    Tensor([ 3, -4])
+    >>> divide(tensor([1]), 2, rounding_mode="up")
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: divide: rounding_mode is None, "floor" or "trunc": got 'up'.
     """
     if rounding_mode is None:
         floats = is_float(x) or is_float(y)
@@ -149,21 +184,31 @@ def divide(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Node:
     return quotient + cast(elementwise("and", uneven, elementwise("lt", quotient, 0)), x.dtype)
 
 
-floor_divide = binary("floor_divide", "x / y rounded down.", np.floor_divide, row="floor_divide")
+floor_divide = binary(
+    "floor_divide",
+    "x / y rounded down.",
+    np.floor_divide,
+    operator="__floordiv__",
+    shows="floor_divide(tensor([7, -7]), tensor([2, 2])) -> Tensor([ 3, -4])",
+)
 remainder = binary(
     "remainder",
     "What floor division leaves: it has y's sign.",
     np.remainder,
-    row="remainder",
     aliases=("mod",),
+    operator="__mod__",
+    shows="remainder(tensor([7, -7]), tensor([3, 3])) -> Tensor([1, 2])",
 )
 
 
 @op(inline=True, reference=np.fmod)
 def fmod(x: Operand, y: Operand) -> Node:
-    """What truncated division leaves: it has x's sign.
+    """The remainder of truncated division: it has x's sign.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> fmod(tensor([7, -7]), 3)
+    Tensor([ 1, -1])
     """
     x, y = promoted("fmod", x, y)
     if x.dtype.is_floating_point:
@@ -174,65 +219,98 @@ def fmod(x: Operand, y: Operand) -> Node:
     return scalars.where(uneven, rest - y, rest)
 
 
-maximum = binary("maximum", "The larger; NaN wins.", np.maximum, row="maximum")
-minimum = binary("minimum", "The smaller; NaN wins.", np.minimum, row="minimum")
-copysign = binary("copysign", "|x| with y's sign.", np.copysign, row="copysign", prepare=as_floats)
-nextafter = binary(
-    "nextafter", "The float next to x towards y.", np.nextafter, row="nextafter", prepare=as_floats
+maximum = binary(
+    "maximum",
+    "The larger; NaN wins.",
+    np.maximum,
+    shows="maximum(tensor([1.0, 5.0]), tensor([3.0, nan])) -> Tensor([ 3., nan])",
+)
+minimum = binary(
+    "minimum",
+    "The smaller; NaN wins.",
+    np.minimum,
+    shows="minimum(tensor([1.0, 5.0]), tensor([3.0, 2.0])) -> Tensor([1., 2.])",
+)
+copysign = binary(
+    "copysign",
+    "|x| with y's sign.",
+    np.copysign,
+    prepare=as_floats,
+    shows="copysign(tensor([1.0, 2.0]), tensor([-0.0, 5.0])) -> Tensor([-1.,  2.])",
 )
 atan2 = binary(
     "atan2",
     "The angle whose sine goes with x and whose cosine goes with y, in (−π, π].",
     np.arctan2,
-    row="atan2",
     prepare=as_floats,
     aliases=("arctan2",),
+    shows="atan2(tensor([1.0, 1.0]), tensor([1.0, -1.0])) -> Tensor([0.7854, 2.3562])",
 )
 
 
-@op(inline=True, reference=np.negative, aliases=("neg",))
+@op(inline=True, reference=np.negative, aliases=("neg",), operator="__neg__", complex="parts")
 def negative(x: Node) -> Node:
     """−x.
 
     Shapes: x (...) -> (...)
+
+    >>> negative(tensor([1, -2]))
+    Tensor([-1,  2])
+    >>> negative(tensor([True]))
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: negative: a truth value has no negative. Use logical_not.
     """
     if x.dtype is bool_:
         raise DtypeError("negative: a truth value has no negative. Use logical_not.")
     return -x
 
 
-@op(inline=True, reference=lambda x: x, aliases=("pos",))
+@op(inline=True, reference=lambda x: x, aliases=("pos",), complex="parts")
 def positive(x: Node) -> Node:
     """x.
 
     Shapes: x (...) -> (...)
+
+    >>> positive(tensor([1, -2]))
+    Tensor([ 1, -2])
     """
     return x
 
 
-@op(inline=True, reference=np.absolute, aliases=("absolute",))
+@op(
+    inline=True, reference=np.absolute, aliases=("absolute",), operator="__abs__", complex="formula"
+)
 def abs(x: Node) -> Node:
     """|x|.
 
     Shapes: x (...) -> (...)
+
+    >>> abs(tensor([1, -2]))
+    Tensor([1, 2])
     """
     return x if x.dtype.kind in ("bool", "uint") else elementwise("abs", x)
 
 
-@op(inline=True, reference=np.square)
+@op(inline=True, reference=np.square, complex="formula")
 def square(x: Node) -> Node:
     """x · x.
 
     Shapes: x (...) -> (...)
+
+    >>> square(tensor([3, -4]))
+    Tensor([ 9, 16])
     """
     return x * x
 
 
-@op(inline=True, reference=lambda x: 1 / x)
+@op(inline=True, reference=lambda x: 1 / x, complex="formula")
 def reciprocal(x: Node) -> Node:
     """1 / x.
 
     Shapes: x (...) -> (...)
+
+    >>> reciprocal(tensor([2.0, 4.0]))
+    Tensor([0.5 , 0.25])
     """
     return 1.0 / floating(x)
 
@@ -243,7 +321,7 @@ LONGEST_CHAIN = 8
 """Float bases are multiplied for exponents up to this; |error| ≤ (exponent − 1) ulp / 2."""
 
 
-@op(inline=True, reference=np.power)
+@op(inline=True, reference=np.power, autocast="wide", operator="__pow__", complex="formula")
 def pow(x: Operand, y: Operand) -> Node:
     """x to the power y.
 
@@ -288,13 +366,12 @@ def power_of_float(x: Node, exponent: float) -> Node:
 def chain(x: Node, exponent: int) -> Node:
     """x · x · ... by squaring: as many products as the exponent has bits, and bits that are set."""
     product, square_ = None, x
-    while True:
+    while exponent > 1:
         if exponent & 1:
             product = square_ if product is None else product * square_
         exponent >>= 1
-        if not exponent:
-            return product
         square_ = square_ * square_
+    return square_ if product is None else product * square_
 
 
 def ones_of(x: Node) -> Node:
@@ -307,93 +384,8 @@ def float_power(x: Operand, y: Operand) -> Node:
     """x to the power y in float64.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> float_power(tensor([2, 3]), 0.5).dtype
+    gnomon.float64
     """
     return elementwise("pow", *[cast(v, float64) for v in promoted("float_power", x, y)])
-
-
-# exponentials, circles: rows of the table
-
-sqrt = unary("sqrt", "The square root.", np.sqrt)
-rsqrt = unary("rsqrt", "One over the square root.", lambda x: 1 / np.sqrt(x))
-exp = unary("exp", "e to the power x.", np.exp)
-exp2 = unary("exp2", "2 to the power x.", np.exp2)
-expm1 = unary("expm1", "exp(x) − 1, exact near 0.", np.expm1)
-log = unary("log", "The natural logarithm.", np.log)
-log2 = unary("log2", "The logarithm to base 2.", np.log2)
-log10 = unary("log10", "The logarithm to base 10.", np.log10)
-log1p = unary("log1p", "log(1 + x), exact near 0.", np.log1p)
-erf = unary("erf", "The error function.", scalars.SCALARS["erf"].value)
-sin = unary("sin", "The sine of an angle in radians.", np.sin)
-cos = unary("cos", "The cosine of an angle in radians.", np.cos)
-tan = unary("tan", "The tangent of an angle in radians.", np.tan)
-asin = unary("asin", "The angle of a sine.", np.arcsin, aliases=("arcsin",))
-acos = unary("acos", "The angle of a cosine.", np.arccos, aliases=("arccos",))
-atan = unary("atan", "The angle of a tangent.", np.arctan, aliases=("arctan",))
-sinh = unary("sinh", "The hyperbolic sine.", np.sinh)
-cosh = unary("cosh", "The hyperbolic cosine.", np.cosh)
-tanh = unary("tanh", "The hyperbolic tangent.", np.tanh)
-asinh = unary("asinh", "The inverse of sinh.", np.arcsinh, aliases=("arcsinh",))
-acosh = unary("acosh", "The inverse of cosh.", np.arccosh, aliases=("arccosh",))
-atanh = unary("atanh", "The inverse of tanh.", np.arctanh, aliases=("arctanh",))
-sigmoid = unary(
-    "sigmoid", "1 / (1 + exp(−x)).", scalars.SCALARS["sigmoid"].value, aliases=("expit",)
-)
-
-
-def flat(g: Node, y: Node, x: Node, **_: object) -> Node:
-    """The gradient of what moves in steps: 0, not nothing."""
-    return expand(constant(x.arena, 0, x.dtype), x.shape)
-
-
-def rounding(name: str, sentence: str, reference: Reference) -> Op:
-    """An operation that makes floats whole, and leaves integers as they are."""
-
-    def function(x: Node) -> Node:
-        return x if whole(x) else elementwise(name, x)
-
-    function.__name__ = name
-    function.__doc__ = f"{sentence}\n\nShapes: x (...) -> (...)"
-    function.__module__ = __name__
-    return op(function, reference=reference, gradient=flat)
-
-
-floor = rounding("floor", "The nearest whole number below.", np.floor)
-ceil = rounding("ceil", "The nearest whole number above.", np.ceil)
-trunc = rounding("trunc", "The whole part.", np.trunc)
-
-
-@op(reference=np.sign, gradient=flat)
-def sign(x: Node) -> Node:
-    """-1, 0 or 1, as x is negative, zero or positive.
-
-    Shapes: x (...) -> (...)
-    """
-    if x.dtype is bool_:
-        return x
-    found = elementwise("sign", x)
-    return found + 0.0 if x.dtype.is_floating_point else found  # of −0 too it is +0
-
-
-@op(reference=lambda x, decimals=0: np.round(x, decimals), gradient=flat)
-def round(x: Node, *, decimals: int = 0) -> Node:
-    """The nearest number with so many decimals; halves go to the even one.
-
-    Shapes: x (...) -> (...)
-    """
-    if whole(x):
-        return x
-    if decimals == 0:
-        return elementwise("round", x)
-    scale = 10.0 ** (decimals if decimals > 0 else -decimals)
-    if decimals > 0:
-        return elementwise("round", x * scale) / scale
-    return elementwise("round", x / scale) * scale
-
-
-@op(reference=lambda x: x - np.trunc(x))
-def frac(x: Node) -> Node:
-    """What truncation leaves.
-
-    Shapes: x (...) -> (...)
-    """
-    return x - elementwise("trunc", x)

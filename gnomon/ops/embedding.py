@@ -14,7 +14,7 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
 from gnomon.ops.arguments import choice, positions_only
-from gnomon.ops.lookup_primitives import gather, scatter
+from gnomon.ops.lookup_primitives import gather, scatter, within
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.reductions import fold
 from gnomon.ops.registry import op
@@ -28,6 +28,13 @@ def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node
     """The rows of a table whose numbers are given; the row padding_idx gets no gradient.
 
     Shapes: index (...), weight (v, d) -> (..., d)
+
+    >>> embedding(tensor([2, 0]), tensor([[1, 2], [3, 4], [5, 6]]))
+    Tensor([[5, 6],
+            [1, 2]])
+    >>> embedding(tensor([0]), ones(3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: embedding: weight must be (rows, width): got (3,).
     """
     positions_only("embedding", index)
     if weight.rank != 2:
@@ -67,10 +74,15 @@ def embedding_bag(
 ) -> Node:
     """Rows of a table folded bag by bag: their sum, mean or maximum.
 
-    Shapes: index (...), weight (v, d) -> (?, d)
+    Shapes: index (b, t), weight (v, d) -> (b, d); index (t), weight (v, d), offsets (b) -> (b -
+    include_last_offset, d)
 
     Bags are the rows of index, or begin at offsets in an index of one axis. A sum may weigh its
     rows. The row padding_idx counts for nothing, and bags of nothing give 0.
+
+    >>> embedding_bag(tensor([0, 1, 2]), tensor([[1.0], [2.0], [4.0]]), tensor([0, 1]), mode="sum")
+    Tensor([[1.],
+            [6.]])
     """
     choice("embedding_bag", "mode", mode, MODES)
     check_bags(index, offsets, per_sample_weights, mode)
@@ -147,15 +159,19 @@ def shared_out(total: Node, count: Node) -> Node:
 def one_hot(index: Node, num_classes: int) -> Node:
     """1 at each number's place among so many, 0 elsewhere.
 
-    Shapes: index (...) -> (..., n)
+    Shapes: index (...) -> (..., num_classes)
 
     >>> one_hot(tensor([2, 0]), 3)
     Tensor([[0, 0, 1],
             [1, 0, 0]])
+    >>> one_hot(tensor([0]), 0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: one_hot: needs the number of classes: got 0.
     """
     positions_only("one_hot", index)
     if num_classes < 1:
         raise ArgumentError(f"one_hot: needs the number of classes: got {num_classes}.")
+    index = within(index, num_classes)
     places = index.arena.node("iota", (), size=num_classes, dtype=index.dtype)
     lying = reshape(places, (1,) * index.rank + (num_classes,))
     return cast(elementwise("eq", reshape(index, (*index.shape, 1)), lying), int64)

@@ -22,10 +22,11 @@ from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.views import select
 
+MODES = ("bilinear", "nearest", "bicubic")
 BORDERS = ("zeros", "border", "reflection")
 
 
-@op
+@op(functional=True)
 def grid_sample(
     x: Node,
     grid: Node,
@@ -35,13 +36,22 @@ def grid_sample(
 ) -> Node:
     """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first.
 
-    Shapes: x (?), grid (?) -> (?)
+    Shapes: x (n, c, *s), grid (n, *p, len(s)) -> (n, c, *p)
 
     mode: "bilinear" (also between eight neighbours), "nearest", or "bicubic" for images. Places
     outside read "zeros", the "border", or the "reflection".
+
+    The sampler of Jaderberg et al. 2015, arXiv:1506.02025.
+
+    >>> grid_sample(tensor([[[[1.0, 3.0]]]]), tensor([[[[0.0, 0.0]]]]), align_corners=False)
+    Tensor([[[[2.]]]])
+    >>> grid_sample(ones(1, 1, 2, 2), ones(1, 2, 2, 3), align_corners=False)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: grid_sample: x (n, c, h, w) needs a grid (n, h, w, 2), and with a
+    depth one of 3: got x (1, 1, 2, 2), grid (1, 2, 2, 3).
     """
     floats_only("grid_sample", x, grid)
-    choice("grid_sample", "mode", mode, ("bilinear", "nearest", "bicubic"))
+    choice("grid_sample", "mode", mode, MODES)
     choice("grid_sample", "padding_mode", padding_mode, BORDERS)
     count = x.rank - 2
     if count not in (2, 3) or grid.rank != x.rank or grid.shape[-1] != count:
@@ -65,6 +75,7 @@ def grid_sample(
         for _, weight in corner:
             found = found if weight is None else found * unsqueeze(weight, 1)
         total = found if total is None else total + found
+    assert total is not None, "every place has neighbours"
     return total
 
 
@@ -93,10 +104,10 @@ def reflected(place: Node, low: float, span: float) -> Node:
     if span == 0:
         return place * 0.0
     away = elementwise("abs", place - low)
-    turns = elementwise("floor", away / span)
-    turns = turns.arena.node("detach", (turns,))
-    rest = away - turns * span
-    odd = elementwise("ne", elementwise("remainder", turns, 2.0), 0.0)
+    laps = elementwise("floor", away / span)
+    laps = laps.arena.node("detach", (laps,))
+    rest = away - laps * span
+    odd = elementwise("ne", elementwise("remainder", laps, 2.0), 0.0)
     return where(odd, span - rest, rest) + low
 
 
@@ -111,6 +122,7 @@ def looked_up(x: Node, places: Sequence[Node], padding_mode: str, corners: bool)
             outside = missed if outside is None else elementwise("or", outside, missed)
         index = cast(where(elementwise("isnan", safe), 0.0, safe), int64)
         flat = index if flat is None else flat * size + index
+    assert flat is not None, "x has axes in space"
     n, c, shape = x.shape[0], x.shape[1], flat.shape[1:]
     table = reshape(x, (n, c, prod(x.shape[2:])))
     found = gather("ncz,nk->nck", table, reshape(flat, (n, prod(shape))))
@@ -118,11 +130,18 @@ def looked_up(x: Node, places: Sequence[Node], padding_mode: str, corners: bool)
     return found if outside is None else where(unsqueeze(outside, 1), 0.0, found)
 
 
-@op
+@op(functional=True)
 def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = None) -> Node:
     """The places that affine maps send the places of an image (n, c, h, w), or volume, to.
 
-    Shapes: theta (n, k, j) -> (?)
+    Shapes: theta (n, k, k + 1) -> (n, *p, k); p = size[2:]
+
+    >>> affine_grid(tensor([[[1.0, 0, 0], [0, 1, 0]]]), (1, 1, 1, 2), align_corners=True)
+    Tensor([[[[-1.,  0.],
+              [ 1.,  0.]]]])
+    >>> affine_grid(ones(1, 3, 3), (1, 1, 2, 2), align_corners=True)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: affine_grid: size (1, 1, 2, 2) needs theta (1, 2, 3): got (1, 3, 3).
     """
     floats_only("affine_grid", theta)
     sizes = tuple(size)[2:]
@@ -141,7 +160,8 @@ def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = N
         part = reshape(part, (theta.shape[0], *lying, count))
         total = part if total is None else total + part
     moved = reshape(select(theta, -1, count), (theta.shape[0], *(1,) * count, count))
-    return expand(total + moved, (theta.shape[0], *sizes, count))
+    moved = moved if total is None else total + moved
+    return expand(moved, (theta.shape[0], *sizes, count))
 
 
 def along(theta: Node, size: int, corners: bool) -> Node:

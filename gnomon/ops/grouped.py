@@ -15,11 +15,12 @@ from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ir.node import Arena, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import floats_only
-from gnomon.ops.canonical import OTHERS, leaves
+from gnomon.ops.canonical import CONTRACTED, leaves
+from gnomon.ops.facts import Claim, Counted
 from gnomon.ops.joining import cat
 from gnomon.ops.linalg import alike, bmm
-from gnomon.ops.lookup_primitives import gather
-from gnomon.ops.primitives import before_widening, reduce, reshape, scalar_of, unsqueeze
+from gnomon.ops.lookup_primitives import gather, within
+from gnomon.ops.primitives import before_widening, reduce, reshape, unsqueeze
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import permute
@@ -63,7 +64,9 @@ def runs_of(ends: np.ndarray) -> list[tuple[int, int]]:
 def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
     """Products of matrices, one per group; groups are runs of an axis that end at offs.
 
-    Shapes: mat_a (?), mat_b (?), offs (g, ...) -> (?)
+    Shapes: mat_a (t, k), mat_b (g, k, n), offs (g) -> (t, n); mat_a (g, m, k), mat_b (k, t), offs
+    (g) -> (m, t); mat_a (m, t), mat_b (t, n), offs (g, *l) -> (g, m, n); mat_a (g, m, k), mat_b (g,
+    k, n) -> (g, m, n)
 
     A matrix and a stack (g, k, n): rows of the matrix are grouped. A stack and a matrix (k, n): its
     columns are. Two matrices: the summed axis is, and the result is a stack. Two stacks have no
@@ -72,6 +75,11 @@ def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
     offs (g, l) says where l runs of each group end, l a power of two: sums over a group are taken
     run by run and then by a tree, so that they do not depend on who else is in the group when runs
     are blocks of tokens.
+
+    >>> grouped_mm(ones(3, 1), tensor([[[1.0]], [[10.0]]]), tensor([2, 3]))
+    Tensor([[ 1.],
+            [ 1.],
+            [10.]])
     """
     mat_a, mat_b = alike("grouped_mm", mat_a, mat_b)
     ranks = mat_a.rank, mat_b.rank
@@ -79,6 +87,8 @@ def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
     if offs is None:
         return bmm(mat_a, mat_b)
     ends = reshape(cast(offs, int64), (offs.shape[0], offs.size // max(offs.shape[0], 1) or 1))
+    grouped = mat_b.shape[1] if ranks == (3, 2) else mat_a.shape[0 if ranks == (2, 3) else 1]
+    ends = within(ends, grouped + 1)
     if ranks == (2, 3):
         y = grouped_rows(mat_a, mat_b, ends)
     elif ranks == (3, 2):
@@ -141,31 +151,50 @@ def narrow_gradient(g: Node, x: Node) -> Node:
     return before_widening(g, x.dtype)
 
 
-@op(reference=np_grouped_rows, gradient=rows_rule)
+@op(
+    reference=np_grouped_rows,
+    gradient=rows_rule,
+    claim=Claim("grouped_rows", (2, 3), floats=False, sums=True, counted=Counted(0, 0, 2)),
+)
 def grouped_rows(x: Node, mats: Node, ends: Node) -> Node:
     """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows.
 
     Shapes: x (t, k), mats (g, k, n), ends (g, l) -> (t, n)
+
+    >>> grouped_rows(ones(3, 1), tensor([[[1.0]], [[10.0]]]), tensor([[2], [3]])).flatten()
+    Tensor([ 1.,  1., 10.])
+    >>> grouped_rows(ones(3, 1), ones(2, 1, 1), tensor([2, 3]))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: grouped_rows: ends must be (groups, runs): got (2,).
     """
+    if ends.rank != 2:
+        raise ShapeError(f"grouped_rows: ends must be (groups, runs): got {ends.shape}.")
     runs = ends.shape[1]
     first, last = bounds_of(ends)
-    wide, counts = accumulator(x.dtype), (leaves(x.shape[1], OTHERS),)
+    wide, counts = accumulator(x.dtype), (leaves(x.shape[1], CONTRACTED),)
     every = x.arena.node("contract", (x, mats), spec="tk,gkn->tgn", leaves=counts, dtype=wide)
     places = reshape(count_up(x.arena, x.shape[0]), (x.shape[0], 1))
     in_run = inside(places, reshape(first, (1, first.size)), reshape(last, (1, last.size)))
     mine = reduce("or", reshape(in_run, (x.shape[0], ends.shape[0], runs)), (2,))
-    # -0.0 changes no sum
-    chosen = where(unsqueeze(mine, 2), every, scalar_of(x.arena, -0.0, wide))
-    return where(unsqueeze(reduce("or", mine, (1,)), 1), reduce("add", chosen, (1,)), 0.0)
+    number = reshape(count_up(x.arena, ends.shape[0]), (1, ends.shape[0]))
+    group = reduce("max", where(mine, number, 0), (1,))
+    return where(unsqueeze(reduce("or", mine, (1,)), 1), gather("tgn,t->tn", every, group), 0.0)
 
 
-@op(reference=np_grouped_steps, gradient=steps_rule)
+@op(
+    reference=np_grouped_steps,
+    gradient=steps_rule,
+    claim=Claim("grouped_steps", (2, 3), floats=False),
+)
 def grouped_steps(x: Node, y: Node, ends: Node) -> Node:
     """The product over each group of steps, in the dtype of sums; the sum of nothing is 0.
 
     Shapes: x (m, t), y (t, n), ends (g, l) -> (g, m, n)
 
     Each of a group's l runs is one chain; their sums are added by a tree.
+
+    >>> grouped_steps(ones(1, 3), ones(3, 1), tensor([[2], [3]])).flatten()
+    Tensor([2., 1.])
     """
     groups, runs = ends.shape
     steps, wide = x.shape[1], accumulator(x.dtype)
@@ -185,7 +214,7 @@ def grouped_steps(x: Node, y: Node, ends: Node) -> Node:
 
 
 def bounds_of(ends: Node) -> tuple[Node, Node]:
-    """Where each run begins and ends, whatever the groups."""
+    """The beginning and end of each run, whatever the groups."""
     last = reshape(ends, (ends.size,))
     return cat([count_up(ends.arena, 1), part(last, 0, 0, max(ends.size - 1, 0))], 0), last
 

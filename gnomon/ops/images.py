@@ -6,6 +6,7 @@ its gradient is one too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from math import floor, prod
 from typing import Any
@@ -14,15 +15,15 @@ from gnomon.dtypes import DType, accumulator, float64, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.adaptive_pooling import adaptive_avg_pool
 from gnomon.ops.arguments import choice, floats_only, repeated
 from gnomon.ops.indexing import rows
-from gnomon.ops.pooling import adaptive_avg_pool
 from gnomon.ops.primitives import contract, reshape, unsqueeze
 from gnomon.ops.registry import op
+from gnomon.ops.repetition import repeat
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import permute
-from gnomon.ops.views import repeat
 from gnomon.ops.windows import all_stretches, check_reach, laid_back, padded_axes
 
 Numbers = int | Sequence[int]
@@ -31,7 +32,7 @@ CUBIC = -0.75
 """The slope of the cubic kernel at distance 1."""
 
 
-@op
+@op(functional=("interpolate", "upsample"))
 def interpolate(
     x: Node,
     size: Numbers | None = None,
@@ -42,9 +43,17 @@ def interpolate(
 ) -> Node:
     """x (n, c, ...) resized over its last axes, to sizes or by factors.
 
-    Shapes: x (n, c, ...) -> (?)
+    Shapes: x (n, c, *s) -> (n, c, *size) if scale_factor is None else (n, c, *p); p = s *
+    scale_factor // 1
 
     mode: "nearest", "nearest-exact", "linear" and its relatives, "bicubic", or "area".
+
+    >>> interpolate(tensor([[[1.0, 2.0]]]), scale_factor=2)
+    Tensor([[[1., 1., 2., 2.]]])
+    >>> interpolate(ones(1, 1, 2))
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: interpolate: needs x (n, c, ...) and either size or scale_factor:
+    got x (1, 1, 2), size None, scale_factor None.
     """
     floats_only("interpolate", x)
     choice("interpolate", "mode", mode, MODES)
@@ -54,12 +63,22 @@ def interpolate(
             f"interpolate: needs x (n, c, ...) and either size or scale_factor: got x {x.shape}, "
             f"size {size!r}, scale_factor {scale_factor!r}."
         )
-    if size is not None:
-        sizes, factors = repeated("interpolate", size, count), (None,) * count
+    factors: Sequence[float | None] = (None,) * count
+    if scale_factor is None:
+        sizes = repeated("interpolate", size, count, "size", 1)
     else:
-        factors = (scale_factor,) * count if is_one(scale_factor) else tuple(scale_factor)
-        sizes = tuple(floor(n * f) for n, f in zip(x.shape[2:], factors, strict=True))
-        factors = (None,) * count if recompute_scale_factor else factors
+        alone = isinstance(scale_factor, int | float)
+        asked = (scale_factor,) * count if alone else tuple(scale_factor)
+        if len(asked) != count or not all(is_one(f) and 0 < f < math.inf for f in asked):
+            raise ArgumentError(
+                f"interpolate: scale_factor is one positive number or {count}: got "
+                f"{scale_factor!r}."
+            )
+        sizes = tuple(floor(n * f) for n, f in zip(x.shape[2:], asked, strict=True))
+        repeated("interpolate", sizes, count, "every resulting size", 1)
+        factors = factors if recompute_scale_factor else asked
+    if 0 in (*sizes, *x.shape[2:]):
+        raise ShapeError(f"interpolate: no axis may be empty: got {x.shape[2:]} to {sizes}.")
     if mode == "area":
         return adaptive_avg_pool(x, sizes)
     for k, (n, factor) in enumerate(zip(sizes, factors, strict=True)):
@@ -137,6 +156,7 @@ def taps(place: Node, old: int, kind: DType, shape: Callable[..., Any]) -> Node:
         here = elementwise("eq", unsqueeze(cast(near, int64), 1), columns)
         part = where(here, unsqueeze(cast(weight, kind), 1), 0.0)
         matrix = part if matrix is None else matrix + part
+    assert matrix is not None, "a shape has steps"
     return matrix
 
 
@@ -145,16 +165,23 @@ def taps(place: Node, old: int, kind: DType, shape: Callable[..., Any]) -> Node:
 
 def whole_parts(name: str, n: int, factor: int) -> int:
     """n / factor, which must be whole."""
-    if n % factor:
+    if factor < 1 or n % factor:
         raise ShapeError(f"{name}: {n} is not divisible by {factor}.")
     return n // factor
 
 
-@op
+@op(functional=True, complex="parts")
 def pixel_shuffle(x: Node, upscale_factor: int) -> Node:
     """Channels spread out into finer pixels.
 
-    Shapes: x (..., c, h, w) -> (?)
+    Shapes: x (..., c, h, w) -> (..., c // upscale_factor**2, h * upscale_factor, w *
+    upscale_factor)
+
+    The sub-pixel layer of Shi et al. 2016, arXiv:1609.05158.
+
+    >>> pixel_shuffle(arange(4).reshape(4, 1, 1), 2)
+    Tensor([[[0, 1],
+             [2, 3]]])
     """
     r, (c, h, w) = upscale_factor, x.shape[-3:]
     c = whole_parts("pixel_shuffle", c, r * r)
@@ -164,11 +191,15 @@ def pixel_shuffle(x: Node, upscale_factor: int) -> Node:
     return reshape(permute(split, order), (*lead, c, h * r, w * r))
 
 
-@op
+@op(functional=True, complex="parts")
 def pixel_unshuffle(x: Node, downscale_factor: int) -> Node:
     """Blocks of pixels gathered into channels.
 
-    Shapes: x (..., c, h, w) -> (?)
+    Shapes: x (..., c, h, w) -> (..., c * downscale_factor**2, h // downscale_factor, w //
+    downscale_factor)
+
+    >>> pixel_unshuffle(tensor([[[0, 1], [2, 3]]]), 2).flatten()
+    Tensor([0, 1, 2, 3])
     """
     r, (c, h, w) = downscale_factor, x.shape[-3:]
     h, w = (whole_parts("pixel_unshuffle", n, r) for n in (h, w))
@@ -178,11 +209,16 @@ def pixel_unshuffle(x: Node, downscale_factor: int) -> Node:
     return reshape(permute(split, order), (*lead, c * r * r, h, w))
 
 
-@op(inline=True)
+@op(inline=True, functional=("channel_shuffle", "native_channel_shuffle"), complex="parts")
 def channel_shuffle(x: Node, groups: int) -> Node:
     """Channels dealt out in turn: the first of every group, then the second, ...
 
     Shapes: x (n, c, ...) -> (n, c, ...)
+
+    The shuffle of Zhang et al. 2017, arXiv:1707.01083.
+
+    >>> channel_shuffle(arange(4).reshape(1, 4, 1), 2).flatten()
+    Tensor([0, 2, 1, 3])
     """
     each = whole_parts("channel_shuffle", x.shape[1], groups)
     split = reshape(x, (x.shape[0], groups, each, *x.shape[2:]))
@@ -192,17 +228,26 @@ def channel_shuffle(x: Node, groups: int) -> Node:
 # patches
 
 
-@op
+def geometry(name: str, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers):
+    """Sizes, dilation, padding and stride of windows along both axes."""
+    words = ("kernel_size", "dilation", "padding", "stride")
+    given = zip(words, (kernel_size, dilation, padding, stride), (1, 1, 0, 1), strict=True)
+    return tuple(repeated(name, value, 2, word, least) for word, value, least in given)
+
+
+@op(functional=("unfold",))
 def im2col(
     x: Node, kernel_size: Numbers, dilation: Numbers = 1, padding: Numbers = 0, stride: Numbers = 1
 ) -> Node:
     """Every window of an image as a column: PyTorch's nn.functional.unfold.
 
-    Shapes: x (n, c, h, w) -> (?)
+    Shapes: x (n, c, *s) -> (n, c * prod(k), prod(p)); k = kernel_size; p = (s + padding * 2
+    - dilation * (k - 1) - 1) // stride + 1
+
+    >>> im2col(arange(9).reshape(1, 1, 3, 3), 2)[0, :, 0]
+    Tensor([0, 1, 3, 4])
     """
-    kernel, gaps, pads, steps = (
-        repeated("unfold", v, 2) for v in (kernel_size, dilation, padding, stride)
-    )
+    kernel, gaps, pads, steps = geometry("unfold", kernel_size, dilation, padding, stride)
     around = tuple((p, p) for p in pads)
     check_reach("unfold", x, around, kernel, gaps)
     windows = all_stretches(padded_axes(x, 2, around, 0.0), 2, kernel, steps, gaps)
@@ -210,7 +255,7 @@ def im2col(
     return reshape(permute(windows, (0, 1, 4, 5, 2, 3)), (n, c * prod(kernel), h * w))
 
 
-@op
+@op(functional=("fold",))
 def col2im(
     x: Node,
     output_size: Numbers,
@@ -221,11 +266,19 @@ def col2im(
 ) -> Node:
     """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold.
 
-    Shapes: x (n, k, l) -> (?)
+    Shapes: x (n, c * prod(k), prod(p)) -> (n, c, *s); s = output_size; k = kernel_size; p =
+    (s + padding * 2 - dilation * (k - 1) - 1) // stride + 1
+
+    >>> col2im(ones(1, 4, 4), 3, 2)[0, 0]
+    Tensor([[1., 2., 1.],
+            [2., 4., 2.],
+            [1., 2., 1.]])
+    >>> col2im(ones(1, 4, 5), 3, 2)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: fold: needs 4 columns for (2, 2): got (1, 4, 5).
     """
-    size, kernel, gaps, pads, steps = (
-        repeated("fold", v, 2) for v in (output_size, kernel_size, dilation, padding, stride)
-    )
+    size = repeated("fold", output_size, 2, "output_size", 1)
+    kernel, gaps, pads, steps = geometry("fold", kernel_size, dilation, padding, stride)
     whole = [n + 2 * p for n, p in zip(size, pads, strict=True)]
     rows = zip(whole, kernel, gaps, steps, strict=True)
     places = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in rows]

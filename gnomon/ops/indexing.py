@@ -6,19 +6,21 @@ in canonical order, and assignments keep the last: positions are folded first, t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gnomon.dtypes import accumulator, int64
-from gnomon.errors import ArgumentError, ShapeError
+from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops import lookup_primitives
-from gnomon.ops.arguments import choice, one_axis, positions_only
+from gnomon.ops.arguments import choice, filling_of, one_axis, positions_only
+from gnomon.ops.facts import Claim
 from gnomon.ops.joining import padded
 from gnomon.ops.primitives import expand, identity_of, reshape, unsqueeze
 from gnomon.ops.registry import internal, op
 from gnomon.ops.scalars import where
-from gnomon.ops.scan_primitives import scan
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.views import part
 
@@ -34,6 +36,12 @@ def counted_from_front(index: Node, size: int) -> Node:
     return where(elementwise("lt", index, 0), index + size, index)
 
 
+def of_one_axis(function: Any, x: Node, axis: int, *given: Any, **words: Any) -> Node:
+    """A function of tensors without axes: that of tensors of one axis and one element."""
+    row = [reshape(v, (1,)) if isinstance(v, Node) and not v.rank else v for v in (x, *given)]
+    return reshape(function(row[0], axis, *row[1:], **words), ())
+
+
 # whole slices, chosen by a vector
 
 
@@ -41,17 +49,19 @@ def rows(x: Node, axis: int, index: Node) -> Node:
     """Slices of x at positions along an axis; the index's axes take that axis's place."""
     names = LETTERS[: x.rank + index.rank]
     own, other = names[: x.rank], names[x.rank :]
-    table = f"{own[:axis]}z{own[axis + 1 :]}"
-    return lookup_primitives.gather(
-        f"{table},{other}->{own[:axis]}{other}{own[axis + 1 :]}", x, index
-    )
+    table, result = (f"{own[:axis]}{new}{own[axis + 1 :]}" for new in ("z", other))
+    return lookup_primitives.gather(f"{table},{other}->{result}", x, index)
 
 
-@op(reference=lambda x, index, axis=None: np.take(x, index, axis))
+@op(reference=lambda x, index, axis=None: np.take(x, index, axis), complex="parts")
 def take(x: Node, index: Node, axis: int | None = None) -> Node:
     """The slices at positions along an axis, negative ones from the end; no axis: of x laid flat.
 
-    Shapes: x (...), index (?) -> (?)
+    Shapes: x (*a, n, *b), index (*i) -> (*a, *i, *b) if axis is not None else (*i)
+
+    >>> take(tensor([[1, 2, 3], [4, 5, 6]]), tensor([2, -3]), axis=1)
+    Tensor([[3, 1],
+            [6, 4]])
     """
     positions_only("take", index)
     x, axis = (reshape(x, (x.size,)), 0) if axis is None else (x, axis)
@@ -59,12 +69,18 @@ def take(x: Node, index: Node, axis: int | None = None) -> Node:
     return rows(x, axis, counted_from_front(index, x.shape[axis]))
 
 
-@op(reference=lambda x, axis, index: np.take(x, index, axis))
+@op(reference=lambda x, axis, index: np.take(x, index, axis), complex="parts")
 def index_select(x: Node, axis: int, index: Node) -> Node:
     """The slices at positions along an axis.
 
-    Shapes: x (...), index (n) -> (?)
+    Shapes: x (*a, n, *b), index (m) -> (*a, m, *b)
+
+    >>> index_select(tensor([[1, 2], [3, 4], [5, 6]]), 0, tensor([2, 0]))
+    Tensor([[5, 6],
+            [1, 2]])
     """
+    if not x.rank:
+        return of_one_axis(index_select, x, axis, index)
     axis, index = vector_of_positions("index_select", x, axis, index)
     return rows(x, axis, index)
 
@@ -100,12 +116,17 @@ def np_index_add(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray
     return np.moveaxis(y, 0, axis)
 
 
-@op(reference=np_index_add)
+@op(reference=np_index_add, complex=("parts", 0, 3))
 def index_add(x: Node, axis: int, index: Node, values: Node, *, alpha: Scalar = 1) -> Node:
     """x plus slices, each at its position along an axis.
 
-    Shapes: x (...), index (n), values (?) -> (...)
+    Shapes: x (*a, n, *b), index (m), values (*a, m, *b) -> (*a, n, *b)
+
+    >>> index_add(zeros(3), 0, tensor([1, 1, 2]), tensor([1.0, 10.0, 100.0]))
+    Tensor([  0.,  11., 100.])
     """
+    if not x.rank:
+        return of_one_axis(index_add, x, axis, index, values, alpha=alpha)
     axis, index = vector_of_positions("index_add", x, axis, index)
     slices_match("index_add", x, axis, index, values)
     values = cast(values if alpha == 1 else values * alpha, x.dtype)
@@ -120,18 +141,23 @@ def np_index_copy(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarra
     return np.moveaxis(y, 0, axis)
 
 
-@op(reference=np_index_copy)
+@op(reference=np_index_copy, complex=("parts", 0, 3))
 def index_copy(x: Node, axis: int, index: Node, values: Node) -> Node:
     """x with slices put at positions along an axis, the last of those that meet.
 
-    Shapes: x (...), index (n), values (?) -> (...)
+    Shapes: x (*a, n, *b), index (m), values (*a, m, *b) -> (*a, n, *b)
+
+    >>> index_copy(zeros(3), 0, tensor([2, 0]), tensor([7.0, 8.0]))
+    Tensor([8., 0., 7.])
     """
+    if not x.rank:
+        return of_one_axis(index_copy, x, axis, index, values)
     axis, index = vector_of_positions("index_copy", x, axis, index)
     slices_match("index_copy", x, axis, index, values)
     return put_rows(x, index, cast(values, x.dtype), axis=axis) if index.size else x
 
 
-@internal
+@internal(claim=Claim("put_rows", floats=False, over=True))
 def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
     """x with slices put at a vector of positions along an axis, the last of those that meet."""
     number = x.arena.node("iota", (), size=index.size, dtype=int64)
@@ -150,16 +176,21 @@ def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
     """x with one value in the slices at positions along an axis.
 
     Shapes: x (...), index (n) -> (...)
+
+    >>> index_fill(tensor([1, 2, 3]), 0, tensor([0, 2]), 9)
+    Tensor([9, 2, 9])
     """
+    if not x.rank:
+        return of_one_axis(index_fill, x, axis, index, value)
     axis, index = vector_of_positions("index_fill", x, axis, index)
+    index = lookup_primitives.within(index, x.shape[axis])
     places = x.arena.node("iota", (), size=x.shape[axis], dtype=index.dtype)
     hit = elementwise("eq", unsqueeze(places, 1), reshape(index, (1, index.size)))
     chosen = x.arena.node(
         "reduce", (hit,), monoid="or", axis=1, leaves=1, lanes=True, dtype=hit.dtype
     )
     lying = reshape(chosen, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
-    value = cast(value, x.dtype) if isinstance(value, Node) else constant(x.arena, value, x.dtype)
-    return where(lying, value, x)
+    return where(lying, filling_of("index_fill", x, value), x)
 
 
 # single elements, each with a position of its own
@@ -193,19 +224,28 @@ def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
     return x
 
 
-@op(reference=lambda x, axis, index: np.take_along_axis(cut_like(x, index, axis), index, axis))
+@op(
+    reference=lambda x, axis, index: np.take_along_axis(cut_like(x, index, axis), index, axis),
+    complex="parts",
+)
 def gather(x: Node, axis: int, index: Node) -> Node:
     """For every position, the element of x there along an axis, at the same place on the others.
 
-    Shapes: x (?), index (...) -> (...)
+    Shapes: x (*s), index (*i) -> (*i); len(s) == len(i)
 
     >>> gather(tensor([[1, 2], [3, 4]]), 1, tensor([[1], [0]]))
     Tensor([[2],
             [3]])
+    >>> gather(ones(2, 3), 1, tensor([0.5]))
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: gather: positions must be integers: got float32. Cast them to int64.
     """
+    if not index.size:
+        return expand(constant(x.arena, 0, x.dtype), index.shape)
+    x = x if x.rank or index.rank != 1 else reshape(x, (1,))
     axis = fits("gather", x, axis, index)
     if not x.rank:
-        return x
+        return rows(reshape(x, (1,)), 0, index)
     table, own = spec_of_elements(x.rank, axis)
     return lookup_primitives.gather(f"{table},{own}->{own}", cut(x, axis, index.shape), index)
 
@@ -216,11 +256,18 @@ def cut_like(x: np.ndarray, index: np.ndarray, axis: int):
     return x[tuple(slice(None) if k == axis else slice(n) for k, n in enumerate(index.shape))]
 
 
-@op(reference=np.take_along_axis, aliases=("take_along_dim",))
+@op(reference=np.take_along_axis, complex="parts")
 def take_along_axis(x: Node, index: Node, axis: int = -1) -> Node:
     """gather, whose other axes broadcast and whose negative positions count from the end.
 
-    Shapes: x (?), index (?) -> (?)
+    Shapes: x (*a, n, *b), index (*a, m, *b) -> (*a, m, *b)
+
+    >>> take_along_axis(tensor([[10, 20], [30, 40]]), tensor([[-1], [0]]))
+    Tensor([[20],
+            [30]])
+    >>> take_along_axis(ones(2, 3), tensor([0]))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: take_along_axis: axes differ: x (2, 3), index (1,).
     """
     positions_only("take_along_axis", index)
     axis = one_axis("take_along_axis", axis, x.rank)
@@ -237,10 +284,25 @@ def take_along_axis(x: Node, index: Node, axis: int = -1) -> Node:
     )
 
 
+@op(inline=True, reference=lambda x, i, axis=None: np.take_along_axis(x, i, axis), complex="parts")
+def take_along_dim(x: Node, index: Node, axis: int | None = None) -> Node:
+    """take_along_axis; no axis: of both laid flat.
+
+    Shapes: x (*s), index (*i) -> (prod(i)) if axis is None; x (*a, n, *b), index (*a, m, *b) ->
+    (*a, m, *b) if axis is not None
+
+    >>> take_along_dim(tensor([[10, 20], [30, 40]]), tensor([[3], [0]]))
+    Tensor([40, 10])
+    """
+    if axis is None:
+        x, index, axis = reshape(x, (x.size,)), reshape(index, (index.size,)), 0
+    return take_along_axis(x, index, axis)
+
+
 def values_for(name: str, values: Node | Scalar, x: Node, index: Node) -> Node:
     """One value per position, in the dtype of x."""
     if not isinstance(values, Node):
-        return expand(constant(x.arena, values, x.dtype), index.shape)
+        return expand(constant(x.arena, values, x.dtype, name), index.shape)
     if values.rank != index.rank or any(
         n > m for n, m in zip(index.shape, values.shape, strict=True)
     ):
@@ -259,10 +321,10 @@ def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Sca
     return made
 
 
-def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, fold=None):
+def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, fold: Any = None):
     """Scatter by numpy: assignment, or a ufunc."""
     y = x.copy()
-    places = list(np.indices(index.shape))
+    places: list[Any] = list(np.indices(index.shape))
     places[axis] = index
     values = np.broadcast_to(values, index.shape) if np.ndim(values) == 0 else values
     values = values[tuple(slice(n) for n in index.shape)]
@@ -273,15 +335,18 @@ def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, 
     return y
 
 
-@op(inline=True, reference=np_scatter)
+@op(inline=True, reference=np_scatter, complex=("parts", 0, 3))
 def scatter(
     x: Node, axis: int, index: Node, values: Node | Scalar, *, reduce: str | None = None
 ) -> Node:
     """x with values at positions along an axis, the last of those that meet.
 
-    Shapes: x (...), index (?) -> (...)
+    Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
     reduce "add" or "multiply" folds them into x instead.
+
+    >>> scatter(zeros(4), 0, tensor([3, 1]), tensor([5.0, 6.0]))
+    Tensor([0., 6., 0., 5.])
     """
     if reduce is not None:
         choice("scatter", "reduce", reduce, ("add", "multiply"))
@@ -294,7 +359,10 @@ def scatter(
 def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
     """x with values at positions along an axis: a fold decides which value stays, and fetches it.
 
-    Shapes: x (...), index (?) -> (...)
+    Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
+
+    >>> placed(zeros(4), 0, tensor([1, 3, 1]), tensor([5.0, 6.0, 7.0]))
+    Tensor([0., 7., 0., 6.])
     """
     axis = fits("scatter", x, axis, index)
     values = values_for("scatter", values, x, index)
@@ -316,11 +384,14 @@ def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
     return where(taken, lookup_primitives.gather(f"{table},{own}->{own}", values, safe), x)
 
 
-@op(reference=lambda x, axis, index, values: np_scatter(x, axis, index, values, np.add))
+@op(reference=lambda x, k, index, v: np_scatter(x, k, index, v, np.add), complex=("parts", 0, 3))
 def scatter_add(x: Node, axis: int, index: Node, values: Node) -> Node:
     """x plus values, each at its position along an axis.
 
-    Shapes: x (...), index (?), values (?) -> (...)
+    Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
+
+    >>> scatter_add(zeros(3), 0, tensor([0, 0, 2]), tensor([1.0, 10.0, 100.0]))
+    Tensor([ 11.,   0., 100.])
     """
     axis = fits("scatter_add", x, axis, index)
     values = values_for("scatter_add", values, x, index)
@@ -339,12 +410,19 @@ def scatter_reduce(
 ) -> Node:
     """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin".
 
-    Shapes: x (...), index (?) -> (...)
+    Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
     Without include_self, places that values reach forget what x held. Values that meet in a
-    largest or smallest share its gradient; products have none.
+    largest or smallest share its gradient.
+
+    >>> scatter_reduce(tensor([5, 5]), 0, tensor([0, 0]), tensor([3, 9]), "amax")
+    Tensor([9, 5])
     """
     choice("scatter_reduce", "reduce", reduce, tuple(WORDS))
+    if not x.rank:
+        return of_one_axis(
+            scatter_reduce, x, axis, index, values, reduce, include_self=include_self
+        )
     axis, monoid = fits("scatter_reduce", x, axis, index), WORDS[reduce]
     values = values_for("scatter_reduce", values, x, index)
     made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
@@ -360,41 +438,3 @@ def scatter_reduce(
     if x.dtype.is_floating_point:
         return cast(cast(total, accumulator(x.dtype)) / cast(count, accumulator(x.dtype)), x.dtype)
     return elementwise("floor_divide", total, cast(count, x.dtype))
-
-
-def np_masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray):
-    """masked_scatter by numpy."""
-    y, mask = x.copy(), np.broadcast_to(mask, x.shape)
-    y[mask] = source.reshape(-1)[: mask.sum()]
-    return y
-
-
-@op(reference=np_masked_scatter)
-def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
-    """x with the elements of another tensor, in order, where the mask holds.
-
-    Shapes: x (...), mask (?), source (?) -> (...)
-    """
-    held = reshape(expand(mask, x.shape), (x.size,))
-    number = scan("add", cast(held, int64), 0) - 1
-    place = elementwise("minimum", elementwise("maximum", number, 0), source.size - 1)
-    flat = reshape(cast(source, x.dtype), (source.size,))
-    new = where(held, rows(flat, 0, place), reshape(x, (x.size,)))
-    return reshape(new, x.shape)
-
-
-@op(
-    reference=lambda index, size, weights=None: np.bincount(index, weights, size),
-)
-def counts(index: Node, size: int, weights: Node | None = None) -> Node:
-    """How often each of 0 … size − 1 occurs, or the sum of its weights.
-
-    Shapes: index (n) -> (?)
-    """
-    positions_only("counts", index)
-    if index.rank != 1:
-        raise ShapeError(f"counts: needs a vector: got {index.shape}.")
-    if weights is not None and weights.shape != index.shape:
-        raise ArgumentError(f"counts: weights must be {index.shape}: got {weights.shape}.")
-    ones = expand(constant(index.arena, 1, int64), index.shape) if weights is None else weights
-    return lookup_primitives.scatter("add", "x,x->z", ones, index, size)

@@ -1,6 +1,6 @@
 """The living definition: run a graph with numpy, node by node. Slow, and therefore trusted.
 
-Agrees with compiled code to rounding; the oracle of exact bits is gnomon/codegen/python.py.
+Agrees with compiled code to rounding; the oracle of exact bits is tests/oracle/graphs.py.
 """
 
 from __future__ import annotations

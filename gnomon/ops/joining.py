@@ -21,16 +21,17 @@ from gnomon.ops.scalars import where
 from gnomon.ops.views import part
 
 
-def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0):
+def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0) -> tuple[Node, ...]:
     """Each part's stretch of the gradient."""
     if axis is None:
         flat = cat_gradient(g, y, [primitives.reshape(x, (x.size,)) for x in xs], 0)
         return tuple(primitives.reshape(p, x.shape) for p, x in zip(flat, xs, strict=True))
     parts: list[Node] = []
     axis, at = one_axis("cat", axis, y.rank), 0
-    for x in xs:
-        parts.append(cast(part(g, axis, at, at + x.shape[axis]), x.dtype))
-        at += x.shape[axis]
+    for x, lying in zip(xs, beside(xs, axis), strict=True):
+        after = at + lying.shape[axis]
+        parts.append(cast(primitives.reshape(part(g, axis, at, after), x.shape), x.dtype))
+        at = after
     return tuple(parts)
 
 
@@ -39,19 +40,35 @@ def np_cat(xs: np.ndarray, axis: int = 0):
     return np.concatenate(xs, axis)
 
 
-@op(reference=np_cat, gradient=cat_gradient, aliases=("concat", "concatenate"))
+@op(
+    reference=np_cat, gradient=cat_gradient, aliases=("concat", "concatenate"), complex=("parts", 0)
+)
 def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
     """Tensors one after the other along an axis; None lays them flat first.
 
-    Shapes: x (...) -> (?)
+    Shapes: xs (*a, n_k, *b) -> (*a, sum(n_k), *b)
 
     >>> cat([tensor([1, 2]), tensor([3])])
     Tensor([1, 2, 3])
+    >>> cat([ones(2, 3), ones(3, 2)])
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: cat: sizes differ elsewhere than along axis 0: (2, 3) and (3, 2).
     """
     if axis is None:
         return join([primitives.reshape(x, (x.size,)) for x in xs], 0)
+    xs = beside(xs, axis)
     check(xs, axis)
     return join(xs, one_axis("cat", axis, xs[0].rank))
+
+
+def beside(xs: Sequence[Node], axis: int) -> Sequence[Node]:
+    """The parts; an empty vector, which may stand beside any, has the axes of the others."""
+    most = max((x.shape for x in xs), key=len, default=())
+    if len(most) < 2 or all(x.shape != (0,) for x in xs):
+        return xs
+    place = one_axis("cat", axis, len(most))
+    empty = (*most[:place], 0, *most[place + 1 :])
+    return [primitives.reshape(x, empty) if x.shape == (0,) else x for x in xs]
 
 
 def check(xs: Sequence[Node], axis: int) -> None:
@@ -95,11 +112,18 @@ def joined(xs: Sequence[Node], axis: int) -> Node:
     )
 
 
-@op(inline=True, reference=np.stack)
+@op(inline=True, reference=np.stack, complex=("parts", 0))
 def stack(xs: Sequence[Node], axis: int = 0) -> Node:
     """Tensors of one shape side by side along a new axis.
 
-    Shapes: x (...) -> (?)
+    Shapes: xs (*a, *b) -> (*a, len(xs), *b)
+
+    >>> stack([tensor([1, 2]), tensor([3, 4])], axis=1)
+    Tensor([[1, 3],
+            [2, 4]])
+    >>> stack([ones(2), ones(3)])
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: stack: shapes differ: (2,) and (3,).
     """
     if len({x.shape for x in xs}) > 1:
         raise ShapeError(f"stack: shapes differ: {shapes(xs)}.")
@@ -107,50 +131,69 @@ def stack(xs: Sequence[Node], axis: int = 0) -> Node:
     return cat([primitives.unsqueeze(x, axis) for x in xs], axis)
 
 
-@op(inline=True, reference=np.hstack)
+@op(inline=True, reference=np.hstack, complex=("parts", 0))
 def hstack(xs: Sequence[Node]) -> Node:
     """Tensors side by side along axis 1, vectors along axis 0.
 
-    Shapes: x (...) -> (?)
+    Shapes: xs (n, m_k, *s) -> (n, sum(m_k), *s); xs (n_k) -> (sum(n_k))
+
+    >>> hstack([tensor([1, 2]), tensor([3])])
+    Tensor([1, 2, 3])
     """
     return cat(xs, 1 if xs[0].rank > 1 else 0)
 
 
-@op(inline=True, reference=np.vstack)
+@op(inline=True, reference=np.vstack, aliases=("row_stack",), complex=("parts", 0))
 def vstack(xs: Sequence[Node]) -> Node:
     """Tensors below each other, vectors as rows.
 
-    Shapes: x (...) -> (?)
+    Shapes: xs (?) -> (?)
+
+    >>> vstack([tensor([1, 2]), tensor([3, 4])])
+    Tensor([[1, 2],
+            [3, 4]])
     """
     return cat([x if x.rank > 1 else primitives.reshape(x, (1, x.size)) for x in xs], 0)
 
 
-@op(inline=True, reference=np.dstack)
+@op(inline=True, reference=np.dstack, complex=("parts", 0))
 def dstack(xs: Sequence[Node]) -> Node:
     """Tensors behind each other along axis 2, matrices as slices.
 
-    Shapes: x (...) -> (?)
+    Shapes: xs (n, m) -> (n, m, len(xs)); xs (n, m, l_k, *s) -> (n, m, sum(l_k), *s)
+
+    >>> dstack([tensor([[1, 2]]), tensor([[3, 4]])])
+    Tensor([[[1, 3],
+             [2, 4]]])
     """
     lifted = [primitives.reshape(x, (1, x.size)) if x.rank < 2 else x for x in xs]
     return cat([x if x.rank > 2 else primitives.unsqueeze(x, 2) for x in lifted], 2)
 
 
-@op(inline=True, reference=np.column_stack)
+@op(inline=True, reference=np.column_stack, complex=("parts", 0))
 def column_stack(xs: Sequence[Node]) -> Node:
     """Tensors side by side along axis 1, vectors as columns.
 
-    Shapes: x (...) -> (?)
+    Shapes: xs (?) -> (?)
+
+    >>> column_stack([tensor([1, 2]), tensor([3, 4])])
+    Tensor([[1, 3],
+            [2, 4]])
     """
     return cat([x if x.rank > 1 else primitives.reshape(x, (x.size, 1)) for x in xs], 1)
 
 
-def roll_gradient(g: Node, y: Node, x: Node, shift: Axes, axis: Axes = None) -> Node:
+def roll_gradient(g: Node, y: Node, x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
     """The gradient rolled back."""
     back = -shift if isinstance(shift, int) else tuple(-k for k in shift)
     return roll(g, back, axis)
 
 
-@op(reference=lambda x, shift, axis=None: np.roll(x, shift, axis), gradient=roll_gradient)
+@op(
+    reference=lambda x, shift, axis=None: np.roll(x, shift, axis),
+    gradient=roll_gradient,
+    complex="parts",
+)
 def roll(x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
     """Elements moved along axes; what leaves at the end enters at the start.
 
@@ -158,6 +201,9 @@ def roll(x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
 
     >>> roll(tensor([1, 2, 3]), 1)
     Tensor([3, 1, 2])
+    >>> roll(ones(2, 3), (1, 2), 0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: roll: 2 shifts for 1 axes.
     """
     if axis is None:
         step = shift if isinstance(shift, int) else sum(shift)
@@ -181,25 +227,36 @@ def rolled(x: Node, step: int, axis: int) -> Node:
 # padding
 
 
-def np_pad(x: np.ndarray, pad: Any, mode: str = "constant", value: Any = 0):
+def np_pad(x: np.ndarray, pad: Any, mode: Any = "constant", value: Any = 0) -> np.ndarray:
     """PyTorch's order of pads, by numpy."""
     pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
     widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
-    names = {"replicate": "edge", "circular": "wrap"}
+    names: dict[str, Any] = {"replicate": "edge", "circular": "wrap"}
     also = {"constant_values": value} if mode == "constant" else {}
     return np.pad(x, widths, names.get(mode, mode), **also)
 
 
-@op(reference=np_pad)
+BORDERS = ("reflect", "replicate", "circular")
+
+
+@op(reference=np_pad, functional=True, complex="formula")
 def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: Scalar | None = None) -> Node:
     """x with more around it; pad names before and after for the last axis, then the one before, ...
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*s) -> (*p); sum(p) == sum(s) + sum(pad)
 
     mode: "constant", "reflect" (without the edge), "replicate" (the edge), "circular". Negative
-    pads cut, for constants.
+    pads cut.
+
+    >>> pad(tensor([1, 2, 3]), (2, 1))
+    Tensor([0, 0, 1, 2, 3, 0])
+    >>> pad(tensor([[1, 2, 3]]), (2, 1), mode="reflect")
+    Tensor([[3, 2, 1, 2, 3, 2]])
+    >>> pad(tensor([1, 2]), (1,))
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: pad: needs two numbers per axis, for 1 axes: got 1.
     """
-    choice("pad", "mode", mode, ("constant", "reflect", "replicate", "circular"))
+    choice("pad", "mode", mode, ("constant", *BORDERS))
     if len(pad) % 2 or len(pad) > 2 * x.rank:
         raise ArgumentError(f"pad: needs two numbers per axis, for {x.rank} axes: got {len(pad)}.")
     for place in range(len(pad) // 2):
@@ -213,7 +270,10 @@ def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: Scalar | Non
 
 def padded(x: Node, axis: int, low: int, high: int, value: Scalar) -> Node:
     """A constant around one axis; negative widths cut."""
-    x = part(x, axis, max(-low, 0), x.shape[axis] - max(-high, 0))
+    start, stop = max(-low, 0), x.shape[axis] - max(-high, 0)
+    if start > stop:
+        raise ShapeError(f"pad: cuts of {low} and {high} do not fit axis {axis} of {x.shape}.")
+    x = part(x, axis, start, stop)
     before, after = (
         tuple(max(n, 0) if k == axis else 0 for k in range(x.rank)) for n in (low, high)
     )
@@ -222,8 +282,18 @@ def padded(x: Node, axis: int, low: int, high: int, value: Scalar) -> Node:
 
 def continued(x: Node, axis: int, low: int, high: int, mode: str) -> Node:
     """One axis continued by its own elements."""
-    size, reach = x.shape[axis], {"reflect": x.shape[axis] - 1, "circular": x.shape[axis]}
-    if min(low, high) < 0 or max(low, high) > reach.get(mode, max(low, high)):
+    if min(low, high) < 0:
+        # what is cut leaves an edge for a replicate pad to continue
+        least = 1 - x.shape[axis] if mode == "replicate" else min(low, high)
+        before, after = max(low, least), max(high, least)
+        low, high = before + high - after, after + low - before
+        x = padded(x, axis, min(low, 0), min(high, 0), 0)
+        low, high = max(low, 0), max(high, 0)
+    size = x.shape[axis]
+    reach: dict[str, int] = dict.fromkeys(BORDERS, 0)
+    if size:
+        reach = {"reflect": size - 1, "circular": size}
+    if max(low, high) > reach.get(mode, max(low, high)):
         raise ShapeError(
             f"pad: {mode} pads of {low} and {high} do not fit axis {axis} of {x.shape}."
         )

@@ -7,6 +7,7 @@ expanded: a contraction broadcasts by not naming an axis.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd, prod
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast
 from gnomon.ops.arguments import joint_shape, one_axis
+from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.joining import cat
-from gnomon.ops.primitives import contract, reshape
+from gnomon.ops.primitives import contract, expand, reshape
 from gnomon.ops.registry import op
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.views import split
@@ -49,26 +51,25 @@ def batch_letters(name: str, x: Node, y: Node, inner: int) -> tuple[Node, str, N
     return lowered[0], own[0], lowered[1], own[1], letters
 
 
-@op(reference=np.matmul)
+@op(reference=np.matmul, autocast="narrow", operator="__matmul__", linalg=True, complex="product")
 def matmul(x: Node, y: Node) -> Node:
     """The product of matrices; axes before the last two are batches and broadcast.
 
-    Shapes: x (?), y (?) -> (?)
+    Shapes: x (k), y (k) -> (); x (..., n, k), y (k) -> (..., n); x (k), y (..., k, m) -> (..., m);
+    x (..., n, k), y (..., k, m) -> (..., n, m)
 
     A vector on the left is a row, on the right a column, and its axis goes.
 
     >>> matmul(tensor([[1, 2], [3, 4]]), tensor([1, 1]))
     Tensor([3, 7])
+    >>> matmul(ones(2, 3), ones(4, 5))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: matmul: inner sizes differ: left (2, 3) ends in 3, right (4, 5) starts
+    with 4.
     """
     if not x.rank or not y.rank:
         raise ShapeError(f"matmul: needs at least one axis each: got {x.shape} and {y.shape}.")
-    inner, side = x.shape[-1], y.shape[-1 if y.rank == 1 else -2]
-    if inner != side:
-        where = "starts with" if y.rank < 3 else "has"
-        raise ShapeError(
-            f"matmul: inner sizes differ: left {x.shape} ends in {inner}, "
-            f"right {y.shape} {where} {side}."
-        )
+    fitting("matmul", x, y)
     x, y = alike("matmul", x, y)
     left, right = "" if x.rank == 1 else "x", "" if y.rank == 1 else "y"
     if left and right:
@@ -78,19 +79,35 @@ def matmul(x: Node, y: Node) -> Node:
     return contract(f"{a}{left}z,{b}z{right}->{a or b}{left}{right}", x, y)
 
 
+def fitting(name: str, x: Node, y: Node) -> None:
+    """Refuse a product of sizes that do not fit."""
+    inner, side = x.shape[-1], y.shape[-1 if y.rank == 1 else -2]
+    if inner != side:
+        where = "starts with" if y.rank < 3 else "has"
+        raise ShapeError(
+            f"{name}: inner sizes differ: left {x.shape} ends in {inner}, "
+            f"right {y.shape} {where} {side}."
+        )
+
+
 def exactly(name: str, x: Node, ranks: int, y: Node, also: int) -> None:
-    """Refuse other numbers of axes."""
+    """Refuse other numbers of axes, and inner sizes that differ."""
     if (x.rank, y.rank) != (ranks, also):
         raise ShapeError(
             f"{name}: needs {ranks} and {also} axes: got {x.shape} and {y.shape}. Use matmul."
         )
+    fitting(name, x, y)
 
 
-@op(inline=True, reference=np.matmul)
+@op(inline=True, reference=np.matmul, autocast="narrow", complex="product")
 def mm(x: Node, y: Node) -> Node:
     """The product of two matrices.
 
     Shapes: x (n, k), y (k, m) -> (n, m)
+
+    >>> mm(tensor([[1, 2], [3, 4]]), tensor([[1, 0], [0, 10]]))
+    Tensor([[ 1, 20],
+            [ 3, 40]])
     """
     exactly("mm", x, 2, y, 2)
     return matmul(x, y)
@@ -103,51 +120,83 @@ def int_mm(x: Node, y: Node) -> Node:
     Shapes: x (n, k), y (k, m) -> (n, m)
 
     It is exact while there are fewer than 2^15 steps, and wraps beyond int32.
+
+    >>> int_mm(tensor([[100]], dtype="int8"), tensor([[100]], dtype="int8"))
+    Tensor([[10000]], dtype=gnomon.int32)
+    >>> int_mm(ones(1, 1), ones(1, 1))
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: int_mm: needs two of int8 or of uint8: got float32 and float32. Use
+    mm.
     """
     exactly("int_mm", x, 2, y, 2)
     if x.dtype is not y.dtype or x.dtype not in (int8, uint8):
         names = f"{x.dtype.name} and {y.dtype.name}"
         raise DtypeError(f"int_mm: needs two of int8 or of uint8: got {names}. Use mm.")
-    if x.shape[1] != y.shape[0]:
-        raise ShapeError(f"int_mm: inner sizes differ: got {x.shape} and {y.shape}.")
     return contract("xz,zy->xy", x, y, int32)
 
 
-@op(inline=True, reference=np.matmul)
+@op(inline=True, reference=np.matmul, autocast="narrow", complex="product")
 def mv(x: Node, y: Node) -> Node:
     """The product of a matrix and a vector.
 
     Shapes: x (n, k), y (k) -> (n)
+
+    >>> mv(tensor([[1, 2], [3, 4]]), tensor([1, 10]))
+    Tensor([21, 43])
     """
     exactly("mv", x, 2, y, 1)
     return matmul(x, y)
 
 
-@op(inline=True, reference=np.matmul)
+@op(inline=True, reference=np.matmul, autocast="narrow", complex="product")
 def bmm(x: Node, y: Node) -> Node:
     """The products of two batches of matrices.
 
     Shapes: x (b, n, k), y (b, k, m) -> (b, n, m)
+
+    >>> bmm(ones(5, 2, 3), ones(5, 3, 4)).shape
+    Size([5, 2, 4])
     """
     exactly("bmm", x, 3, y, 3)
     return matmul(x, y)
 
 
-@op(inline=True, reference=np.dot, aliases=("inner", "vdot"))
+@op(inline=True, reference=np.dot, complex="product")
 def dot(x: Node, y: Node) -> Node:
     """The sum of products of two vectors.
 
     Shapes: x (n), y (n) -> ()
+
+    >>> dot(tensor([1, 2, 3]), tensor([1, 10, 100]))
+    Tensor(321)
     """
     exactly("dot", x, 1, y, 1)
     return matmul(x, y)
 
 
-@op(reference=np.vecdot)
+@op(inline=True, reference=np.vdot, complex="turned product")
+def vdot(x: Node, y: Node) -> Node:
+    """The sum of products of two vectors, the first conjugated where numbers are complex.
+
+    Shapes: x (n), y (n) -> ()
+
+    >>> vdot(tensor([1, 2, 3]), tensor([1, 10, 100]))
+    Tensor(321)
+    """
+    return dot(x, y)
+
+
+@op(reference=np.vecdot, linalg=True, complex="turned product")
 def vecdot(x: Node, y: Node, axis: int = -1) -> Node:
     """The sums of products along an axis.
 
-    Shapes: x (...), y (...) -> (?)
+    Shapes: x (..., n), y (..., n) -> (...)
+
+    >>> vecdot(tensor([[1, 2], [3, 4]]), tensor([1, 10]))
+    Tensor([21, 43])
+    >>> vecdot(ones(2), ones(3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: vecdot: sizes differ along the axis: (2,) and (3,).
     """
     x, y = alike("vecdot", *(moved_last("vecdot", v, axis) for v in (x, y)))
     if x.shape[-1] != y.shape[-1]:
@@ -163,21 +212,32 @@ def moved_last(name: str, x: Node, axis: int) -> Node:
     return x if axis == x.rank - 1 else x.arena.node("permute", (x,), order=order)
 
 
-@op(reference=np.outer, aliases=("ger",))
+@op(reference=np.outer, aliases=("ger",), linalg=True, complex="product")
 def outer(x: Node, y: Node) -> Node:
     """Every element of one vector times every one of the other.
 
     Shapes: x (n), y (m) -> (n, m)
+
+    >>> outer(tensor([1, 2]), tensor([3, 4]))
+    Tensor([[3, 4],
+            [6, 8]])
     """
     x, y = (reshape(v, (v.size,)) for v in alike("outer", x, y))
     return reshape(x, (x.size, 1)) * reshape(y, (1, y.size))
 
 
-@op(reference=lambda x, y, axes=2: np.tensordot(x, y, axes))
+@op(reference=lambda x, y, axes=2: np.tensordot(x, y, axes), linalg=True, complex="product")
 def tensordot(x: Node, y: Node, axes: int | Sequence[Sequence[int]] = 2) -> Node:
     """The sum of products over the last axes of x and the first of y, or over pairs that are named.
 
-    Shapes: x (?), y (?) -> (?)
+    Shapes: x (*a, *k), y (*k, *b) -> (*a, *b); len(k) == axes; x (*s), y (*t) -> (*p); len(p) ==
+    len(s) + len(t) - 2 * len(axes[0])
+
+    >>> tensordot(ones(2, 3, 4), ones(3, 4, 5)).shape
+    Size([2, 5])
+    >>> tensordot(ones(2, 3), ones(4, 5), 1)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: tensordot: the axes 1 do not fit: (2, 3) and (4, 5).
     """
     if isinstance(axes, int):
         left, right = range(x.rank - axes, x.rank), range(axes)
@@ -186,6 +246,10 @@ def tensordot(x: Node, y: Node, axes: int | Sequence[Sequence[int]] = 2) -> Node
             [one_axis("tensordot", k, v.rank) for k in ([part] if isinstance(part, int) else part)]
             for part, v in zip(axes, (x, y), strict=True)
         )
+    x, y = (
+        grown_to(v, own, w, other)
+        for v, own, w, other in ((x, left, y, right), (y, right, x, left))
+    )
     if [x.shape[k] for k in left] != [y.shape[k] for k in right]:
         raise ShapeError(f"tensordot: the axes {axes} do not fit: {x.shape} and {y.shape}.")
     names = list(LETTERS[: x.rank])
@@ -198,11 +262,34 @@ def tensordot(x: Node, y: Node, axes: int | Sequence[Sequence[int]] = 2) -> Node
     return contract(f"{''.join(names)},{''.join(theirs)}->{''.join(out)}", x, y)
 
 
-@op(reference=np.kron)
+def grown_to(x: Node, axes: Sequence[int], y: Node, others: Sequence[int]) -> Node:
+    """x whose axes of size 1 have the sizes of the axes of y that they meet."""
+    sizes = {k: y.shape[m] for k, m in zip(axes, others, strict=False) if x.shape[k] == 1}
+    return expand(x, tuple(sizes.get(k, n) for k, n in enumerate(x.shape)))
+
+
+@op(inline=True, reference=np.inner, complex="product")
+def inner(x: Node, y: Node) -> Node:
+    """The sums of products over the last axes of both.
+
+    Shapes: x (n), y (n) -> (); x (*s, n), y (*t, n) -> (*s, *t)
+
+    >>> inner(tensor([[1, 2], [3, 4]]), tensor([1, 10]))
+    Tensor([21, 43])
+    """
+    if not x.rank or not y.rank:
+        return x * y
+    return dot(x, y) if x.rank == y.rank == 1 else tensordot(x, y, ((-1,), (-1,)))
+
+
+@op(reference=np.kron, complex="product")
 def kron(x: Node, y: Node) -> Node:
     """Every element of x times all of y, laid out in blocks.
 
-    Shapes: x (?), y (?) -> (?)
+    Shapes: x (*s), y (*t) -> (*p); p = s * t
+
+    >>> kron(tensor([[1, 10]]), tensor([[1, 2]]))
+    Tensor([[ 1,  2, 10, 20]])
     """
     rank = max(x.rank, y.rank)
     a, b = ((1,) * (rank - v.rank) + v.shape for v in (x, y))
@@ -211,18 +298,24 @@ def kron(x: Node, y: Node) -> Node:
     return reshape(blocks * inside, tuple(n * m for n, m in zip(a, b, strict=True)))
 
 
-@op(reference=lambda x, y, axis=-1: np.cross(x, y, axis=axis))
+@op(reference=lambda x, y, axis=-1: np.cross(x, y, axis=axis), linalg=True, complex="product")
 def cross(x: Node, y: Node, axis: int = -1) -> Node:
     """The vector at right angles to two vectors of three elements.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> cross(tensor([1, 0, 0]), tensor([0, 1, 0]))
+    Tensor([0, 0, 1])
+    >>> cross(ones(2), ones(2))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: cross: axis 0 must have 3 elements: (2,) and (2,).
     """
     axis = one_axis("cross", axis, x.rank)
     if x.shape[axis] != 3 or y.rank != x.rank or y.shape[axis] != 3:
         raise ShapeError(f"cross: axis {axis} must have 3 elements: {x.shape} and {y.shape}.")
     a, b = split(x, 1, axis), split(y, 1, axis)
-    turns = ((1, 2), (2, 0), (0, 1))
-    return cat([a[i] * b[j] - a[j] * b[i] for i, j in turns], axis)
+    cycles = ((1, 2), (2, 0), (0, 1))
+    return cat([a[i] * b[j] - a[j] * b[i] for i, j in cycles], axis)
 
 
 # layers
@@ -233,11 +326,17 @@ def np_linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None)
     return x @ weight.T + (0 if bias is None else bias)
 
 
-@op(reference=np_linear)
+@op(reference=np_linear, autocast="narrow", functional=True, complex="formula")
 def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
     """x times the transposed weight, plus the bias; rounded once.
 
-    Shapes: x (..., i), weight (o, i) -> (..., o)
+    Shapes: x (..., i), weight (o, i), bias (o) -> (..., o)
+
+    >>> linear(tensor([1.0, 2.0]), tensor([[1.0, 0.0], [0.0, 3.0]]), tensor([0.5, 0.5]))
+    Tensor([1.5, 6.5])
+    >>> linear(ones(3), ones(4, 2))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: linear: weight must be (out, 3) for x (3,): got (4, 2).
     """
     if weight.rank != 2 or not x.rank or x.shape[-1] != weight.shape[1]:
         raise ShapeError(
@@ -257,24 +356,56 @@ def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
     reference=lambda x, weights, biases=None: tuple(
         np_linear(x, w, None if biases is None else biases[k]) for k, w in enumerate(weights)
     ),
+    autocast="narrow",
+    functional=True,
 )
 def linears(
     x: Node, weights: Sequence[Node], biases: Sequence[Node] | None = None
 ) -> tuple[Node, ...]:
     """Several linear layers on one x as a single product, so that its gradient is one sum.
 
-    Shapes: x (..., i), weight (o, i) -> (..., o)
+    Outputs are dealt out in as many groups as the sum has leaves, a stretch of each layer's in
+    every group: ranks that have a stretch of every layer have whole leaves.
+
+    Shapes: x (..., i), weights (o_k, i), biases (o_k) -> (..., o_k)
+
+    >>> [y.shape for y in linears(ones(2, 4), [ones(5, 4), ones(3, 4)])]
+    [Size([2, 5]), Size([2, 3])]
     """
-    stacked = cat(list(weights), 0)
-    y = linear(x, stacked) if biases is None else linear(x, stacked, cat(list(biases), 0))
-    return split(y, [w.shape[0] for w in weights], -1)
+    sizes = [w.shape[0] for w in weights]
+    given = [None] * len(sizes) if biases is None else biases
+    if prod(x.shape[:-1]) < FEW_ROWS:
+        return tuple(linear(x, w, b) for w, b in zip(weights, given, strict=True))
+    groups = gcd(leaves(sum(sizes), CONTRACTED), *sizes)
+    stacked = in_groups(weights, groups)
+    y = linear(x, stacked, None if biases is None else in_groups(biases, groups))
+    y = reshape(y, (*x.shape[:-1], groups, y.shape[-1] // groups))
+    parts = split(y, [n // groups for n in sizes], -1)
+    return tuple(reshape(part, (*x.shape[:-1], n)) for part, n in zip(parts, sizes, strict=True))
 
 
-@op(reference=lambda x, y, weight, bias=None: np.einsum("...i,oij,...j->...o", x, weight, y))
+FEW_ROWS = 16
+"""With fewer, a product costs what reading its weights costs, and stacking would double it."""
+
+
+def in_groups(parts: Sequence[Node], groups: int) -> Node:
+    """Parts as one along the first axis: of each its first stretch, then of each its second."""
+    cut = [reshape(x, (groups, x.shape[0] // groups, *x.shape[1:])) for x in parts]
+    stacked = cat(cut, 1)
+    return reshape(stacked, (stacked.shape[0] * stacked.shape[1], *stacked.shape[2:]))
+
+
+@op(
+    reference=lambda x, y, weight, bias=None: np.einsum("...i,oij,...j->...o", x, weight, y),
+    functional=True,
+)
 def bilinear(x: Node, y: Node, weight: Node, bias: Node | None = None) -> Node:
     """x · weight · y for every output, plus the bias.
 
-    Shapes: x (..., i), y (..., j), weight (o, i, j) -> (..., o)
+    Shapes: x (..., i), y (..., j), weight (o, i, j), bias (o) -> (..., o)
+
+    >>> bilinear(tensor([1.0, 2.0]), tensor([3.0]), tensor([[[1.0], [10.0]]]))
+    Tensor([63.])
     """
     x, y, weight = alike("bilinear", x, y, weight)
     names = LETTERS[: x.rank - 1]
@@ -289,37 +420,58 @@ def plus(start: Node, product: Node, beta: Scalar, alpha: Scalar) -> Node:
     return product if beta == 0 else (start if beta == 1 else start * beta) + product
 
 
-@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b))
+@op(
+    reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b),
+    autocast="narrow",
+    complex="formula",
+)
 def addmm(x: Node, mat1: Node, mat2: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
     """beta · x + alpha · (mat1 @ mat2).
 
-    Shapes: x (?), mat1 (n, k), mat2 (k, m) -> (n, m)
+    Shapes: x (...), mat1 (n, k), mat2 (k, m) -> (n, m)
+
+    >>> addmm(ones(1), tensor([[1.0, 2.0]]), tensor([[3.0], [4.0]]), beta=10)
+    Tensor([[21.]])
     """
     return plus(x, mm(mat1, mat2), beta, alpha)
 
 
-@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b))
+@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b), complex="formula")
 def addmv(x: Node, mat: Node, vec: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
     """beta · x + alpha · (mat @ vec).
 
-    Shapes: x (?), mat (n, k), vec (k) -> (n)
+    Shapes: x (...), mat (n, k), vec (k) -> (n)
+
+    >>> addmv(tensor([1.0]), tensor([[1.0, 2.0]]), tensor([3.0, 4.0]))
+    Tensor([12.])
     """
     return plus(x, mv(mat, vec), beta, alpha)
 
 
-@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * np.outer(a, b))
+@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * np.outer(a, b), complex="formula")
 def addr(x: Node, vec1: Node, vec2: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
     """beta · x + alpha · outer(vec1, vec2).
 
-    Shapes: x (?), vec1 (n), vec2 (m) -> (n, m)
+    Shapes: x (...), vec1 (n), vec2 (m) -> (n, m)
+
+    >>> addr(zeros(2, 2), tensor([1.0, 2.0]), tensor([3.0, 4.0]))
+    Tensor([[3., 4.],
+            [6., 8.]])
     """
     return plus(x, outer(vec1, vec2), beta, alpha)
 
 
-@op(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b))
+@op(
+    reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a @ b),
+    autocast="narrow",
+    complex="formula",
+)
 def baddbmm(x: Node, batch1: Node, batch2: Node, *, beta: Scalar = 1, alpha: Scalar = 1) -> Node:
     """beta · x + alpha · (batch1 @ batch2).
 
-    Shapes: x (?), batch1 (b, n, k), batch2 (b, k, m) -> (b, n, m)
+    Shapes: x (...), batch1 (b, n, k), batch2 (b, k, m) -> (b, n, m)
+
+    >>> baddbmm(ones(1), ones(2, 1, 3), ones(2, 3, 1)).flatten()
+    Tensor([4., 4.])
     """
     return plus(x, bmm(batch1, batch2), beta, alpha)

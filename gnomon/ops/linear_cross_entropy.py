@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.dtypes import int64
+from gnomon.dtypes import accumulator, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node, Shape
 from gnomon.ir.operators import cast, elementwise
@@ -18,7 +18,7 @@ from gnomon.ops.arguments import choice, floats_only, positions_only, wide
 from gnomon.ops.cross_entropy import averaged, np_cross_entropy, share_of
 from gnomon.ops.linalg import alike
 from gnomon.ops.logits import (
-    Given,
+    LogitTensors,
     blocks_first,
     in_blocks,
     joined_blocks,
@@ -28,9 +28,9 @@ from gnomon.ops.logits import (
     statistics,
     sums_of,
 )
-from gnomon.ops.lookup_primitives import gather
+from gnomon.ops.lookup_primitives import within
 from gnomon.ops.losses import REDUCTIONS
-from gnomon.ops.pieces import STRATEGIES, Problem, choose_cut
+from gnomon.ops.pieces import STRATEGIES, LossSizes, choose_cut
 from gnomon.ops.primitives import contract, reshape
 from gnomon.ops.reductions import fold
 from gnomon.ops.registry import op
@@ -42,8 +42,8 @@ from gnomon.ops.views import part
 NAME = "linear_cross_entropy"
 
 
-class Settings(NamedTuple):
-    """What a row's loss is made of, besides its class."""
+class LossSettings(NamedTuple):
+    """The settings of a row's loss, besides its class."""
 
     ignore_index: int
     smoothing: float
@@ -88,30 +88,39 @@ def linear_cross_entropy(
 ) -> Node | tuple[Node, Node]:
     """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory.
 
-    Shapes: x (...), linear_weight (?), target (?) -> (?)
+    Shapes: x (*s, d), linear_weight (c, d), target (*s) -> (*s) if reduction == "none" else ()
 
     x is (..., d), linear_weight (classes, d), target (...) of class numbers or (..., classes) of
     shares. Logits are softcap · tanh(logits / softcap) if a cap is given. z_loss times the square
     of log(sum(exp(logits))) is added to each row's loss; return_lse gives that logarithm too. With
     shift, a row is for the class that many rows later along the last axis. strategy is "full"
     (all logits at once: most memory, least time), "batch" (pieces of rows), "vocab" (pieces of
-    classes, and rows in halves) or "auto"; max_memory bounds the bytes beside the tensors given
-    and their gradients, most_rows the rows of a piece. The result has the same bits in every case.
+    classes, and rows in halves) or "auto"; tensors of 16 bits come in pieces of both, one after the
+    other. max_memory bounds the bytes beside the tensors given and their gradients, most_rows the
+    rows of a piece. The result has the same bits in every case.
+
+    >>> linear_cross_entropy(tensor([[1.0, 0.0]]), zeros(4, 2), tensor([3]))
+    Tensor(1.3863)
+    >>> linear_cross_entropy(ones(1, 2), zeros(4, 2), tensor([3]), softcap=0.0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: linear_cross_entropy: softcap must be above 0: got 0.0. Use None
+    for no cap.
     """
     floats_only(NAME, x, linear_weight, linear_bias, weight)
     choice(NAME, "reduction", reduction, REDUCTIONS)
     choice(NAME, "strategy", strategy, STRATEGIES)
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"{NAME}: label_smoothing is in [0, 1]: got {label_smoothing}.")
+    if softcap is not None and not softcap > 0:
+        raise ArgumentError(f"{NAME}: softcap must be above 0: got {softcap}. Use None for no cap.")
     ignored = -100 if ignore_index is None else ignore_index
-    about = Settings(ignored, label_smoothing, z_loss, softcap, shift)
+    about = LossSettings(ignored, label_smoothing, z_loss, softcap, shift)
     single, kind = x.rank == 1, x.dtype
     if single:
         x, target = (reshape(v, (1, *v.shape)) for v in (x, target))
     check(x, linear_weight, target, linear_bias, weight)
-    x, linear_weight = (wide(v) for v in alike(NAME, x, linear_weight))
+    x, linear_weight = alike(NAME, x, linear_weight)
     loss = Loss(x, linear_weight, target, about)
-    loss.narrow = x.dtype is not kind
     loss.tell(linear_bias, weight)
     packed = loss.numbers(strategy, max_memory, most_rows)
     terms, share = loss.terms(packed)
@@ -160,11 +169,10 @@ def finished(terms: Node, share: Node | None, reduction: str) -> Node:
 class Loss:
     """The parts of one loss: tensors, and what each row counts."""
 
-    def __init__(self, x: Node, weight: Node, target: Node, about: Settings) -> None:
+    def __init__(self, x: Node, weight: Node, target: Node, about: LossSettings) -> None:
         self.x, self.weight, self.about = x, weight, about
         self.arena, self.classes = x.arena, weight.shape[0]
-        self.narrow = False
-        """Whether tensors came in narrower numbers than they are summed in."""
+        self.kind = accumulator(x.dtype)
         self.by_shares = target.dtype.is_floating_point
         self.rows: Shape = (*x.shape[:-1], *weight.shape[1:-1])
         self.length = self.rows[-1] - about.shift
@@ -172,7 +180,7 @@ class Loss:
             raise ArgumentError(f"{NAME}: shift {about.shift} does not fit rows {self.rows}.")
         if self.by_shares:
             last = (0, *range(2, target.rank), 1) if weight.rank > 2 else range(target.rank)
-            target = cast(permute(target, tuple(last)), x.dtype)
+            target = cast(permute(target, tuple(last)), self.kind)
         self.target = self.later(target)
 
     def later(self, target: Node) -> Node:
@@ -183,6 +191,8 @@ class Loss:
         moved = part(target, axis, shift, self.rows[-1])
         after = tuple(shift if k == axis else 0 for k in range(target.rank))
         fill = 0.0 if self.by_shares else self.about.ignore_index
+        # unsigned numbers hold no -100
+        moved = cast(moved, int64) if moved.dtype.kind == "uint" else moved
         return pad(moved, (0,) * target.rank, after, fill)
 
     def kept(self, value: Node) -> Node:
@@ -191,28 +201,24 @@ class Loss:
 
     def tell(self, bias: Node | None, classes: Node | None) -> None:
         """Settle the smaller tensors: nobody asks for the slope of a class's weight."""
-        kind = self.x.dtype
-        self.bias = None if bias is None else cast(bias, kind)
+        self.bias = None if bias is None else cast(bias, self.kind)
         self.class_weight = None
         if classes is not None:
-            self.class_weight = cast(self.arena.node("detach", (classes,)), kind)
+            self.class_weight = cast(self.arena.node("detach", (classes,)), self.kind)
         self.spread = self.about.smoothing > 0
         if not self.by_shares:
             self.valid = elementwise("ne", self.target, self.about.ignore_index)
-            safe = cast(where(self.valid, self.target, 0), int64)
-            every = self.arena.node("iota", (), size=self.classes, dtype=int64)
-            names = LETTERS[: safe.rank]
-            # a lookup in 0, 1, 2, ... changes nothing and refuses what is no class
-            self.safe = gather(f"z,{names}->{names}", every, safe)
+            # of no classes every class is outside
+            named = self.target if self.classes else elementwise("maximum", self.target, 1)
+            safe = cast(where(self.valid, named, 0), int64)
+            self.safe = within(safe, max(self.classes, 1))
 
     def numbers(self, strategy: str, limit: int | None, most_rows: int | None) -> Node:
         """logit_rows of these tensors."""
-        sums = sums_of(self.rows, self.classes)
-        blocks = self.arena.node("iota", (), size=sums.columns, dtype=int64)
-        given = Given(
+        given = LogitTensors(
             self.x,
             self.weight,
-            blocks * (self.classes // sums.columns),
+            self.arena.node("iota", (), size=self.classes, dtype=int64),
             None if self.by_shares else self.safe,
             self.bias,
             self.class_weight,
@@ -220,13 +226,13 @@ class Loss:
         )
         if self.weight.rank > 2:
             return self.numbers_of_several(given, strategy, limit)
-        sizes = (self.rows, self.x.shape[-1], self.classes, self.x.dtype.itemsize)
-        problem = Problem(*sizes, narrow=self.narrow)
+        sizes = (self.rows, self.x.shape[-1], self.classes, self.kind.itemsize)
+        problem = LossSizes(*sizes, self.x.dtype.itemsize)
         cut = choose_cut(problem, strategy, limit, most_rows)
         softcap = None if self.about.softcap is None else float(self.about.softcap)
         return logit_rows(tuple(given), softcap=softcap, spread=self.spread, cut=cut)
 
-    def numbers_of_several(self, given: Given, strategy: str, limit: int | None) -> Node:
+    def numbers_of_several(self, given: LogitTensors, strategy: str, limit: int | None) -> Node:
         """The same where a row has several losses; there is one way to compute it."""
         if strategy not in ("auto", "full") or limit is not None:
             raise ArgumentError(
@@ -234,12 +240,14 @@ class Loss:
                 f"{self.weight.shape}. Leave them out."
             )
         inner = LETTERS[1 : self.weight.rank - 1]
-        y = contract(f"{LETTERS[0]}z,y{inner}z->{LETTERS[0]}{inner}y", self.x, self.weight)
+        x, weight = wide(self.x), wide(self.weight)
+        y = contract(f"{LETTERS[0]}z,y{inner}z->{LETTERS[0]}{inner}y", x, weight)
         if self.bias is not None:
             y = y + permute(self.bias, (*range(1, self.bias.rank), 0))
         if self.about.softcap is not None:
             y = elementwise("tanh", y / self.about.softcap) * self.about.softcap
-        found = statistics(in_blocks(y, given.starts), given.beside, self.spread)
+        blocks = sums_of(self.rows, self.classes).columns
+        found = statistics(in_blocks(y, blocks), given.beside, self.spread)
         return joined_blocks([blocks_first(v) for v in found], not self.by_shares)
 
     def terms(self, packed: Node) -> tuple[Node, Node | None]:
@@ -253,12 +261,14 @@ class Loss:
 
     def of_classes(self, lse: Node, others: list[Node]) -> tuple[Node, Node]:
         """−log of the chance of each row's class."""
+        if not self.classes:  # nothing but a check of positions
+            return cast(self.safe, self.kind), cast(self.valid, self.kind)
         share = share_of(self.valid, self.safe, self.class_weight, self.x)
         terms = lse - others[0]
         terms = terms if self.class_weight is None else terms * share
         if self.spread:
             smoothing = self.about.smoothing
-            even = (lse * self.total_weight() - others[1]) * (smoothing / self.classes)
+            even = (lse * self.total_weight() - others[1]) * (smoothing / max(self.classes, 1))
             terms = terms * (1 - smoothing) + even
         return where(self.valid, terms, 0.0), share
 
@@ -269,7 +279,7 @@ class Loss:
         mass = fold("add", shares, (shares.rank - 1,), False)
         terms = lse * mass - others[-1]
         if self.spread:
-            even = (lse * self.total_weight() - others[0]) * (smoothing / self.classes)
+            even = (lse * self.total_weight() - others[0]) * (smoothing / max(self.classes, 1))
             terms = terms * (1 - smoothing) + even
         return terms, None
 

@@ -11,14 +11,15 @@ from gnomon.dtypes import bool_, dtype_of
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
-from gnomon.late import Late
+from gnomon.lazy import Lazy
 from gnomon.ops import scalars
-from gnomon.ops.arguments import promoted, sum_like
+from gnomon.ops.arguments import filling_of, promoted, sum_like
+from gnomon.ops.documentation import illustrated
 from gnomon.ops.elementwise import Operand, as_floats, binary, whole
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op, Reference, op
 
-ml_dtypes = Late("ml_dtypes")
+ml_dtypes = Lazy("ml_dtypes")
 
 
 def as_truth(name: str, *xs: Operand) -> list[Operand]:
@@ -41,17 +42,67 @@ def truth(x: Node) -> Node:
 
 # comparisons
 
-equal = binary("equal", "Whether x = y.", np.equal, row="eq", aliases=("eq",))
-not_equal = binary("not_equal", "Whether x ≠ y.", np.not_equal, row="ne", aliases=("ne",))
-less = binary("less", "Whether x < y.", np.less, row="lt", aliases=("lt",))
-less_equal = binary("less_equal", "Whether x ≤ y.", np.less_equal, row="le", aliases=("le",))
-greater = binary("greater", "Whether x > y.", np.greater, row="gt", aliases=("gt",))
+equal = binary(
+    "equal",
+    "Whether x = y.",
+    np.equal,
+    row="eq",
+    aliases=("eq",),
+    operator="__eq__",
+    shows="equal(tensor([1, 2]), tensor([1, 3])) -> Tensor([ True, False])",
+    complex="formula",
+)
+not_equal = binary(
+    "not_equal",
+    "Whether x ≠ y.",
+    np.not_equal,
+    row="ne",
+    aliases=("ne",),
+    operator="__ne__",
+    shows="not_equal(tensor([1, 2]), tensor([1, 3])) -> Tensor([False,  True])",
+    complex="formula",
+)
+less = binary(
+    "less",
+    "Whether x < y.",
+    np.less,
+    row="lt",
+    aliases=("lt",),
+    operator="__lt__",
+    shows="less(tensor([1, 2]), tensor([2, 2])) -> Tensor([ True, False])",
+)
+less_equal = binary(
+    "less_equal",
+    "Whether x ≤ y.",
+    np.less_equal,
+    row="le",
+    aliases=("le",),
+    operator="__le__",
+    shows="less_equal(tensor([1, 2]), tensor([1, 1])) -> Tensor([ True, False])",
+)
+greater = binary(
+    "greater",
+    "Whether x > y.",
+    np.greater,
+    row="gt",
+    aliases=("gt",),
+    operator="__gt__",
+    shows="greater(tensor([3, 2]), tensor([2, 2])) -> Tensor([ True, False])",
+)
 greater_equal = binary(
-    "greater_equal", "Whether x ≥ y.", np.greater_equal, row="ge", aliases=("ge",)
+    "greater_equal",
+    "Whether x ≥ y.",
+    np.greater_equal,
+    row="ge",
+    aliases=("ge",),
+    operator="__ge__",
+    shows="greater_equal(tensor([3, 1]), tensor([3, 2])) -> Tensor([ True, False])",
 )
 
 
-def test_of_floats(name: str, sentence: str, reference: Reference, of_integer: bool) -> Op:
+def test_of_floats(
+    name: str, sentence: str, reference: Reference, of_integer: bool, shows: str
+) -> Op:
     """An operation that asks what kind of float this is; integers answer at once."""
 
     def function(x: Node) -> Node:
@@ -60,14 +111,31 @@ def test_of_floats(name: str, sentence: str, reference: Reference, of_integer: b
         return elementwise(name, x)
 
     function.__name__ = name
-    function.__doc__ = f"{sentence}\n\nShapes: x (...) -> (...)"
-    function.__module__ = __name__
-    return op(function, inline=True, reference=reference)
+    function.__doc__ = illustrated(sentence, shows)
+    return op(function, inline=True, reference=reference, complex="formula")
 
 
-isnan = test_of_floats("isnan", "Whether x is not a number.", np.isnan, False)
-isinf = test_of_floats("isinf", "Whether x is infinite.", np.isinf, False)
-isfinite = test_of_floats("isfinite", "Whether x is finite.", np.isfinite, True)
+isnan = test_of_floats(
+    "isnan",
+    "Whether x is not a number.",
+    np.isnan,
+    False,
+    shows="isnan(tensor([1.0, nan])) -> Tensor([False,  True])",
+)
+isinf = test_of_floats(
+    "isinf",
+    "Whether x is infinite.",
+    np.isinf,
+    False,
+    shows="isinf(tensor([1.0, -inf])) -> Tensor([False,  True])",
+)
+isfinite = test_of_floats(
+    "isfinite",
+    "Whether x is finite.",
+    np.isfinite,
+    True,
+    shows="isfinite(tensor([1.0, nan])) -> Tensor([ True, False])",
+)
 
 
 @op(inline=True, reference=np.signbit)
@@ -75,6 +143,9 @@ def signbit(x: Node) -> Node:
     """Whether the sign is minus, −0 included.
 
     Shapes: x (...) -> (...)
+
+    >>> signbit(tensor([-0.0, 0.0, -1.0]))
+    Tensor([ True, False,  True])
     """
     return elementwise("signbit", x) if x.dtype.is_floating_point else elementwise("lt", x, 0)
 
@@ -82,7 +153,8 @@ def signbit(x: Node) -> Node:
 @op(
     reference=lambda x, y, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(
         x, y, rtol, atol, equal_nan
-    )
+    ),
+    complex="formula",
 )
 def isclose(
     x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
@@ -90,6 +162,9 @@ def isclose(
     """Whether |x − y| ≤ atol + rtol · |y|.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> isclose(tensor([1.0, 1.0]), tensor([1.000001, 1.1]))
+    Tensor([ True, False])
     """
     x, y = as_floats("isclose", x, y)
     near = elementwise("le", elementwise("abs", x - y), atol + rtol * elementwise("abs", y))
@@ -104,20 +179,55 @@ def isclose(
 # logic and bits
 
 logical_and = binary(
-    "logical_and", "Whether both hold.", np.logical_and, row="and", prepare=as_truth
+    "logical_and",
+    "Whether both hold.",
+    np.logical_and,
+    row="and",
+    prepare=as_truth,
+    shows="logical_and(tensor([True, True]), tensor([True, False])) -> Tensor([ True, False])",
 )
-logical_or = binary("logical_or", "Whether one holds.", np.logical_or, row="or", prepare=as_truth)
+logical_or = binary(
+    "logical_or",
+    "Whether one holds.",
+    np.logical_or,
+    row="or",
+    prepare=as_truth,
+    shows="logical_or(tensor([False, False]), tensor([True, False])) -> Tensor([ True, False])",
+)
 logical_xor = binary(
-    "logical_xor", "Whether exactly one holds.", np.logical_xor, row="xor", prepare=as_truth
+    "logical_xor",
+    "Whether exactly one holds.",
+    np.logical_xor,
+    row="xor",
+    prepare=as_truth,
+    shows="logical_xor(tensor([True, True]), tensor([True, False])) -> Tensor([False,  True])",
 )
 bitwise_and = binary(
-    "bitwise_and", "The bits set in both.", np.bitwise_and, row="and", prepare=no_floats
+    "bitwise_and",
+    "The bits set in both.",
+    np.bitwise_and,
+    row="and",
+    prepare=no_floats,
+    operator="__and__",
+    shows="bitwise_and(tensor([6]), tensor([3])) -> Tensor([2])",
 )
 bitwise_or = binary(
-    "bitwise_or", "The bits set in one.", np.bitwise_or, row="or", prepare=no_floats
+    "bitwise_or",
+    "The bits set in one.",
+    np.bitwise_or,
+    row="or",
+    prepare=no_floats,
+    operator="__or__",
+    shows="bitwise_or(tensor([6]), tensor([3])) -> Tensor([7])",
 )
 bitwise_xor = binary(
-    "bitwise_xor", "The bits set in exactly one.", np.bitwise_xor, row="xor", prepare=no_floats
+    "bitwise_xor",
+    "The bits set in exactly one.",
+    np.bitwise_xor,
+    row="xor",
+    prepare=no_floats,
+    operator="__xor__",
+    shows="bitwise_xor(tensor([6]), tensor([3])) -> Tensor([5])",
 )
 bitwise_left_shift = binary(
     "bitwise_left_shift",
@@ -125,6 +235,8 @@ bitwise_left_shift = binary(
     np.left_shift,
     row="shift_left",
     prepare=no_floats,
+    operator="__lshift__",
+    shows="bitwise_left_shift(tensor([1, 3]), tensor([4, 1])) -> Tensor([16,  6])",
 )
 bitwise_right_shift = binary(
     "bitwise_right_shift",
@@ -132,23 +244,31 @@ bitwise_right_shift = binary(
     np.right_shift,
     row="shift_right",
     prepare=no_floats,
+    operator="__rshift__",
+    shows="bitwise_right_shift(tensor([16, -1]), tensor([3, 1])) -> Tensor([ 2, -1])",
 )
 
 
-@op(inline=True, reference=np.logical_not)
+@op(inline=True, reference=np.logical_not, complex="formula")
 def logical_not(x: Node) -> Node:
     """Whether x is zero.
 
     Shapes: x (...) -> (...)
+
+    >>> logical_not(tensor([0, 1, 2]))
+    Tensor([ True, False, False])
     """
     return elementwise("not", truth(x))
 
 
-@op(inline=True, reference=np.bitwise_not, aliases=("bitwise_invert",))
+@op(inline=True, reference=np.bitwise_not, aliases=("bitwise_invert",), operator="__invert__")
 def bitwise_not(x: Node) -> Node:
     """The other bits.
 
     Shapes: x (...) -> (...)
+
+    >>> bitwise_not(tensor([0, 5]))
+    Tensor([-1, -6])
     """
     return elementwise("not", *no_floats("bitwise_not", x))
 
@@ -156,7 +276,7 @@ def bitwise_not(x: Node) -> Node:
 # choices
 
 
-@op(inline=True, reference=np.where)
+@op(inline=True, reference=np.where, method=False, complex=("parts", 1, 2))
 def where(condition: Node, x: Operand, y: Operand) -> Node:
     """x where the condition holds, else y.
 
@@ -164,6 +284,9 @@ def where(condition: Node, x: Operand, y: Operand) -> Node:
 
     >>> where(tensor([True, False]), tensor([1, 2]), 0)
     Tensor([1, 0])
+    >>> where(tensor([True, False]), ones(2), ones(3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: where: shapes do not broadcast: (2,) and (3,) differ in axis -1.
     """
     if not isinstance(x, Node) and not isinstance(y, Node):
         x = constant(condition.arena, x, dtype_of(type(x)))
@@ -177,13 +300,20 @@ def chosen(name: str, condition: Node, yes: Node, no: Node) -> Node:
     return scalars.where(condition, yes, no)
 
 
-@op(inline=True, reference=lambda x, mask, value: np.where(mask, np.asarray(value, x.dtype), x))
+@op(
+    inline=True,
+    reference=lambda x, mask, value: np.where(mask, np.asarray(value, x.dtype), x),
+    complex=("parts", 0, 2),
+)
 def masked_fill(x: Node, mask: Node, value: Operand) -> Node:
     """x with a value where the mask holds, in x's dtype.
 
     Shapes: x (...), mask (...) -> (...)
+
+    >>> masked_fill(tensor([1.0, 2.0]), tensor([False, True]), -inf)
+    Tensor([  1., -inf])
     """
-    filling = cast(value, x.dtype) if isinstance(value, Node) else constant(x.arena, value, x.dtype)
+    filling = filling_of("masked_fill", x, value)
     return chosen("masked_fill", mask, filling, x)
 
 
@@ -194,11 +324,16 @@ def clip_gradient(
     low = None if min is None else elementwise("lt", x, min)
     high = None if max is None else elementwise("gt", x, max)
     outside = low if high is None else high if low is None else elementwise("or", low, high)
-    parts = [sum_like(scalars.where(outside, 0.0, g), x)]
-    if isinstance(min, Node):
-        below = low if high is None else elementwise("and", low, elementwise("not", high))
-        parts.append(sum_like(scalars.where(below, g, 0.0), min))
-    if isinstance(max, Node):
+    parts = [g if outside is None else sum_like(scalars.where(outside, 0.0, g), x)]
+    tensors = isinstance(min, Node) or isinstance(max, Node)
+    if tensors and min is not None and max is not None and low is not None and high is not None:
+        # where the bounds cross, max is what comes out
+        crossed = elementwise("lt", max, min)
+        low = elementwise("and", low, elementwise("not", crossed))
+        high = elementwise("or", high, crossed)
+    if isinstance(min, Node) and low is not None:
+        parts.append(sum_like(scalars.where(low, g, 0.0), min))
+    if isinstance(max, Node) and high is not None:
         parts.append(sum_like(scalars.where(high, g, 0.0), max))
     return tuple(parts)
 
@@ -221,6 +356,9 @@ def clamp_min(x: Node, min: Operand) -> Node:
     """x, but at least min.
 
     Shapes: x (...) -> (...)
+
+    >>> clamp_min(tensor([-1, 5]), 0)
+    Tensor([0, 5])
     """
     return clip(x, min)
 
@@ -230,6 +368,9 @@ def clamp_max(x: Node, max: Operand) -> Node:
     """x, but at most max.
 
     Shapes: x (...) -> (...)
+
+    >>> clamp_max(tensor([-1, 5]), 0)
+    Tensor([-1,  0])
     """
     return clip(x, None, max)
 
@@ -248,6 +389,9 @@ def fmax(x: Operand, y: Operand) -> Node:
     """The larger; a number wins over NaN.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> fmax(tensor([1.0, nan]), tensor([2.0, 3.0]))
+    Tensor([2., 3.])
     """
     return unless_nan("maximum", x, y)
 
@@ -257,6 +401,9 @@ def fmin(x: Operand, y: Operand) -> Node:
     """The smaller; a number wins over NaN.
 
     Shapes: x (...), y (...) -> (...)
+
+    >>> fmin(tensor([1.0, nan]), tensor([2.0, 3.0]))
+    Tensor([1., 3.])
     """
     return unless_nan("minimum", x, y)
 
@@ -266,6 +413,9 @@ def heaviside(x: Node, values: Operand) -> Node:
     """0 below 0, 1 above, a value at 0.
 
     Shapes: x (...) -> (...)
+
+    >>> heaviside(tensor([-2.0, 0.0, 2.0]), 0.5)
+    Tensor([0. , 0.5, 1. ])
     """
     x, values = promoted("heaviside", x, values)
     step = cast(elementwise("gt", x, 0), x.dtype)
@@ -275,7 +425,8 @@ def heaviside(x: Node, values: Operand) -> Node:
 @op(
     reference=lambda x, nan=0.0, posinf=None, neginf=None: np.nan_to_num(
         x, True, nan, posinf, neginf
-    )
+    ),
+    complex="parts",
 )
 def nan_to_num(
     x: Node, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
@@ -283,6 +434,9 @@ def nan_to_num(
     """x with finite numbers for NaN and the infinities; the largest ones by default.
 
     Shapes: x (...) -> (...)
+
+    >>> nan_to_num(tensor([nan, inf, 1.0]), posinf=9.0)
+    Tensor([0., 9., 1.])
     """
     if whole(x):
         return x

@@ -1,19 +1,22 @@
-"""What a loss of classes needs of logits x · weightᵀ: numbers per row, and slopes from these.
+"""Losses from logits x · weightᵀ: the numbers per row that they need, and slopes from these.
 
 Two regions, each by its definition here. With a `cut` they are computed piece by piece
-(gnomon/schedule/turns.py), to the same bits: a piece holds whole leaves of what is summed. The loss
-itself is in linear_cross_entropy.py.
+(gnomon/schedule/chunks.py), to the same bits: a piece holds whole leaves of what is summed. The
+loss itself is in linear_cross_entropy.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
-from gnomon.dtypes import accumulator, int64
+from gnomon.dtypes import accumulator
+from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node, Shape
-from gnomon.ir.operators import elementwise
-from gnomon.ops.canonical import OTHERS, leaves, role_in_contract
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import wide
+from gnomon.ops.canonical import CONTRACTED, leaves, role_in_contract
 from gnomon.ops.joining import stack
 from gnomon.ops.primitives import contract, reduce, reshape
 from gnomon.ops.reductions import fold
@@ -25,21 +28,21 @@ from gnomon.ops.view_primitives import permute
 
 
 class Beside(NamedTuple):
-    """What is looked at beside logits."""
+    """The tensors that are read beside logits."""
 
-    starts: Node
+    columns: Node
     target: Node | None = None
     classes: Node | None = None
     shares: Node | None = None
 
 
-class Given(NamedTuple):
-    """The tensors behind logits; rows are x's leading axes, classes come in blocks of columns."""
+class LogitTensors(NamedTuple):
+    """The tensors behind logits; rows are x's leading axes, columns are classes."""
 
     x: Node
     weight: Node
-    starts: Node
-    """The first column of each block."""
+    columns: Node
+    """The number of each column."""
     target: Node | None = None
     """The class of each row."""
     bias: Node | None = None
@@ -50,8 +53,17 @@ class Given(NamedTuple):
 
     @property
     def beside(self) -> Beside:
-        """What is looked at beside logits."""
-        return Beside(self.starts, self.target, self.classes, self.shares)
+        """The tensors that are read beside logits."""
+        return Beside(self.columns, self.target, self.classes, self.shares)
+
+
+def tensors_of(given: Sequence[Node | None]) -> LogitTensors:
+    """The tensors behind logits, by name: the first three are always there."""
+    x, weight, columns, *others = given
+    assert x is not None, "logit_rows looked"
+    assert weight is not None, "logit_rows looked"
+    assert columns is not None, "logit_rows looked"
+    return LogitTensors(x, weight, columns, *others)
 
 
 class Sums(NamedTuple):
@@ -61,8 +73,16 @@ class Sums(NamedTuple):
     columns: int
 
 
-Cut = tuple[int, int]
-"""Into how many pieces rows and columns are cut: powers of two that divide their leaves."""
+class LogitCut(NamedTuple):
+    """Into how many pieces rows and columns are cut: powers of two that divide their leaves.
+
+    With `sweeps`, any numbers: slopes of x are made by pieces of rows, then those of the weight by
+    pieces of columns. No partial sum waits, but logits are computed a third time.
+    """
+
+    down: int
+    across: int
+    sweeps: bool = False
 
 
 def sums_of(rows: Shape, columns: int) -> Sums:
@@ -73,26 +93,25 @@ def sums_of(rows: Shape, columns: int) -> Sums:
     """
     rank = len(rows) + 1
     counts = (leaves(n, role_in_contract(k, k, rank, rank)) for k, n in enumerate(rows))
-    return Sums(tuple(counts), leaves(columns, OTHERS))
+    return Sums(tuple(counts), leaves(columns, CONTRACTED))
 
 
-def logits_of(given: Given, softcap: float | None) -> Node:
+def logits_of(given: LogitTensors, softcap: float | None) -> Node:
     """The logits (..., classes), capped if asked for."""
     names = LETTERS[: given.x.rank - 1]
-    y = contract(f"{names}z,yz->{names}y", given.x, given.weight)
+    y = contract(f"{names}z,yz->{names}y", wide(given.x), wide(given.weight))
     y = y if given.bias is None else y + given.bias
     return y if softcap is None else elementwise("tanh", y / softcap) * softcap
 
 
-def in_blocks(y: Node, starts: Node) -> Node:
+def in_blocks(y: Node, blocks: int) -> Node:
     """The last axis as (blocks, columns of a block)."""
-    return reshape(y, (*y.shape[:-1], starts.size, y.shape[-1] // starts.size))
+    return reshape(y, (*y.shape[:-1], blocks, y.shape[-1] // blocks))
 
 
-def columns_of(starts: Node, width: int) -> Node:
-    """The number of every column: (blocks, width)."""
-    inside = starts.arena.node("iota", (), size=width, dtype=int64)
-    return reshape(starts, (starts.size, 1)) + inside
+def is_target(y: Node, beside: Beside, target: Node) -> Node:
+    """Whether a column of (..., blocks, columns) is its row's class."""
+    return elementwise("eq", in_blocks(beside.columns, y.shape[-2]), per_row(target))
 
 
 def per_row(value: Node) -> Node:
@@ -102,11 +121,11 @@ def per_row(value: Node) -> Node:
 
 def weighted(y: Node, beside: Beside) -> Node:
     """y, each class by its weight."""
-    return y if beside.classes is None else y * in_blocks(beside.classes, beside.starts)
+    return y if beside.classes is None else y * in_blocks(beside.classes, y.shape[-2])
 
 
 def statistics(y: Node, beside: Beside, spread: bool) -> list[Node]:
-    """What each row's blocks hold: (..., blocks) each.
+    """The statistics of each row's blocks: (..., blocks) each.
 
     The maximum, and the sum of exponentials below it; the logit of the row's class (−inf where it
     is in another block); the sum of logits by class weights; their sum by shares too.
@@ -115,12 +134,12 @@ def statistics(y: Node, beside: Beside, spread: bool) -> list[Node]:
     below = elementwise("exp", y - top(y, last))
     found = [reduce("max", y, last), reduce("add", below, last)]
     if beside.target is not None:
-        here = elementwise("eq", columns_of(beside.starts, y.shape[-1]), per_row(beside.target))
+        here = is_target(y, beside, beside.target)
         found.append(reduce("max", where(here, y, float("-inf")), last))
     if spread:
         found.append(reduce("add", weighted(y, beside), last))
     if beside.shares is not None:
-        mixed = in_blocks(beside.shares, beside.starts) * weighted(y, beside)
+        mixed = in_blocks(beside.shares, y.shape[-2]) * weighted(y, beside)
         found.append(reduce("add", mixed, last))
     return found
 
@@ -130,13 +149,14 @@ def blocks_first(x: Node) -> Node:
     return permute(x, (x.rank - 1, *range(x.rank - 1)))
 
 
-@internal
+@internal(chunked="look_through")
 def logit_blocks(
-    given: Sequence[Node | None], *, softcap: float | None, spread: bool, cut: Cut | None
+    given: Sequence[Node | None], *, softcap: float | None, spread: bool, cut: LogitCut | None
 ) -> tuple[Node, ...]:
     """The statistics of logits: (blocks, ...) each."""
-    tensors = Given(*given)
-    y = in_blocks(logits_of(tensors, softcap), tensors.starts)
+    tensors = tensors_of(given)
+    y = logits_of(tensors, softcap)
+    y = in_blocks(y, sums_of(y.shape[:-1], y.shape[-1]).columns)
     found = statistics(y, tensors.beside, spread)
     return tuple(blocks_first(x) for x in found)
 
@@ -162,18 +182,18 @@ def logit_rows_rule(
     *,
     softcap: float | None,
     spread: bool,
-    cut: Cut | None,
+    cut: LogitCut | None,
 ) -> tuple[Node | None, ...]:
     """Slopes as one region, which is computed piece by piece too; shares have theirs in full."""
-    tensors = Given(*given)
+    tensors = tensors_of(given)
     lse = row_of(y, 0)
     made = logit_slopes(given, lse, g, softcap=softcap, spread=spread, cut=cut)
-    slopes = dict(zip(("x", "weight", "bias"), made, strict=False))
+    slopes: dict[str, Node] = dict(zip(("x", "weight", "bias"), made, strict=False))
     if tensors.shares is not None:
-        y = in_blocks(logits_of(tensors, softcap), tensors.starts)
+        y = in_blocks(logits_of(tensors, softcap), 1)
         by_shares = weighted(y, tensors.beside) * per_row(row_of(g, -1))
         slopes["shares"] = reshape(by_shares, tensors.shares.shape)
-    named = zip(Given._fields, given, strict=True)
+    named = zip(LogitTensors._fields, given, strict=False)
     return tuple(slopes.get(name) for name, x in named if x is not None)
 
 
@@ -188,7 +208,7 @@ def row_of(packed: Node, k: int) -> Node:
 
 @op(gradient=logit_rows_rule)
 def logit_rows(
-    given: Sequence[Node | None], *, softcap: float | None, spread: bool, cut: Cut | None
+    given: Sequence[Node | None], *, softcap: float | None, spread: bool, cut: LogitCut | None
 ) -> Node:
     """Of each row of logits: log of the sum of exponentials, and what a loss asks for besides.
 
@@ -196,9 +216,41 @@ def logit_rows(
 
     First the logarithm; the logit of its class if it has one; with `spread` the sum of all logits,
     by class weights; the sum by shares if there are any.
+
+    >>> row = [tensor([[1.0, 0.0]]), zeros(4, 2), arange(4), None]
+    >>> logit_rows(row, softcap=None, spread=False, cut=None)
+    Tensor([[1.3863]])
+    >>> logit_rows(row, softcap=None, spread=False, cut=(0, 1))
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: logit_rows: cut is pieces of rows and of columns: got (0, 1).
     """
+    check_given(given)
+    if cut is not None and not is_cut(cut, given):
+        raise ArgumentError(f"logit_rows: cut is pieces of rows and of columns: got {cut!r}.")
     found = logit_blocks(given, softcap=softcap, spread=spread, cut=cut)
-    return joined_blocks(found, Given(*given).target is not None)
+    return joined_blocks(found, tensors_of(given).target is not None)
+
+
+def check_given(given: Sequence[Node | None]) -> None:
+    """Refuse a list that does not say what logits are made of."""
+    names, nodes = LogitTensors._fields, [isinstance(x, Node) for x in given]
+    if not 3 <= len(nodes) <= len(names) or not all(nodes[:3]):
+        told = [x.shape if isinstance(x, Node) else x for x in given]
+        raise ArgumentError(
+            f"logit_rows: given is a list of {', '.join(names)}, None for what is not there: got "
+            f"{told}. Pass x, weight and columns at least."
+        )
+
+
+def is_cut(cut: Sequence[object], given: Sequence[Node | None]) -> bool:
+    """Whether this says into how many pieces rows and columns are cut."""
+    tensors = tensors_of(given)
+    most = prod(tensors.x.shape[:-1]), tensors.weight.shape[0]
+    return (
+        isinstance(cut, tuple)
+        and len(cut) in (2, 3)
+        and all(type(n) is int and 0 < n <= end for n, end in zip(cut, most, strict=False))
+    )
 
 
 def rows_of(packed: Node) -> list[Node]:
@@ -217,12 +269,13 @@ def slopes_of(y: Node, beside: Beside, lse: Node, parts: Sequence[Node], spread:
     whole, *rest = (per_row(part) for part in parts)
     total = elementwise("exp", y - per_row(lse)) * whole
     if beside.target is not None:
-        here = elementwise("eq", columns_of(beside.starts, y.shape[-1]), per_row(beside.target))
+        here = is_target(y, beside, beside.target)
         total = total + where(here, rest.pop(0), 0.0)
     if spread:
         total = total + weighted(rest.pop(0), beside)
     if beside.shares is not None:
-        total = total + weighted(in_blocks(beside.shares, beside.starts), beside) * rest.pop(0)
+        shares = in_blocks(beside.shares, y.shape[-2])
+        total = total + weighted(shares, beside) * rest.pop(0)
     return where(per_row(live), total, 0.0)
 
 
@@ -237,13 +290,13 @@ def before_cap(slopes: Node, y: Node, softcap: float | None) -> Node:
 def slope_of_x(slopes: Node, weight: Node, sums: Sums) -> Node:
     """The slope of x: a sum over columns."""
     names = LETTERS[: slopes.rank - 1]
-    return product(f"{names}y,yz->{names}z", slopes, weight, (sums.columns,))
+    return product(f"{names}y,yz->{names}z", slopes, wide(weight), (sums.columns,))
 
 
 def slope_of_weight(slopes: Node, x: Node, sums: Sums) -> Node:
     """The slope of weight: a sum over rows."""
     names = LETTERS[: slopes.rank - 1]
-    return product(f"{names}y,{names}z->yz", slopes, x, sums.rows)
+    return product(f"{names}y,{names}z->yz", slopes, wide(x), sums.rows)
 
 
 def product(spec: str, a: Node, b: Node, counts: tuple[int, ...]) -> Node:
@@ -266,7 +319,7 @@ def slope_of_bias(slopes: Node, sums: Sums) -> Node:
     return slopes
 
 
-@internal
+@internal(chunked="slope_chunks")
 def logit_slopes(
     given: Sequence[Node | None],
     lse: Node,
@@ -274,15 +327,18 @@ def logit_slopes(
     *,
     softcap: float | None,
     spread: bool,
-    cut: Cut | None,
+    cut: LogitCut | None,
 ) -> tuple[Node, ...]:
     """The slopes of x, weight and bias, from those of logit_rows, and its first number."""
-    tensors = Given(*given)
+    tensors = tensors_of(given)
     sums = sums_of(tensors.x.shape[:-1], tensors.weight.shape[0])
-    y = in_blocks(logits_of(tensors, softcap), tensors.starts)
+    y = in_blocks(logits_of(tensors, softcap), 1)
     slopes = before_cap(slopes_of(y, tensors.beside, lse, rows_of(g), spread), y, softcap)
     slopes = reshape(slopes, (*lse.shape, tensors.weight.shape[0]))
-    made = [slope_of_x(slopes, tensors.weight, sums), slope_of_weight(slopes, tensors.x, sums)]
+    made = [
+        cast(slope_of_x(slopes, tensors.weight, sums), tensors.x.dtype),
+        cast(slope_of_weight(slopes, tensors.x, sums), tensors.weight.dtype),
+    ]
     if tensors.bias is not None:
         made.append(slope_of_bias(slopes, sums))
     return tuple(made)

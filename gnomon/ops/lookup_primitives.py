@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import DType, int64
-from gnomon.errors import DtypeError, GradientError, IndexOutOfBounds, ShapeError
+from gnomon.errors import DtypeError, IndexOutOfBounds, ShapeError
 from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.canonical import leaves, role_in_contract
+from gnomon.ops.index_primitives import IndexPrimitive
 from gnomon.ops.primitives import identity_of, letters, split_spec
 from gnomon.ops.scalars import where
 
@@ -22,6 +23,8 @@ from gnomon.ops.scalars import where
 def sizes_of(op: str, spec: str, left: Node, right: Node) -> dict[str, int]:
     """Letter -> size, checked between both operands."""
     a, b, _ = split_spec(spec)
+    if (len(a), len(b)) != (left.rank, right.rank):
+        raise ShapeError(f"{op}: {spec} does not name the axes of {left.shape} and {right.shape}.")
     size: dict[str, int] = {}
     for letter, n in zip(a + b, left.shape + right.shape, strict=True):
         if size.setdefault(letter, n) != n:
@@ -44,7 +47,7 @@ def spread(values: np.ndarray, own: str, out: str) -> np.ndarray:
 
 
 @primitive("gather")
-class Gather(Primitive):
+class Gather(IndexPrimitive):
     """Elements of x at positions."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -88,9 +91,14 @@ class Scatter(Primitive):
             raise DtypeError(
                 f"scatter: positions must be integers: got {index.dtype.name}. Cast them to int64."
             )
+        if index.size and not params["size"]:
+            raise IndexOutOfBounds(
+                f"scatter: an axis of size 0 has no positions: got {index.shape} of them."
+            )
         size = sizes_of("scatter", params["spec"], values, index)
         out = split_spec(params["spec"])[2]
-        return tuple(size.get(c, params["size"]) for c in out), values.dtype
+        whole: int = params["size"]
+        return tuple(size.get(c, whole) for c in out), values.dtype
 
     def signature(self, node: Node) -> Signature:
         values, index, out = split_spec(node.params["spec"])
@@ -121,9 +129,13 @@ class Scatter(Primitive):
         if monoid == "add":
             return gather(back, g, index), None
         if monoid == "mul":
-            raise GradientError(
-                "scatter: products have no gradient. Add logarithms, or detach the values."
-            )
+            zero, size = elementwise("eq", values, 0), node.params["size"]
+            one = where(zero, 1, values)
+            other = scatter("mul", node.params["spec"], one, index, size)
+            zeros = scatter("add", node.params["spec"], cast(zero, int64), index, size)
+            # the product of the others is 0 unless the only 0 is this value
+            alone = elementwise("eq", gather(back, zeros, index), cast(zero, int64))
+            return where(alone, gather(back, g * other, index) / one, 0), None
         best = elementwise("eq", values, gather(back, node, index))
         found = scatter("add", node.params["spec"], cast(best, int64), index, node.params["size"])
         # those that meet in an extreme share its gradient
@@ -139,7 +151,8 @@ class Sort(Primitive):
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
-        return Signature([names], names, whole=[names[node.params["axis"]]])
+        axis: int = node.params["axis"]
+        return Signature([names], names, whole=[names[axis]])
 
     def value(self, node: Node, x: np.ndarray) -> Any:
         axis = node.params["axis"]
@@ -154,6 +167,17 @@ class Sort(Primitive):
 def gather(spec: str, x: Node, index: Node) -> Node:
     """Elements of x at the positions in index; see the module for the spec."""
     return x.arena.node("gather", (x, index), spec=spec)
+
+
+def within(index: Node, size: int) -> Node:
+    """Positions that are reported where they are outside an axis of this size.
+
+    They can count to its end: what is as narrow as uint8 becomes int64 beside more places.
+    """
+    index = index if size <= index.dtype.limits[1] else cast(index, int64)
+    names = "abcdefghijklmnopqrstuvwxy"[: index.rank]
+    every = index.arena.node("iota", (), size=size, dtype=index.dtype)
+    return gather(f"z,{names}->{names}", every, index)
 
 
 def scatter(monoid: str, spec: str, values: Node, index: Node, size: int) -> Node:

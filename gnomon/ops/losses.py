@@ -1,7 +1,6 @@
-"""How far a guess is from what was wanted: losses of numbers, of classes, of pairs.
+"""Losses: distances between a guess and a target, of numbers, of classes, of pairs.
 
-Each is computed per element or row and then reduced: "mean", "sum" or "none". Means divide by an
-integer count, or by the sum of weights.
+Of elements or rows, reduced by "mean", "sum" or "none"; means divide by a count or by weights.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ import numpy as np
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logsigmoid, relu, xlogy
-from gnomon.ops.arguments import broadcast, choice, floating, floats_only
+from gnomon.ops.arguments import broadcast, choice, floating, floats_only, positions_only
 from gnomon.ops.indexing import rows
+from gnomon.ops.lookup_primitives import within
 from gnomon.ops.normalization import pairwise_distance
-from gnomon.ops.primitives import unsqueeze
+from gnomon.ops.primitives import reshape, unsqueeze
 from gnomon.ops.reductions import along, fold, mean_of, pick
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
@@ -51,22 +51,36 @@ def pair(name: str, x: Node, target: Node) -> tuple[Node, Node]:
 # numbers
 
 
-@op(reference=lambda x, target, reduction="mean": np_reduced((x - target) ** 2, reduction))
+@op(
+    reference=lambda x, target, reduction="mean": np_reduced((x - target) ** 2, reduction),
+    autocast="wide",
+    functional=True,
+)
 def mse_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     """The squared difference.
 
-    Shapes: x (...), target (...) -> (?)
+    >>> mse_loss(tensor([1.0, 2.0]), tensor([1.0, 5.0]))
+    Tensor(4.5)
+    >>> mse_loss(ones(1), ones(1), reduction="none of them")
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: mse_loss: reduction must be one of mean, sum, none: got 'none of
+    them'.
     """
     x, target = pair("mse_loss", x, target)
     away = x - target
     return reduced("mse_loss", away * away, reduction)
 
 
-@op(reference=lambda x, target, reduction="mean": np_reduced(np.abs(x - target), reduction))
+@op(
+    reference=lambda x, target, reduction="mean": np_reduced(np.abs(x - target), reduction),
+    autocast="wide",
+    functional=True,
+)
 def l1_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     """The absolute difference.
 
-    Shapes: x (...), target (...) -> (?)
+    >>> l1_loss(tensor([1.0, 2.0]), tensor([1.0, 5.0]))
+    Tensor(1.5)
     """
     x, target = pair("l1_loss", x, target)
     return reduced("l1_loss", elementwise("abs", x - target), reduction)
@@ -89,12 +103,18 @@ def huber(x: Node, target: Node, delta: float) -> Node:
 @op(
     reference=lambda x, target, reduction="mean", beta=1.0: np_reduced(
         np_huber(x, target, beta) / beta, reduction
-    )
+    ),
+    autocast="wide",
+    functional=True,
 )
 def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: float = 1.0) -> Node:
     """The absolute difference, rounded off within beta of 0.
 
-    Shapes: x (...), target (...) -> (?)
+    d² / (2 · beta) where d = |x − target| < beta, else d − beta / 2 (Girshick 2015,
+    arXiv:1504.08083, eq. 3, with beta 1).
+
+    >>> smooth_l1_loss(tensor([0.5, 3.0]), zeros(2), reduction="none")
+    Tensor([0.125, 2.5  ])
     """
     x, target = pair("smooth_l1_loss", x, target)
     if beta == 0:
@@ -106,17 +126,21 @@ def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: floa
 @op(
     reference=lambda x, target, reduction="mean", delta=1.0: np_reduced(
         np_huber(x, target, delta), reduction
-    )
+    ),
+    functional=True,
 )
 def huber_loss(x: Node, target: Node, *, reduction: str = "mean", delta: float = 1.0) -> Node:
     """Half the squared difference, growing only linearly beyond delta.
 
-    Shapes: x (...), target (...) -> (?)
+    d² / 2 where d = |x − target| < delta, else delta · (d − delta / 2) (Huber 1964).
+
+    >>> huber_loss(tensor([0.5, 3.0]), zeros(2), reduction="none", delta=2.0)
+    Tensor([0.125, 4.   ])
     """
     return reduced("huber_loss", huber(*pair("huber_loss", x, target), delta), reduction)
 
 
-@op
+@op(functional=True)
 def gaussian_nll_loss(
     x: Node,
     target: Node,
@@ -128,7 +152,11 @@ def gaussian_nll_loss(
 ) -> Node:
     """−log of the density at target of a normal distribution with mean x and this variance.
 
-    Shapes: x (...), target (...), var (?) -> (?)
+    (log(var) + (x − target)² / var) / 2, var at least eps; full adds log(2π) / 2 (Nix and
+    Weigend 1994).
+
+    >>> gaussian_nll_loss(tensor([1.0]), tensor([3.0]), tensor([4.0]))
+    Tensor(1.1931)
     """
     x, target = pair("gaussian_nll_loss", x, target)
     # the bound keeps the gradient of what it replaces, as PyTorch's does
@@ -140,7 +168,7 @@ def gaussian_nll_loss(
     return reduced("gaussian_nll_loss", terms, reduction)
 
 
-@op
+@op(functional=True)
 def poisson_nll_loss(
     x: Node,
     target: Node,
@@ -152,7 +180,8 @@ def poisson_nll_loss(
 ) -> Node:
     """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x.
 
-    Shapes: x (...), target (...) -> (?)
+    >>> poisson_nll_loss(tensor([0.0]), tensor([2.0]))
+    Tensor(1.)
     """
     x, target = pair("poisson_nll_loss", x, target)
     if log_input:
@@ -172,8 +201,8 @@ def poisson_nll_loss(
 
 def chance_gradient(g: Node, y: Node, x: Node, target: Node):
     """(x − target) / (x · (1 − x)), the divisor at least 1e-12."""
-    room = elementwise("maximum", x * (1.0 - x), 1e-12)
-    return g * (x - target) / room, g * (bounded_log(1.0 - x) - bounded_log(x))
+    divisor = elementwise("maximum", x * (1.0 - x), 1e-12)
+    return g * (x - target) / divisor, g * (bounded_log(1.0 - x) - bounded_log(x))
 
 
 def bounded_log(x: Node) -> Node:
@@ -191,6 +220,9 @@ def surprise(x: Node, target: Node) -> Node:
     """−log of the chance of a yes-or-no answer; logarithms are at least −100.
 
     Shapes: x (...), target (...) -> (...)
+
+    >>> surprise(tensor([0.5, 0.0]), tensor([1.0, 1.0]))
+    Tensor([  0.6931, 100.    ])
     """
     no = elementwise("maximum", elementwise("log1p", -x), -100.0)
     return (target - 1.0) * no - target * bounded_log(x)
@@ -201,13 +233,15 @@ def surprise(x: Node, target: Node) -> Node:
     reference=lambda x, target, reduction="mean": np_reduced(
         -target * np.log(x) - (1 - target) * np.log(1 - x), reduction
     ),
+    functional=True,
 )
 def binary_cross_entropy(
     x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
 ) -> Node:
     """−log of the chance that x gives to a yes-or-no answer.
 
-    Shapes: x (...), target (...) -> (?)
+    >>> binary_cross_entropy(tensor([0.5, 1.0]), tensor([1.0, 1.0]))
+    Tensor(0.3466)
     """
     terms = surprise(*pair("binary_cross_entropy", x, target))
     return reduced("binary_cross_entropy", terms if weight is None else terms * weight, reduction)
@@ -216,7 +250,9 @@ def binary_cross_entropy(
 @op(
     reference=lambda x, target, reduction="mean": np_reduced(
         np.logaddexp(0, x) - target * x, reduction
-    )
+    ),
+    autocast="wide",
+    functional=True,
 )
 def binary_cross_entropy_with_logits(
     x: Node,
@@ -228,7 +264,8 @@ def binary_cross_entropy_with_logits(
 ) -> Node:
     """binary_cross_entropy of sigmoid(x), without its overflow.
 
-    Shapes: x (...), target (...) -> (?)
+    >>> binary_cross_entropy_with_logits(tensor([0.0, 1000.0]), tensor([1.0, 1.0]))
+    Tensor(0.3466)
     """
     name = "binary_cross_entropy_with_logits"
     x, target = pair(name, x, target)
@@ -241,14 +278,17 @@ def binary_cross_entropy_with_logits(
 @op(
     reference=lambda x, target, reduction="mean": np_reduced(
         target * (np.log(target) - x), reduction
-    )
+    ),
+    autocast="wide",
+    functional=True,
 )
 def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool = False) -> Node:
     """target · (log(target) − x), where x is a logarithm already.
 
-    Shapes: x (...), target (...) -> (?)
-
     reduction "batchmean" divides the sum by the first size.
+
+    >>> kl_div(tensor([0.5, 0.5]).log(), tensor([1.0, 0.0]), reduction="sum")
+    Tensor(0.6931)
     """
     x, target = pair("kl_div", x, target)
     if log_target:
@@ -263,13 +303,14 @@ def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool =
 # pairs
 
 
-@op
+@op(functional=True)
 def hinge_embedding_loss(
     x: Node, target: Node, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Node:
     """x where the target is 1, max(0, margin − x) where it is −1.
 
-    Shapes: x (...), target (...) -> (?)
+    >>> hinge_embedding_loss(tensor([0.2, 0.2]), tensor([1.0, -1.0]), reduction="none")
+    Tensor([0.2, 0.8])
     """
     x, target = pair("hinge_embedding_loss", x, target)
     near = where(elementwise("eq", target, 1), x, 0.0)
@@ -277,23 +318,27 @@ def hinge_embedding_loss(
     return reduced("hinge_embedding_loss", near + far, reduction)
 
 
-@op
+@op(functional=True)
 def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
     """log(1 + exp(−target · x)), targets 1 or −1.
 
-    Shapes: x (...), target (...) -> (?)
+    >>> soft_margin_loss(tensor([0.0]), tensor([1.0]))
+    Tensor(0.6931)
     """
     x, target = pair("soft_margin_loss", x, target)
     return reduced("soft_margin_loss", -logsigmoid(target * x), reduction)
 
 
-@op
+@op(functional=True)
 def multilabel_soft_margin_loss(
     x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
 ) -> Node:
     """binary_cross_entropy_with_logits, averaged over the classes of every row.
 
-    Shapes: x (..., c), target (..., c) -> (?)
+    Shapes: x (*s, c), target (*s, c) -> (*s) if reduction == "none" else ()
+
+    >>> multilabel_soft_margin_loss(zeros(1, 3), tensor([[1.0, 0.0, 1.0]]))
+    Tensor(0.6931)
     """
     name = "multilabel_soft_margin_loss"
     x, target = pair(name, x, target)
@@ -302,7 +347,7 @@ def multilabel_soft_margin_loss(
     return reduced(name, cast(mean_of(terms, (x.rank - 1,), False), x.dtype), reduction)
 
 
-@op
+@op(functional=True)
 def multi_margin_loss(
     x: Node,
     target: Node,
@@ -314,39 +359,68 @@ def multi_margin_loss(
 ) -> Node:
     """max(0, margin − x of the target + x of each other class)^p, averaged over the classes.
 
-    Shapes: x (..., c), target (...) -> (?)
+    Shapes: x (*s, c), target (*s) -> (*s) if reduction == "none" else ()
+
+    >>> multi_margin_loss(tensor([[0.0, 0.5, 3.0]]), tensor([2]))
+    Tensor(0.)
     """
     floats_only("multi_margin_loss", x)
-    count = x.shape[-1]
+    x = reshape(x, x.shape or (1,))
+    positions_only("multi_margin_loss", target)
+    target = within(reshape(target, x.shape[:-1]), x.shape[-1])
     here = elementwise("eq", along(x, x.rank - 1), unsqueeze(target, target.rank))
     own = unsqueeze(pick(x, target, x.rank - 1), target.rank)
     terms = relu(x - own + margin)
     terms = terms * terms if p == 2 else terms
-    if weight is not None:
-        terms = terms * unsqueeze(rows(weight, 0, target), target.rank)
+    terms = terms if weight is None else terms * unsqueeze(rows(weight, 0, target), target.rank)
     total = fold("add", where(here, 0.0, terms), (x.rank - 1,), False)
-    return reduced("multi_margin_loss", total / float(count), reduction)
+    return reduced("multi_margin_loss", total / float(max(x.shape[-1], 1)), reduction)
 
 
-@op
+@op(functional=True)
+def multilabel_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
+    """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes.
+
+    Shapes: x (*s, c), target (*s, c) -> (*s) if reduction == "none" else ()
+
+    >>> multilabel_margin_loss(tensor([[0.1, 0.2, 0.4, 0.8]]), tensor([[3, 0, -1, 1]]))
+    Tensor(0.85)
+    """
+    x, target = (reshape(v, v.shape or (1,)) for v in (x, target))
+    last, count = x.rank - 1, x.shape[-1]
+    here = along(target, last)
+    end = fold("min", where(elementwise("lt", target, 0), here, count), (last,), True)
+    meant = unsqueeze(elementwise("lt", here, end), x.rank)
+    hits = elementwise("and", meant, elementwise("eq", unsqueeze(target, x.rank), here))
+    own = fold("add", where(hits, unsqueeze(x, last), 0.0), (x.rank,), True)
+    here = elementwise("and", meant, elementwise("not", fold("or", hits, (last,), True)))
+    terms = where(here, relu(1.0 - own + unsqueeze(x, last)), 0.0) / float(max(count, 1))
+    return reduced("multilabel_margin_loss", fold("add", terms, (last, x.rank), False), reduction)
+
+
+@op(functional=True)
 def margin_ranking_loss(
     x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Node:
     """max(0, margin − target · (x − y)): x is to lie above y where the target is 1.
 
-    Shapes: x (...), y (...), target (...) -> (?)
+    >>> margin_ranking_loss(tensor([1.0]), tensor([3.0]), tensor([1.0]))
+    Tensor(2.)
     """
     x, y, target = broadcast("margin_ranking_loss", x, y, target)
     return reduced("margin_ranking_loss", relu(margin - target * (x - y)), reduction)
 
 
-@op
+@op(functional=True)
 def cosine_embedding_loss(
     x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Node:
     """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1.
 
-    Shapes: x (..., d), y (..., d), target (...) -> (?)
+    Shapes: x (*s, d), y (*s, d), target (*s) -> (*s) if reduction == "none" else ()
+
+    >>> cosine_embedding_loss(tensor([[1.0, 0.0]]), tensor([[0.0, 1.0]]), tensor([1]))
+    Tensor(1.)
     """
     x, y = (floating(v) for v in broadcast("cosine_embedding_loss", x, y))
     dots = [fold("add", a * b, (x.rank - 1,), False) for a, b in ((x, y), (x, x), (y, y))]
@@ -357,7 +431,7 @@ def cosine_embedding_loss(
     return reduced("cosine_embedding_loss", near + far, reduction)
 
 
-@op
+@op(functional=True)
 def triplet_margin_loss(
     anchor: Node,
     positive: Node,
@@ -370,9 +444,13 @@ def triplet_margin_loss(
 ) -> Node:
     """max(0, distance to the positive − distance to the negative + margin).
 
-    Shapes: anchor (..., d), positive (..., d), negative (..., d) -> (?)
+    Shapes: anchor (*s, d), positive (*s, d), negative (*s, d) -> (*s) if reduction == "none" else
+    ()
 
     With `swap` the negative's distance to the positive counts where it is the smaller one.
+
+    >>> triplet_margin_loss(tensor([[0.0]]), tensor([[3.0]]), tensor([[1.0]]))
+    Tensor(3.)
     """
     near = pairwise_distance(anchor, positive, p)
     far = pairwise_distance(anchor, negative, p)

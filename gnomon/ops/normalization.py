@@ -16,15 +16,7 @@ from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.arguments import (
-    Axes,
-    broadcast,
-    floating,
-    floats_only,
-    many_axes,
-    one_axis,
-    wide,
-)
+from gnomon.ops.arguments import Axes, broadcast, floating, floats_only, many_axes, one_axis, wide
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.reductions import fold, mean_of
 from gnomon.ops.registry import op
@@ -32,27 +24,30 @@ from gnomon.ops.statistics import largest, moments, vector_norm
 from gnomon.ops.view_primitives import pad, window
 
 
-def softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_) -> Node:
+def softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node:
     """Only the result is needed, not the exponentials."""
     axes = many_axes("softmax", axis, x.rank)
     g, z = wide(g), wide(y)
     return cast(z * (g - expand(fold("add", g * z, axes, True), x.shape)), x.dtype)
 
 
-def np_softmax(x: np.ndarray, axis: int, dtype: Any = None):
+def np_softmax(x: np.ndarray, axis: int, dtype: Any = None) -> np.ndarray:
     """Softmax by numpy."""
     e = np.exp(x - np.max(x, axis, keepdims=True))
     return e / np.sum(e, axis, keepdims=True)
 
 
-@op(reference=np_softmax, gradient=softmax_gradient)
+@op(reference=np_softmax, gradient=softmax_gradient, autocast="wide", special=True)
 def softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
     """Exponentials along an axis, scaled to sum to 1.
 
-    Shapes: x (...) -> (...)
+    exp(x − m) / sum(exp(x − m)), m the maximum.
 
     >>> softmax(tensor([0.0, 0.0, 0.0, 0.0]), -1)
     Tensor([0.25, 0.25, 0.25, 0.25])
+    >>> softmax(ones(2), 1)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: softmax: no axis 1 in a tensor of 1 axes.
     """
     kind, axes = result_kind(x, dtype), many_axes("softmax", one_axis_only(axis), x.rank)
     x = wide(cast(x, kind))
@@ -65,6 +60,9 @@ def softmin(x: Node, axis: int) -> Node:
     """softmax of −x.
 
     Shapes: x (...) -> (...)
+
+    >>> softmin(tensor([0.0, 0.0, 2.0]), -1)
+    Tensor([0.4683, 0.4683, 0.0634])
     """
     return softmax(-floating(x), axis)
 
@@ -81,7 +79,7 @@ def result_kind(x: Node, dtype: object):
     return floating(x).dtype if dtype is None else dtype_of(dtype)
 
 
-def log_softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_) -> Node:
+def log_softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node:
     """Only the result is needed."""
     axes = many_axes("log_softmax", axis, x.rank)
     g, z = wide(g), wide(y)
@@ -90,12 +88,17 @@ def log_softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_) -> Node:
 
 @op(
     reference=lambda x, axis, dtype=None: np.log(np_softmax(x, axis)),
+    special=True,
     gradient=log_softmax_gradient,
+    autocast="wide",
 )
 def log_softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
     """The logarithm of softmax, without its underflow.
 
     Shapes: x (...) -> (...)
+
+    >>> log_softmax(tensor([0.0, 1000.0]), -1)
+    Tensor([-1000.,     0.])
     """
     kind, axes = result_kind(x, dtype), many_axes("log_softmax", one_axis_only(axis), x.rank)
     x = wide(cast(x, kind))
@@ -137,7 +140,7 @@ def np_standardized(x: np.ndarray, axes: Any, eps: Any):
     return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
 
 
-def np_scaled(y: np.ndarray, weight: np.ndarray, bias: np.ndarray):
+def np_scaled(y: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None):
     """weight · y + bias by numpy."""
     return y * (1 if weight is None else weight) + (0 if bias is None else bias)
 
@@ -145,7 +148,9 @@ def np_scaled(y: np.ndarray, weight: np.ndarray, bias: np.ndarray):
 @op(
     reference=lambda x, shape, weight=None, bias=None, eps=1e-5: np_scaled(
         np_standardized(x, tuple(range(-len(shape), 0)), eps), weight, bias
-    )
+    ),
+    autocast="wide",
+    functional=True,
 )
 def layer_norm(
     x: Node,
@@ -156,7 +161,17 @@ def layer_norm(
 ) -> Node:
     """x with mean 0 and variance 1 over its last axes, then scaled and moved.
 
-    Shapes: x (...) -> (...)
+    Shapes: x (..., *normalized_shape), weight (*normalized_shape), bias (*normalized_shape) ->
+    (..., *normalized_shape)
+
+    (x − mean) / √(variance + eps) · weight + bias, mean and variance over the last axes (Ba,
+    Kiros and Hinton 2016, arXiv:1607.06450).
+
+    >>> layer_norm(tensor([1.0, 2.0, 3.0]), 3)
+    Tensor([-1.2247,  0.    ,  1.2247])
+    >>> layer_norm(ones(2, 3), 4)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: layer_norm: x must end in (4,): got (2, 3).
     """
     floats_only("layer_norm", x)
     axes = normalized_axes("layer_norm", x, normalized_shape, weight, bias)
@@ -168,7 +183,9 @@ def layer_norm(
         x / np.sqrt(np.mean(x * x, tuple(range(-len(shape), 0)), keepdims=True) + (eps or 0)),
         weight,
         None,
-    )
+    ),
+    autocast="wide",
+    functional=True,
 )
 def rms_norm(
     x: Node,
@@ -178,9 +195,17 @@ def rms_norm(
 ) -> Node:
     """x divided by its root mean square over its last axes, then scaled.
 
-    Shapes: x (...) -> (...)
+    Shapes: x (..., *normalized_shape), weight (*normalized_shape) -> (..., *normalized_shape)
 
     eps, added under the root, defaults to the smallest relative step of x's dtype.
+
+    x / √(mean(x²) + eps) · weight (Zhang and Sennrich 2019, arXiv:1910.07467, eq. 4).
+
+    >>> rms_norm(tensor([3.0, 4.0]), 2)
+    Tensor([0.8485, 1.1314])
+    >>> rms_norm(ones(2, 3), 4)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: rms_norm: x must end in (4,): got (2, 3).
     """
     floats_only("rms_norm", x)
     axes, z = normalized_axes("rms_norm", x, normalized_shape, weight), wide(x)
@@ -189,10 +214,8 @@ def rms_norm(
     return cast(scaled(y, weight, None), x.dtype)
 
 
-def per_channel(x: Node, value: Node | None) -> Node | None:
+def per_channel(x: Node, value: Node) -> Node:
     """A vector over channels, lying along axis 1 of x."""
-    if value is None:
-        return None
     if x.rank < 2 or value.shape != (x.shape[1],):
         raise ShapeError(
             f"norm: what is per channel must be (c,), c the size of axis 1 of x {x.shape}: "
@@ -201,7 +224,12 @@ def per_channel(x: Node, value: Node | None) -> Node | None:
     return reshape(value, tuple(n if k == 1 else 1 for k, n in enumerate(x.shape)))
 
 
-@op
+def scaled_by_channel(y: Node, x: Node, weight: Node | None, bias: Node | None) -> Node:
+    """weight · y + bias, both vectors over the channels of x."""
+    return scaled(y, *(None if v is None else per_channel(x, v) for v in (weight, bias)))
+
+
+@op(autocast="wide")
 def batch_norm(
     x: Node,
     mean: Node,
@@ -213,15 +241,22 @@ def batch_norm(
     """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved.
 
     Shapes: x (n, c, ...), mean (c), var (c) -> (n, c, ...)
+
+    (x − mean) / √(var + eps) · weight + bias (Ioffe and Szegedy 2015, arXiv:1502.03167,
+    algorithm 1).
+
+    >>> batch_norm(tensor([[1.0], [5.0]]), tensor([3.0]), tensor([4.0]))
+    Tensor([[-1.],
+            [ 1.]])
     """
     floats_only("batch_norm", x)
     middle, spread = (wide(per_channel(x, v)) for v in (mean, var))
     y = (wide(x) - middle) * elementwise("rsqrt", spread + eps)
-    return cast(scaled(y, per_channel(x, weight), per_channel(x, bias)), x.dtype)
+    return cast(scaled_by_channel(y, x, weight, bias), x.dtype)
 
 
 def batch_norm_gradient(
-    gs: Sequence[Node],
+    gs: Sequence[Node | None],
     results: Sequence[Node],
     x: Node,
     weight: Node | None = None,
@@ -229,15 +264,14 @@ def batch_norm_gradient(
     eps: float = 1e-5,
 ) -> tuple[Node | None, ...]:
     """Two sums per channel say all: of the gradient, and of it times the standard values."""
-    given = [v for v in (x, weight, bias) if v is not None]
     if gs[0] is None:
-        return (None,) * len(given)
+        return tuple(None for v in (x, weight, bias) if v is not None)
     axes = tuple(k for k in range(x.rank) if k != 1)
     middle, variance = moments(x, axes, 0, True)
     scale = elementwise("rsqrt", variance + eps)
     g, y = wide(gs[0]), (wide(x) - middle) * scale
     along_g, along_y = (fold("add", v, axes, True) for v in (g, g * y))
-    share = float(x.shape[1]) / x.size
+    share = x.shape[1] / max(x.size, 1)
     back = g - along_g * share - y * (along_y * share)
     if weight is not None:
         scale = scale * cast(per_channel(x, weight), scale.dtype)
@@ -248,7 +282,7 @@ def batch_norm_gradient(
     return tuple(parts)
 
 
-@op(gradient=batch_norm_gradient)
+@op(gradient=batch_norm_gradient, autocast="wide")
 def batch_norm_training(
     x: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> tuple[Node, Node, Node]:
@@ -257,23 +291,30 @@ def batch_norm_training(
     Shapes: x (n, c, ...) -> (n, c, ...), (c), (c)
 
     No gradient flows through the two statistics, which are meant for running averages.
+
+    >>> batch_norm_training(tensor([[1.0], [5.0]]))[0]
+    Tensor([[-1.],
+            [ 1.]])
+    >>> batch_norm_training(tensor([[1.0]]))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: batch_norm: training needs two values per channel: got x (1, 1).
     """
     floats_only("batch_norm", x)
     if x.rank < 2:
         raise ShapeError(f"batch_norm: x must be (n, c, ...): got {x.shape}.")
     axes = tuple(k for k in range(x.rank) if k != 1)
     count = math.prod(x.shape[k] for k in axes)
-    if count < 2:
+    if count == 1:
         raise ShapeError(f"batch_norm: training needs two values per channel: got x {x.shape}.")
     middle, variance = moments(x, axes, 0, True)
     y = (wide(x) - middle) * elementwise("rsqrt", variance + eps)
-    y = scaled(y, per_channel(x, weight), per_channel(x, bias))
+    y = scaled_by_channel(y, x, weight, bias)
     seen = (reshape(middle, (x.shape[1],)), reshape(variance, (x.shape[1],)))
     fixed = [x.arena.node("detach", (v,)) for v in seen]
     return cast(y, x.dtype), fixed[0], fixed[1] * (count / (count - 1))
 
 
-@op
+@op(autocast="wide", functional=True)
 def group_norm(
     x: Node,
     num_groups: int,
@@ -284,15 +325,24 @@ def group_norm(
     """x standard within each sample's groups of channels (axis 1), scaled and moved per channel.
 
     Shapes: x (n, c, ...) -> (n, c, ...)
+
+    (x − mean) / √(variance + eps) · weight + bias, mean and variance over a group (Wu and He
+    2018, arXiv:1803.08494).
+
+    >>> group_norm(tensor([[1.0, 3.0, 10.0, 30.0]]), 2)
+    Tensor([[-1.,  1., -1.,  1.]])
+    >>> group_norm(ones(1, 4), 3)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: group_norm: axis 1 of x (1, 4) does not fall into 3 equal groups.
     """
     floats_only("group_norm", x)
     if x.rank < 2 or num_groups < 1 or x.shape[1] % num_groups:
         raise ShapeError(
             f"group_norm: axis 1 of x {x.shape} does not fall into {num_groups} equal groups."
         )
-    grouped = reshape(x, (x.shape[0], num_groups, x.size // (x.shape[0] * num_groups)))
+    grouped = reshape(x, (x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups))
     y = reshape(standardized(grouped, (2,), eps), x.shape)
-    return cast(scaled(y, per_channel(x, weight), per_channel(x, bias)), x.dtype)
+    return cast(scaled_by_channel(y, x, weight, bias), x.dtype)
 
 
 @op
@@ -302,22 +352,49 @@ def instance_norm(
     """x standard within each sample's channel, then scaled and moved per channel.
 
     Shapes: x (n, c, ...) -> (n, c, ...)
+
+    (x − mean) / √(variance + eps) · weight + bias, mean and variance over a channel's places
+    (Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022).
+
+    >>> instance_norm(tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+    Tensor([[[-1.,  1.],
+             [-1.,  1.]]])
+    >>> instance_norm(ones(1, 2))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: instance_norm: x must be (n, c, size, ...): got (1, 2).
     """
     floats_only("instance_norm", x)
     if x.rank < 3:
         raise ShapeError(f"instance_norm: x must be (n, c, size, ...): got {x.shape}.")
     y = standardized(x, tuple(range(2, x.rank)), eps)
-    return cast(scaled(y, per_channel(x, weight), per_channel(x, bias)), x.dtype)
+    return cast(scaled_by_channel(y, x, weight, bias), x.dtype)
 
 
-@op
+@op(functional=True)
 def local_response_norm(
     x: Node, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Node:
     """x divided by a power of the mean square of channels (axis 1) nearby.
 
     Shapes: x (n, c, ...) -> (n, c, ...)
+
+    x / (k + alpha · mean(x² of size channels))^beta (Krizhevsky, Sutskever and Hinton 2012,
+    section 3.3; there a sum takes the mean's place).
+
+    >>> local_response_norm(ones(1, 3, 1), 3, alpha=3.0, beta=1.0).flatten()
+    Tensor([0.3333, 0.25  , 0.3333])
+    >>> local_response_norm(ones(1, 3, 1), 0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: local_response_norm: size counts channels, 1 to 7 for x (1, 3, 1):
+    got 0.
     """
+    if not x.size:
+        return x
+    if x.rank < 2 or not 0 < size <= 2 * x.shape[1] + 1:
+        raise ArgumentError(
+            f"local_response_norm: size counts channels, 1 to {2 * sum(x.shape[1:2]) + 1} for x "
+            f"{x.shape}: got {size}."
+        )
     none = (0,) * x.rank
     before, after = ((0, n, *none[2:]) for n in (size // 2, (size - 1) // 2))
     near = window(pad(wide(x) * wide(x), before, after), 1, size)
@@ -328,44 +405,60 @@ def local_response_norm(
 # lengths and angles
 
 
-@op
+@op(functional=True)
 def normalize(x: Node, p: float = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Node:
     """x divided by its p-norm along an axis, which counts as at least eps.
 
     Shapes: x (...) -> (...)
+
+    >>> normalize(tensor([[3.0, 4.0]]))
+    Tensor([[0.6, 0.8]])
     """
     floats_only("normalize", x)
     return x / elementwise("maximum", vector_norm(x, p, axis, True), eps)
 
 
-@op
+@op(autocast="wide", functional=True)
 def cosine_similarity(x: Node, y: Node, axis: int = 1, eps: float = 1e-8) -> Node:
     """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps.
 
-    Shapes: x (...), y (...) -> (?)
+    Shapes: x (..., d), y (..., d) -> (...)
+
+    >>> cosine_similarity(tensor([[1.0, 0.0]]), tensor([[1.0, 1.0]]))
+    Tensor([0.7071])
     """
     x, y = (floating(v) for v in broadcast("cosine_similarity", x, y))
     axis = one_axis("cosine_similarity", axis, x.rank)
+    x, y = (reshape(v, v.shape or (1,)) for v in (x, y))
     lengths = [elementwise("maximum", vector_norm(v, 2, axis, True), eps) for v in (x, y)]
     return fold("add", (x / lengths[0]) * (y / lengths[1]), (axis,), False)
 
 
-@op
+@op(functional=True)
 def pairwise_distance(
     x: Node, y: Node, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False
 ) -> Node:
     """The p-norm of x − y + eps along the last axis.
 
-    Shapes: x (..., n), y (..., n) -> (?)
+    Shapes: x (..., d), y (..., d) -> (..., 1) if keepdims else (...)
+
+    >>> pairwise_distance(tensor([[0.0, 0.0]]), tensor([[3.0, 4.0]]), eps=0.0)
+    Tensor([5.])
     """
     return vector_norm(x - y + eps, p, -1, keepdims)
 
 
 @op
-def cdist(x: Node, y: Node, p: float = 2.0) -> Node:
+def cdist(x: Node, y: Node, p: float = 2.0, compute_mode: str | None = None) -> Node:
     """The p-norm of every row of x minus every row of y.
 
     Shapes: x (..., n, d), y (..., m, d) -> (..., n, m)
+
+    compute_mode is PyTorch's, and read by nobody: the differences themselves are squared.
+
+    >>> cdist(tensor([[0.0], [1.0]]), tensor([[3.0], [5.0]]))
+    Tensor([[3., 5.],
+            [2., 4.]])
     """
     rows = reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
     columns = reshape(y, (*y.shape[:-2], 1, *y.shape[-2:]))

@@ -14,7 +14,7 @@ from gnomon.ops.view_primitives import permute
 from gnomon.ops.windows import (
     Cut,
     Pairs,
-    Turns,
+    Phases,
     all_phases,
     all_stretches,
     check_reach,
@@ -55,7 +55,7 @@ def spread(
 
     What is cut has the places of g last, with the margins of `around`.
     """
-    turns = turns_of(x, kernel, stride, padding, dilation)
+    phases = phases_of(x, kernel, stride, padding, dilation)
 
     def met(taps: Sequence[int], cut: Cut) -> Node:
         flat = 0
@@ -63,12 +63,12 @@ def spread(
             flat = flat * size + tap
         return share(flat, cut)
 
-    return collected(nothing(g, 2, len(kernel)), turns, x.shape[2:], met)
+    return collected(nothing(g, 2, len(kernel)), phases, x.shape[2:], met)
 
 
-def turns_of(
+def phases_of(
     x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Pairs, dilation: Sequence[int]
-) -> Turns:
+) -> Phases:
     """The phases of x's axes."""
     lows = tuple(low for low, _ in padding)
     return all_phases(x.shape[2:], lows, kernel, (stride, dilation, 1))
@@ -84,8 +84,8 @@ def around(
     fill: float,
 ) -> Node:
     """Values per place (n, c, *places), with the margins that elements of x look into."""
-    turns = turns_of(x, kernel, stride, padding, dilation)
-    return padded_axes(v, 2, margins(turns, v.shape[2:]), fill)
+    phases = phases_of(x, kernel, stride, padding, dilation)
+    return padded_axes(v, 2, margins(phases, v.shape[2:]), fill)
 
 
 def tiles(v: Node, x: Node, kernel: Sequence[int], padding: Pairs) -> Node:

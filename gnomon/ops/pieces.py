@@ -1,8 +1,9 @@
 """Into which pieces logits are cut, by the memory that each way takes.
 
 Two terms make the memory: the tile of logits, which shrinks with every cut, and the partial sums of
-slopes that wait for their partners in the tree, which do not. Time hardly enters: any cut costs one
-product more than none, because logits are computed again.
+slopes that wait for their partners in the tree, which do not. A cut costs one product more than
+none, because logits are recomputed; two sweeps cost two, and nothing waits. Slopes of 16 bits
+have no room for partial sums, so there are sweeps only.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Shape
-from gnomon.ops.logits import Cut, sums_of
+from gnomon.ops.logits import LogitCut, sums_of
 
 STRATEGIES = ("auto", "full", "batch", "vocab")
 ROW_NUMBERS = 24
@@ -24,29 +25,39 @@ ALIGNMENT = 1 << 13
 """Bytes that are lost between values."""
 ENOUGH = 1.25
 """More pieces must save at least this factor."""
+SMALL = 1 / 64
+"""Finer pieces of sweeps would save no more than this part of tensors and slopes ..."""
+WORTH = 4 << 20
+"""... or these bytes."""
+LEAST_ROWS = 32
+"""Sweeps of fewer rows read the weight too often, unless a limit asks for them."""
 
 
-class Problem(NamedTuple):
-    """The sizes of a loss: rows, inputs per row, classes, bytes of one number.
-
-    Tensors that come in narrower numbers are there twice.
-    """
+class LossSizes(NamedTuple):
+    """The sizes of a loss: rows, inputs per row, classes; bytes of a sum, and of a number given."""
 
     rows: Shape
     width: int
     classes: int
     item: int
-    narrow: bool = False
+    given: int
 
-    def memory(self, cut: Cut | None) -> int:
+    @property
+    def parameters(self) -> int:
+        """Bytes of x and weight."""
+        return (prod(self.rows) + self.classes) * self.width * self.given
+
+    def memory(self, cut: LogitCut | None) -> int:
         """Bytes beside x, weight and their slopes, forward and backward together."""
         n, d, v = prod(self.rows), self.width, self.classes
-        kept = n * (ROW_NUMBERS + BLOCK_NUMBERS * self.blocks)
-        kept += 2 * (n + v) * d if self.narrow else 0
+        kept = n * (ROW_NUMBERS + BLOCK_NUMBERS * self.blocks) + 2 * v
         if cut is None:
             return self.item * (n * v + kept) + ALIGNMENT
-        down, across = cut
-        tile = n // down * (v // across)
+        down, across, sweeps = cut
+        tile = -(-n // down) * -(-v // across)
+        if sweeps:
+            tile = max(-(-n // down) * v, n * -(-v // across))
+            return self.item * (tile + kept) + ALIGNMENT
         waiting = waiting_sums(across) * (n // down * d) + waiting_sums(down) * v * d + down * v
         return self.item * (tile + waiting + kept) + ALIGNMENT
 
@@ -55,15 +66,24 @@ class Problem(NamedTuple):
         """The leaves of the sum over classes."""
         return sums_of(self.rows, self.classes).columns
 
-    def cuts(self, strategy: str, most_rows: int | None) -> Iterator[Cut]:
+    def cuts(self, strategy: str, most_rows: int | None) -> Iterator[LogitCut]:
         """The ways to cut that a strategy allows, the coarsest first."""
         sums = sums_of(self.rows, self.classes)
         downs = powers(sums.rows[0]) if strategy != "vocab" else powers(min(2, sums.rows[0]))
         acrosses = powers(sums.columns) if strategy != "batch" else [1]
         few = prod(self.rows) if most_rows is None else most_rows
         fitting = [down for down in downs if prod(self.rows) // down <= few]
-        found = [(down, across) for down in fitting or downs[-1:] for across in acrosses]
-        return iter(sorted(found, key=lambda cut: (cut[0] * cut[1], cut[0])))
+        found = [LogitCut(down, across) for down in fitting or downs[-1:] for across in acrosses]
+        return iter(sorted(found, key=lambda cut: (cut.down * cut.across, cut.down)))
+
+    def sweeps(self, most_rows: int | None, least_rows: int) -> Iterator[LogitCut]:
+        """Sweeps over as many pieces of rows as of columns, the coarsest first."""
+        rows = prod(self.rows)
+        fewest = 2 if most_rows is None else max(-(-rows // most_rows), 2)
+        most = max(rows // least_rows, fewest)
+        return (
+            LogitCut(n, min(n, self.classes), True) for n in powers(2 * most - 1) if n >= fewest
+        )
 
 
 def powers(most: int) -> list[int]:
@@ -72,7 +92,7 @@ def powers(most: int) -> list[int]:
 
 
 def waiting_sums(pieces: int) -> int:
-    """How many partial sums wait at most beside the one that lies where the result will be.
+    """The number of partial sums that wait at most, beside the one in the result's place.
 
     >>> waiting_sums(1), waiting_sums(2), waiting_sums(16)
     (0, 0, 3)
@@ -81,18 +101,19 @@ def waiting_sums(pieces: int) -> int:
 
 
 def choose_cut(
-    problem: Problem, strategy: str, limit: int | None, most_rows: int | None = None
-) -> Cut | None:
+    problem: LossSizes, strategy: str, limit: int | None, most_rows: int | None = None
+) -> LogitCut | None:
     """The cut that a strategy makes, within a limit of bytes; None is none.
 
-    Without a limit "auto" cuts when logits would be larger than inputs and slopes. Pieces have
-    `most_rows` rows or fewer, if leaves can be had as small as that.
+    Without a limit "auto" cuts when logits would be larger than inputs and slopes, of 16 bits when
+    they would add much. Pieces have `most_rows` rows or fewer, if leaves can be had as small.
     """
-    cuts: list[Cut | None] = []
-    if strategy != "full":
+    cuts: list[LogitCut | None] = [None] if strategy in ("full", "auto") else []
+    narrow = problem.given < problem.item
+    if strategy != "full" and not narrow:
         cuts += problem.cuts(strategy, most_rows)
-    if strategy in ("full", "auto"):
-        cuts.insert(0, None)
+    if strategy != "full" and (narrow or limit is not None):
+        cuts += problem.sweeps(most_rows, LEAST_ROWS if limit is None else 1)
     costs = [problem.memory(cut) for cut in cuts]
     if limit is not None:
         for cut, cost in zip(cuts, costs, strict=True):
@@ -102,8 +123,8 @@ def choose_cut(
             f"linear_cross_entropy: max_memory {limit} is too little: strategy {strategy!r} needs "
             f"{min(costs)} bytes here. Allow more, or have sizes that larger powers of two divide."
         )
-    parameters = (prod(problem.rows) + problem.classes) * problem.width * problem.item
-    if cuts[0] is None and (strategy == "full" or costs[0] <= parameters):
+    if strategy == "full" or (strategy == "auto" and costs[0] <= problem.parameters and not narrow):
         return None
-    least = min(costs)
-    return next(cut for cut, cost in zip(cuts, costs, strict=True) if cost <= ENOUGH * least)
+    enough = max(WORTH, 2 * SMALL * problem.parameters) if narrow else 0
+    enough = max(enough, ENOUGH * min(costs))
+    return next(cut for cut, cost in zip(cuts, costs, strict=True) if cost <= enough)

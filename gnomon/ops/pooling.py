@@ -1,4 +1,4 @@
-"""Windows folded: largest, mean, adaptive sizes; and patches taken out and put back.
+"""Windows folded: largest, mean, norm. Bins of adaptive sizes are in adaptive_pooling.py.
 
 A window's largest element is found by position, so its gradient goes to the first of equals.
 """
@@ -15,13 +15,14 @@ from gnomon.dtypes import accumulator, int32, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.activations import relu
 from gnomon.ops.arguments import floats_only, repeated
+from gnomon.ops.elementwise import pow
 from gnomon.ops.patches import around, spread, taken, tiles
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
 from gnomon.ops.reductions import along, extreme, position
 from gnomon.ops.registry import Op, op
 from gnomon.ops.scalars import where
-from gnomon.ops.view_primitives import permute
 from gnomon.ops.windows import Cut, Pairs
 
 Numbers = int | Sequence[int]
@@ -38,7 +39,10 @@ def largest_gradient(g: Node, y: Node, x: Node) -> Node:
 def largest(x: Node) -> Node:
     """The largest of every row; the first of equals has the gradient.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (..., n) -> (...)
+
+    >>> largest(tensor([[1.0, 3.0], [5.0, 4.0]]))
+    Tensor([3., 5.])
     """
     return extreme("max", x, -1, False)
 
@@ -47,10 +51,10 @@ def largest(x: Node) -> Node:
 
 
 def overhang(size: int, pad: int, kernel: int, step: int, gap: int, ceil_mode: bool) -> int:
-    """How far windows reach past the padding at the end, so that the last one is not lost."""
+    """The overhang of windows past the padding at the end, so that the last one is not lost."""
     reach = (kernel - 1) * gap + 1
-    room = size + 2 * pad - reach
-    steps = -(-room // step) if ceil_mode else room // step
+    span = size + 2 * pad - reach
+    steps = -(-span // step) if ceil_mode else span // step
     if ceil_mode and steps * step >= size + pad:
         # a window must start inside x or its padding in front
         steps -= 1
@@ -64,8 +68,9 @@ def settled(name: str, count: int, x: Node, kernel_size: Numbers, stride: Number
             f"{name}: x must be (n, c, ...) with {count} more axes, or without n: got {x.shape}."
         )
     alone = x.rank == count + 1
-    kernel = repeated(name, kernel_size, count)
-    steps = kernel if stride is None or stride == () else repeated(name, stride, count)
+    kernel = repeated(name, kernel_size, count, "kernel_size", 1)
+    own = stride is not None and stride != ()
+    steps = repeated(name, stride, count, "stride", 1) if own else kernel
     return (reshape(x, (1, *x.shape)) if alone else x), alone, kernel, steps
 
 
@@ -79,7 +84,7 @@ def ends(
     ceil_mode: bool,
 ) -> Pairs:
     """Padding before and after each axis."""
-    pads = repeated(name, padding, len(kernel))
+    pads = repeated(name, padding, len(kernel), "padding", 0)
     if any(2 * p > k for p, k in zip(pads, kernel, strict=True)):
         raise ArgumentError(
             f"{name}: padding is at most half the kernel: got {padding!r} for {tuple(kernel)}."
@@ -92,7 +97,7 @@ def ends(
 
 
 def first_of_largest(windows: Node, y: Node) -> Node:
-    """Which element of each window is its largest, the first of equals."""
+    """The place in each window of its largest element, the first of equals."""
     won = elementwise("eq", windows, unsqueeze(y, 2))
     if y.dtype.is_floating_point:
         won = elementwise("or", won, elementwise("isnan", windows))
@@ -100,11 +105,18 @@ def first_of_largest(windows: Node, y: Node) -> Node:
 
 
 def max_pool_gradient(
-    gs: Sequence[Node], results: Sequence[Node], x: Node, *given: Any, return_indices: bool = False
+    gs: Node | Sequence[Node],
+    results: Node | Sequence[Node],
+    x: Node,
+    *given: Any,
+    return_indices: bool = False,
 ):
-    """The gradient of each window stands where its largest stands first; `given` as max_pool's."""
-    kernel, stride, padding, dilation, *more = given
-    g, y = (gs[0], results[0]) if return_indices or any(more) else (gs, results)
+    """The gradient of each window stands where its largest stands first; `given` as max_pool's.
+
+    With return_indices there are two results, and as many gradients.
+    """
+    kernel, stride, padding, dilation, *_ = given
+    g, y = (v if isinstance(v, Node) else v[0] for v in (gs, results))
     windows = taken("max_pool", x, kernel, padding, stride, dilation, identity_of("max", x.dtype))
     place = first_of_largest(windows, y)
     if tuple(kernel) == tuple(stride) and max(dilation) == 1:
@@ -131,7 +143,10 @@ def max_pool(
 ) -> Node | tuple[Node, Node]:
     """The largest of every window of x (n, c, ...), and on request where in its plane it stands.
 
-    Shapes: x (n, c, ...) -> (?)
+    Shapes: x (b, c, *s) -> (b, c, *p)
+
+    >>> max_pool(tensor([[[1.0, 4.0, 2.0, 3.0]]]), (2,), (2,), ((0, 0),), (1,))
+    Tensor([[[4., 3.]]])
     """
     fill = identity_of("max", x.dtype)
     windows = taken("max_pool", x, kernel, padding, stride, dilation, fill)
@@ -158,6 +173,7 @@ def plane_position(
         start = along(place, 2 + k) * stride[k] - padding[k][0]
         here = start + step * dilation[k]
         flat = here if flat is None else flat * x.shape[2 + k] + here
+    assert flat is not None, "a window has axes"
     return flat
 
 
@@ -175,21 +191,26 @@ def max_pool_over(count: int) -> Op:
         return_indices: bool = False,
     ) -> Node | tuple[Node, Node]:
         x, alone, kernel, steps = settled(name, count, x, kernel_size, stride)
-        gaps = repeated(name, dilation, count)
+        gaps = repeated(name, dilation, count, "dilation", 1)
         around = ends(name, x, kernel, steps, padding, gaps, ceil_mode)
         y = max_pool(x, kernel, steps, around, gaps, return_indices)
         if not alone:
             return y
-        parts = tuple(reshape(v, v.shape[1:]) for v in (y if return_indices else (y,)))
-        return parts if return_indices else parts[0]
+        if isinstance(y, Node):
+            return reshape(y, y.shape[1:])
+        values, places = y
+        return reshape(values, values.shape[1:]), reshape(places, places.shape[1:])
 
     function.__name__ = name
     function.__doc__ = f"""The largest of every window over the last {count} axes.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (b, c, *s) -> (b, c, *p); k = kernel_size; step = stride or k;
+    p = (s + padding * 2 - dilation * (k - 1) - 1 + ceil_mode * (step - 1)) // step + 1
+
+    >>> {name}(ones((1, 2{", 7" * count})), 3, stride=2).shape
+    Size([1, 2{", 3" * count}])
     """
-    function.__module__ = __name__
-    return op(function, inline=True)
+    return op(function, inline=True, functional=True)
 
 
 max_pool1d, max_pool2d, max_pool3d = map(max_pool_over, (1, 2, 3))
@@ -223,7 +244,10 @@ def avg_pool(
 ) -> Node:
     """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements.
 
-    Shapes: x (n, c, ...) -> (?)
+    Shapes: x (b, c, *s) -> (b, c, *p)
+
+    >>> avg_pool(tensor([[[1.0, 3.0, 5.0, 7.0]]]), (2,), (2,), ((0, 0),), ((0, 0),))
+    Tensor([[[2., 6.]]])
     """
     floats_only("avg_pool", x)
     ones = (1,) * len(kernel)
@@ -237,7 +261,7 @@ def avg_pool(
 def elements(
     y: Node, x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Pairs, counted: Pairs
 ) -> Node | float:
-    """How many elements each window has: one number, or one per place along some axes."""
+    """The number of each window's elements: one number, or one per place along some axes."""
     number: Node | float = 1.0
     for k, size in enumerate(kernel):
         low, high = -counted[k][0], x.shape[2 + k] + counted[k][1]
@@ -265,6 +289,8 @@ def avg_pool_over(count: int) -> Op:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Node:
+        if divisor_override == 0:
+            raise ArgumentError(f"{name}: divisor_override must not be 0.")
         x, alone, kernel, steps = settled(name, count, x, kernel_size, stride)
         around = ends(name, x, kernel, steps, padding, (1,) * count, ceil_mode)
         counted = tuple((low, low) if count_include_pad else (0, 0) for low, _ in around)
@@ -274,99 +300,47 @@ def avg_pool_over(count: int) -> Op:
     function.__name__ = name
     function.__doc__ = f"""The mean of every window over the last {count} axes.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (b, c, *s) -> (b, c, *p); k = kernel_size; step = stride or k;
+    p = (s + padding * 2 - k + ceil_mode * (step - 1)) // step + 1
+
+    >>> {name}(ones((1, 2{", 7" * count})), 3, stride=2).shape
+    Size([1, 2{", 3" * count}])
+    >>> {name}(ones((1, 2{", 7" * count})), 3, divisor_override=0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: {name}: divisor_override must not be 0.
     """
-    function.__module__ = __name__
-    return op(function, inline=True)
+    return op(function, inline=True, functional=True)
 
 
 avg_pool1d, avg_pool2d, avg_pool3d = map(avg_pool_over, (1, 2, 3))
 
-# adaptive
 
+def lp_pool_over(count: int) -> Op:
+    """lp_pool1d, lp_pool2d or lp_pool3d."""
+    name, mean = f"lp_pool{count}d", (avg_pool1d, avg_pool2d, avg_pool3d)[count - 1]
 
-def bins(x: Node, axis: int, count: int) -> tuple[Node, Node]:
-    """Per bin and element whether the one holds the other, and the bins' sizes (count,)."""
-    size = x.shape[axis]
-    number = x.arena.node("iota", (), size=count, dtype=int64)
-    start = elementwise("floor_divide", number * size, count)
-    end = elementwise("floor_divide", number * size + (size + count - 1), count)
-    place = reshape(x.arena.node("iota", (), size=size, dtype=int64), (1, size))
-    start_, end_ = unsqueeze(start, 1), unsqueeze(end, 1)
-    inside = elementwise("and", elementwise("ge", place, start_), elementwise("lt", place, end_))
-    return inside, end - start
-
-
-def sorted_into(x: Node, axis: int, count: int, fill: float) -> tuple[Node, Node]:
-    """An axis as (bins, elements), a fill for what other bins hold; and the bins' sizes."""
-    inside, lengths = bins(x, axis, count)
-    rest = (1,) * (x.rank - axis - 1)
-    mask = reshape(inside, (*inside.shape, *rest))
-    shape = (*x.shape[:axis], count, *x.shape[axis:])
-    return where(mask, expand(unsqueeze(x, axis), shape), fill), reshape(lengths, (count, *rest))
-
-
-@op
-def adaptive_avg_pool(x: Node, sizes: Sequence[int]) -> Node:
-    """The mean of bins that cut the last axes into so many parts.
-
-    Shapes: x (...) -> (?)
-    """
-    floats_only("adaptive_avg_pool", x)
-    kind, first = x.dtype, x.rank - len(sizes)
-    x = cast(x, accumulator(kind))
-    for k, count in enumerate(sizes):
-        axis, size = first + k, x.shape[first + k]
-        if count == size:
-            continue
-        if size % count == 0:
-            shape = (*x.shape[:axis], count, size // count, *x.shape[axis + 1 :])
-            x = reduce("add", reshape(x, shape), (axis + 1,)) / float(size // count)
-        else:
-            parts, lengths = sorted_into(x, axis, count, 0.0)
-            x = reduce("add", parts, (axis + 1,)) / cast(lengths, x.dtype)
-    return cast(x, kind)
-
-
-@op
-def adaptive_max_pool(x: Node, sizes: Sequence[int]) -> Node:
-    """The largest of bins that cut the last axes into so many parts.
-
-    Shapes: x (...) -> (?)
-    """
-    first = x.rank - len(sizes)
-    for k, count in enumerate(sizes):
-        parts, _ = sorted_into(x, first + k, count, identity_of("max", x.dtype))
-        rows = (*(m for m in range(parts.rank) if m != first + k + 1), first + k + 1)
-        x = largest(permute(parts, rows))
-    return x
-
-
-def adaptive_over(count: int, kind: Op, word: str) -> Op:
-    """adaptive_avg_pool1d and its relatives."""
-    name = f"adaptive_{word}_pool{count}d"
-
-    def function(x: Node, output_size: int | Sequence[int | None]) -> Node:
-        if x.rank <= count:
-            raise ShapeError(f"{name}: x must have more than {count} axes: got {x.shape}.")
-        given = (output_size,) if output_size is None else output_size
-        asked = (given,) * count if isinstance(given, int) else tuple(given)
-        asked = asked * count if len(asked) == 1 else asked
-        own = x.shape[x.rank - count :]
-        return kind(x, tuple(n if a is None else a for a, n in zip(asked, own, strict=True)))
+    def function(
+        x: Node,
+        norm_type: float,
+        kernel_size: Numbers,
+        stride: Numbers | None = None,
+        ceil_mode: bool = False,
+    ) -> Node:
+        whole = prod(repeated(name, kernel_size, count, "kernel_size", 1))
+        powers = mean(pow(x, float(norm_type)), kernel_size, stride, 0, ceil_mode)
+        kept = elementwise("sign", powers) * relu(elementwise("abs", powers))
+        return pow(kept * float(whole), 1.0 / norm_type)
 
     function.__name__ = name
-    function.__doc__ = f"""{word} over bins that cut each of the last {count} axes evenly.
+    function.__doc__ = f"""The norm of every window over the last {count} axes.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (b, c, *s) -> (b, c, *p); k = kernel_size; step = stride or k;
+    p = (s - k + ceil_mode * (step - 1)) // step + 1
+
+    >>> {name}(ones((1, 2{", 7" * count})), 2, 3, stride=2).shape
+    Size([1, 2{", 3" * count}])
     """
-    function.__module__ = __name__
-    return op(function, inline=True)
+    return op(function, inline=True, functional=True)
 
 
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
-    adaptive_over(n, adaptive_avg_pool, "avg") for n in (1, 2, 3)
-)
-adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
-    adaptive_over(n, adaptive_max_pool, "max") for n in (1, 2, 3)
-)
+lp_pool1d, lp_pool2d, lp_pool3d = map(lp_pool_over, (1, 2, 3))

@@ -12,9 +12,10 @@ import numpy as np
 
 from gnomon.dtypes import DType, accumulator, bool_
 from gnomon.errors import DtypeError, ShapeError
-from gnomon.ir.node import Arena, Node, Primitive, Shape, Signature, primitive
-from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
+from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.canonical import leaves, role_in_contract, role_in_reduce
+from gnomon.ops.index_primitives import ViewPrimitive
 from gnomon.ops.scalars import SCALARS, where
 
 
@@ -61,8 +62,9 @@ class Iota(Primitive):
     def signature(self, node: Node) -> Signature:
         return Signature((), ("i0",))
 
-    def value(self, node: Node):
-        return np.arange(node.params["size"]).astype(node.dtype.numpy)
+    def value(self, node: Node) -> np.ndarray:
+        size: int = node.params["size"]
+        return np.arange(size).astype(node.dtype.numpy)
 
 
 # elementwise
@@ -90,7 +92,8 @@ class Map(Primitive):
         if any(x.dtype is not same[0].dtype for x in same):
             names = ", ".join(x.dtype.name for x in same)
             raise DtypeError(f"{scalar.name}: dtypes differ: {names}. Cast them to one.")
-        dtype = {"bool": bool_, "cast": params.get("dtype")}.get(scalar.result, same[0].dtype)
+        dtypes: dict[str, DType] = {"bool": bool_, "cast": params.get("dtype", bool_)}
+        dtype = dtypes.get(scalar.result, same[0].dtype)
         return broadcast_shape(scalar.name, [x.shape for x in inputs]), dtype
 
     def signature(self, node: Node) -> Signature:
@@ -200,7 +203,7 @@ class Reduce(Primitive):
 
 
 def identity_of(monoid: str, dtype: DType) -> float | int | bool:
-    """What a fold of nothing is; a sum of nothing shows as +0."""
+    """The identity of a fold; a sum of nothing shows as +0."""
     if monoid in ("add", "or"):
         return 0
     if monoid in ("mul", "and"):
@@ -245,9 +248,10 @@ class Contract(Primitive):
         left, right, out = split_spec(params["spec"])
         size: dict[str, int] = {}
         for part, x in zip((left, right), inputs, strict=True):
-            assert len(part) == x.rank, (
-                f"contract {params['spec']}: {part} does not name the axes of {x.shape}"
-            )
+            if len(part) != x.rank:
+                raise ShapeError(
+                    f"contract {params['spec']}: {part} does not name the axes of {x.shape}."
+                )
             for letter, n in zip(part, x.shape, strict=True):
                 if size.setdefault(letter, n) != n:
                     a, b = (x.shape for x in inputs)
@@ -283,7 +287,7 @@ class Contract(Primitive):
 
 
 def before_widening(g: Node, dtype: DType) -> Node:
-    """What g was before it was cast from `dtype`, if it was: then its products are narrow ones."""
+    """The value that was cast from `dtype` to give g, if one was: then its products are narrow."""
     widened = g.op == "map" and g.params["f"] == "cast" and g.inputs[0].dtype is dtype
     return g.inputs[0] if widened and dtype is not g.dtype else g
 
@@ -331,7 +335,7 @@ def drop_lonely(x: Node, own: str, others: str) -> tuple[Node, str]:
 
 
 @primitive("detach")
-class Detach(Primitive):
+class Detach(ViewPrimitive):
     """x, through which no gradient flows."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -379,8 +383,3 @@ def flip(x: Node, axis: int) -> Node:
     """x backwards along an axis."""
     bounds = tuple((n - 1, -1, -1) if k == axis else (0, n, 1) for k, n in enumerate(x.shape))
     return x.arena.node("slice", (x,), bounds=bounds)
-
-
-def scalar_of(arena: Arena, value: float, dtype: DType) -> Node:
-    """A constant of rank 0."""
-    return constant(arena, value, dtype)

@@ -54,6 +54,10 @@ def fold_in(key: Node, number: Node | int) -> Node:
     """A new key, as good as independent, for a number.
 
     Shapes: key (2) -> (2)
+
+    >>> key = tensor([0, 1], dtype="uint32")
+    >>> all(fold_in(key, 1) == fold_in(key, 2))
+    Tensor(False)
     """
     if not isinstance(number, Node):
         number = constant(key.arena, number % 2**32, uint32)
@@ -65,7 +69,10 @@ def fold_in(key: Node, number: Node | int) -> Node:
 def random_bits(key: Node, shape: Sequence[int]) -> tuple[Node, Node]:
     """Two uint32 words of noise for every element.
 
-    Shapes: key (2) -> (?), (?)
+    Shapes: key (2) -> (*shape), (*shape)
+
+    >>> random_bits(tensor([0, 1], dtype="uint32"), (2,))[0].dtype
+    gnomon.uint32
     """
     return noise(key, tuple(shape))
 
@@ -106,7 +113,10 @@ def random_uniform(
 ) -> Node:
     """Numbers spread evenly over [low, high).
 
-    Shapes: key (2) -> (?)
+    Shapes: key (2) -> (*shape)
+
+    >>> random_uniform(tensor([0, 1], dtype="uint32"), (3,))
+    Tensor([0.1182, 0.2586, 0.4561])
     """
     kind = floating_kind("random_uniform", dtype)
     work = float64 if kind is float64 else float32
@@ -127,7 +137,10 @@ def random_normal(
 ) -> Node:
     """Numbers of a normal distribution, by Box and Muller: a radius and an angle for each.
 
-    Shapes: key (2) -> (?)
+    Shapes: key (2) -> (*shape)
+
+    >>> random_normal(tensor([0, 1], dtype="uint32"), (3,))
+    Tensor([-0.4557,  0.0384, -0.8047])
     """
     kind = floating_kind("random_normal", dtype)
     work = float64 if kind is float64 else float32
@@ -135,12 +148,12 @@ def random_normal(
     if work is float64:
         key_two = fold_in(key, 1)
         share = fraction((first, second), work)
-        turn = fraction(noise(key_two, tuple(shape)), work)
+        angle = fraction(noise(key_two, tuple(shape)), work)
     else:
-        share, turn = fraction((first, second), work), fraction((second, first), work)
+        share, angle = fraction((first, second), work), fraction((second, first), work)
     # 1 - share lies in (0, 1], so the logarithm is finite
     radius = elementwise("sqrt", elementwise("log", 1.0 - share) * -2.0)
-    value = radius * elementwise("cos", turn * (2 * math.pi))
+    value = radius * elementwise("cos", angle * (2 * math.pi))
     value = value if std == 1 else value * float(std)
     return cast(value if mean == 0 else value + float(mean), kind)
 
@@ -151,7 +164,13 @@ def random_integers(
 ) -> Node:
     """Integers from low up to, not including, high; the bias is below (high − low) / 2^64.
 
-    Shapes: key (2) -> (?)
+    Shapes: key (2) -> (*shape)
+
+    >>> random_integers(tensor([0, 1], dtype="uint32"), 1, 7, (5,))
+    Tensor([1, 2, 3, 6, 6])
+    >>> random_integers(tensor([0, 1], dtype="uint32"), 3, 3, (2,))
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: random_integers: no integer lies in [3, 3).
     """
     if high <= low:
         raise ArgumentError(f"random_integers: no integer lies in [{low}, {high}).")
@@ -167,7 +186,10 @@ def random_integers(
 def random_permutation(key: Node, size: int, *, dtype: object = int64) -> Node:
     """0 … size − 1 in a random order.
 
-    Shapes: key (2) -> (?)
+    Shapes: key (2) -> (size)
+
+    >>> random_permutation(tensor([0, 1], dtype="uint32"), 5)
+    Tensor([0, 1, 2, 4, 3])
     """
     words = [cast(v, uint64) for v in noise(key, (size,))]
     wide = elementwise("or", elementwise("shift_left", words[0], 32), words[1])
@@ -181,7 +203,13 @@ def random_permutation(key: Node, size: int, *, dtype: object = int64) -> Node:
 def bernoulli(key: Node, p: Node | float, shape: Sequence[int] | None = None) -> Node:
     """True with probability p, for every element of p or of a shape.
 
-    Shapes: key (2) -> (?)
+    Shapes: key (2), p (*s) -> (*s) if shape is None else (*shape)
+
+    >>> bernoulli(tensor([0.0, 1.0, 1.0]))
+    Tensor([0., 1., 1.])
+    >>> zeros(2).bernoulli_(1.5)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: bernoulli: a probability lies between 0 and 1: got 1.5.
     """
     if isinstance(p, Node):
         floats_only("bernoulli", p)
@@ -194,7 +222,7 @@ def bernoulli(key: Node, p: Node | float, shape: Sequence[int] | None = None) ->
 
 
 def below(key: Node, p: float, shape: Shape) -> Node:
-    """Where the noise lies below a share of all words."""
+    """The mask of noise that lies below a share of all words."""
     bound = round(p * 2**32)
     if bound in (0, 2**32):
         return expand(constant(key.arena, bound > 0, bool_), shape)
@@ -202,7 +230,7 @@ def below(key: Node, p: float, shape: Shape) -> Node:
 
 
 def dropout_gradient(g: Node, y: Node, x: Node, key: Node, p: float = 0.5):
-    """The same places, scaled alike: the noise is computed again, not kept."""
+    """The same places, scaled alike: the noise is recomputed, not kept."""
     return dropout(g, key, p), None
 
 
@@ -211,6 +239,14 @@ def dropout(x: Node, key: Node, p: float = 0.5) -> Node:
     """x with each element set to 0 with probability p, and the others divided by 1 − p.
 
     Shapes: x (...), key (2) -> (...)
+
+    Kept elements are x / (1 − p), so that the mean stays (Srivastava et al. 2014).
+
+    >>> sum(dropout(ones(1000), tensor([0, 1], dtype="uint32"), 0.5) == 2.0)
+    Tensor(494)
+    >>> dropout(ones(8), tensor([0, 1], dtype="uint32"), 1.5)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: dropout: a probability lies between 0 and 1: got 1.5.
     """
     floats_only("dropout", x)
     if not 0 <= p <= 1:
@@ -224,7 +260,10 @@ def dropout(x: Node, key: Node, p: float = 0.5) -> Node:
 def random_choice(key: Node, logits: Node, axis: int = -1) -> Node:
     """A position along an axis, drawn with the chances softmax(logits).
 
-    Shapes: key (2), logits (...) -> (?)
+    Shapes: key (2), logits (*a, n, *b) -> (*a, *b)
+
+    >>> random_choice(tensor([0, 1], dtype="uint32"), tensor([0.0, 100.0, 0.0]))
+    Tensor(1)
     """
     axis = one_axis("random_choice", axis, logits.rank)
     kind = float64 if logits.dtype is float64 else float32

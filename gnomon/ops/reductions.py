@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from gnomon.ops.arguments import (
     one_axis,
     result_of_sum,
 )
+from gnomon.ops.elementwise import maximum, minimum
 from gnomon.ops.logic import truth
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import expand, flip, reduce, reshape, unsqueeze
@@ -46,11 +48,11 @@ def np_axis(axis: Axes) -> int | tuple[int, ...] | None:
 
 @op(
     reference=lambda x, axis=None, keepdims=False: np.sum(x, np_axis(axis), keepdims=keepdims),
+    autocast="wide",
+    complex="parts",
 )
 def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
     """The sum over axes; integers and truth values are summed in 64 bits.
-
-    Shapes: x (...) -> (?)
 
     >>> sum(tensor([[1, 2], [3, 4]]), axis=0)
     Tensor([4, 6])
@@ -63,11 +65,16 @@ def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = N
 
 @op(
     reference=lambda x, axis=None, keepdims=False: np.mean(x, np_axis(axis), keepdims=keepdims),
+    complex="parts",
 )
 def mean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
     """The sum over axes divided by how many elements it has.
 
-    Shapes: x (...) -> (?)
+    >>> mean(tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0, keepdims=True)
+    Tensor([[2., 3.]])
+    >>> mean(tensor([1, 2]))
+    Traceback (most recent call last):
+    gnomon.errors.DtypeError: mean: needs floats: got int64. Use x.astype(float32).
     """
     x = x if dtype is None else cast(x, dtype_of(dtype))
     floats_only("mean", x)
@@ -85,7 +92,8 @@ def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
 def nansum(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """The sum over axes of what is a number.
 
-    Shapes: x (...) -> (?)
+    >>> nansum(tensor([1.0, nan, 2.0]))
+    Tensor(3.)
     """
     return sum(where(elementwise("isnan", floating(x)), 0, x), axis, keepdims)
 
@@ -94,7 +102,8 @@ def nansum(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 def nanmean(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """The mean over axes of what is a number.
 
-    Shapes: x (...) -> (?)
+    >>> nanmean(tensor([1.0, nan, 2.0]))
+    Tensor(1.5)
     """
     floats_only("nanmean", x)
     missing, axes = elementwise("isnan", x), many_axes("nanmean", axis, x.rank)
@@ -103,16 +112,19 @@ def nanmean(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     return cast(total / cast(count, total.dtype), x.dtype)
 
 
-def prod_gradient(g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = False, **_):
+def prod_gradient(
+    g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = False, **_: Any
+) -> Node:
     """The product of the others: those before times those after, so that zeros do no harm."""
     axes = many_axes("prod", axis, x.rank)
     if not axes:
         return g
     order = (*(k for k in range(x.rank) if k not in axes), *axes)
-    kept = tuple(x.shape[k] for k in order[: x.rank - len(axes)])
+    sizes = tuple(x.shape[k] for k in order)
+    kept = sizes[: x.rank - len(axes)]
     flat = reshape(permute(x, order), (*kept, math.prod(x.shape[k] for k in axes)))
     others = before(flat) * flip(before(flip(flat, flat.rank - 1)), flat.rank - 1)
-    spread = reshape(others * unsqueeze(reshape(g, kept), len(kept)), [x.shape[k] for k in order])
+    spread = reshape(others * unsqueeze(reshape(g, kept), len(kept)), sizes)
     return cast(permute(spread, tuple(order.index(k) for k in range(x.rank))), x.dtype)
 
 
@@ -127,21 +139,29 @@ def before(x: Node) -> Node:
 @op(
     reference=lambda x, axis=None, keepdims=False: np.prod(x, np_axis(axis), keepdims=keepdims),
     gradient=prod_gradient,
+    autocast="wide",
+    complex="formula",
 )
 def prod(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
     """The product over axes; integers and truth values are multiplied in 64 bits.
 
-    Shapes: x (...) -> (?)
+    >>> prod(tensor([[1, 2], [3, 4]]), axis=1)
+    Tensor([ 2, 12])
     """
     kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))
     return fold("mul", cast(x, kind), many_axes("prod", axis, x.rank), keepdims, kind)
 
 
+def refuse_empty(name: str, x: Node, axes: tuple[int, ...]) -> None:
+    """Refuse to choose one of no elements."""
+    if 0 in [x.shape[k] for k in axes]:
+        raise ShapeError(f"{name}: nothing to choose from: x {x.shape} is empty along {axes}.")
+
+
 def extreme(name: str, x: Node, axis: Axes, keepdims: bool) -> Node:
     """The largest or smallest over axes."""
     axes = many_axes(name, axis, x.rank)
-    if 0 in [x.shape[k] for k in axes]:
-        raise ShapeError(f"{name}: nothing to choose from: x {x.shape} is empty along {axes}.")
+    refuse_empty(name, x, axes)
     if x.dtype is bool_:
         return fold("or" if name == "max" else "and", x, axes, keepdims)
     return fold(name, x, axes, keepdims)
@@ -150,11 +170,18 @@ def extreme(name: str, x: Node, axis: Axes, keepdims: bool) -> Node:
 @op(
     reference=lambda x, axis=None, keepdims=False: np.max(x, np_axis(axis), keepdims=keepdims),
     aliases=("amax",),
+    of_two=maximum,
 )
 def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """The largest over axes; NaN wins. Equals share the gradient.
 
-    Shapes: x (...) -> (?)
+    >>> max(tensor([3, 1, 2]))
+    Tensor(3)
+    >>> max(tensor([[3, 1], [0, 2]]), dim=1)
+    Values(values=Tensor([3, 2]), indices=Tensor([0, 1]))
+    >>> max(zeros(0))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: max: nothing to choose from: x (0,) is empty along (0,).
     """
     return extreme("max", x, axis, keepdims)
 
@@ -162,11 +189,13 @@ def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 @op(
     reference=lambda x, axis=None, keepdims=False: np.min(x, np_axis(axis), keepdims=keepdims),
     aliases=("amin",),
+    of_two=minimum,
 )
 def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """The smallest over axes; NaN wins. Equals share the gradient.
 
-    Shapes: x (...) -> (?)
+    >>> min(tensor([3.0, nan, 2.0]))
+    Tensor(nan)
     """
     return extreme("min", x, axis, keepdims)
 
@@ -175,38 +204,47 @@ def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 def aminmax(x: Node, axis: int | None = None, keepdims: bool = False) -> tuple[Node, Node]:
     """The smallest and the largest over an axis, or of all.
 
-    Shapes: x (...) -> (?), (?)
+    >>> aminmax(tensor([3, 1, 2]))
+    (Tensor(1), Tensor(3))
     """
     return min(x, axis, keepdims), max(x, axis, keepdims)
 
 
 @op(
     reference=lambda x, axis=None, keepdims=False: np.any(x, np_axis(axis), keepdims=keepdims),
+    complex="truth",
 )
 def any(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """Whether an element over axes differs from 0.
 
-    Shapes: x (...) -> (?)
+    >>> any(tensor([[0, 1], [0, 0]]), axis=1)
+    Tensor([ True, False])
     """
     return fold("or", truth(x), many_axes("any", axis, x.rank), keepdims)
 
 
 @op(
     reference=lambda x, axis=None, keepdims=False: np.all(x, np_axis(axis), keepdims=keepdims),
+    complex="truth",
 )
 def all(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     """Whether every element over axes differs from 0.
 
-    Shapes: x (...) -> (?)
+    >>> all(tensor([[1, 1], [0, 1]]), axis=1)
+    Tensor([ True, False])
     """
     return fold("and", truth(x), many_axes("all", axis, x.rank), keepdims)
 
 
-@op(reference=lambda x, axis=None, keepdims=False: np.asarray(np.count_nonzero(x, np_axis(axis))))
+@op(
+    reference=lambda x, axis=None, keepdims=False: np.asarray(np.count_nonzero(x, np_axis(axis))),
+    complex="truth",
+)
 def count_nonzero(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """How many elements over axes differ from 0.
+    """The number of elements over axes that differ from 0.
 
-    Shapes: x (...) -> (?)
+    >>> count_nonzero(tensor([0, 3, 0, 4]))
+    Tensor(2)
     """
     return fold("add", cast(truth(x), int64), many_axes("any", axis, x.rank), keepdims)
 
@@ -218,9 +256,12 @@ def count_nonzero(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     reference=lambda x, axis=None, keepdims=False: np.argmax(x, axis, keepdims=keepdims),
 )
 def argmax(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
-    """Where the largest stands, the first of equals; NaN is largest. No axis: in x laid flat.
+    """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat.
 
-    Shapes: x (...) -> (?)
+    >>> argmax(tensor([[1, 5], [7, 2]]))
+    Tensor(2)
+    >>> argmax(tensor([[1, 5], [7, 2]]), axis=1)
+    Tensor([1, 0])
     """
     return position("max", x, axis, keepdims)
 
@@ -229,21 +270,23 @@ def argmax(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
     reference=lambda x, axis=None, keepdims=False: np.argmin(x, axis, keepdims=keepdims),
 )
 def argmin(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
-    """Where the smallest stands, the first of equals; NaN is smallest. No axis: in x laid flat.
+    """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat.
 
-    Shapes: x (...) -> (?)
+    >>> argmin(tensor([4, 1, 1]))
+    Tensor(1)
     """
     return position("min", x, axis, keepdims)
 
 
 def position(name: str, x: Node, axis: int | None, keepdims: bool) -> Node:
-    """Where an extreme stands first."""
+    """The first position of an extreme."""
     if axis is None:
         found = position(name, reshape(x, (x.size,)), 0, False)
         return reshape(found, (1,) * x.rank) if keepdims else found
     axis = one_axis(f"arg{name}", axis, x.rank)
     if not x.rank:
         return zero_of(x)
+    refuse_empty(f"arg{name}", x, (axis,))
     x = cast(x, int64) if x.dtype is bool_ else x
     won = elementwise("eq", x, extreme(name, x, axis, True))
     if x.dtype.is_floating_point:
@@ -279,7 +322,10 @@ def pick_gradient(g: Node, y: Node, x: Node, index: Node, axis: int):
 def pick(x: Node, index: Node, axis: int) -> Node:
     """One element of every row along an axis.
 
-    Shapes: x (...), index (?) -> (?)
+    Shapes: x (*a, n, *b), index (*a, *b) -> (*a, *b)
+
+    >>> pick(tensor([[1, 2, 3], [4, 5, 6]]), tensor([2, 0]), 1)
+    Tensor([3, 4])
     """
     axis = one_axis("pick", axis, x.rank)
     names = LETTERS[: x.rank]
@@ -299,19 +345,21 @@ def extreme_with_positions(name: str, x: Node, axis: int, keepdims: bool) -> tup
     return unsqueeze(values, axis), unsqueeze(found, axis)
 
 
-@op(reference=lambda x, axis: (np.max(x, axis), np.argmax(x, axis)))
+@op(reference=lambda x, axis: (np.max(x, axis), np.argmax(x, axis)), pair_of=max)
 def max_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node, Node]:
     """The largest of every row along an axis, and where it stands first; that has the gradient.
 
-    Shapes: x (...) -> (?), (?)
+    >>> max_with_positions(tensor([[3, 7, 7]]), 1)
+    (Tensor([7]), Tensor([1]))
     """
     return extreme_with_positions("max", x, axis, keepdims)
 
 
-@op(reference=lambda x, axis: (np.min(x, axis), np.argmin(x, axis)))
+@op(reference=lambda x, axis: (np.min(x, axis), np.argmin(x, axis)), pair_of=min)
 def min_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node, Node]:
     """The smallest of every row along an axis, and where it stands first; that has the gradient.
 
-    Shapes: x (...) -> (?), (?)
+    >>> min_with_positions(tensor([[3, 7, 1]]), 1)
+    (Tensor([1]), Tensor([2]))
     """
     return extreme_with_positions("min", x, axis, keepdims)

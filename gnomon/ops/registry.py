@@ -6,13 +6,15 @@ and settings. Gradient, sharding and fusion see the body; profiler and written k
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
+from gnomon.forking import cached_property, held
+from gnomon.ir.memo import memo
 from gnomon.ir.node import (
     Arena,
     Graph,
@@ -25,7 +27,15 @@ from gnomon.ir.node import (
     typed,
 )
 from gnomon.ir.provenance import inherit
+from gnomon.lazy import fitting
+from gnomon.ops.documentation import with_shapes
+from gnomon.ops.facts import NOTHING, Facts
 
+MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
+"""What Python raises when it meets an argument that it can't work with; never a mistake of ours."""
+TUPLES: tuple[type, ...] = (tuple,)
+LISTS: tuple[type, ...] = (*TUPLES, list)
+"""Types whose elements are looked into; what these are is not known."""
 SPELLINGS = {
     "dim": ("axis",),
     "dims": ("axis", "axes", "repetitions"),
@@ -58,7 +68,7 @@ class Leaf(NamedTuple):
     number: int
 
 
-class Call:
+class OpCall:
     """An operation's arguments, nodes replaced by leaves: what a region remembers of its call."""
 
     __slots__ = ("_hash", "_key", "args", "kwargs")
@@ -72,10 +82,10 @@ class Call:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Call) and self._key == other._key)
+        return self is other or (isinstance(other, OpCall) and self._key == other._key)
 
     def __repr__(self) -> str:
-        return f"Call({self.args}, {self.kwargs})"
+        return f"OpCall({self.args}, {self.kwargs})"
 
 
 class Traced:
@@ -83,24 +93,24 @@ class Traced:
 
     __slots__ = ("body", "results", "several")
 
-    def __init__(self, name: str, body: Graph, call: Call, several: bool) -> None:
+    def __init__(self, name: str, body: Graph, call: OpCall, several: bool) -> None:
         self.body, self.several = body, several
         places = {leaf: k for k, leaf in enumerate(body.inputs)}
-        self.results = tuple(
-            (places.get(out), {"name": name, "body": body, "call": call, "index": k})
-            for k, out in enumerate(body.outputs)
-        )
-        self.results = tuple((at, p, kind_of("region", p)) for at, p in self.results)
+        params: list[dict[str, Any]] = [
+            {"name": name, "body": body, "call": call, "index": k} for k in range(len(body.outputs))
+        ]
+        pairs = zip(body.outputs, params, strict=True)
+        self.results = tuple((places.get(out), p, kind_of("region", p)) for out, p in pairs)
 
     def emit(self, nodes: Sequence[Node]) -> Any:
         """The region nodes, one per result. A result that is an argument stays that argument."""
         inputs = tuple(nodes)
         arena = inputs[0].arena
-        made = tuple(
+        made = [
             inputs[at] if at is not None else arena.intern(kind, "region", inputs, params)
             for at, params, kind in self.results
-        )
-        return made if self.several else made[0]
+        ]
+        return tuple(made) if self.several else made[0]
 
 
 Reference = (
@@ -113,8 +123,9 @@ Reference = (
 """A function of arrays, or of gradients; a lambda takes its types from the one that has as many."""
 OPS: dict[str, Op] = {}
 """Every operation that users can call, by name and by alias."""
-WHOLE: set[str] = set()
-"""Regions whose bits are those of the kernel that claims them: parts of them stay regions too."""
+REGIONS: dict[str, Op] = {}
+"""Every operation by the name of its regions, also those that users do not call."""
+_tracing = held(threading.RLock())
 
 
 class Op:
@@ -126,18 +137,16 @@ class Op:
         inline: bool,
         reference: Reference | None,
         gradient: Callable[..., Any] | None,
-        whole: bool = False,
+        facts: Facts = NOTHING,
     ) -> None:
         self.function, self.inline = function, inline
         self.reference, self.gradient = reference, gradient
-        if whole:
-            WHOLE.add(function.__name__)
+        self.facts = facts
         self.__name__ = function.__name__
-        self.__doc__ = function.__doc__
+        self.__doc__ = function.__doc__ = with_shapes(function)
         self.__module__ = function.__module__
         self.__wrapped__ = function
         self._traced: dict[tuple[Any, ...], Traced] = {}
-        self._lock = threading.RLock()
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -152,48 +161,59 @@ class Op:
         """Build the operation's nodes; see the function's own documentation."""
         if kwargs:
             kwargs = self.respell(kwargs)
+        try:
+            return self._built(args, kwargs)
+        except MISFITS as cause:
+            fitting.refuse(self.__name__, self.function, args, kwargs, cause)
+
+    def _built(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.inline:
             return self.function(*args, **kwargs)
-        nodes: list[Node] = []
-        call = Call(
-            strip(args, nodes), tuple((k, strip(v, nodes)) for k, v in sorted(kwargs.items()))
-        )
+        if args and not kwargs and all([type(x) is Node for x in args]):
+            call, nodes = call_of_nodes(len(args)), args
+        else:
+            call, nodes = stripped(args, kwargs)
         if not nodes:
             raise ArgumentError(f"{self.__name__}: needs a tensor: got {args!r}.")
         return self.traced(call, [(x.shape, x.dtype) for x in nodes]).emit(nodes)
 
     def respell(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Keywords in the array API's words."""
-        renamed = {}
+        renamed: dict[str, Any] = {}
         for word, value in kwargs.items():
             name = next((n for n in (word, *SPELLINGS.get(word, ())) if n in self.words), None)
+            if name is None and word in self.facts.hints:
+                continue
             if name is None:
                 allowed = ", ".join(self.words)
                 raise ArgumentError(f"{self.__name__}: no argument {word!r}. It takes {allowed}.")
             renamed[name] = value
         return renamed
 
-    def traced(self, call: Call, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
+    def traced(self, call: OpCall, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
         """The graph of a call, made once."""
         key = (call, *kinds)
         found = self._traced.get(key)
         if found is None:
-            with self._lock, inherit(()):
+            if self.gradient is not None:  # a rule gives one gradient for each tensor
+                fitting.refuse_numbers(self.__name__, self.function, call.args)
+            with _tracing, inherit(()):
                 found = self._traced[key] = self._trace(call, kinds)
         return found
 
-    def _trace(self, call: Call, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
+    def _trace(self, call: OpCall, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
         arena = Arena()
         leaves = [arena.input(shape, dtype) for shape, dtype in kinds]
-        result = self.function(
+        result: Any = self.function(
             *fill(call.args, leaves), **{k: fill(v, leaves) for k, v in call.kwargs}
         )
-        several = isinstance(result, tuple)
-        body = Graph(leaves, result if several else (result,))
+        several: bool = isinstance(result, TUPLES)
+        results: tuple[Any, ...] = result if several else (result,)
+        body = Graph(leaves, results)
         return Traced(self.__name__, body, call, several)
 
 
-class Rule:
+class GradientRule:
     """A gradient that a user wrote for one call: the `serial` of the regions that are its results.
 
     Such regions are never equal to others, and their gradients are asked for in every pass.
@@ -204,10 +224,24 @@ class Rule:
         raise NotImplementedError("a rule says what its gradients are")
 
 
-def rule_of(node: Node) -> Rule | None:
+def rule_of(node: Node) -> GradientRule | None:
     """The user's gradient of a region, if there is one."""
     kept = node.params.get("serial")
-    return kept if isinstance(kept, Rule) else None
+    return kept if isinstance(kept, GradientRule) else None
+
+
+@memo
+@functools.cache
+def call_of_nodes(count: int) -> OpCall:
+    """The call whose arguments are that many nodes."""
+    return OpCall(tuple(map(Leaf, range(count))), ())
+
+
+def stripped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[OpCall, list[Node]]:
+    """A call's arguments, and the nodes among them."""
+    nodes: list[Node] = []
+    positional = strip(args, nodes)
+    return OpCall(positional, tuple([(k, strip(kwargs[k], nodes)) for k in sorted(kwargs)])), nodes
 
 
 def strip(value: Any, nodes: list[Node]) -> Any:
@@ -215,8 +249,8 @@ def strip(value: Any, nodes: list[Node]) -> Any:
     if isinstance(value, Node):
         nodes.append(value)
         return Leaf(len(nodes) - 1)
-    if isinstance(value, (list, tuple)) and not isinstance(value, Leaf):
-        return tuple(strip(v, nodes) for v in value)
+    if isinstance(value, LISTS) and not isinstance(value, Leaf):
+        return tuple([strip(v, nodes) for v in value])
     return value
 
 
@@ -224,7 +258,7 @@ def fill(value: Any, nodes: Sequence[Node]) -> Any:
     """An argument with its nodes put back."""
     if isinstance(value, Leaf):
         return nodes[value.number]
-    if isinstance(value, tuple):
+    if isinstance(value, TUPLES):
         return tuple(fill(v, nodes) for v in value)
     return value
 
@@ -234,9 +268,9 @@ def op(
     *,
     inline: bool = False,
     reference: Reference | None = None,
-    gradient: Callable[..., Any] | None = None,
-    whole: bool = False,
+    gradient: Reference | Callable[..., Any] | None = None,
     aliases: Sequence[str] = (),
+    **facts: Any,
 ) -> Any:
     """Declare an operation.
 
@@ -244,27 +278,79 @@ def op(
     reference: the same by numpy, for the tests.
     gradient: (gradients of results, results, *arguments) -> one gradient per node argument, where
     the derived one is not wanted.
-    whole: a hand-written kernel's bits are its bits, the body's are only close to them.
     aliases: other names that users know it by.
+    facts: what else is said about it, and derived from here everywhere (gnomon/ops/facts.py).
     """
+    said = Facts(**facts)
 
     def declare(function: Callable[..., Any]) -> Op:
-        made = Op(function, inline, reference, gradient, whole)
+        made = Op(function, inline, reference, gradient, said)
         for name in (function.__name__, *aliases):
             assert name not in OPS, f"two operations are called {name}"
             OPS[name] = made
+        REGIONS[made.__name__] = made
         return made
 
     return declare if function is None else declare(function)
 
 
-def internal(function: Callable[..., Any] | None = None, *, whole: bool = False) -> Any:
+def view(
+    function: Callable[..., Any] | None = None, reference: Reference | None = None, **said: Any
+) -> Any:
+    """Declare an operation whose results show its first argument's storage."""
+    return op(function, inline=True, reference=reference, view=True, **said)
+
+
+def operations() -> tuple[Op, ...]:
+    """Every operation once, in the order of their declarations."""
+    return tuple(dict.fromkeys(OPS.values()))
+
+
+def explained(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """A function whose arguments are looked at when it has failed; `name` is what users call."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except MISFITS as cause:
+            fitting.refuse(name or function.__name__, function, args, kwargs, cause)
+
+    return call
+
+
+def internal(
+    function: Callable[..., Any] | None = None,
+    *,
+    gradient: Callable[..., Any] | None = None,
+    **facts: Any,
+) -> Any:
     """A region that operations are made of and users do not call; it has no entry in OPS."""
+    said = Facts(**facts)
 
     def declare(function: Callable[..., Any]) -> Op:
-        return Op(function, inline=False, reference=None, gradient=None, whole=whole)
+        made = Op(function, inline=False, reference=None, gradient=gradient, facts=said)
+        REGIONS[made.__name__] = made
+        return made
 
     return declare if function is None else declare(function)
+
+
+def own_gradient(name: str) -> Callable[..., Any] | None:
+    """The gradient that the operation of such regions declares, where it does."""
+    found = REGIONS.get(name)
+    return None if found is None else found.gradient
+
+
+def facts_of(node: Node) -> Facts:
+    """The facts about the operation that a region is of; none about other nodes."""
+    found = REGIONS.get(node.params["name"]) if node.op == "region" else None
+    return NOTHING if found is None else found.facts
+
+
+def asks_for_chunks(node: Node) -> bool:
+    """Whether a region is to be computed chunk by chunk: one with a cut."""
+    return bool(facts_of(node).chunked) and dict(node.params["call"].kwargs)["cut"] is not None
 
 
 @primitive("region")

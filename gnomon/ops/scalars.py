@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnomon.dtypes import float32
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast, elementwise
+from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ops import special_values as special
 from gnomon.ops.threefry import STEPS, threefry
 
 Slope = (
@@ -25,7 +27,7 @@ Gradient = Slope | None
 Value = Callable[[Any], Any] | Callable[[Any, Any], Any] | Callable[[Any, Any, Any], Any] | np.ufunc
 
 
-class Scalar(NamedTuple):
+class ScalarFunction(NamedTuple):
     """A row of the table."""
 
     name: str
@@ -52,22 +54,19 @@ class Scalar(NamedTuple):
         return len(self.gradients)
 
 
-SCALARS: dict[str, Scalar] = {}
+SCALARS: dict[str, ScalarFunction] = {}
 
 
 def row(name: str, value: Value, *gradients: Gradient, **algebra: Any) -> None:
     """Add a function to the table."""
-    SCALARS[name] = Scalar(name, value, gradients, **algebra)
+    SCALARS[name] = ScalarFunction(name, value, gradients, **algebra)
 
 
 def where(condition: Node, yes: Node | float, no: Node | float) -> Node:
     """yes where the condition holds, else no."""
     arena = condition.arena
     dtype = next(x.dtype for x in (yes, no) if isinstance(x, Node))
-    yes, no = (
-        x if isinstance(x, Node) else cast(arena.node("const", (), value=x, dtype=dtype), dtype)
-        for x in (yes, no)
-    )
+    yes, no = (x if isinstance(x, Node) else constant(arena, x, dtype, "where") for x in (yes, no))
     rank = max(condition.rank, yes.rank, no.rank)
     parts = [
         x
@@ -83,9 +82,7 @@ def f(name: str) -> Callable[..., Node]:
     return lambda *xs: elementwise(name, *xs)
 
 
-exp, log, sqrt_, sin, cos, tanh, power = (
-    f(n) for n in ("exp", "log", "sqrt", "sin", "cos", "tanh", "pow")
-)
+exp, log, sin, cos, tanh, power = (f(n) for n in ("exp", "log", "sin", "cos", "tanh", "pow"))
 less, greater, equal, sign, sinh, cosh, rsqrt = (
     f(n) for n in ("lt", "gt", "eq", "sign", "sinh", "cosh", "rsqrt")
 )
@@ -93,12 +90,12 @@ trunc, floor = f("trunc"), f("floor")
 
 
 def _chooses(better: Callable[..., Any]) -> tuple[Gradient, Gradient]:
-    """Gradients of minimum and maximum: the winner takes all, equals share."""
+    """Gradients of minimum and maximum: the winner takes all, equals share; NaN is no loser."""
 
     def of(first: bool) -> Callable[..., Any]:
         def gradient(g: Node, y: Node, a: Node, b: Node) -> Node:
             mine, other = (a, b) if first else (b, a)
-            return where(equal(a, b), g * 0.5, where(better(mine, other), g, g * 0.0))
+            return where(equal(a, b), g * 0.5, where(better(other, mine), g * 0.0, g))
 
         return gradient
 
@@ -116,26 +113,77 @@ def _numpy_power(a: np.ndarray, b: np.ndarray):
     return np.where(b < 0, np.where(a == 1, 1, np.where(a == -1, odd, 0)), result).astype(a.dtype)
 
 
-def _numpy_erf(x: np.ndarray):
-    """erf from numpy's own pieces: the series below 3, one minus the continued fraction above."""
-    x64 = np.asarray(x, np.float64)
-    small, k, term = np.clip(x64, -3, 3), 0, None
-    term = total = small * 2 / sqrt(pi)
-    for k in range(1, 60):
-        term = -term * small * small / k
-        total = total + term / (2 * k + 1)
-    large = np.maximum(np.abs(x64), 3)
-    fraction = np.zeros_like(large)
-    for k in range(60, 0, -1):
-        fraction = (k / 2) / (large + fraction)
-    tail = 1 - np.exp(-large * large) / sqrt(pi) / (large + fraction)
-    return np.where(np.abs(x64) < 3, total, np.copysign(tail, x64)).astype(np.asarray(x).dtype)
+def _numpy_rsqrt(a: np.ndarray) -> np.ndarray:
+    """1 / √a by numpy."""
+    return (1 / np.sqrt(a)).astype(a.dtype)
 
 
-def _numpy_sigmoid(x: np.ndarray):
-    """1 / (1 + exp(-x)) without overflow."""
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
+def _numpy_silu(a: np.ndarray) -> np.ndarray:
+    """a · sigmoid(a) by numpy."""
+    return a * special.sigmoid(a)
+
+
+def _numpy_same(a: np.ndarray) -> np.ndarray:
+    """The value itself: only its dtype is another, which the caller sees to."""
+    return a
+
+
+def trigamma(x: Node) -> Node:
+    """The derivative of digamma: by steps up and a series, of negative numbers by reflection."""
+    below = less(x, 0.5)
+    z = where(below, 1.0 - x, x)
+    total = 1.0 / (z * z)
+    for _ in range(1, special.SERIES_FROM):
+        z = z + 1.0
+        total = total + 1.0 / (z * z)
+    z = z + 1.0
+    square, tail = 1.0 / (z * z), 0.0
+    for k, factor in reversed([*enumerate(special.DIGAMMA_SERIES, 1)]):
+        tail = (2 * k * factor + tail) * square
+    total = total + 1.0 / z + square * 0.5 + tail / z
+    sine = sin(where(below, x - f("round")(x), 0.5) * pi)
+    return where(below, pi * pi / (sine * sine) - total, total)
+
+
+def in_32(x: Node) -> Node:
+    """A narrow float as float32, in which a formula of several steps is computed."""
+    return cast(x, float32) if x.dtype.itemsize < float32.itemsize else x
+
+
+def _gelu_slope(g: Node, y: Node, a: Node) -> Node:
+    """The probability below a, and a times its density."""
+    kind, a, g = a.dtype, in_32(a), in_32(g)
+    density = exp(a * a * -0.5) * (1 / sqrt(2 * pi))
+    return cast(g * ((f("erf")(a * sqrt(0.5)) + 1.0) * 0.5 + a * density), kind)
+
+
+def _gelu_tanh_slope(g: Node, y: Node, a: Node) -> Node:
+    """Of a times the sigmoid s of u, by the product rule."""
+    slope = 2 * sqrt(2 / pi)
+    kind, a, g = a.dtype, in_32(a), in_32(g)
+    square = a * a * (slope * 0.044715)
+    s = f("sigmoid")(a * (square + slope))
+    return cast(g * (s + s * (1.0 - s) * (a * (square * 3.0 + slope))), kind)
+
+
+def _silu_slope(g: Node, y: Node, a: Node) -> Node:
+    """Of a times its sigmoid s, by the product rule."""
+    kind, a, g = a.dtype, in_32(a), in_32(g)
+    s = f("sigmoid")(a)
+    return cast(g * (s * (a * (1.0 - s) + 1.0)), kind)
+
+
+def _mish_slope(g: Node, y: Node, a: Node) -> Node:
+    """Of a times the tanh t of its softplus, by the product rule."""
+    kind, a, g = a.dtype, in_32(a), in_32(g)
+    t = tanh(f("log1p")(exp(f("minimum")(a, 40.0))))
+    return cast(g * (t + a * f("sigmoid")(a) * (1.0 - t * t)), kind)
+
+
+def _turning(g: Node, a: Node, b: Node) -> Node:
+    """g over a² + b²; 0 at the origin, where an angle has no slope."""
+    square = a * a + b * b
+    return where(equal(square, 0.0), 0.0, g / square)
 
 
 def _numpy_floor_divide(a: np.ndarray, b: np.ndarray):
@@ -211,7 +259,7 @@ row(
     "remainder",
     _numpy_remainder,
     lambda g, y, a, b: g,
-    lambda g, y, a, b: -g * floor(a / b),
+    lambda g, y, a, b: -g * f("floor_divide")(a, b),
     costly=True,
 )
 row("fmod", np.fmod, lambda g, y, a, b: g, lambda g, y, a, b: -g * trunc(a / b), costly=True)
@@ -219,29 +267,36 @@ row(
     "pow",
     _numpy_power,
     lambda g, y, a, b: where(equal(b, 0.0), g * 0.0, g * b * power(a, b - 1.0)),
-    lambda g, y, a, b: where(equal(a, 0.0), g * 0.0, g * y * log(a)),
+    lambda g, y, a, b: where(f("and")(equal(a, 0.0), f("ge")(b, 0.0)), g * 0.0, g * y * log(a)),
     costly=True,
 )
 row("sqrt", np.sqrt, lambda g, y, a: g / (y * 2.0))
-row("rsqrt", lambda a: (1 / np.sqrt(a)).astype(a.dtype), lambda g, y, a: g * -0.5 * (y * y * y))
+row("rsqrt", _numpy_rsqrt, lambda g, y, a: g * -0.5 * (y * y * y))
 row("floor", np.floor, None)
 row("ceil", np.ceil, None)
 row("trunc", np.trunc, None)
 row("round", np.rint, None)
 row("copysign", np.copysign, lambda g, y, a, b: g * sign(a) * sign(y), None)
-row("nextafter", np.nextafter, None, None)
+row("nextafter", np.nextafter, lambda g, y, a, b: g, None)
 
 # exponentials
 row("exp", np.exp, lambda g, y, a: g * y, costly=True)
 row("exp2", np.exp2, lambda g, y, a: g * y * 0.6931471805599453, costly=True)
-row("expm1", np.expm1, lambda g, y, a: g * (y + 1.0), costly=True)
+row("expm1", np.expm1, lambda g, y, a: g * exp(a), costly=True)
 row("log", np.log, lambda g, y, a: g / a, costly=True)
 row("log2", np.log2, lambda g, y, a: g / (a * 0.6931471805599453), costly=True)
 row("log10", np.log10, lambda g, y, a: g / (a * 2.302585092994046), costly=True)
 row("log1p", np.log1p, lambda g, y, a: g / (a + 1.0), costly=True)
-row("sigmoid", _numpy_sigmoid, lambda g, y, a: g * (y * (1.0 - y)), costly=True)
+row("sigmoid", special.sigmoid, lambda g, y, a: g * (y * (1.0 - y)), costly=True)
 row("tanh", np.tanh, lambda g, y, a: g * (1.0 - y * y), costly=True)
-row("erf", _numpy_erf, lambda g, y, a: g * (exp(-(a * a)) * (2 / sqrt(pi))), costly=True)
+row("erf", special.erf, lambda g, y, a: g * (exp(-(a * a)) * (2 / sqrt(pi))), costly=True)
+row("erfc", special.erfc, lambda g, y, a: -(g * (exp(-(a * a)) * (2 / sqrt(pi)))), costly=True)
+row("lgamma", special.lgamma_of, lambda g, y, a: g * f("digamma")(a), costly=True)
+row("digamma", special.digamma, lambda g, y, a: g * trigamma(a), costly=True)
+row("gelu", special.gelu, _gelu_slope, costly=True)
+row("gelu_tanh", special.gelu_tanh, _gelu_tanh_slope, costly=True)
+row("silu", _numpy_silu, _silu_slope, costly=True)
+row("mish", special.mish, _mish_slope, costly=True)
 
 # circular and hyperbolic
 row("sin", np.sin, lambda g, y, a: g * cos(a), costly=True)
@@ -253,8 +308,8 @@ row("atan", np.arctan, lambda g, y, a: g / (a * a + 1.0), costly=True)
 row(
     "atan2",
     np.arctan2,
-    lambda g, y, a, b: g * b / (a * a + b * b),
-    lambda g, y, a, b: -(g * a) / (a * a + b * b),
+    lambda g, y, a, b: _turning(g * b, a, b),
+    lambda g, y, a, b: _turning(-(g * a), a, b),
     costly=True,
 )
 row("sinh", np.sinh, lambda g, y, a: g * cosh(a), costly=True)
@@ -288,8 +343,8 @@ row(
     lambda g, y, c, a, b: where(c, 0.0, g),
     others=1,
 )
-row("cast", lambda a: a, lambda g, y, a: cast(g, a.dtype), result="cast")
-row("bitcast", lambda a: a, None, result="cast")
+row("cast", _numpy_same, lambda g, y, a: cast(g, a.dtype), result="cast")
+row("bitcast", _numpy_same, None, result="cast")
 
 # integers and truth values
 row("and", np.bitwise_and, None, None, commutative=True, associative=True)

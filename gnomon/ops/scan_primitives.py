@@ -24,7 +24,8 @@ class Scan(Primitive):
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
-        return Signature([names], names, whole=[names[node.params["axis"]]])
+        axis: int = node.params["axis"]
+        return Signature([names], names, whole=[names[axis]])
 
     def value(self, node: Node, x: np.ndarray) -> Any:
         axis, monoid = node.params["axis"], node.params["monoid"]
@@ -44,10 +45,11 @@ class Scan(Primitive):
         return (cast(flip(scan("add", flip(g, axis), axis), axis), node.inputs[0].dtype),)
 
 
-def running_positions(x: np.ndarray, axis: int, better: Any):
-    """Where the best so far stands; the latest of equals, and NaN once met is best."""
+def running_positions(x: np.ndarray, axis: int, better: Any) -> np.ndarray:
+    """The position of the best so far; the latest of equals, and NaN once met is best."""
     best = better.accumulate(x, axis=axis)
-    here = np.arange(x.shape[axis]).reshape([-1 if k == axis else 1 for k in range(x.ndim)])
+    size: int = x.shape[axis]
+    here = np.arange(size).reshape([-1 if k == axis else 1 for k in range(x.ndim)])
     first_nan = (
         np.isnan(x) & (np.cumsum(np.isnan(x), axis=axis) == 1)
         if x.dtype.kind == "f"

@@ -27,7 +27,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxy"
 """Names of axes; z is kept for one that is looked up."""
 
 
-@op(inline=True, reference=lambda x, axis: np.cumsum(x, axis))
+@op(inline=True, reference=lambda x, axis: np.cumsum(x, axis), autocast="wide", complex="parts")
 def cumsum(x: Node, axis: int, *, dtype: object = None) -> Node:
     """The sum of everything up to each element.
 
@@ -67,7 +67,7 @@ def cumulative_sum(
 ) -> Node:
     """The sum of everything up to each element; include_initial puts the empty sum first.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, n, *b) -> (*a, n + include_initial, *b)
 
     >>> cumulative_sum(tensor([1, 2, 3]), include_initial=True)
     Tensor([0, 1, 3, 6])
@@ -90,7 +90,7 @@ def led(start: int, x: Node, axis: int) -> Node:
     return pad(x, low, (0,) * x.rank, start)
 
 
-def cumprod_gradient(g: Node, y: Node, x: Node, axis: int, **_) -> Node:
+def cumprod_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node:
     """dx[k] = (product before k) · Σ over j ≥ k of g[j] · (product between): zeros do no harm.
 
     The sum obeys s[k] = g[k] + x[k + 1] · s[k + 1]; pairs (factor, sum) are joined at distances
@@ -115,11 +115,14 @@ def shifted(x: Node, axis: int, by: int, fill: float) -> Node:
     return slice_(pad(x, low, high, fill), bounds)
 
 
-@op(reference=lambda x, axis: np.cumprod(x, axis), gradient=cumprod_gradient)
+@op(reference=np.cumprod, gradient=cumprod_gradient, complex="formula")
 def cumprod(x: Node, axis: int, *, dtype: object = None) -> Node:
     """The product of everything up to each element.
 
     Shapes: x (...) -> (...)
+
+    >>> cumprod(tensor([1, 2, 3, 4]), 0)
+    Tensor([ 1,  2,  6, 24])
     """
     return accumulated("cumprod", "mul", x, axis, dtype)
 
@@ -133,7 +136,10 @@ def cumulative_prod(
 ) -> Node:
     """The product of everything up to each element; include_initial puts the empty one first.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, n, *b) -> (*a, n + include_initial, *b)
+
+    >>> cumulative_prod(tensor([2, 3]), include_initial=True)
+    Tensor([1, 2, 6])
     """
     axis = the_axis("cumulative_prod", axis, x)
     y = cumprod(x, axis, dtype=dtype)
@@ -151,20 +157,26 @@ def running(name: str, monoid: str, x: Node, axis: int) -> tuple[Node, Node]:
     return gather(f"{table},{names}->{names}", x, found), found
 
 
-@op(reference=lambda x, axis: (np.maximum.accumulate(x, axis),))
+@op(reference=lambda x, axis: (np.maximum.accumulate(x, axis),), pair=True)
 def cummax(x: Node, axis: int) -> tuple[Node, Node]:
     """The largest so far, and where it stands: the latest of equals.
 
     Shapes: x (...) -> (...), (...)
+
+    >>> cummax(tensor([1, 3, 2, 3]), 0)
+    Values(values=Tensor([1, 3, 3, 3]), indices=Tensor([0, 1, 1, 3]))
     """
     return running("cummax", "argmax", x, axis)
 
 
-@op(reference=lambda x, axis: (np.minimum.accumulate(x, axis),))
+@op(reference=lambda x, axis: (np.minimum.accumulate(x, axis),), pair=True)
 def cummin(x: Node, axis: int) -> tuple[Node, Node]:
     """The smallest so far, and where it stands: the latest of equals.
 
     Shapes: x (...) -> (...), (...)
+
+    >>> cummin(tensor([3, 1, 2]), 0)
+    Values(values=Tensor([3, 1, 1]), indices=Tensor([0, 1, 1]))
     """
     return running("cummin", "argmin", x, axis)
 
@@ -174,6 +186,9 @@ def logcumsumexp(x: Node, axis: int) -> Node:
     """log of the running sum of exp(x), without overflow.
 
     Shapes: x (...) -> (...)
+
+    >>> logcumsumexp(tensor([0.0, 0.0, 0.0]), 0)
+    Tensor([0.    , 0.6931, 1.0986])
     """
     axis, kind = one_axis("logcumsumexp", axis, x.rank), floating(x).dtype
     total, reach = wide(x), 1
@@ -190,7 +205,7 @@ def np_diff(x: np.ndarray, n: int = 1, axis: Any = -1, prepend: Any = None, appe
     )
 
 
-@op(inline=True, reference=np_diff)
+@op(inline=True, reference=np_diff, complex="formula")
 def diff(
     x: Node,
     n: int = 1,
@@ -200,12 +215,23 @@ def diff(
 ) -> Node:
     """Each element minus the one before it, n times; more elements may be put at the ends first.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, t, *b), prepend (*a, p, *b), append (*a, q, *b) -> (*a, p + t + q - n, *b) if
+    prepend is not None; x (*a, t, *b) -> (*a, t - n, *b) if prepend is None
+
+    >>> diff(tensor([1, 4, 9, 16]))
+    Tensor([3, 5, 7])
+    >>> diff(tensor([1, 4, 9, 16]), n=2)
+    Tensor([2, 2])
+    >>> diff(tensor([1, 4]), n=-1)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: diff: n must be 0 or more: got -1.
     """
     axis = one_axis("diff", axis, x.rank)
-    if prepend is not None or append is not None:
+    if n and (prepend is not None or append is not None):
         x = cat([v for v in (prepend, x, append) if v is not None], axis)
-    for _ in range(n):
+    if n < 0:
+        raise ArgumentError(f"diff: n must be 0 or more: got {n}.")
+    for _ in range(min(n, x.shape[axis])):  # then nothing is left
         ends = [(0, m, 1) for m in x.shape]
         later, earlier = list(ends), list(ends)
         last = max(x.shape[axis] - 1, 0)
@@ -214,14 +240,16 @@ def diff(
     return x
 
 
-@op(
-    reference=lambda y, x=None, dx=1.0, axis=-1: np.trapezoid(y, x, dx, axis),
-    aliases=("trapz",),
-)
+@op(reference=lambda y, x=None, dx=1.0, axis=-1: np.trapezoid(y, x, dx, axis), aliases=("trapz",))
 def trapezoid(y: Node, x: Node | None = None, *, dx: float = 1.0, axis: int = -1) -> Node:
     """The area under y along an axis, by straight lines between places x, or dx apart.
 
-    Shapes: y (...) -> (?)
+    Shapes: y (*a, n, *b), x (n) -> (*a, *b)
+
+    sum((y[i] + y[i + 1]) / 2 · (x[i + 1] − x[i])).
+
+    >>> trapezoid(tensor([0.0, 1.0, 4.0]))
+    Tensor(3.)
     """
     axis = one_axis("trapezoid", axis, y.rank)
     size = y.shape[axis]

@@ -15,6 +15,7 @@ from math import prod
 from gnomon.dtypes import accumulator
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant
+from gnomon.ops.facts import Claim
 from gnomon.ops.primitives import contract, expand, reduce, reshape
 from gnomon.ops.registry import internal
 from gnomon.ops.view_primitives import permute
@@ -25,11 +26,11 @@ from gnomon.ops.windows import (
     Phase,
     all_phases,
     beginnings,
-    framed,
+    interleaved_phases,
     margins,
     padded_axes,
     stretches,
-    woven,
+    zero_padded,
 )
 
 PLACES, KERNEL = "xyz", "uvw"
@@ -84,7 +85,7 @@ def contracted(windows: Node, weight: Node, count: int, groups: int) -> Node:
 
 
 def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
-    """What each element of the kernel met, summed over samples and places; x is padded already."""
+    """The gradient of the kernel: what each element met of padded x, over samples and places."""
     stride, dilation, groups = geometry
     lead, letter = split(groups)
     windows = windows_of(x, weight.shape[2:], stride, dilation)
@@ -129,9 +130,9 @@ def spread_back(
         ends = zip(size, padding, whole.shape[2:], strict=True)
         return padded_axes(whole, 2, tuple((-low, low + n - m) for n, (low, _), m in ends), 0.0)
     lows = tuple(low for low, _ in padding)
-    turns = all_phases(size, lows, kernel, geometry)
-    around = framed(g, margins(turns, g.shape[2:]))
-    made = slid_back if prod(map(len, turns)) == 1 else slide_back
+    phases = all_phases(size, lows, kernel, geometry)
+    around = zero_padded(g, margins(phases, g.shape[2:]))
+    made = slid_back if prod(map(len, phases)) == 1 else slide_back
     return made(around, weight, tuple(size), lows, (tuple(stride), tuple(dilation), groups))
 
 
@@ -158,13 +159,13 @@ def slid_back(
     g has its margins already.
     """
     swapped = exchanged(weight, geometry[2])
-    turns = all_phases(size, lows, weight.shape[2:], geometry)
-    first = beginnings(turns)
-    parts = [of_phase(g, swapped, chosen, first, geometry[2]) for chosen in product(*turns)]
-    return woven(parts, turns, size)
+    phases = all_phases(size, lows, weight.shape[2:], geometry)
+    first = beginnings(phases)
+    parts = [of_phase(g, swapped, chosen, first, geometry[2]) for chosen in product(*phases)]
+    return interleaved_phases(parts, phases, size)
 
 
-@internal
+@internal(claim=Claim("slide_back", strided=(4,)))
 def slide_back(
     g: Node, weight: Node, size: Sequence[int], lows: Sequence[int], geometry: Geometry
 ) -> Node:
@@ -176,7 +177,7 @@ def of_phase(
     g: Node, weight: Node, chosen: Sequence[Phase], begin: Sequence[int], groups: int
 ) -> Node:
     """One phase's elements; the places in g begin at `begin`."""
-    counts = tuple(p.count for p in chosen)
+    counts = tuple(p.elements for p in chosen)
     if not all(p.taps[1] for p in chosen):
         zero = constant(g.arena, 0.0, accumulator(g.dtype))
         return expand(zero, (g.shape[0], weight.shape[0], *counts))

@@ -5,6 +5,8 @@ All compute positions by one stable sort, then fetch values by position; NaN cou
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,12 @@ from gnomon.dtypes import int32, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, constant, elementwise
-from gnomon.ops.arguments import floats_only, one_axis
+from gnomon.ops.arguments import filling_of, flag, floats_only, one_axis
 from gnomon.ops.elementwise import Operand
+from gnomon.ops.joining import stack
 from gnomon.ops.lookup_primitives import gather, sort_positions
 from gnomon.ops.primitives import reshape, unsqueeze
-from gnomon.ops.reductions import fold, pick, position, zero_of
+from gnomon.ops.reductions import fold, pick, position, refuse_empty, zero_of
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
@@ -31,7 +34,7 @@ def fetched(x: Node, positions: Node, axis: int) -> Node:
     return gather(f"{table},{own}->{own}", x, positions)
 
 
-def np_argsort(x: np.ndarray, axis: Any = -1, descending: bool = False, **_):
+def np_argsort(x: np.ndarray, axis: Any = -1, descending: bool = False, **_: Any) -> np.ndarray:
     """A stable order by numpy."""
     if not descending:
         return np.argsort(x, axis, kind="stable")
@@ -44,16 +47,22 @@ def argsort(x: Node, axis: int = -1, descending: bool = False, *, stable: bool =
     """Positions that put an axis in order; equals keep theirs.
 
     Shapes: x (...) -> (...)
+
+    >>> argsort(tensor([30, 10, 20]))
+    Tensor([1, 2, 0])
     """
     axis = one_axis("argsort", axis, x.rank)
+    flag("argsort", "descending", descending)
     return sort_positions(x, axis, descending) if x.rank else zero_of(x)
 
 
 @op(
-    reference=lambda x, axis=-1, descending=False, **_: (
+    reference=lambda x, axis=-1, descending=False, stable=True: (
         np.take_along_axis(x, np_argsort(x, axis, descending), axis),
         np_argsort(x, axis, descending),
-    )
+    ),
+    pair=True,
+    values_alone=True,
 )
 def sort(
     x: Node, axis: int = -1, descending: bool = False, *, stable: bool = True
@@ -61,8 +70,12 @@ def sort(
     """An axis in order, and where each element stood; equals keep their order.
 
     Shapes: x (...) -> (...), (...)
+
+    >>> sort(tensor([30, 10, 20]), dim=0)
+    Values(values=Tensor([10, 20, 30]), indices=Tensor([1, 2, 0]))
     """
     axis = one_axis("sort", axis, x.rank)
+    flag("sort", "descending", descending)
     if not x.rank:
         return x, zero_of(x)
     found = sort_positions(x, axis, descending)
@@ -70,23 +83,28 @@ def sort(
 
 
 @op(
-    reference=lambda x, k, axis=-1, largest=True, **_: (
+    reference=lambda x, k, axis=-1, largest=True, sorted=True: (
         np.take_along_axis(x, np_argsort(x, axis, largest).take(range(k), axis), axis),
         np_argsort(x, axis, largest).take(range(k), axis),
-    )
+    ),
+    pair=True,
 )
 def topk(
     x: Node, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Node, Node]:
     """The k largest of every row along an axis, in order, and where they stood.
 
-    Shapes: x (...) -> (?), (?)
+    Shapes: x (*a, n, *b) -> (*a, k, *b), (*a, k, *b)
 
     >>> values, indices = topk(tensor([1, 5, 3]), 2)
     >>> values, indices
     (Tensor([5, 3]), Tensor([1, 2]))
+    >>> topk(tensor([1, 2]), 3)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: topk: axis 0 of x (2,) has no 3 elements.
     """
     axis = one_axis("topk", axis, x.rank)
+    flag("topk", "largest", largest)
     if not x.rank:
         return x, zero_of(x)
     if not 0 <= k <= x.shape[axis]:
@@ -99,12 +117,17 @@ def topk(
     reference=lambda x, k, axis=-1, keepdims=False: (
         np.sort(x, axis).take(k - 1, axis),
         np_argsort(x, axis).take(k - 1, axis),
-    )
+    ),
+    pair=True,
 )
 def kthvalue(x: Node, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
     """The k-th smallest of every row along an axis, counted from 1, and where it stood.
 
-    Shapes: x (...) -> (?), (?)
+    >>> kthvalue(tensor([30, 10, 20]), 2)
+    Values(values=Tensor(20), indices=Tensor(2))
+    >>> kthvalue(tensor([30, 10]), 3)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: kthvalue: axis 0 of x (2,) has no 3-th element.
     """
     axis = one_axis("kthvalue", axis, x.rank)
     if not 1 <= k <= (x.shape[axis] if x.rank else 1):
@@ -121,25 +144,40 @@ def at_rank(x: Node, axis: int, found: Node, keepdims: bool) -> tuple[Node, Node
     return (unsqueeze(values, axis), found) if keepdims else (values, lone)
 
 
+@op(inline=True, reference=lambda x: np.sort(x, None)[(x.size - 1) // 2])
+def median(x: Node) -> Node:
+    """The middle element of all, the lower of two; NaN of nothing.
+
+    Shapes: x (...) -> ()
+
+    >>> median(tensor([4, 1, 3, 2]))
+    Tensor(2)
+    """
+    if not x.size and x.dtype.is_floating_point:
+        return constant(x.arena, math.nan, x.dtype)
+    return median_with_positions(reshape(x, (x.size,)), 0)[0]
+
+
 @op(
     reference=lambda x, axis=-1, keepdims=False: (
         np.sort(x, axis).take((x.shape[axis] - 1) // 2, axis),
         np_argsort(x, axis).take((x.shape[axis] - 1) // 2, axis),
-    )
+    ),
+    pair_of=median,
 )
 def median_with_positions(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
     """The middle element of every row along an axis, the lower of two, and where it stood.
 
-    Shapes: x (...) -> (?), (?)
-
     NaN, if a row has one.
+
+    >>> median_with_positions(tensor([4, 1, 3, 2]))
+    (Tensor(2), Tensor(3))
     """
     axis = one_axis("median", axis, x.rank)
     if not x.rank:
         return x, zero_of(x)
     size = x.shape[axis]
-    if not size:
-        raise ShapeError(f"median: nothing to choose from: x {x.shape} is empty along {axis}.")
+    refuse_empty("median", x, (axis,))
     order = sort_positions(x, axis)
     found = part(order, axis, (size - 1) // 2, (size - 1) // 2 + 1)
     if x.dtype.is_floating_point:
@@ -148,22 +186,14 @@ def median_with_positions(x: Node, axis: int = -1, keepdims: bool = False) -> tu
     return at_rank(x, axis, found, keepdims)
 
 
-@op(inline=True, reference=lambda x: np.sort(x, None)[(x.size - 1) // 2])
-def median(x: Node) -> Node:
-    """The middle element of all, the lower of two.
-
-    Shapes: x (...) -> ()
-    """
-    return median_with_positions(reshape(x, (x.size,)), 0)[0]
-
-
-@op
+@op(pair=True)
 def mode(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
     """The most frequent element of every row along an axis, the smallest of several, and its place.
 
-    Shapes: x (...) -> (?), (?)
-
     The place is that of its last occurrence.
+
+    >>> mode(tensor([5, 2, 2, 5, 2]))
+    Values(values=Tensor(2), indices=Tensor(4))
     """
     axis = one_axis("mode", axis, x.rank)
     if not x.rank:
@@ -182,27 +212,40 @@ def mode(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
 @op(
     reference=lambda x, q, axis=None, keepdims=False, interpolation="linear": np.quantile(
         x, q, axis, keepdims=keepdims, method=interpolation
-    )
+    ),
+    read=("q",),
 )
 def quantile(
     x: Node,
-    q: float,
+    q: float | Sequence[float],
     axis: int | None = None,
     keepdims: bool = False,
     *,
     interpolation: str = "linear",
 ) -> Node:
-    """The value below which a share q of every row lies.
+    """The value below which a share q of every row lies; several shares come along a first axis.
 
-    Shapes: x (...) -> (?)
+    interpolation: "linear" between neighbours, their "midpoint", or the "lower", "higher" or
+    "nearest" one.
 
-    interpolation: "linear" between neighbours, or the "lower", "higher" or "nearest" one.
+    >>> quantile(tensor([0.0, 10.0, 20.0]), 0.25)
+    Tensor(5.)
+    >>> quantile(tensor([1.0]), 2.0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: quantile: q is a share between 0 and 1: got 2.0.
     """
     floats_only("quantile", x)
+    if isinstance(q, (int, float)):
+        return at_share(x, q, axis, keepdims, interpolation)
+    return stack([at_share(x, share, axis, keepdims, interpolation) for share in q])
+
+
+def at_share(x: Node, q: float, axis: int | None, keepdims: bool, interpolation: str) -> Node:
+    """The value at one share of every row."""
     if not 0 <= q <= 1:
         raise ArgumentError(f"quantile: q is a share between 0 and 1: got {q}.")
     rank = x.rank
-    if axis is None:
+    if axis is None or not rank:
         x, axis, rank = reshape(x, (x.size,)), 0, x.rank
         value = between_ranks(x, q, 0, interpolation)
         return reshape(value, (1,) * rank) if keepdims else value
@@ -213,10 +256,12 @@ def quantile(
 
 def between_ranks(x: Node, q: float, axis: int, interpolation: str) -> Node:
     """The element at a fractional rank of every row."""
+    refuse_empty("quantile", x, (axis,))
     exact = q * (x.shape[axis] - 1)
     low = int(exact)
     share = exact - low
     choices = {"lower": 0.0, "higher": 1.0 if share else 0.0, "nearest": float(round(exact)) - low}
+    choices["midpoint"] = choices["higher"] / 2
     if interpolation != "linear" and interpolation not in choices:
         raise ArgumentError(f"quantile: no interpolation {interpolation!r}.")
     share = choices.get(interpolation, share)
@@ -231,7 +276,7 @@ def between_ranks(x: Node, q: float, axis: int, interpolation: str) -> Node:
 # places in what is sorted
 
 
-def np_searchsorted(sorted_sequence: np.ndarray, values: np.ndarray, right: bool = False, **_):
+def np_searchsorted(sorted_sequence: np.ndarray, values: np.ndarray, right: bool = False, **_: Any):
     """searchsorted by numpy, for one sorted row."""
     return np.searchsorted(sorted_sequence, values, "right" if right else "left")
 
@@ -246,16 +291,24 @@ def searchsorted(
     side: str | None = None,
     sorter: Node | None = None,
 ) -> Node:
-    """How many elements of a sorted row stand before each value; on the right, equals too.
+    """The number of elements of a sorted row before each value; on the right, equals too.
 
     Shapes: sorted_sequence (..., n), values (..., m) -> (..., m)
 
     sorter: positions that put a row in order which is not.
+
+    >>> searchsorted(tensor([10, 20, 30]), tensor([5, 20]))
+    Tensor([0, 1])
+    >>> searchsorted(tensor([10, 20, 30]), tensor([5, 20]), right=True)
+    Tensor([0, 2])
+    >>> searchsorted(ones(2, 3), ones(4, 5))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: searchsorted: rows differ: (2,) and (4,).
     """
     if sorter is not None:
         sorted_sequence = fetched(sorted_sequence, sorter, sorted_sequence.rank - 1)
     if not isinstance(values, Node):
-        values = constant(sorted_sequence.arena, values, sorted_sequence.dtype)
+        values = filling_of("searchsorted", sorted_sequence, values)
     row = "le" if right or side == "right" else "lt"
     one_row = sorted_sequence.rank == 1
     if not one_row and sorted_sequence.shape[:-1] != values.shape[:-1]:
@@ -270,12 +323,17 @@ def searchsorted(
 
 @op(
     inline=True,
-    reference=lambda x, boundaries, right=False, **_: np_searchsorted(boundaries, x, right),
+    reference=lambda x, boundaries, right=False, out_int32=False: np_searchsorted(
+        boundaries, x, right
+    ),
 )
 def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool = False) -> Node:
     """The number of the interval between boundaries in which each element lies.
 
     Shapes: x (...), boundaries (n) -> (...)
+
+    >>> bucketize(tensor([5, 25, 95]), tensor([10, 20, 30]))
+    Tensor([0, 2, 3])
     """
     return searchsorted(boundaries, x, out_int32=out_int32, right=right)
 
@@ -284,7 +342,10 @@ def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool
 def isin(x: Operand, y: Operand, *, invert: bool = False) -> Node:
     """Whether each element of x is among those of y.
 
-    Shapes: x (...), y (?) -> (...)
+    Shapes: x (*s), y (*t) -> (*s)
+
+    >>> isin(tensor([1, 2, 3]), tensor([3, 1]))
+    Tensor([ True, False,  True])
     """
     rank = x.rank if isinstance(x, Node) else 0
     lone = reshape(x, (*x.shape, 1)) if isinstance(x, Node) else x

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import DType, dtype_of, promote
+from gnomon.dtypes import DType, promote
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import Axes, floating, floats_only, kept_sizes, many_axes, wide
 from gnomon.ops.canonical import ROWS, leaves
 from gnomon.ops.diagonals import diagonal_of
 from gnomon.ops.primitives import contract, expand, reshape, unsqueeze
-from gnomon.ops.reductions import fold, mean_of, np_axis
+from gnomon.ops.reductions import fold, mean_of, np_axis, refuse_empty
 from gnomon.ops.registry import Op, Reference, op
 from gnomon.ops.scalars import where
 
@@ -66,9 +66,9 @@ def np_var(
 def of_variance(
     name: str,
     sentence: str,
-    results: str,
     finish: Callable[[Node, Node, DType], Any],
     reference: Reference,
+    **said: Any,
 ) -> Op:
     """An operation on the variance and the mean over axes."""
 
@@ -86,9 +86,8 @@ def of_variance(
         return finish(variance, middle, x.dtype)
 
     function.__name__ = name
-    function.__doc__ = f"{sentence}\n\nShapes: x (...) -> {results}"
-    function.__module__ = __name__
-    return op(function, reference=reference)
+    function.__doc__ = sentence
+    return op(function, reference=reference, **said)
 
 
 def deviation(variance: Node) -> Node:
@@ -101,8 +100,8 @@ def np_std(x: np.ndarray, *rest: Any, **named: Any) -> Any:
     return np.sqrt(np_var(x, *rest, **named))
 
 
-def beside_mean(spread: Reference) -> Reference:
-    """What goes with the mean, and the mean, by numpy."""
+def beside_mean(spread: Callable[..., Any]) -> Reference:
+    """A statistic and the mean, by numpy."""
 
     def both(x: np.ndarray, axis: Any = None, *rest: Any, **named: Any) -> tuple[Any, Any]:
         axes = None if isinstance(axis, bool) else np_axis(axis)
@@ -114,29 +113,53 @@ def beside_mean(spread: Reference) -> Reference:
 
 var = of_variance(
     "var",
-    "The mean square distance from the mean; the count is lowered by the correction, 1 by default.",
-    "(?)",
+    """The mean square distance from the mean; the count is lowered by the correction.
+
+By default the function's is 0, as in the array API, and the method's is 1, as in PyTorch.
+
+>>> var(tensor([1.0, 2.0, 3.0]))
+Tensor(0.6667)
+>>> tensor([1.0, 2.0, 3.0]).var()
+Tensor(1.)
+""",
     lambda variance, middle, kind: cast(variance, kind),
     np_var,
+    standard=(("correction", 0),),
+    complex="formula",
 )
 std = of_variance(
     "std",
-    "The square root of the variance.",
-    "(?)",
+    """The square root of the variance.
+
+By default the function's correction is 0, as in the array API, and the method's 1, as in PyTorch.
+
+>>> std(tensor([1.0, 3.0]))
+Tensor(1.)
+>>> tensor([1.0, 3.0]).std()
+Tensor(1.4142)
+""",
     lambda variance, middle, kind: cast(deviation(variance), kind),
     np_std,
+    standard=(("correction", 0),),
+    complex="formula",
 )
 var_mean = of_variance(
     "var_mean",
-    "The variance and the mean.",
-    "(?), (?)",
+    """The variance and the mean.
+
+>>> var_mean(tensor([1.0, 2.0, 3.0]))
+(Tensor(1.), Tensor(2.))
+""",
     lambda variance, middle, kind: (cast(variance, kind), cast(middle, kind)),
     beside_mean(np_var),
 )
 std_mean = of_variance(
     "std_mean",
-    "The square root of the variance, and the mean.",
-    "(?), (?)",
+    """The square root of the variance, and the mean.
+
+>>> std_mean(tensor([2.0, 4.0]), correction=0)
+(Tensor(1.), Tensor(3.))
+""",
     lambda variance, middle, kind: (cast(deviation(variance), kind), cast(middle, kind)),
     beside_mean(np_std),
 )
@@ -179,13 +202,16 @@ def np_norm(x: np.ndarray, ord: Any = 2, axis: Any = None, keepdims: bool = Fals
     return np.sum(x**ord, axis, keepdims=keepdims) ** (1 / ord)
 
 
-@op(reference=np_norm, gradient=norm_gradient)
+@op(reference=np_norm, gradient=norm_gradient, autocast="wide", linalg=True, complex="size")
 def vector_norm(x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = False) -> Node:
     """The length of x over axes: the ord-th root of the sum of |x|^ord.
 
-    Shapes: x (...) -> (?)
-
     ord 0 counts what is not 0; infinities give the largest and smallest |x|.
+
+    >>> vector_norm(tensor([3.0, 4.0]))
+    Tensor(5.)
+    >>> vector_norm(tensor([3.0, 4.0]), ord=inf)
+    Tensor(4.)
     """
     floats_only("norm", x)
     axes, kind = many_axes("norm", axis, x.rank), x.dtype
@@ -193,6 +219,7 @@ def vector_norm(x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = Fal
         return fold("add", cast(elementwise("ne", x, 0), kind), axes, keepdims)
     size = wide(x) if ord == 2 else elementwise("abs", wide(x))
     if math.isinf(ord):
+        refuse_empty("norm", x, axes)
         return cast(fold("max" if ord > 0 else "min", size, axes, keepdims), kind)
     if ord == 1:
         return cast(fold("add", size, axes, keepdims), kind)
@@ -206,7 +233,10 @@ def vector_norm(x: Node, ord: float = 2, axis: Axes = None, keepdims: bool = Fal
 def norm_of_scalars(xs: Sequence[Node], ord: float = 2) -> Node:
     """vector_norm of scalars side by side, to the bit, without putting them side by side.
 
-    Shapes: x () -> ()
+    Shapes: xs () -> ()
+
+    >>> norm_of_scalars([tensor(3.0), tensor(4.0)])
+    Tensor(5.)
     """
     kind = xs[0].dtype
     for x in xs[1:]:
@@ -253,23 +283,14 @@ def halved(row: str, xs: Sequence[Node]) -> Node:
     return xs[0]
 
 
-@op(inline=True, reference=lambda x, p=2, axis=None, keepdims=False: np_norm(x, p, axis, keepdims))
-def norm(
-    x: Node, p: float | str = 2, axis: Axes = None, keepdims: bool = False, *, dtype: object = None
-) -> Node:
-    """The p-norm of x over axes; p="fro" is 2.
-
-    Shapes: x (...) -> (?)
-    """
-    x = x if dtype is None else cast(x, dtype_of(dtype))
-    return vector_norm(x, 2 if p == "fro" else float(p), axis, keepdims)
-
-
 @op(inline=True, reference=lambda x, y, p=2: np_norm(x - y, p))
 def dist(x: Node, y: Node, p: float = 2) -> Node:
     """The p-norm of x − y.
 
     Shapes: x (...), y (...) -> ()
+
+    >>> dist(tensor([0.0, 0.0]), tensor([3.0, 4.0]))
+    Tensor(5.)
     """
     return vector_norm(x - y, p)
 
@@ -290,14 +311,19 @@ def top(x: Node, axes: tuple[int, ...]) -> Node:
 
 
 @op(
+    special=True,
     reference=lambda x, axis, keepdims=False: np.logaddexp.reduce(
         x, np_axis(axis), keepdims=keepdims
-    )
+    ),
+    autocast="wide",
 )
 def logsumexp(x: Node, axis: Axes, keepdims: bool = False) -> Node:
     """log of the sum of exp(x) over axes, without overflow.
 
-    Shapes: x (...) -> (?)
+    m + log(sum(exp(x − m))), m the maximum.
+
+    >>> logsumexp(tensor([1000.0, 1000.0]), 0)
+    Tensor(1000.6932)
     """
     kind, axes = floating(x).dtype, many_axes("logsumexp", axis, x.rank)
     x = wide(x)
@@ -309,25 +335,65 @@ def logsumexp(x: Node, axis: Axes, keepdims: bool = False) -> Node:
 # several variables together
 
 
-@op(reference=lambda x, correction=1: np.asarray(np.cov(x, ddof=correction)))
-def cov(x: Node, *, correction: Correction = 1) -> Node:
-    """How variables, the rows of x, vary together.
+@op(
+    reference=lambda x, correction=1, fweights=None, aweights=None: np.asarray(
+        np.cov(x, ddof=correction, fweights=fweights, aweights=aweights)
+    )
+)
+def cov(
+    x: Node,
+    *,
+    correction: Correction = 1,
+    fweights: Node | None = None,
+    aweights: Node | None = None,
+) -> Node:
+    """The covariances of variables, the rows of x.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (1, m) -> (); x (n, m) -> (n, n); x (n) -> ()
+
+    sum((x − mean(x)) (x − mean(x))ᵀ) / (m − correction). fweights say how often each column was
+    seen, aweights how much it counts.
+
+    >>> cov(tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    Tensor([[ 1., -1.],
+            [-1.,  1.]])
     """
     floats_only("cov", x)
-    if x.rank < 2:
+    if fweights is not None or aweights is not None:
+        return weighted_cov(x, correction, fweights, aweights)
+    if x.rank < 2 or x.shape[0] == 1:
         return cast(moments(x, tuple(range(x.rank)), correction, False)[1], x.dtype)
     count = x.shape[1] - correction
     away = wide(x) - mean_of(x, (1,), True)
     return cast(contract("an,bn->ab", away, away) / float(max(count, 0)), x.dtype)
 
 
+def weighted_cov(
+    x: Node, correction: Correction, fweights: Node | None, aweights: Node | None
+) -> Node:
+    """The same, of columns that count differently."""
+    rows = wide(reshape(x, (1, x.size)) if x.rank < 2 else x)
+    weights = [cast(w, rows.dtype) for w in (fweights, aweights) if w is not None]
+    weight = weights[0] if len(weights) == 1 else weights[0] * weights[1]
+    total = fold("add", weight, (0,), False)
+    # without aweights each column that was seen is lost as a whole
+    lost = total if aweights is None else fold("add", weight * weights[-1], (0,), False)
+    count = total - correction * lost / total
+    lying = unsqueeze(weight, 0)
+    away = rows - fold("add", rows * lying, (1,), True) / total
+    made = contract("an,bn->ab", away, away * lying) / elementwise("maximum", count, 0.0)
+    return cast(reshape(made, ()) if rows.shape[0] == 1 else made, x.dtype)
+
+
 @op(reference=lambda x: np.asarray(np.corrcoef(x)))
 def corrcoef(x: Node) -> Node:
     """Correlations of variables, the rows of x.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (1, m) -> (); x (n, m) -> (n, n); x (n) -> ()
+
+    >>> corrcoef(tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    Tensor([[ 1., -1.],
+            [-1.,  1.]])
     """
     both = cov(x)
     if both.rank < 2:

@@ -22,7 +22,7 @@ STEPS = 2 + 3 * ROUNDS + 3 * ROUNDS // 4
 Word: TypeAlias = Any
 
 
-class Words(ABC):
+class WordArithmetic(ABC):
     """Arithmetic on 32-bit words; sums wrap."""
 
     @abstractmethod
@@ -42,7 +42,9 @@ class Words(ABC):
         """The bits of a turned left."""
 
 
-def mixed(words: Words, key: tuple[Word, Word], counter: tuple[Word, Word]) -> tuple[Word, Word]:
+def mixed(
+    words: WordArithmetic, key: tuple[Word, Word], counter: tuple[Word, Word]
+) -> tuple[Word, Word]:
     """Two words of noise."""
     third = words.xor(words.xor(*key), words.const(PARITY))
     keys = (*key, third)
@@ -56,7 +58,7 @@ def mixed(words: Words, key: tuple[Word, Word], counter: tuple[Word, Word]) -> t
     return a, b
 
 
-class NumpyWords(Words):
+class NumpyWords(WordArithmetic):
     """Words as arrays of uint32."""
 
     def const(self, number: int) -> Word:

@@ -5,27 +5,32 @@ slice bounds are (start, stop, step) per axis, with stop -1 meaning "through 0" 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from gnomon.dtypes import DType
 from gnomon.errors import ShapeError
-from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
+from gnomon.ir.node import Node, Shape, Signature, primitive
 from gnomon.ir.operators import constant
-from gnomon.ops.primitives import letters, reshape, sum_to
+from gnomon.ops.index_primitives import IndexPrimitive, ViewPrimitive
+from gnomon.ops.primitives import expand, letters, reshape, sum_to
 
 
 @primitive("permute")
-class Permute(Primitive):
+class Permute(ViewPrimitive):
     """Axes in another order."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
-        return tuple(inputs[0].shape[k] for k in params["order"]), inputs[0].dtype
+        order: Sequence[int] = params["order"]
+        return tuple(inputs[0].shape[k] for k in order), inputs[0].dtype
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
-        return Signature([names], [names[k] for k in node.params["order"]])
+        order: Sequence[int] = node.params["order"]
+        return Signature([names], [names[k] for k in order])
 
     def value(self, node: Node, x: np.ndarray) -> Any:
         return x.transpose(node.params["order"])
@@ -35,15 +40,15 @@ class Permute(Primitive):
 
 
 @primitive("reshape")
-class Reshape(Primitive):
+class Reshape(ViewPrimitive):
     """The same elements over other axes; a group of axes keeps the letter of its major one."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), shape = inputs, params["shape"]
-        if int(np.prod(shape, dtype=np.int64)) != x.size:
+        if prod(shape) != x.size:
             raise ShapeError(
                 f"reshape: sizes differ: {x.shape} has {x.size} elements, "
-                f"{shape} has {int(np.prod(shape))}."
+                f"{shape} has {prod(shape)}."
             )
         return shape, x.dtype
 
@@ -74,7 +79,7 @@ def starts(shape: Shape) -> dict[int, int]:
 
 
 @primitive("expand")
-class Expand(Primitive):
+class Expand(ViewPrimitive):
     """Axes of size 1 repeated."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -100,12 +105,21 @@ class Expand(Primitive):
         return (sum_to(g, node.inputs[0].shape),)
 
 
+def places_of(bounds: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
+    """Bounds in numpy's words; a stop before the first place is none."""
+    return tuple(slice(a, b if b >= 0 else None, step) for a, b, step in bounds)
+
+
 @primitive("slice")
-class Slice(Primitive):
+class Slice(ViewPrimitive):
     """x[start:stop:step] along every axis; a negative stop means past 0."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
-        return tuple(len(range(*bound)) for bound in params["bounds"]), inputs[0].dtype
+        rows = [range(*bound) for bound in params["bounds"]]
+        for row, n in zip(rows, inputs[0].shape, strict=True):
+            if row and not (0 <= row[0] < n and 0 <= row[-1] < n):
+                raise ShapeError(f"slice: {params['bounds']} do not fit into {inputs[0].shape}.")
+        return tuple(map(len, rows)), inputs[0].dtype
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
@@ -116,9 +130,7 @@ class Slice(Primitive):
         return Signature([forward], forward)
 
     def value(self, node: Node, x: np.ndarray) -> Any:
-        for axis, bound in enumerate(node.params["bounds"]):
-            x = x.take(list(range(*bound)), axis=axis)
-        return x
+        return x[places_of(node.params["bounds"])]
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
         bounds, before = node.params["bounds"], node.inputs[0].shape
@@ -136,7 +148,7 @@ class Slice(Primitive):
 
 
 @primitive("pad")
-class Pad(Primitive):
+class Pad(IndexPrimitive):
     """x with elements of a value around (`low`, `high`) and `between` its own, per axis."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -173,15 +185,16 @@ class Pad(Primitive):
 
 
 @primitive("window")
-class Window(Primitive):
+class Window(IndexPrimitive):
     """Overlapping stretches of one axis, their own axis last.
 
     y[..., i, ..., j] = x[..., i * stride + j * dilation, ...]
     """
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
-        (x,), axis = inputs, params["axis"]
-        reach = (params["size"] - 1) * params["dilation"] + 1
+        (x,) = inputs
+        axis: int = params["axis"]
+        reach: int = (params["size"] - 1) * params["dilation"] + 1
         if reach > x.shape[axis]:
             raise ShapeError(f"window: {reach} elements do not fit into axis {axis} of {x.shape}.")
         steps: int = (x.shape[axis] - reach) // params["stride"] + 1
@@ -193,11 +206,13 @@ class Window(Primitive):
         return Signature([kept], [*kept, None])
 
     def value(self, node: Node, x: np.ndarray) -> Any:
-        axis, p = node.params["axis"], node.params
-        steps: np.ndarray = (
-            np.arange(node.shape[axis])[:, None] * p["stride"]
-            + np.arange(p["size"])[None] * p["dilation"]
-        )
+        p = node.params
+        axis: int = p["axis"]
+        stride: int = p["stride"]
+        dilation: int = p["dilation"]
+        size: int = p["size"]
+        starts = np.arange(node.shape[axis])[:, None] * stride
+        steps = starts + np.arange(size)[None] * dilation
         return np.moveaxis(np.take(x, steps, axis=axis), axis + 1, -1)
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
@@ -207,6 +222,7 @@ class Window(Primitive):
         size: int = p["size"]
         stride: int = p["stride"]
         dilation: int = p["dilation"]
+        size: int = p["size"]
         parts: list[Node] = []
         for j in range(size):
             last = (*((0, n, 1) for n in g.shape[:-1]), (j, j + 1, 1))
@@ -225,6 +241,8 @@ class Window(Primitive):
                     tuple(stride - 1 if k == axis else 0 for k in range(x.rank)),
                 )
             )
+        if not parts:
+            return (expand(constant(x.arena, 0, x.dtype), x.shape),)
         total = parts[0]
         for part in parts[1:]:
             total = total + part
@@ -252,7 +270,7 @@ def pad(x: Node, low: Shape, high: Shape, value: float = 0.0, between: Shape | N
     between = between or (0,) * x.rank
     if not any(low) and not any(high) and not any(between):
         return x
-    fill = constant(x.arena, value, x.dtype).params["value"]
+    fill = constant(x.arena, value, x.dtype, "pad").params["value"]
     return x.arena.node(
         "pad", (x,), low=tuple(low), high=tuple(high), between=tuple(between), value=fill
     )

@@ -1,6 +1,7 @@
-"""The same elements elsewhere: other axes, other order, parts, repetitions.
+"""The same elements elsewhere: other axes, other order, parts.
 
-All are made of view primitives, which dissolve into index arithmetic. Joining is in joining.py.
+All are made of view primitives, which dissolve into index arithmetic. Joining is in joining.py,
+repeating in repetition.py.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import numpy as np
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node, Shape
 from gnomon.ops import primitives, view_primitives
-from gnomon.ops.arguments import Axes, completed, many_axes, one_axis, sizes
-from gnomon.ops.registry import op
+from gnomon.ops.arguments import Axes, completed, distinct_axes, many_axes, one_axis, sizes
+from gnomon.ops.registry import op, view
 
 
 def part(x: Node, axis: int, start: int, stop: int, step: int = 1) -> Node:
@@ -23,46 +24,63 @@ def part(x: Node, axis: int, start: int, stop: int, step: int = 1) -> Node:
     return view_primitives.slice_(x, (*whole[:axis], (start, stop, step), *whole[axis + 1 :]))
 
 
-def np_sizes(shape: Any, more: Any):
-    """A shape for numpy."""
-    return sizes(shape, more)
+def np_reshape(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndarray:
+    """reshape by numpy."""
+    return x.reshape(sizes(shape, more))
 
 
-@op(
-    inline=True,
-    reference=lambda x, shape, *more: x.reshape(np_sizes(shape, more)),
+@view(
+    reference=np_reshape,
     aliases=("view",),
+    copies=True,
 )
 def reshape(x: Node, shape: int | Sequence[int], *more: int) -> Node:
     """The same elements over other axes; one size may be -1.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*s) -> (*shape)
 
     >>> reshape(tensor([1, 2, 3, 4]), (2, -1))
     Tensor([[1, 2],
             [3, 4]])
+    >>> reshape(ones(2, 3), (4, 2))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: reshape: 6 elements do not fill (4, 2).
     """
     return primitives.reshape(x, completed("reshape", sizes(shape, more), x.size))
 
 
-@op(inline=True, reference=lambda x, y: x.reshape(y.shape), aliases=("view_as",))
+@view(reference=lambda x, y: x.reshape(y.shape), aliases=("view_as",))
 def reshape_as(x: Node, y: Node) -> Node:
     """x in the shape of y.
 
-    Shapes: x (...), y (?) -> (?)
+    Shapes: x (*s), y (*t) -> (*t); prod(s) == prod(t)
+
+    >>> reshape_as(arange(4), ones(2, 2))
+    Tensor([[0, 1],
+            [2, 3]])
     """
     return reshape(x, y.shape)
 
 
-@op(
-    inline=True,
-    reference=lambda x, axes, *more: np.transpose(x, np_sizes(axes, more)),
+def np_permute(x: np.ndarray, axes: int | Sequence[int], *more: int) -> np.ndarray:
+    """permute by numpy."""
+    return np.transpose(x, sizes(axes, more))
+
+
+@view(
+    reference=np_permute,
     aliases=("permute_dims",),
 )
 def permute(x: Node, axes: int | Sequence[int], *more: int) -> Node:
     """The axes in another order.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*s) -> (*p); sorted(p) == sorted(s)
+
+    >>> permute(ones(2, 3, 4), (2, 0, 1)).shape
+    Size([4, 2, 3])
+    >>> permute(ones(2, 3), (0, 0))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: permute: needs each of the 2 axes once: got (0, 0).
     """
     order = tuple(one_axis("permute", k, x.rank) for k in sizes(axes, more))
     if sorted(order) != list(range(x.rank)):
@@ -70,11 +88,19 @@ def permute(x: Node, axes: int | Sequence[int], *more: int) -> Node:
     return view_primitives.permute(x, order)
 
 
-@op(inline=True, reference=np.swapaxes, aliases=("swapaxes", "swapdims"))
+@view(
+    reference=np.swapaxes,
+    aliases=("swapaxes", "swapdims"),
+    reshapes=("transpose", "swapaxes", "swapdims"),
+)
 def transpose(x: Node, dim0: int, dim1: int) -> Node:
     """Two axes exchanged.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, n, *b, m, *c) -> (*a, m, *b, n, *c)
+
+    >>> transpose(tensor([[1, 2], [3, 4]]), 0, 1)
+    Tensor([[1, 3],
+            [2, 4]])
     """
     order = list(range(x.rank))
     a, b = (one_axis("transpose", k, x.rank) for k in (dim0, dim1))
@@ -83,38 +109,67 @@ def transpose(x: Node, dim0: int, dim1: int) -> Node:
     return view_primitives.permute(x, tuple(order))
 
 
-@op(inline=True, reference=lambda x: np.swapaxes(x, -1, -2), aliases=("adjoint",))
+@view(reference=lambda x: np.swapaxes(x, -1, -2), linalg=True)
 def matrix_transpose(x: Node) -> Node:
     """The last two axes exchanged.
 
     Shapes: x (..., n, m) -> (..., m, n)
+
+    >>> matrix_transpose(ones(5, 2, 3)).shape
+    Size([5, 3, 2])
+    >>> matrix_transpose(ones(3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: matrix_transpose: needs two axes: got (3,).
     """
     if x.rank < 2:
         raise ShapeError(f"matrix_transpose: needs two axes: got {x.shape}.")
     return transpose(x, -1, -2)
 
 
-@op(inline=True, reference=np.transpose)
+@view(reference=lambda x: np.swapaxes(x, -1, -2), complex="turned")
+def adjoint(x: Node) -> Node:
+    """The last two axes exchanged, and complex numbers conjugated.
+
+    Shapes: x (..., n, m) -> (..., m, n)
+
+    >>> adjoint(ones(5, 2, 3)).shape
+    Size([5, 3, 2])
+    """
+    return matrix_transpose(x)
+
+
+@view(reference=np.transpose, reshapes=("t",))
 def t(x: Node) -> Node:
     """A matrix transposed; a vector stays.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (n, m) -> (m, n); x (n) -> (n)
+
+    >>> t(tensor([[1, 2, 3]]))
+    Tensor([[1],
+            [2],
+            [3]])
+    >>> t(ones(2, 3, 4))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: t: at most two axes: got (2, 3, 4). Use x.mT.
     """
     if x.rank > 2:
         raise ShapeError(f"t: at most two axes: got {x.shape}. Use x.mT.")
     return transpose(x, 0, 1) if x.rank == 2 else x
 
 
-@op(inline=True, reference=lambda x, a, b: np.moveaxis(x, a, b), aliases=("moveaxis",))
-def movedim(x: Node, source: Axes, destination: Axes) -> Node:
+@view(reference=lambda x, a, b: np.moveaxis(x, a, b), aliases=("moveaxis",))
+def movedim(x: Node, source: int | Sequence[int], destination: int | Sequence[int]) -> Node:
     """Axes put elsewhere, the others in their order.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*s) -> (*p); sorted(p) == sorted(s)
+
+    >>> movedim(ones(2, 3, 4), 0, -1).shape
+    Size([3, 4, 2])
+    >>> movedim(ones(2, 3), (0, 1), 0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: movedim: 2 axes to 1 places.
     """
-    old, new = (
-        [one_axis("movedim", k, x.rank) for k in ([v] if isinstance(v, int) else v)]
-        for v in (source, destination)
-    )
+    old, new = (distinct_axes("movedim", v, x.rank) for v in (source, destination))
     if len(old) != len(new):
         raise ArgumentError(f"movedim: {len(old)} axes to {len(new)} places.")
     order: list[int | None] = [None] * x.rank
@@ -124,30 +179,62 @@ def movedim(x: Node, source: Axes, destination: Axes) -> Node:
     return view_primitives.permute(x, tuple(next(rest) if k is None else k for k in order))
 
 
-@op(inline=True, reference=lambda x, axis=None: np.squeeze(x, axis))
+def refuse_wide_axes(x: Node, axis: Axes = ()) -> None:
+    """Refuse to take away axes that are not of size 1."""
+    larger = [k for k in many_axes("squeeze", axis, x.rank) if x.shape[k] != 1]
+    if larger:
+        raise ShapeError(
+            f"squeeze: axes {larger} of {x.shape} are not of size 1. "
+            "Name those that are, or use x.squeeze()."
+        )
+
+
+@view(
+    reference=lambda x, axis=None: np.squeeze(x, axis),
+    reshapes=("squeeze",),
+    refuses=refuse_wide_axes,
+)
 def squeeze(x: Node, axis: Axes = None) -> Node:
     """Without its axes of size 1, or without those named that have it.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*s) -> (*p); prod(p) == prod(s)
+
+    >>> squeeze(ones(1, 3, 1)).shape
+    Size([3])
+    >>> squeeze(ones(1, 3, 1), 0).shape
+    Size([3, 1])
+    >>> squeeze(ones(2, 3), 5)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: squeeze: no axis 5 in a tensor of 2 axes.
     """
     gone = [k for k in many_axes("squeeze", axis, x.rank) if x.shape[k] == 1]
     return primitives.reshape(x, tuple(n for k, n in enumerate(x.shape) if k not in gone))
 
 
-@op(inline=True, reference=np.expand_dims, aliases=("expand_dims",))
+@view(reference=np.expand_dims, aliases=("expand_dims",), reshapes=("unsqueeze",))
 def unsqueeze(x: Node, axis: int = 0) -> Node:
     """An axis of size 1 more, at this place in the result.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, *b) -> (*a, 1, *b)
+
+    >>> unsqueeze(tensor([1, 2]), 1)
+    Tensor([[1],
+            [2]])
     """
     return primitives.unsqueeze(x, one_axis("unsqueeze", axis, x.rank + 1))
 
 
-@op(inline=True, reference=lambda x: x.reshape(-1), aliases=("ravel",))
+@view(reference=lambda x: x.reshape(-1), aliases=("ravel",))
 def flatten(x: Node, start_dim: int = 0, end_dim: int = -1) -> Node:
     """A run of axes as one.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, *s, *b) -> (*a, prod(s), *b)
+
+    >>> flatten(ones(2, 3, 4), 1).shape
+    Size([2, 12])
+    >>> flatten(ones(2, 3, 4), 2, 1)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: flatten: start_dim 2 comes after end_dim 1.
     """
     if not x.rank:
         return primitives.reshape(x, (1,))
@@ -160,14 +247,14 @@ def flatten(x: Node, start_dim: int = 0, end_dim: int = -1) -> Node:
     return primitives.reshape(x, (*x.shape[:first], middle, *x.shape[last + 1 :]))
 
 
-@op(
-    inline=True,
-    reference=lambda x, axis, shape: x.reshape(x.shape[:axis] + shape + x.shape[axis + 1 :]),
-)
+@view(reference=lambda x, axis, shape: x.reshape(x.shape[:axis] + shape + x.shape[axis + 1 :]))
 def unflatten(x: Node, axis: int, shape: Sequence[int]) -> Node:
     """One axis as several; one size may be -1.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, n, *b) -> (*a, *shape, *b)
+
+    >>> unflatten(ones(2, 6), 1, (3, -1)).shape
+    Size([2, 3, 2])
     """
     axis = one_axis("unflatten", axis, x.rank)
     split = completed("unflatten", tuple(shape), x.shape[axis])
@@ -188,72 +275,59 @@ def grown(name: str, x: Node, shape: Shape) -> Shape:
     return wanted
 
 
-@op(
-    inline=True,
-    reference=lambda x, shape, *more: np.broadcast_to(x, np_sizes(shape, more)),
+def np_expand(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndarray:
+    """expand by numpy."""
+    return np.broadcast_to(x, sizes(shape, more))
+
+
+@view(
+    reference=np_expand,
     aliases=("broadcast_to",),
 )
 def expand(x: Node, shape: int | Sequence[int], *more: int) -> Node:
     """x repeated along axes of size 1, and along new ones in front; -1 keeps a size.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*s) -> (*shape)
+
+    >>> expand(tensor([[1], [2]]), (2, 3))
+    Tensor([[1, 1, 1],
+            [2, 2, 2]])
+    >>> expand(ones(2), (3, 3))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: expand: only axes of size 1 can grow: (2,) to (3, 3).
     """
     return primitives.expand(x, grown("expand", x, sizes(shape, more)))
 
 
-@op(inline=True, reference=lambda x, y: np.broadcast_to(x, y.shape))
+@view(reference=lambda x, y: np.broadcast_to(x, y.shape))
 def expand_as(x: Node, y: Node) -> Node:
     """x in the shape of y, repeated along axes of size 1.
 
-    Shapes: x (?), y (...) -> (...)
+    Shapes: x (*s), y (*t) -> (*t)
+
+    >>> expand_as(tensor([1, 2]), ones(2, 2))
+    Tensor([[1, 2],
+            [1, 2]])
     """
     return primitives.expand(x, grown("expand_as", x, y.shape))
-
-
-@op(inline=True, reference=lambda x, reps, *more: np.tile(x, np_sizes(reps, more)))
-def tile(x: Node, repetitions: int | Sequence[int], *more: int) -> Node:
-    """Copies of x side by side, so many along each axis.
-
-    Shapes: x (...) -> (?)
-    """
-    times = sizes(repetitions, more)
-    rank = max(len(times), x.rank)
-    own = (1,) * (rank - x.rank) + x.shape
-    times = (1,) * (rank - len(times)) + times
-    paired = primitives.reshape(x, tuple(v for n in own for v in (1, n)))
-    copied = primitives.expand(
-        paired, tuple(v for n, r in zip(own, times, strict=True) for v in (r, n))
-    )
-    return primitives.reshape(copied, tuple(n * r for n, r in zip(own, times, strict=True)))
-
-
-@op(
-    inline=True,
-    reference=lambda x, repeats, axis=None: np.repeat(x, repeats, axis),
-    aliases=("repeat_interleave",),
-)
-def repeat(x: Node, repeats: int, axis: int | None = None) -> Node:
-    """Each element so many times in a row; without an axis, of x laid flat.
-
-    Shapes: x (...) -> (?)
-    """
-    if axis is None:
-        return repeat(primitives.reshape(x, (x.size,)), repeats, 0)
-    axis = one_axis("repeat", axis, x.rank)
-    lone = primitives.unsqueeze(x, axis + 1)
-    copied = primitives.expand(lone, (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :]))
-    count = x.shape[axis] * repeats
-    return primitives.reshape(copied, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
 
 
 # parts
 
 
-@op(inline=True, reference=lambda x, axis, start, n: np.take(x, range(start, start + n), axis))
+@view(
+    reference=lambda x, axis, start, n: np.take(x, range(start, start + n), axis), read=("start",)
+)
 def narrow(x: Node, axis: int, start: int, length: int) -> Node:
     """A stretch of one axis.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, n, *b) -> (*a, length, *b)
+
+    >>> narrow(arange(6), 0, 2, 3)
+    Tensor([2, 3, 4])
+    >>> narrow(arange(6), 0, 4, 3)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: narrow: 3 elements from 4 do not lie in axis 0 of (6,).
     """
     axis = one_axis("narrow", axis, x.rank)
     start = start + x.shape[axis] if start < 0 else start
@@ -264,11 +338,14 @@ def narrow(x: Node, axis: int, start: int, length: int) -> Node:
     return part(x, axis, start, start + length)
 
 
-@op(inline=True, reference=lambda x, axis, index: np.take(x, index, axis))
+@view(reference=lambda x, axis, index: np.take(x, index, axis))
 def select(x: Node, axis: int, index: int) -> Node:
     """One position of an axis, which goes.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, n, *b) -> (*a, *b)
+
+    >>> select(tensor([[1, 2], [3, 4]]), 1, -1)
+    Tensor([2, 4])
     """
     axis = one_axis("select", axis, x.rank)
     taken = narrow(x, axis, index, 1)
@@ -284,11 +361,17 @@ def np_split(x: np.ndarray, sections: Any, axis: int = 0):
     return tuple(np.split(x, cuts, axis))
 
 
-@op(inline=True, reference=np_split)
+@view(reference=np_split, aliases=("unsafe_split",))
 def split(x: Node, split_size: int | Sequence[int], axis: int = 0) -> tuple[Node, ...]:
     """Parts of one size (the last may be smaller), or of the sizes given.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, sum(n_k), *b) -> (*a, n_k, *b)
+
+    >>> split(arange(5), 2)
+    (Tensor([0, 1]), Tensor([2, 3]), Tensor([4]))
+    >>> split(arange(5), (2, 2))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: split: parts (2, 2) do not add up to axis 0 of (5,).
     """
     axis = one_axis("split", axis, x.rank)
     total = x.shape[axis]
@@ -306,71 +389,106 @@ def split(x: Node, split_size: int | Sequence[int], axis: int = 0) -> tuple[Node
     return tuple(part(x, axis, at, at + n) for at, n in zip(starts, lengths, strict=True))
 
 
-@op(
-    inline=True,
+@view(
     reference=lambda x, chunks, axis=0: np_split(x, -(-x.shape[axis] // chunks), axis),
+    aliases=("unsafe_chunk",),
 )
 def chunk(x: Node, chunks: int, axis: int = 0) -> tuple[Node, ...]:
     """At most so many parts, all equal but perhaps the last.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, sum(n_k), *b) -> (*a, n_k, *b)
+
+    >>> [len(part) for part in chunk(arange(7), 3)]
+    [3, 3, 1]
+    >>> chunk(arange(7), 0)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: chunk: needs at least one part: got 0.
     """
     if chunks < 1:
         raise ArgumentError(f"chunk: needs at least one part: got {chunks}.")
     size = x.shape[one_axis("chunk", axis, x.rank)]
+    if not size:
+        return (x,) * chunks
     return split(x, max(-(-size // chunks), 1), axis)
 
 
-@op(
-    inline=True,
-    reference=lambda x, axis=0: tuple(np.moveaxis(x, axis, 0)),
-    aliases=("unstack",),
-)
+@view(reference=lambda x, axis=0: tuple(np.moveaxis(x, axis, 0)), aliases=("unstack",))
 def unbind(x: Node, axis: int = 0) -> tuple[Node, ...]:
     """Every position of an axis, which goes.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, n, *b) -> (*a, *b)
+
+    >>> unbind(tensor([[1, 2], [3, 4]]))
+    (Tensor([1, 2]), Tensor([3, 4]))
     """
     axis = one_axis("unbind", axis, x.rank)
     return tuple(select(x, axis, k) for k in range(x.shape[axis]))
 
 
-@op(inline=True, reference=lambda x, axis=None: np.flip(x, axis))
+@op(inline=True, reference=lambda x, axis=None: np.flip(x, axis), complex="parts")
 def flip(x: Node, axis: Axes = None) -> Node:
     """Backwards along axes.
 
     Shapes: x (...) -> (...)
+
+    >>> flip(tensor([[1, 2], [3, 4]]), 1)
+    Tensor([[2, 1],
+            [4, 3]])
     """
     turned = many_axes("flip", axis, x.rank)
     bounds = tuple((n - 1, -1, -1) if k in turned else (0, n, 1) for k, n in enumerate(x.shape))
     return view_primitives.slice_(x, bounds)
 
 
-@op(inline=True, reference=np.flipud)
+@op(inline=True, reference=np.flipud, complex="parts")
 def flipud(x: Node) -> Node:
     """Backwards along the first axis.
 
     Shapes: x (...) -> (...)
+
+    >>> flipud(tensor([[1, 2], [3, 4]]))
+    Tensor([[3, 4],
+            [1, 2]])
     """
     return flip(x, 0)
 
 
-@op(inline=True, reference=np.fliplr)
+@op(inline=True, reference=np.fliplr, complex="parts")
 def fliplr(x: Node) -> Node:
     """Backwards along the second axis.
 
     Shapes: x (...) -> (...)
+
+    >>> fliplr(tensor([[1, 2], [3, 4]]))
+    Tensor([[2, 1],
+            [4, 3]])
     """
     return flip(x, 1)
 
 
-@op(inline=True, reference=lambda x, axis, size, step: np_windows(x, axis, size, step))
+@op(
+    inline=True,
+    reference=lambda x, axis, size, step: np_windows(x, axis, size, step),
+    complex="parts",
+)
 def unfold(x: Node, axis: int, size: int, step: int) -> Node:
     """Overlapping stretches of an axis, along a new last one.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*a, n, *b) -> (*a, (n - size) // step + 1, *b, size)
+
+    >>> unfold(arange(5), 0, 3, 2)
+    Tensor([[0, 1, 2],
+            [2, 3, 4]])
+    >>> unfold(arange(5), 0, 6, 1)
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: unfold: 6 elements do not fit into axis 0 of (5,).
     """
-    return view_primitives.window(x, one_axis("unfold", axis, x.rank), size, step)
+    if not x.rank:
+        return reshape(unfold(reshape(x, (1,)), axis, size, step), (size,))
+    axis = one_axis("unfold", axis, x.rank)
+    if size > x.shape[axis]:
+        raise ShapeError(f"unfold: {size} elements do not fit into axis {axis} of {x.shape}.")
+    return view_primitives.window(x, axis, size, step)
 
 
 def np_windows(x: np.ndarray, axis: int, size: Any, step: Any):
@@ -379,11 +497,15 @@ def np_windows(x: np.ndarray, axis: int, size: Any, step: Any):
     return np.take(views, range(0, views.shape[axis], step), axis)
 
 
-@op(inline=True, reference=lambda x, k=1, axes=(0, 1): np.rot90(x, k, axes))
+@op(inline=True, reference=lambda x, k=1, axes=(0, 1): np.rot90(x, k, axes), complex="parts")
 def rot90(x: Node, k: int = 1, axes: Sequence[int] = (0, 1)) -> Node:
     """Turned by k quarters from the first axis towards the second.
 
-    Shapes: x (...) -> (?)
+    Shapes: x (*s) -> (*p); sorted(p) == sorted(s)
+
+    >>> rot90(tensor([[1, 2], [3, 4]]))
+    Tensor([[2, 4],
+            [1, 3]])
     """
     first, second = axes
     if k % 4 == 0:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import constant
+from gnomon.ops.facts import Claim
 from gnomon.ops.joining import stack
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.registry import internal
@@ -51,23 +52,25 @@ def padded_axes(x: Node, first: int, pairs: Pairs, value: float) -> Node:
     for k, (low, high) in enumerate(pairs):
         x = part(x, first + k, max(-low, 0), x.shape[first + k] - max(-high, 0))
     rest = x.rank - first - len(pairs)
-    ends = [(0,) * first + tuple(max(p[k], 0) for p in pairs) + (0,) * rest for k in (0, 1)]
-    return pad(x, *ends, value)
+    before, after = (
+        (0,) * first + tuple(max(p[k], 0) for p in pairs) + (0,) * rest for k in (0, 1)
+    )
+    return pad(x, before, after, value)
 
 
-def framed(x: Node, pairs: Pairs, again: bool = False) -> Node:
+def zero_padded(x: Node, pairs: Pairs, apart: bool = False) -> Node:
     """Zeros around the last axes, as a region that a kernel claims; negative widths cut.
 
-    `again`: another region than that of the same frame elsewhere, so that none is kept for both.
+    `apart`: another region than the same padding's elsewhere, so that none is kept for both.
     """
     first = x.rank - len(pairs)
     low, high = (tuple(max(p[k], 0) for p in pairs) for k in (0, 1))
     x = padded_axes(x, first, tuple((min(a, 0), min(b, 0)) for a, b in pairs), 0.0)
-    return frame(x, low, high, again=again) if any((*low, *high)) else x
+    return zero_padding(x, low, high, apart=apart) if any((*low, *high)) else x
 
 
-@internal
-def frame(x: Node, low: Sequence[int], high: Sequence[int], *, again: bool = False) -> Node:
+@internal(claim=Claim("zero_padding"))
+def zero_padding(x: Node, low: Sequence[int], high: Sequence[int], *, apart: bool = False) -> Node:
     """Zeros around the last axes."""
     return padded_axes(x, x.rank - len(low), tuple(zip(low, high, strict=True)), 0.0)
 
@@ -90,7 +93,7 @@ def check_reach(
 class Phase(NamedTuple):
     """Every stride-th element of an axis, and the part of the kernel and the places that it met."""
 
-    count: int
+    elements: int
     """How many elements."""
     taps: tuple[int, int, int]
     """The kernel's part: first, how many, step."""
@@ -101,14 +104,14 @@ class Phase(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """How many places the phase meets from `low` on."""
-        return self.count + self.gap * (self.taps[1] - 1)
+        """The number of places that the phase meets from `low` on."""
+        return self.elements + self.gap * (self.taps[1] - 1)
 
 
 def phases(size: int, low: int, kernel: int, stride: int, dilation: int) -> list[Phase]:
     """The phases of an axis, whose element i met tap u at place (i + low - u dilation) / stride.
 
-    >>> [(p.count, p.taps, p.low) for p in phases(5, 1, 3, 2, 1)]
+    >>> [(p.elements, p.taps, p.low) for p in phases(5, 1, 3, 2, 1)]
     [(3, (1, 1, 2), 0), (2, (0, 2, 2), 0)]
     """
     shared = gcd(stride, dilation)
@@ -123,27 +126,27 @@ def phases(size: int, low: int, kernel: int, stride: int, dilation: int) -> list
     return found
 
 
-Turns = Sequence[Sequence[Phase]]
+Phases = Sequence[Sequence[Phase]]
 """The phases of every axis."""
 
 
 def all_phases(
     size: Sequence[int], lows: Sequence[int], kernel: Sequence[int], geometry: Geometry
-) -> Turns:
+) -> Phases:
     """The phases of an input of this size, which had `lows` of padding in front."""
     rows = zip(size, lows, kernel, *geometry[:2], strict=True)
     return [phases(*row) for row in rows]
 
 
-def beginnings(turns: Turns) -> list[int]:
+def beginnings(phases: Phases) -> list[int]:
     """The first place that any phase meets, along each axis."""
-    return [min((p.low for p in axis if p.taps[1]), default=0) for axis in turns]
+    return [min((p.low for p in axis if p.taps[1]), default=0) for axis in phases]
 
 
-def margins(turns: Turns, places: Sequence[int]) -> Pairs:
+def margins(phases: Phases, places: Sequence[int]) -> Pairs:
     """The padding by which all places exist that phases meet."""
-    ends = [max((p.low + p.reach for p in axis if p.taps[1]), default=0) for axis in turns]
-    rows = zip(beginnings(turns), ends, places, strict=True)
+    ends = [max((p.low + p.reach for p in axis if p.taps[1]), default=0) for axis in phases]
+    rows = zip(beginnings(phases), ends, places, strict=True)
     return tuple((-low, high - n) for low, high, n in rows)
 
 
@@ -152,7 +155,7 @@ Cut = Callable[[Node], Node]
 
 
 def collected(
-    lead: Node, turns: Turns, size: Sequence[int], met: Callable[[Sequence[int], Cut], Node]
+    lead: Node, phases: Phases, size: Sequence[int], met: Callable[[Sequence[int], Cut], Node]
 ) -> Node:
     """The sum, for every element, over the windows that hold it, in ascending order of taps.
 
@@ -161,8 +164,8 @@ def collected(
     elements begin with: nothing, for phases that meet no window.
     """
     parts: list[Node] = []
-    begin = beginnings(turns)
-    for chosen in product(*turns):
+    begin = beginnings(phases)
+    for chosen in product(*phases):
         total = None
         for number in product(*(range(p.taps[1]) for p in chosen)):
             taps = [p.taps[0] + m * p.taps[2] for p, m in zip(chosen, number, strict=True)]
@@ -170,10 +173,10 @@ def collected(
             total = value if total is None else total + value
         if total is None:
             total = expand(
-                lead, (*lead.shape[: lead.rank - len(turns)], *(p.count for p in chosen))
+                lead, (*lead.shape[: lead.rank - len(phases)], *(p.elements for p in chosen))
             )
         parts.append(total)
-    return woven(parts, turns, size)
+    return interleaved_phases(parts, phases, size)
 
 
 def nothing(g: Node, lead: int, count: int) -> Node:
@@ -186,18 +189,18 @@ def at_tap(chosen: Sequence[Phase], number: Sequence[int], begin: Sequence[int],
     """The places that the elements of a phase meet with its taps of these numbers."""
     for k, (phase, m, low) in enumerate(zip(chosen, number, begin, strict=True)):
         start = phase.low - low + (phase.taps[1] - 1 - m) * phase.gap
-        x = part(x, x.rank - len(chosen) + k, start, start + phase.count)
+        x = part(x, x.rank - len(chosen) + k, start, start + phase.elements)
     return x
 
 
-def woven(parts: Sequence[Node], turns: Turns, size: Sequence[int]) -> Node:
+def interleaved_phases(parts: Sequence[Node], phases: Phases, size: Sequence[int]) -> Node:
     """The phases of the last axes as one tensor: element i of an axis stands in phase i % n."""
-    return parts[0] if len(parts) == 1 else weave(parts, tuple(map(len, turns)), tuple(size))
+    return parts[0] if len(parts) == 1 else interleave(parts, tuple(map(len, phases)), tuple(size))
 
 
-@internal
-def weave(parts: Sequence[Node], steps: Sequence[int], size: Sequence[int]) -> Node:
-    """Tensors that take turns along the last axes, whose sizes these are: a kernel claims it."""
+@internal(claim=Claim("interleave"))
+def interleave(parts: Sequence[Node], steps: Sequence[int], size: Sequence[int]) -> Node:
+    """Interleaved tensors along the last axes, whose sizes these are: a kernel claims it."""
     first = parts[0].rank - len(steps)
     for axis, step in reversed(list(enumerate(steps))):
         runs = [parts[k : k + step] for k in range(0, len(parts), step)]
@@ -206,7 +209,7 @@ def weave(parts: Sequence[Node], steps: Sequence[int], size: Sequence[int]) -> N
 
 
 def interleaved(parts: Sequence[Node], axis: int, size: int) -> Node:
-    """Tensors that take turns along an axis."""
+    """Interleaved tensors along an axis."""
     if len(parts) == 1:
         return parts[0]
     longest = parts[0].shape[axis]
@@ -225,9 +228,9 @@ def laid_back(
     """
     count = len(sizes)
     kernel, places = g.shape[g.rank - count :], g.shape[first : first + count]
-    turns = all_phases(sizes, (0,) * count, kernel, (stride, dilation, 1))
+    phases = all_phases(sizes, (0,) * count, kernel, (stride, dilation, 1))
     order = (*range(first), *range(g.rank - count, g.rank), *range(first, first + count))
-    around = padded_axes(permute(g, order), first + count, margins(turns, places), 0.0)
+    around = padded_axes(permute(g, order), first + count, margins(phases, places), 0.0)
 
     def met(taps: Sequence[int], cut: Cut) -> Node:
         x = around
@@ -235,4 +238,4 @@ def laid_back(
             x = part(x, first + k, tap, tap + 1)
         return cut(reshape(x, (*x.shape[:first], *x.shape[first + count :])))
 
-    return collected(nothing(g, first, count), turns, sizes, met)
+    return collected(nothing(g, first, count), phases, sizes, met)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gnomon.dtypes import float64
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.arguments import wide
 from gnomon.ops.registry import Op
-from gnomon.optim.optimizer import IGNORED, Groups, Optimizer, check_range, filled, rule
-from gnomon.tensor.tensor import Tensor, apply
+from gnomon.optim.optimizer import (
+    IGNORED,
+    Groups,
+    Nodes,
+    Optimizer,
+    check_range,
+    filled,
+    rule,
+    update,
+)
+from gnomon.tensor.functions import apply
+from gnomon.tensor.tensor import Tensor
 
 
 @rule
@@ -20,24 +28,14 @@ def falling(rate: Node, lr_decay: Node, count: Node) -> Node:
     return rate / (1.0 + (cast(count, float64) - 1.0) * lr_decay)
 
 
-@rule
-def adagrad(
-    p: Node,
-    gradient: Node,
-    kept: Sequence[Node],
-    numbers: Sequence[Node],
-    *,
-    decays: bool,
-    maximize: bool,
-) -> tuple[Node, ...]:
+@update
+def adagrad(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decays: bool) -> Nodes:
     """A parameter, and the sum of its squared gradients."""
-    x, g = wide(p), wide(-gradient if maximize else gradient)
     rate, decay, eps = (cast(v, x.dtype) for v in numbers)
     if decays:
         g = g + x * decay
-    total = wide(kept[0]) + g * g
-    x = x - rate * (g / (elementwise("sqrt", total) + eps))
-    return cast(x, p.dtype), cast(total, kept[0].dtype)
+    total = kept[0] + g * g
+    return x - rate * (g / (elementwise("sqrt", total) + eps)), total
 
 
 class Adagrad(Optimizer):

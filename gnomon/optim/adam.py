@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gnomon.dtypes import float64
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.arguments import wide
 from gnomon.ops.registry import Op
-from gnomon.optim.optimizer import IGNORED, Groups, Optimizer, check_range, filled, rule
-from gnomon.tensor.tensor import Tensor, apply
+from gnomon.optim.optimizer import (
+    IGNORED,
+    Groups,
+    Nodes,
+    Optimizer,
+    check_range,
+    filled,
+    rule,
+    update,
+)
+from gnomon.tensor.functions import apply
+from gnomon.tensor.tensor import Tensor
 
 
 @rule
-def adam_numbers(count: Node, given: Sequence[Node], *, decoupled: bool) -> tuple[Node, ...]:
-    """What a step needs beside tensors, in float64."""
+def adam_numbers(count: Node, given: Nodes, *, decoupled: bool) -> Nodes:
+    """The numbers of a step beside tensors, in float64."""
     rate, decay, beta1, beta2, eps = (cast(x, float64) for x in given)
     count = cast(count, float64)
     first, second = (1.0 - elementwise("pow", beta, count) for beta in (beta1, beta2))
@@ -25,20 +33,10 @@ def adam_numbers(count: Node, given: Sequence[Node], *, decoupled: bool) -> tupl
     return rate / first, root, 1.0 - beta1, beta2, 1.0 - beta2, eps, shrink
 
 
-@rule
-def adam(
-    p: Node,
-    gradient: Node,
-    kept: Sequence[Node],
-    numbers: Sequence[Node],
-    *,
-    decoupled: bool,
-    decays: bool,
-    maximize: bool,
-) -> tuple[Node, ...]:
+@update
+def adam(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decoupled: bool, decays: bool) -> Nodes:
     """A parameter, the mean of its gradients, that of their squares, and the largest so far."""
-    x, g = wide(p), wide(-gradient if maximize else gradient)
-    mean, square, *largest = (wide(v) for v in kept)
+    mean, square, *largest = kept
     size, root, rest1, beta2, rest2, eps, decay = (cast(v, x.dtype) for v in numbers)
     if decays and decoupled:
         x = x * decay
@@ -49,8 +47,7 @@ def adam(
     if largest:
         largest = [elementwise("maximum", largest[0], square)]
     spread = elementwise("sqrt", largest[0] if largest else square) / root + eps
-    made = (x - size * (mean / spread), mean, square, *largest)
-    return tuple(cast(new, old.dtype) for new, old in zip(made, (p, *kept), strict=True))
+    return x - size * (mean / spread), mean, square, *largest
 
 
 class Adam(Optimizer):

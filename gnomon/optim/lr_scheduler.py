@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
@@ -27,12 +27,14 @@ from gnomon.optim.schedules import (
     StepLR,
     one_each,
 )
+from gnomon.optim.schedules import LRScheduler as _LRScheduler  # noqa: F401 - an older name
 
 __all__ = [
     "ChainedScheduler",
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
@@ -121,7 +123,7 @@ class OneCycleLR(LRScheduler):
 
 
 def phases_of(total: int, share: float, three: bool) -> list[tuple[float, str, str, str, str]]:
-    """Where each phase ends, and between which entries of a group rate and momentum go."""
+    """The end of each phase, and the entries of a group between which rate and momentum go."""
     rise = ("initial_lr", "max_lr", "max_momentum", "base_momentum")
     if not three:
         fall = ("max_lr", "min_lr", "base_momentum", "max_momentum")
@@ -137,6 +139,88 @@ def set_momentum(group: dict[str, Any], value: float) -> None:
         group["betas"] = (value, *group["betas"][1:])
     else:
         group["momentum"] = value
+
+
+SCALES: dict[str, Callable[[float, float], float]] = {
+    "triangular": lambda gamma, cycle: 1.0,
+    "triangular2": lambda gamma, cycle: 1 / 2.0 ** (cycle - 1),
+    "exp_range": lambda gamma, step: gamma**step,
+}
+"""How high a cycle's top stands, by its number, or by that of the step."""
+
+
+class CyclicLR(LRScheduler):
+    """The rate rises from base_lr to max_lr and falls, over and over; momentum goes the other way.
+
+    >>> import gnomon as gn
+    >>> schedule = CyclicLR(gn.optim.SGD([gn.ones(1)], 1.0, momentum=0.9), 0.25, 0.75, 2)
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | Sequence[float],
+        max_lr: float | Sequence[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.8,
+        max_momentum: float | Sequence[float] = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        if mode not in SCALES and scale_fn is None:
+            raise ArgumentError(f"mode is invalid: must be one of {tuple(SCALES)}: got {mode!r}.")
+        if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
+            raise ArgumentError(
+                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+            )
+        self.mode, self.gamma, self.scale_fn = mode, gamma, scale_fn
+        by_step = scale_fn is None and mode == "exp_range"
+        self.scale_mode = "iterations" if by_step else scale_mode
+        self.cycle_momentum = cycle_momentum
+        down = step_size_up if step_size_down is None else step_size_down
+        self.total_size = float(step_size_up + down)
+        self.step_ratio = step_size_up / self.total_size
+        lowest = one_each(optimizer, "base_lr", base_lr)
+        self.max_lrs = one_each(optimizer, "max_lr", max_lr)
+        lows = one_each(optimizer, "base_momentum", base_momentum)
+        highs = one_each(optimizer, "max_momentum", max_momentum)
+        for group, rate, low, high in zip(optimizer.param_groups, lowest, lows, highs, strict=True):
+            if last_epoch == -1:
+                group["lr"] = group["initial_lr"] = rate
+            if cycle_momentum:
+                group["base_momentum"], group["max_momentum"] = low, high
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = lowest
+
+    def scale(self, at: float) -> float:
+        """The height of a cycle's top beside that of the first."""
+        return SCALES[self.mode](self.gamma, at) if self.scale_fn is None else self.scale_fn(at)
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate at last_epoch; their momentum is set too."""
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        up = x <= self.step_ratio
+        height = x / self.step_ratio if up else (x - 1) / (self.step_ratio - 1)
+        top = self.scale(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group in self.optimizer.param_groups:
+                low, high = group["base_momentum"], group["max_momentum"]
+                set_momentum(group, high - (high - low) * height * top)
+        pairs = zip(self.base_lrs, self.max_lrs, strict=True)
+        return [low + (high - low) * height * top for low, high in pairs]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the schedule knows but its optimizer, and a function of the user's."""
+        return {k: v for k, v in super().state_dict().items() if k != "scale_fn"}
 
 
 class SequentialLR(LRScheduler):
@@ -193,7 +277,7 @@ def rewind(scheduler: LRScheduler) -> None:
 
 
 def state_of_parts(scheduler: LRScheduler) -> dict[str, Any]:
-    """What a schedule of schedules knows."""
+    """The state of a schedule of schedules."""
     known = {k: v for k, v in scheduler.__dict__.items() if k not in ("optimizer", "_schedulers")}
     return {**known, "_schedulers": [part.state_dict() for part in scheduler._schedulers]}
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.errors import ArgumentError
+from gnomon.ir.provenance import user_site
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array
 
@@ -21,7 +22,7 @@ def entry(group: dict[str, Any], name: str, part: int | None) -> Any:
     return group[name] if part is None else group[name][part]
 
 
-class Numbers:
+class NumberTensors:
     """Keeps the tensors of numbers that did not change since the last step."""
 
     def __init__(self) -> None:
@@ -37,7 +38,8 @@ class Numbers:
             if any(changed is groups for changed, _ in state.capture.afterwards):
                 raise ArgumentError(
                     "step: inside gn.compile a schedule is stepped at the end of each run, but "
-                    "this optimizer steps after its schedule. Call optimizer.step() first."
+                    "this optimizer steps after its schedule. Call optimizer.step() first.   "
+                    f"[{user_site()}]"
                 )
             return state.capture.number(lambda: float(entry(groups[number], name, part)))
         kept = self.kept.get(place)

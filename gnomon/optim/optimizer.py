@@ -7,41 +7,71 @@ from __future__ import annotations
 
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from itertools import chain
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from gnomon.capture.object_state import Same
 from gnomon.dtypes import DType, float32, float64
 from gnomon.errors import ArgumentError
-from gnomon.ir.node import Node
+from gnomon.ir.node import Node, Shape
+from gnomon.ir.operators import cast
 from gnomon.ir.provenance import phase
+from gnomon.ops.arguments import wide
+from gnomon.ops.layouts import divided
 from gnomon.ops.registry import Op
-from gnomon.optim.numbers import Numbers
-from gnomon.runtime.buffer import Buffer
-from gnomon.tensor.autograd import enable_grad, no_grad
+from gnomon.ops.scalars import where
+from gnomon.optim.numbers import NumberTensors
+from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.tensor.autograd.engine import enable_grad, no_grad
+from gnomon.tensor.autograd.hooks import Handle, attach
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.evaluate import evaluate_all
-from gnomon.tensor.hooks import Handle, attach
+from gnomon.tensor.layouts import layout_of, lying_like, spread
+from gnomon.tensor.module_versions import Watched, latest
+from gnomon.tensor.shapes import is_shapes_only, without_value
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
 from gnomon.tensor.writing import write
 
 Groups = Iterable[Tensor] | Iterable[dict[str, Any]]
-Rule = Callable[..., tuple[Node, ...]]
+Nodes = Sequence[Node]
+Switches = tuple[tuple[str, Any], ...]
+"""Options of a rule that are part of the program; `maximize` is every rule's."""
+NEVER = (-1, -1)
+"""No version of anything: what was read then is read anew."""
 
 IGNORED = {"foreach": None, "capturable": False, "differentiable": False, "fused": None}
 """Options of PyTorch's that choose between implementations; there is one here."""
 
 
-NUMBERS = ("mu_product",)
+NUMBERS = ("mu_product", "eta", "mu")
 """Entries of a parameter's state that are numbers of their own dtype, not shaped like it."""
 
 
-def rule(function: Rule) -> Op:
-    """A function (p, gradient, state, numbers, **switches) -> (p, *state), made once per shape."""
+def rule(function: Callable[..., Nodes | Node]) -> Op:
+    """A function of nodes, made once per shape."""
     return Op(function, inline=False, reference=None, gradient=None)
+
+
+def update(function: Callable[..., Nodes]) -> Op:
+    """A rule (p, gradient, state, numbers, switches) -> (p, *state).
+
+    The function has them in the dtype of the update, and gives new values in it.
+    """
+
+    def widened(p: Node, gradient: Node, kept: Nodes, numbers: Nodes, switches: Switches) -> Nodes:
+        named = dict(switches)
+        x, g = wide(p), wide(-gradient if named.pop("maximize") else gradient)
+        made = function(x, g, [wide(v) for v in kept], numbers, **named)
+        return tuple(cast(new, old.dtype) for new, old in zip(made, (p, *kept), strict=True))
+
+    widened.__name__, widened.__doc__ = function.__name__, function.__doc__
+    return rule(widened)
 
 
 class Optimizer:
@@ -49,12 +79,15 @@ class Optimizer:
 
     hidden: tuple[str, ...] = ()
     """Names of a parameter's state that are not saved."""
+    _followed = frozenset({"state", "param_groups", "_numbers", "_version", "_known", "defaults"})
+    """What a capture follows by _guarded and by inputs of the program, and what no step reads."""
 
     def __init__(self, params: Groups, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._numbers, self._version = Numbers(), 0
+        self._numbers, self._version = NumberTensors(), 0
+        self._known: tuple[tuple[int, int], Same, Same] = NEVER, Same(), Same()
         self._before: dict[int, Callable] = {}
         self._after: dict[int, Callable] = {}
         if isinstance(params, Tensor):
@@ -102,21 +135,34 @@ class Optimizer:
         raise NotImplementedError
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """How to change parameters of a group: a rule, its state's names, numbers, switches."""
+        """The update of a group's parameters: a rule, names of its state, numbers, switches.
+
+        A parameter that has no state of some name is updated without it.
+        """
         raise NotImplementedError
 
     def _guarded(self) -> tuple:
-        """What a captured program has taken for granted."""
+        """The values that a captured program has taken for granted."""
         switches = [
             tuple([bool(v) for v in group.values() if isinstance(v, (int, float))])
             for group in self.param_groups
         ]
-        return (self._version, *switches)
+        now, entries = (latest(), self._version), Same(self.state.values())
+        if (now, entries) != self._known[:2]:
+            # what an entry holds is written by methods that say so, but for users' own
+            asked = now if all(type(entry) is Watched for entry in entries) else NEVER
+            self._known = asked, entries, Same(chain.from_iterable(map(dict.values, entries)))
+        return (self._version, *self._known[1:], *switches)
 
     # a step
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient; all of them in one program."""
+    def step(
+        self, closure: Callable[[], Any] | None = None, *, only_if: Tensor | None = None
+    ) -> Any:
+        """Change every parameter that has a gradient; all of them in one program.
+
+        only_if: one truth value, known when the program runs; where it is false nothing changes.
+        """
         for hook in list(self._before.values()):
             hook(self, (closure,), {})
         loss = None
@@ -125,7 +171,7 @@ class Optimizer:
                 loss = closure()
         with no_grad(), phase("optimizer"):
             for number in range(len(self.param_groups)):
-                self._step_group(number)
+                self._step_group(number, only_if)
         if state.capture is None:
             # all that is pending, not the parameters alone: the loss reads values of before
             evaluate_all()
@@ -144,21 +190,23 @@ class Optimizer:
         """Call hook(optimizer, args, kwargs) after every step."""
         return attach(self._after, hook)
 
-    def _step_group(self, number: int) -> None:
+    def _step_group(self, number: int, only_if: Tensor | None) -> None:
         """Write the new values of a group."""
+        gate = None if only_if is None else node_of(only_if)
         group = self.param_groups[number]
         active = [p for p in group["params"] if p.grad is not None]
         self._begin_all(group, active)
         for count, members in self._counted(group, active):
             if count is not None:
-                write(count, raw(count) + 1, False)
+                write(count, gated(gate, raw(count) + 1, raw(count)), False)
             how, names, numbers, switches = self._update(number, count)
             nodes = [node_of(x) for x in numbers]
             for p in members:
-                kept = [self.state[p][name] for name in names]
-                made = how(raw(p), raw(p.grad), [raw(x) for x in kept], nodes, **switches)
+                kept = [self.state[p][name] for name in names if name in self.state[p]]
+                given = (raw(p), raw(p.grad), [raw(x) for x in kept], nodes)
+                made = how(*given, tuple(switches.items()))
                 for target, value in zip((p, *kept), made, strict=True):
-                    write(target, value, False)
+                    write(target, gated(gate, value, raw(target)), False)
 
     def _begin_all(self, group: dict[str, Any], active: list[Tensor]) -> None:
         """Give parameters that have none their state; those that begin together share a count."""
@@ -168,7 +216,7 @@ class Optimizer:
         with outside():
             shared = {"step": count_of(0)} if self._counts(group) else {}
             for p in fresh:
-                self.state[p] = {**shared, **self._begin(group, p)}
+                self.state[p] = Watched({**shared, **self._begin(group, p)})
         self._version += 1
 
     def _counted(
@@ -231,7 +279,8 @@ class Optimizer:
             for p, number in zip(group["params"], loaded["params"], strict=True):
                 if number in entries:
                     entry = {**dict.fromkeys(self.hidden, 1), **entries[number]}
-                    found[p] = {k: restored(k, v, p, counts) for k, v in entry.items()}
+                    made = {k: restored(k, v, p, counts) for k, v in entry.items()}
+                    found[p] = Watched(made)
             params = group["params"]
             group.clear()
             group.update({"params": params, **copy.deepcopy(without(loaded))})
@@ -244,6 +293,11 @@ class Optimizer:
             lines.append(f"Parameter Group {number}")
             lines += [f"    {name}: {value}" for name, value in sorted(without(group).items())]
         return "\n".join([*lines, ")"])
+
+
+def gated(gate: Node | None, new: Node, old: Node) -> Node:
+    """A new value, or the old one where a gate is closed."""
+    return new if gate is None else where(gate, new, old)
 
 
 def check_parameter(p: object) -> None:
@@ -260,7 +314,7 @@ def without(group: dict[str, Any]) -> dict[str, Any]:
 
 
 def outside() -> Any:
-    """Where tensors are ordinary ones with values, also while a function is captured."""
+    """A stretch in which tensors are ordinary and have values, also in a captured function."""
     return nullcontext() if state.capture is None else state.capture.outside()
 
 
@@ -270,13 +324,18 @@ def count_of(steps: float) -> Tensor:
     return from_array(np.asarray(steps, kind.numpy))
 
 
-def filled(p: Tensor, value: float = 0.0, dtype: DType | None = None) -> Tensor:
+def filled(
+    p: Tensor, value: float = 0.0, dtype: DType | None = None, shape: Shape | None = None
+) -> Tensor:
     """A tensor of one value in a parameter's shape, in memory that steps write over."""
-    kind, shape = dtype or p.dtype, tuple(p.shape)
-    buffer = Buffer(p.numel() * kind.itemsize, zeros=not value)
+    layout, kind = layout_of(p), dtype or p.dtype
+    shape = divided(tuple(p.shape) if shape is None else shape, layout, "optimizer")
+    if is_shapes_only():
+        return spread(without_value(shape, kind), layout)
+    buffer = DeviceBuffer(prod(shape) * kind.itemsize, zeros=not value)
     if value:
         buffer.numpy(kind.numpy, shape)[...] = value
-    return from_buffer(buffer, shape, kind)
+    return spread(from_buffer(buffer, shape, kind), layout)
 
 
 def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> Any:
@@ -288,7 +347,8 @@ def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> A
         return value
     if name in NUMBERS:
         return value.detach().clone()
-    return value.detach().to(p.dtype).clone()
+    made = value.detach().to(p.dtype)
+    return lying_like(raw(made), p) if layout_of(p) else made.clone()
 
 
 def check_range(name: str, value: Any, low: float, high: float = float("inf")) -> None:

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.arguments import wide
 from gnomon.ops.registry import Op
-from gnomon.optim.optimizer import IGNORED, Groups, Optimizer, check_range, filled, rule
+from gnomon.optim.optimizer import (
+    IGNORED,
+    Groups,
+    Nodes,
+    Optimizer,
+    check_range,
+    filled,
+    update,
+)
 from gnomon.tensor.tensor import Tensor
 
 NUMBERS = ("lr", "weight_decay", "alpha", "eps", "momentum")
 
 
-@rule
+@update
 def rmsprop(
-    p: Node,
-    gradient: Node,
-    kept: Sequence[Node],
-    numbers: Sequence[Node],
-    *,
-    decays: bool,
-    centered: bool,
-    maximize: bool,
-) -> tuple[Node, ...]:
+    x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decays: bool, centered: bool
+) -> Nodes:
     """A parameter, the mean of its squared gradients, that of its gradients, its velocity."""
-    x, g = wide(p), wide(-gradient if maximize else gradient)
     rate, decay, alpha, eps, momentum = (cast(v, x.dtype) for v in numbers)
     rest = cast(1.0 - numbers[2], x.dtype)
     if decays:
         g = g + x * decay
-    square, *others = (wide(v) for v in kept)
+    square, *others = kept
     square = square * alpha + g * g * rest
     made, spread = [square], square
     if centered:
@@ -43,8 +41,7 @@ def rmsprop(
     if others:
         change = others[0] * momentum + change
         made.append(change)
-    results = (x - rate * change, *made)
-    return tuple(cast(new, old.dtype) for new, old in zip(results, (p, *kept), strict=True))
+    return x - rate * change, *made
 
 
 class RMSprop(Optimizer):

@@ -36,6 +36,9 @@ def at_the_end(step: Callable[..., None]) -> Callable[..., None]:
 class LRScheduler:
     """Base of schedules: get_lr() gives every group's rate at last_epoch."""
 
+    _followed = None
+    """All of it: a replay takes its steps anew."""
+
     def __init_subclass__(cls) -> None:
         if "step" in cls.__dict__:
             cls.step = at_the_end(cls.step)
@@ -308,7 +311,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def height(self, epoch: int) -> float:
-        """How high the cosine stands, from 2 down to 0."""
+        """The height of the cosine, from 2 down to 0."""
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
     def get_lr(self) -> list[float]:

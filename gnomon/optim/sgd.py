@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.arguments import wide
 from gnomon.ops.registry import Op
 from gnomon.ops.scalars import where
-from gnomon.optim.optimizer import IGNORED, Groups, Optimizer, check_range, filled, rule
-from gnomon.tensor.tensor import Tensor, apply
+from gnomon.optim.optimizer import (
+    IGNORED,
+    Groups,
+    Nodes,
+    Optimizer,
+    check_range,
+    filled,
+    rule,
+    update,
+)
+from gnomon.tensor.functions import apply
+from gnomon.tensor.tensor import Tensor
 
 
 @rule
@@ -21,27 +29,17 @@ def rest_of(dampening: Node, count: Node) -> Node:
     return 1.0 - where(elementwise("gt", count, 1.0), dampening, 0.0)
 
 
-@rule
-def sgd(
-    p: Node,
-    gradient: Node,
-    kept: Sequence[Node],
-    numbers: Sequence[Node],
-    *,
-    decays: bool,
-    nesterov: bool,
-    maximize: bool,
-) -> tuple[Node, ...]:
+@update
+def sgd(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decays: bool, nesterov: bool) -> Nodes:
     """A parameter, and its velocity if it has one."""
-    x, g = wide(p), wide(-gradient if maximize else gradient)
     rate, decay, momentum, *rest = (cast(v, x.dtype) for v in numbers)
     if decays:
         g = g + x * decay
     if not kept:
-        return (cast(x - rate * g, p.dtype),)
-    velocity = wide(kept[0]) * momentum + (g * rest[0] if rest else g)
+        return (x - rate * g,)
+    velocity = kept[0] * momentum + (g * rest[0] if rest else g)
     g = g + velocity * momentum if nesterov else velocity
-    return cast(x - rate * g, p.dtype), cast(velocity, kept[0].dtype)
+    return x - rate * g, velocity
 
 
 class SGD(Optimizer):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
 from gnomon.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from gnomon.tensor.autograd import no_grad
+from gnomon.optim.optimizer import Optimizer
+from gnomon.optim.schedules import LRScheduler, one_each
+from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.creation import zeros
 from gnomon.tensor.tensor import Tensor
 
@@ -63,11 +67,11 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """What the averaged model computes."""
+        """The averaged model's result."""
         return self.module(*inputs, **named)
 
     def _averaged(self, model: Module) -> list[Tensor]:
-        """What is averaged of a model."""
+        """The tensors of a model that are averaged."""
         buffers = model.buffers() if self.use_buffers else ()
         return list(chain(model.parameters(), buffers))
 
@@ -106,3 +110,53 @@ def update_bn(loader: Iterable[Any], model: Module, device: object = None) -> No
     for module, momentum in zip(norms, momenta, strict=True):
         module.momentum = momentum
     model.train(training)
+
+
+SHARES: dict[str, Callable[[float], float]] = {
+    "cos": lambda way: (1 - math.cos(math.pi * way)) / 2,
+    "linear": lambda way: way,
+}
+"""How much of the last rate there is, after a share of the way to it."""
+
+
+class SWALR(LRScheduler):
+    """The rate goes from what it is to swa_lr within some epochs, and stays there.
+
+    >>> import gnomon as gn
+    >>> schedule = SWALR(gn.optim.SGD([gn.ones(1)], 1.0), 0.5, 2, "linear")
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.75]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | Sequence[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
+        if anneal_strategy not in SHARES:
+            raise ArgumentError(
+                f"anneal_strategy must be one of {tuple(SHARES)}: got {anneal_strategy!r}."
+            )
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ArgumentError(f"anneal_epochs must be 0 or more: got {anneal_epochs}.")
+        rates = one_each(optimizer, "swa_lr", swa_lr)
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["swa_lr"] = rate
+        self.anneal_epochs, self.anneal_strategy = anneal_epochs, anneal_strategy
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """Every group's rate, also where another schedule has changed it meanwhile."""
+        step = max(self._step_count - 1, int(self.anneal_epochs == 0))
+        ways = (min(1, max(0, at) / max(1, self.anneal_epochs)) for at in (step - 1, step))
+        before, now = map(SHARES[self.anneal_strategy], ways)
+        found = []
+        for group in self.optimizer.param_groups:
+            last = group["swa_lr"]
+            first = last if before == 1 else (group["lr"] - before * last) / (1 - before)
+            found.append(last * now + first * (1 - now))
+        return found

@@ -5,38 +5,28 @@ What a step needs beside tensors is computed once, in float64; the rules below a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gnomon.dtypes import float64
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.arguments import wide
 from gnomon.ops.registry import Op
 from gnomon.ops.scalars import where
 from gnomon.optim.optimizer import (
     IGNORED,
     Groups,
+    Nodes,
     Optimizer,
     check_range,
     count_of,
     filled,
     rule,
+    update,
 )
-from gnomon.tensor.tensor import Tensor, apply
+from gnomon.tensor.functions import apply
+from gnomon.tensor.tensor import Tensor
 
 BETAS = (("betas", 0), ("betas", 1))
-
-
-def gradient_of(p: Node, gradient: Node, decay: Node | None, maximize: bool) -> tuple[Node, Node]:
-    """A parameter and its gradient in the dtype of the update, decay added."""
-    x, g = wide(p), wide(-gradient if maximize else gradient)
-    return x, g if decay is None else g + x * cast(decay, x.dtype)
-
-
-def narrowed(made: Sequence[Node], old: Sequence[Node]) -> tuple[Node, ...]:
-    """New values in the dtypes of the old ones."""
-    return tuple(cast(new, kept.dtype) for new, kept in zip(made, old, strict=True))
 
 
 def bias(beta: Node, count: Node) -> Node:
@@ -67,7 +57,7 @@ class Variant(Optimizer):
         group = self.param_groups[number]
         given = [self._number(number, *place) for place in self.told]
         numbers = [*apply(self.prepare, (count, given))]
-        decays = group["weight_decay"] != 0
+        decays = group.get("weight_decay", 0) != 0
         if decays:
             numbers.append(self._number(number, "weight_decay"))
         switches = {
@@ -78,20 +68,23 @@ class Variant(Optimizer):
         return self.rule, list(self.names), numbers, switches
 
 
-def begun(
-    p: Node, gradient: Node, numbers: list[Node], switches: tuple[bool, bool, bool]
-) -> tuple[Node, Node]:
-    """A parameter and its gradient after weight decay of either kind; numbers[0] is the rate."""
-    decays, decoupled, maximize = switches
-    decay = numbers.pop() if decays else None
-    if decay is None or not decoupled:
-        return gradient_of(p, gradient, decay, maximize)
-    x, g = gradient_of(p, gradient, None, maximize)
-    return x * cast(1.0 - numbers[0] * cast(decay, float64), x.dtype), g
+def decayed(
+    x: Node, g: Node, numbers: Nodes, decays: bool, decoupled: bool
+) -> tuple[Node, Node, Nodes]:
+    """A parameter and its gradient after weight decay of either kind, and the numbers before it.
+
+    The first number is the rate.
+    """
+    if not decays:
+        return x, g, numbers
+    *rest, decay = numbers
+    if decoupled:
+        return x * cast(1.0 - rest[0] * cast(decay, float64), x.dtype), g, rest
+    return x, g + x * cast(decay, x.dtype), rest
 
 
 @rule
-def nadam_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
+def nadam_numbers(count: Node, given: Nodes) -> Nodes:
     """The rate, both betas' rests, the bias of squares, and the momentum of this step and next."""
     rate, beta1, beta2, eps, fall = (cast(x, float64) for x in given)
     count = cast(count, float64)
@@ -101,30 +94,20 @@ def nadam_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
     return rate, beta1, beta2, eps, bias(beta2, count), now, following
 
 
-@rule
-def nadam(
-    p: Node,
-    gradient: Node,
-    kept: Sequence[Node],
-    numbers: Sequence[Node],
-    *,
-    decays: bool,
-    decoupled: bool,
-    maximize: bool,
-) -> tuple[Node, ...]:
+@update
+def nadam(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """A parameter, the product of momenta so far, means of gradients and of their squares."""
-    numbers = list(numbers)
-    x, g = begun(p, gradient, numbers, (decays, decoupled, maximize))
-    rate, beta1, beta2, eps, room, now, following = numbers
+    x, g, numbers = decayed(x, g, numbers, **switches)
+    rate, beta1, beta2, eps, correction, now, following = numbers
     product = kept[0] * cast(now, kept[0].dtype)
     total = cast(product, float64)
-    mean, square = (wide(v) for v in kept[1:])
+    mean, square = kept[1:]
     mean = mean + (g - mean) * cast(1.0 - beta1, x.dtype)
     square = square * cast(beta2, x.dtype) + g * g * cast(1.0 - beta2, x.dtype)
-    spread = elementwise("sqrt", square / cast(room, x.dtype)) + cast(eps, x.dtype)
+    spread = elementwise("sqrt", square / cast(correction, x.dtype)) + cast(eps, x.dtype)
     x = x - cast(rate * (1.0 - now) / (1.0 - total), x.dtype) * (g / spread)
     x = x - cast(rate * following / (1.0 - total * following), x.dtype) * (mean / spread)
-    return narrowed((x, product, mean, square), (p, *kept))
+    return x, product, mean, square
 
 
 class NAdam(Variant):
@@ -155,7 +138,7 @@ class NAdam(Variant):
 
 
 @rule
-def radam_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
+def radam_numbers(count: Node, given: Nodes) -> Nodes:
     """The rate, the rests of both betas, and how far the variance is to be trusted."""
     rate, beta1, beta2, eps = (cast(x, float64) for x in given)
     count = cast(count, float64)
@@ -169,29 +152,19 @@ def radam_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
     return rate, beta1, beta2, eps, first, second, where(sure, rectified, 0.0)
 
 
-@rule
-def radam(
-    p: Node,
-    gradient: Node,
-    kept: Sequence[Node],
-    numbers: Sequence[Node],
-    *,
-    decays: bool,
-    decoupled: bool,
-    maximize: bool,
-) -> tuple[Node, ...]:
+@update
+def radam(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """A parameter, and means of its gradients and of their squares."""
-    numbers = list(numbers)
-    x, g = begun(p, gradient, numbers, (decays, decoupled, maximize))
+    x, g, numbers = decayed(x, g, numbers, **switches)
     rate, beta1, beta2, eps, first, second, rectified = numbers
-    mean, square = (wide(v) for v in kept)
+    mean, square = kept
     mean = mean + (g - mean) * cast(1.0 - beta1, x.dtype)
     square = square * cast(beta2, x.dtype) + g * g * cast(1.0 - beta2, x.dtype)
     step = mean * cast(rate / first, x.dtype)
     spread = elementwise("sqrt", square) + cast(eps, x.dtype)
     adapted = step * (cast(elementwise("sqrt", second) * rectified, x.dtype) / spread)
     x = x - where(elementwise("gt", rectified, 0.0), adapted, step)
-    return narrowed((x, mean, square), (p, *kept))
+    return x, mean, square
 
 
 class RAdam(Variant):
@@ -216,31 +189,21 @@ class RAdam(Variant):
 
 
 @rule
-def adamax_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
+def adamax_numbers(count: Node, given: Nodes) -> Nodes:
     """The rate over its bias, the rest of the first beta, the second, and eps."""
     rate, beta1, beta2, eps = (cast(x, float64) for x in given)
     return rate / bias(beta1, cast(count, float64)), 1.0 - beta1, beta2, eps
 
 
-@rule
-def adamax(
-    p: Node,
-    gradient: Node,
-    kept: Sequence[Node],
-    numbers: Sequence[Node],
-    *,
-    decays: bool,
-    decoupled: bool,
-    maximize: bool,
-) -> tuple[Node, ...]:
+@update
+def adamax(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """A parameter, the mean of its gradients, and the largest of late."""
-    numbers = list(numbers)
-    x, g = begun(p, gradient, numbers, (decays, decoupled, maximize))
+    x, g, numbers = decayed(x, g, numbers, **switches)
     rate, rest1, beta2, eps = (cast(v, x.dtype) for v in numbers)
-    mean, largest = (wide(v) for v in kept)
+    mean, largest = kept
     mean = mean + (g - mean) * rest1
     largest = elementwise("maximum", largest * beta2, elementwise("abs", g) + eps)
-    return narrowed((x - rate * (mean / largest), mean, largest), (p, *kept))
+    return x - rate * (mean / largest), mean, largest
 
 
 class Adamax(Variant):
@@ -264,32 +227,22 @@ class Adamax(Variant):
 
 
 @rule
-def adadelta_numbers(count: Node, given: Sequence[Node]) -> tuple[Node, ...]:
+def adadelta_numbers(count: Node, given: Nodes) -> Nodes:
     """The rate, the share that stays, its rest, and eps."""
     rate, rho, eps = (cast(x, float64) for x in given)
     return rate, rho, 1.0 - rho, eps
 
 
-@rule
-def adadelta(
-    p: Node,
-    gradient: Node,
-    kept: Sequence[Node],
-    numbers: Sequence[Node],
-    *,
-    decays: bool,
-    decoupled: bool,
-    maximize: bool,
-) -> tuple[Node, ...]:
+@update
+def adadelta(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """A parameter, and means of squared gradients and of squared steps."""
-    numbers = list(numbers)
-    x, g = begun(p, gradient, numbers, (decays, decoupled, maximize))
+    x, g, numbers = decayed(x, g, numbers, **switches)
     rate, rho, rest, eps = (cast(v, x.dtype) for v in numbers)
-    square, moved = (wide(v) for v in kept)
+    square, moved = kept
     square = square * rho + g * g * rest
     step = elementwise("sqrt", moved + eps) / elementwise("sqrt", square + eps) * g
     moved = moved * rho + step * step * rest
-    return narrowed((x - rate * step, square, moved), (p, *kept))
+    return x - rate * step, square, moved
 
 
 class Adadelta(Variant):

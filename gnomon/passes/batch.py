@@ -11,13 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import inherit
 from gnomon.ops.einsum import LETTERS
+from gnomon.ops.external import external_of
+from gnomon.ops.joining import stack
 from gnomon.ops.primitives import expand, reduce, reshape, split_spec
 from gnomon.ops.registry import Traced, rule_of
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import permute
+from gnomon.ops.views import select
 
 Flags = tuple[bool, ...]
 """Which of some nodes have the axis."""
@@ -45,14 +49,14 @@ Rule = Callable[[Node, tuple[Node, ...], Flags, int], Node]
 
 
 def rule_for(node: Node) -> Rule:
-    """How an operation takes the axis."""
+    """The batching rule of an operation."""
     if node.op not in RULES or rule_of(node) is not None:
         name = node.params.get("name", node.op)
         raise ArgumentError(f"vmap: {name} takes no axis of samples. Write it for all samples.")
     return RULES[node.op]
 
 
-def again(node: Node, inputs: tuple[Node, ...], **changed: object) -> Node:
+def with_params(node: Node, inputs: tuple[Node, ...], **changed: object) -> Node:
     """A node's operation with other inputs and parameters."""
     return inputs[0].arena.node(node.op, inputs, **{**node.params, **changed})
 
@@ -69,38 +73,38 @@ def of_map(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Nod
             return reshape(x, (size, *(1,) * (rank + 1 - x.rank), *x.shape[1:]))
         return reshape(x, (1, *x.shape)) if x.rank else x
 
-    return again(node, tuple(map(aligned, inputs, flags)))
+    return with_params(node, tuple(map(aligned, inputs, flags)))
 
 
 def of_axis(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """What works along one axis finds it one place later."""
-    return again(node, inputs, axis=node.params["axis"] + 1)
+    """The rule of what works along one axis: it finds it one place later."""
+    return with_params(node, inputs, axis=node.params["axis"] + 1)
 
 
 def of_shape(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """What says a shape says one more size."""
-    return again(node, inputs, shape=(size, *node.params["shape"]))
+    """The rule of what says a shape: it says one more size."""
+    return with_params(node, inputs, shape=(size, *node.params["shape"]))
 
 
 def of_permute(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
     """The axis stays in front."""
-    return again(node, inputs, order=(0, *(k + 1 for k in node.params["order"])))
+    return with_params(node, inputs, order=(0, *(k + 1 for k in node.params["order"])))
 
 
 def of_slice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
     """All samples are kept."""
-    return again(node, inputs, bounds=((0, size, 1), *node.params["bounds"]))
+    return with_params(node, inputs, bounds=((0, size, 1), *node.params["bounds"]))
 
 
 def of_pad(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
     """Nothing stands between samples."""
     words = ("low", "high", "between")
-    return again(node, inputs, **{word: (0, *node.params[word]) for word in words})
+    return with_params(node, inputs, **{word: (0, *node.params[word]) for word in words})
 
 
 def of_same(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """What names no axis."""
-    return inputs[0].arena.again(node, inputs)
+    """The rule of what names no axis."""
+    return inputs[0].arena.with_inputs(node, inputs)
 
 
 def of_spec(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
@@ -111,10 +115,10 @@ def of_spec(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> No
     fresh = next(c for c in LETTERS if c not in spec)
     *parts, out = split_spec(spec)
     named = ",".join(fresh + part if has else part for part, has in zip(parts, flags, strict=True))
-    return again(node, inputs, spec=f"{named}->{fresh}{out}")
+    return with_params(node, inputs, spec=f"{named}->{fresh}{out}")
 
 
-_bodies: dict[tuple[Any, ...], Graph] = {}
+_bodies: dict[tuple[Any, ...], Graph] = memo({})
 
 
 def of_region(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
@@ -139,7 +143,7 @@ def with_axis(body: Graph, flags: Iterable[bool], size: int) -> Graph:
     arena = Arena()
     whole: dict[Node, Node] = {}
     known: dict[Node, Node] = {}
-    leaves = []
+    leaves: list[Node] = []
     for leaf, has in zip(body.inputs, flags, strict=True):
         leaves.append(arena.input((size, *leaf.shape) if has else leaf.shape, leaf.dtype))
         (known if has else whole)[leaf] = leaves[-1]
@@ -153,20 +157,20 @@ def with_axis(body: Graph, flags: Iterable[bool], size: int) -> Graph:
                 given = tuple(known.get(x) or whole[x] for x in node.inputs)
                 known[node] = rule_for(node)(node, given, flagged, size)
             else:
-                whole[node] = arena.again(node, tuple(whole[x] for x in node.inputs))
+                whole[node] = arena.with_inputs(node, tuple(whole[x] for x in node.inputs))
     outputs = [known[x] if x in known else in_front(whole[x], size) for x in body.outputs]
     return Graph(leaves, outputs)
 
 
 def of_scan(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """A loop whose turns have the axis; slices keep theirs in front of it."""
+    """A loop whose iterations have the axis; slices keep theirs in front of it."""
     p, count = node.params, node.params["carried"]
     end = count + p["sliced"]
     state = [x if has else in_front(x, size) for x, has in zip(inputs, flags[:count], strict=False)]
     pairs = zip(inputs[count:end], flags[count:end], strict=True)
     slices = [exchanged(x) if has else x for x, has in pairs]
     body = with_axis(p["body"], (*(True for _ in state), *flags[count:]), size)
-    made = again(node, (*state, *slices, *inputs[end:]), body=body)
+    made = with_params(node, (*state, *slices, *inputs[end:]), body=body)
     return made if p["index"] < count else exchanged(made)
 
 
@@ -180,8 +184,8 @@ def of_choice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> 
     pred, *operands = inputs
     then, other = (with_axis(node.params[name], flags[1:], size) for name in ("then", "other"))
     if not flags[0]:
-        return again(node, inputs, then=then, other=other)
-    place = node.params["index"]
+        return with_params(node, inputs, then=then, other=other)
+    place: int = node.params["index"]
     (left,), (right,) = (
         copy_into(pred.arena, [g.outputs[place]], dict(zip(g.inputs, operands, strict=True)))
         for g in (then, other)
@@ -189,12 +193,25 @@ def of_choice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> 
     return where(reshape(pred, (size, *(1 for _ in node.shape))), left, right)
 
 
+def of_external(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
+    """The result by the rule that a user registered; else one call for each sample."""
+    rule = external_of(node.params["key"]).batched
+    if rule is not None:
+        return rule(node, inputs, flags, size)
+
+    def sample(k: int) -> Node:
+        pairs = zip(inputs, flags, strict=True)
+        return with_params(node, tuple(select(x, 0, k) if has else x for x, has in pairs))
+
+    return stack([sample(k) for k in range(size)])
+
+
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("reduce", "scan", "sort", "window"), of_axis),
     **dict.fromkeys(("reshape", "expand"), of_shape),
     **dict.fromkeys(("detach", "barrier"), of_same),
     **dict.fromkeys(("contract", "gather", "scatter"), of_spec),
-    **{"cond": of_choice, "scan_over": of_scan},
+    **{"cond": of_choice, "scan_over": of_scan, "external": of_external},
     **{"map": of_map, "permute": of_permute, "slice": of_slice, "pad": of_pad, "region": of_region},
 }
 """Operation -> how it takes the axis; what is not here does not take one."""

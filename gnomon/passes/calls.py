@@ -1,8 +1,9 @@
 """The gradient of a control call: of all its results at once.
 
 A choice pulls back through the branch that is taken: a choice between the gradients of both. A loop
-over slices pulls back in the opposite order, from the values that each turn began with, which the
-same loop stacks. What a gradient recomputes of its forward pass is found and kept by turns.py.
+over slices pulls back in the opposite order, from the values that each iteration began with, which
+the same loop stacks. What a gradient recomputes of its forward pass is found and kept by
+residuals.py.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.operators import constant
 from gnomon.ops.control_primitives import CONTROL, call, call_of
 from gnomon.ops.primitives import expand
-from gnomon.ops.registry import OPS, rule_of
+from gnomon.ops.registry import own_gradient, rule_of
 
 PullBack = Callable[[Mapping[Node, Node], Sequence[Node]], list[Node | None]]
 """pull_back of grad.py, which calls this file."""
@@ -27,7 +28,7 @@ def is_whole(node: Node) -> bool:
     if node.op != "region":
         return node.op in CONTROL
     p = node.params
-    derived = "of" not in p and (p["name"] not in OPS or OPS[p["name"]].gradient is None)
+    derived = "of" not in p and own_gradient(p["name"]) is None
     return rule_of(node) is not None or (derived and len(p["body"].outputs) > 1)
 
 
@@ -54,8 +55,9 @@ def gradients_of_call(
     node = next(iter(gs))
     if node.op == "while":
         raise GradientError(
-            "while_loop: a loop without a bound has no gradient: what its turns read would have "
-            f"to be kept. Give max_iterations=n, or use scan.   [{', '.join(map(str, node.sites))}]"
+            "while_loop: a loop without a bound has no gradient: what its iterations read would "
+            f"have to be kept. Give max_iterations=n, or use scan.   "
+            f"[{', '.join(map(str, node.sites))}]"
         )
     return GRADIENTS[node.op](node, gs, needed, pull_back)
 
@@ -114,7 +116,8 @@ def branch(
     leaves = leaves_like(arena, body.inputs)
     outputs = [body.outputs[k] for k in places]
     images = copy_into(arena, outputs, dict(zip(body.inputs, leaves, strict=True)))
-    incoming, seeds = leaves_like(arena, outputs), {}
+    incoming = leaves_like(arena, outputs)
+    seeds: dict[Node, Node] = {}
     for image, g in zip(images, incoming, strict=True):
         added(seeds, image, g)
     return [*leaves, *incoming], pull_back(seeds, [leaves[k] for k in operands])
@@ -126,32 +129,34 @@ def branch(
 def gradient_of_scan(
     node: Node, gs: Mapping[Node, Node], needed: Sequence[bool], pull_back: PullBack
 ) -> Parts:
-    """A loop in the opposite order; constants gather their gradients from turn to turn."""
-    turn = Turn(node, gs, needed)
-    body = turn.body(pull_back)
+    """A loop in the opposite order; constants gather their gradients on the way."""
+    iteration = BackwardIteration(node, gs, needed)
+    body = iteration.body(pull_back)
     p = node.params
     made = call(
         "scan_over",
-        turn.inputs(),
+        iteration.inputs(),
         body=body,
-        carried=len(turn.floats) + len(turn.constants),
-        sliced=p["carried"] + p["sliced"] + len(turn.rows),
+        carried=len(iteration.floats) + len(iteration.constants),
+        sliced=p["carried"] + p["sliced"] + len(iteration.rows),
         length=p["length"],
         reverse=not p["reverse"],
     )
-    places = [*turn.floats, *turn.constants, *turn.slices]
+    places = [*iteration.floats, *iteration.constants, *iteration.slices]
     parts = dict(zip(places, made, strict=True))
-    return [part if need else None for part, need in zip(turn.spread(parts), needed, strict=True)]
+    return [
+        part if need else None for part, need in zip(iteration.spread(parts), needed, strict=True)
+    ]
 
 
-class Turn:
-    """One turn of a loop, backwards: what it carries, reads and gives, by places of inputs."""
+class BackwardIteration:
+    """One iteration of a loop, backwards: what it carries, reads and gives, by places of inputs."""
 
     def __init__(self, node: Node, gs: Mapping[Node, Node], needed: Sequence[bool]) -> None:
         self.node, self.forward = node, node.params["body"]
         self.carried = node.params["carried"]
         self.end = self.carried + node.params["sliced"]
-        self.given = {x.params["index"]: g for x, g in gs.items()}
+        self.given: dict[int, Node] = {x.params["index"]: g for x, g in gs.items()}
         float_inputs = [x.dtype.is_floating_point for x in node.inputs]
         self.floats = [k for k in range(self.carried) if float_inputs[k]]
         self.slices = [k for k in range(self.carried, self.end) if needed[k]]
@@ -159,7 +164,7 @@ class Turn:
         self.rows = [k for k in self.given if k >= self.carried]
 
     def inputs(self) -> list[Node]:
-        """What the backward loop is given."""
+        """The inputs of the backward loop."""
         node, arena = self.node, self.node.arena
         ends = [self.given.get(k, zeros(node.inputs[k], arena, -0.0)) for k in self.floats]
         sums = [zeros(node.inputs[k], arena, -0.0) for k in self.constants]
@@ -168,14 +173,14 @@ class Turn:
         return [*ends, *sums, *self.begins(), *slices, *rows, *node.inputs[self.end :]]
 
     def begins(self) -> list[Node]:
-        """What every turn of the forward loop began with, stacked by the same loop."""
+        """The values with which iterations of the forward loop began, stacked by the same loop."""
         body, p = self.forward, self.node.params
         stacking = Graph(body.inputs, [*body.outputs, *body.inputs[: self.carried]])
         made = call("scan_over", self.node.inputs, **{**shared(p), "body": stacking})
         return made[len(body.outputs) :]
 
     def body(self, pull_back: PullBack) -> Graph:
-        """The turn's gradient."""
+        """The iteration's gradient."""
         arena, forward = Arena(), self.forward
         leaves = leaves_like(arena, forward.inputs)
         images = copy_into(arena, forward.outputs, dict(zip(forward.inputs, leaves, strict=True)))
@@ -192,7 +197,7 @@ class Turn:
         return Graph([*ends, *sums, *first, *rows, *last], outputs)
 
     def spread(self, parts: Mapping[int, Node]) -> Parts:
-        """Gradients by place as gradients of all inputs; a loop without turns reads no constant."""
+        """Gradients of all inputs, from those by place; without iterations no constant is read."""
         unread = range(self.end, len(self.node.inputs)) if not self.node.params["length"] else ()
         return [None if k in unread else parts.get(k) for k in range(len(self.node.inputs))]
 

@@ -1,28 +1,31 @@
-"""Which way each node of a program is divided over the ranks of one mesh axis.
+"""The choice, for each node of a program, of its division over the ranks of one mesh axis.
 
-Forward, greedily: what computes no product twice, then moves least, then repeats least; a split
-only ever follows a split. The correct ways come from strategies.py, except those of regions that
-stay whole: they are found here, by asking the body.
+Forward, greedily: what leaves rows that stay where they are, then computes no product twice, then
+moves least, then repeats least; a split follows a split, or saves repeating a product. The correct
+ways come from strategies.py, those of regions that stay whole from regions.py. All results of a
+region's call lie as one kernel gives them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import cache
 
+from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph, Node
+from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.primitives import split_spec, summed
-from gnomon.passes.inline import inline
 from gnomon.passes.layout import (
     REPLICATED,
-    Across,
+    MeshAxis,
     Partial,
     Placement,
     Replicated,
     Split,
-    fits,
     move_price,
 )
+from gnomon.passes.regions import is_closed, of_region, primitives_of
 from gnomon.passes.strategies import Strategy, strategies
 
 Plan = dict[Node, Strategy]
@@ -30,22 +33,137 @@ Cost = tuple[float, float, float]
 """Repeated flops of products, price of moves, repeated elements."""
 
 
-def choose(graph: Graph, across: Across, given: dict[Node, Placement]) -> Plan:
+def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan:
     """The strategy of every node, forward."""
-    plan: Plan = {}
-    moved: set[tuple[Node, Placement]] = set()
+    chosen = Choices(across)
     for node in (*graph.inputs, *graph.nodes):
         if node in given:
-            plan[node] = Strategy((), given[node])
-            continue
-        found = [s for s in options(node, across) if follows(node, s, plan)]
-        plan[node] = min(found, key=lambda s: cost(node, s, plan, moved, across))
-        moved.update(zip(node.inputs, plan[node].wanted, strict=True))
-    return plan
+            chosen.plan[node] = Strategy((), given[node])
+        else:
+            chosen.choose(node)
+    return chosen.plan
 
 
-def follows(node: Node, strategy: Strategy, plan: Plan) -> bool:
-    """Whether some input already lies as wanted, where that is not everywhere."""
+class Choices:
+    """The choices so far; for a node that is met as another one was, the same is chosen."""
+
+    def __init__(self, across: MeshAxis) -> None:
+        self.across = across
+        self.plan: Plan = {}
+        self.moved: dict[Node, frozenset[Placement]] = {}
+        """The placements in which readers wanted each value."""
+        self.rows: set[Node] = set()
+        self.weights: set[Node] = set()
+        self.calls: dict[tuple[Node, ...], tuple[Placement, ...]] = {}
+        self.met: dict[object, Strategy] = {}
+        """All that a choice depends on -> the choice: layers repeat each other."""
+
+    def choose(self, node: Node) -> None:
+        """Choose for a node whose inputs have been chosen for."""
+        plan = self.plan
+        alike = all([plan[x].given == REPLICATED for x in node.inputs])
+        if alike and node.op not in LAYOUTS and not product_flops(node):
+            plan[node] = Strategy((REPLICATED,) * len(node.inputs), REPLICATED)
+            return
+        key = self._key(node)
+        found = self.met.get(key)
+        if found is None:
+            found = self.met[key] = self._chosen(node)
+        plan[node] = found
+        for x, want in zip(node.inputs, found.wanted, strict=True):
+            moved = self.moved.get(x, frozenset())
+            if want not in moved:
+                self.moved[x] = moved | {want}
+        if node.op == "region":
+            self.calls[node.inputs] = found.wanted
+        if has_rows(node, plan, self.rows):
+            self.rows.add(node)
+        if is_kept(node, plan, self.weights, self.across):
+            self.weights.add(node)
+
+    def _key(self, node: Node) -> object:
+        """All that the choice for a node depends on."""
+        inputs = node.inputs
+        read = [(x.shape, x.dtype, self.plan[x].given, self._stays(x)) for x in inputs]
+        moved = [self.moved.get(x) for x in inputs]
+        calls = self.calls.get(inputs) if node.op == "region" else None
+        twice = tuple(map(inputs.index, inputs)) if len(inputs) > 1 else ()
+        return (node.kind, bool(self.rows), calls, twice, *read, *moved)
+
+    def _stays(self, x: Node) -> bool:
+        """Whether a value's parts stay where they are."""
+        return x in self.rows or x in self.weights
+
+    def _chosen(self, node: Node) -> Strategy:
+        """The strategy of a node that is met for the first time."""
+        plan, across = self.plan, self.across
+        every = options(node, across)
+        found = [s for s in every if follows(node, s, plan, bool(self.rows))]
+        if node.op == "region" and node.inputs in self.calls:
+            found = [s for s in found if s.wanted == self.calls[node.inputs]] or found
+        stay = {x for x in node.inputs if self._stays(x)}
+        best = cheapest(node, found, plan, stay, self.moved, across)
+        if best.given == REPLICATED and product_flops(node):
+            plan[node] = best
+            best = cheapest(node, [best, *every], plan, stay, self.moved, across)
+        return best
+
+
+def cheapest(
+    node: Node,
+    strategies: Sequence[Strategy],
+    plan: Plan,
+    stay: set[Node],
+    moved: Mapping[Node, frozenset[Placement]],
+    across: MeshAxis,
+) -> Strategy:
+    """The strategy that moves least of what stays, and then costs least."""
+    if len(strategies) == 1:
+        return strategies[0]
+    return min(
+        strategies, key=lambda s: (away(node, s, plan, stay), *cost(node, s, plan, moved, across))
+    )
+
+
+def has_rows(node: Node, plan: Plan, rows: set[Node]) -> bool:
+    """Whether a node's parts are of rows that stay."""
+    strategy = plan[node]
+    if not isinstance(strategy.given, Split):
+        return False
+    if node.params.get("stays"):
+        return True
+    wanted = zip(node.inputs, strategy.wanted, strict=True)
+    return any(x in rows and plan[x].given == w for x, w in wanted)
+
+
+def is_kept(node: Node, plan: Plan, weights: set[Node], across: MeshAxis) -> bool:
+    """Whether a node's parts are of weights alone, which are used where they lie."""
+    if not isinstance(plan[node].given, Split):
+        return False
+    if node.op == "from_local":
+        return across.name in node.params["keeps"]
+    read = [x for x in node.inputs if x.rank]
+    return bool(read) and all(x in weights for x in read)
+
+
+def away(node: Node, strategy: Strategy, plan: Plan, stay: set[Node]) -> float:
+    """The bytes that a strategy moves although they stay."""
+    wanted = zip(node.inputs, strategy.wanted, strict=True)
+    return sum(x.size * x.dtype.itemsize for x, w in wanted if x in stay and plan[x].given != w)
+
+
+def follows(node: Node, strategy: Strategy, plan: Plan, rows: bool) -> bool:
+    """Whether some input already lies as wanted, where that is not everywhere.
+
+    What a hand-written kernel computes is worth a message: any split will do. Where rows stay, two
+    pending sums are those of a parameter's gradients: scattered they cost less than reduced.
+    """
+    if strategy.rule == "boundary":
+        return True
+    if node.op == "region" and any(plan[x].given != REPLICATED for x in node.inputs):
+        return True
+    if rows and len({x for x in node.inputs if isinstance(plan[x].given, Partial)}) > 1:
+        return True
     if all(isinstance(w, Replicated) for w in strategy.wanted) and strategy.given == REPLICATED:
         return True
     return any(
@@ -57,12 +175,12 @@ def cost(
     node: Node,
     strategy: Strategy,
     plan: Plan,
-    moved: set[tuple[Node, Placement]],
-    across: Across,
+    moved: Mapping[Node, frozenset[Placement]],
+    across: MeshAxis,
 ) -> Cost:
-    """What a strategy costs, compared in this order."""
+    """The cost of a strategy, compared in this order."""
     price = sum(
-        0.0 if (x, w) in moved else move_price(plan[x].given, w, x, across)
+        0.0 if w in moved.get(x, ()) else move_price(plan[x].given, w, x, across)
         for x, w in zip(node.inputs, strategy.wanted, strict=True)
     )
     if isinstance(strategy.given, Partial):
@@ -89,11 +207,17 @@ def product_flops(node: Node) -> float:
 
 # regions
 
+_options = memo(Recent[tuple[object, ...], list[Strategy]]())
 
-def options(node: Node, across: Across) -> list[Strategy]:
-    """Every correct way to run a node."""
-    found = strategies(node, across)
-    return found + (of_region(node, across) if node.op == "region" else [])
+
+def options(node: Node, across: MeshAxis) -> list[Strategy]:
+    """Every correct way to run a node; layers repeat each other, so it is mostly known."""
+    key = (across, node.kind, *((x.shape, x.dtype) for x in node.inputs))
+    found = _options.get(key)
+    if found is None:
+        found = strategies(node, across)
+        found = _options[key] = [*found, *of_region(node, across)] if is_closed(node) else found
+    return found
 
 
 def opened(node: Node) -> Graph:
@@ -101,41 +225,8 @@ def opened(node: Node) -> Graph:
     return result_of(node.params["body"], node.params["index"])
 
 
+@memo
 @cache
 def result_of(body: Graph, index: int) -> Graph:
     """One result of a region's body as primitives."""
     return primitives_of(Graph(body.inputs, [body.outputs[index]]))
-
-
-def primitives_of(body: Graph) -> Graph:
-    """A graph with no region left."""
-    return inline(body, lambda node: False)
-
-
-def of_region(node: Node, across: Across) -> list[Strategy]:
-    """Splits of all operands along one axis for which the body needs no message."""
-    axes = axes_apart(node.params["body"], node.params["index"], across)
-    return [Strategy(tuple(Split(k) for _ in node.inputs), Split(k)) for k in axes]
-
-
-@cache
-def axes_apart(body: Graph, index: int, across: Across) -> tuple[int, ...]:
-    """The axes along which a region's result follows all operands, without a message."""
-    graph, found = result_of(body, index), []
-    (out,) = graph.outputs
-    for axis in range(out.rank):
-        split = Split(axis)
-        if all(fits(x.shape, split, across.ranks) for x in (out, *graph.inputs)):
-            plan = choose(graph, across, dict.fromkeys(graph.inputs, split))
-            if plan[out].given == split and stays_apart(graph, plan):
-                found.append(axis)
-    return tuple(found)
-
-
-def stays_apart(body: Graph, plan: Plan) -> bool:
-    """Whether every node finds its inputs as it wants them."""
-    return all(
-        plan[x].given == want
-        for node in body
-        for x, want in zip(node.inputs, plan[node].wanted, strict=True)
-    )

@@ -13,14 +13,13 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from gnomon.errors import GradientError
+from gnomon.forking import held
+from gnomon.ir.memo import memo
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
-from gnomon.ir.operators import constant
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.joining import cat, padded
-from gnomon.ops.primitives import expand
-from gnomon.ops.registry import OPS, Call, Traced, fill, rule_of
+from gnomon.ops.registry import OpCall, Traced, fill, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
 
@@ -123,8 +122,8 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[N
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
 
-_backward: dict[tuple[Any, ...], Backward] = {}
-_lock = threading.RLock()
+_backward: dict[tuple[Any, ...], Backward] = memo({})
+_lock = held(threading.RLock())
 
 
 def backward_of(results: tuple[Node, ...], needed: tuple[bool, ...]) -> Backward:
@@ -149,7 +148,7 @@ def derive(
     leaves = [arena.input(x.shape, x.dtype) for x in body.inputs]
     outputs = [body.outputs[k] for k in places]
     incoming = [arena.input(x.shape, x.dtype) for x in outputs]
-    own = OPS[params["name"]].gradient if params["name"] in OPS else None
+    own = own_gradient(params["name"])
     if own is not None:
         parts = list(own_gradients(own, params, leaves, incoming[0]))
     else:
@@ -160,32 +159,22 @@ def derive(
         asked = [leaf for leaf, need in zip(leaves, needed, strict=True) if need]
         found = iter(pull_back(seeds, asked))
         parts = [next(found) if need else None for need in needed]
-    wanted = tuple(k for k, part in enumerate(parts) if part is not None and needed[k])
-    made = Graph([*leaves, *incoming], [parts[k] for k in wanted])
-    return Traced(f"{params['name']}.grad", made, params["call"], True), wanted
+    wanted = {k: part for k, part in enumerate(parts) if part is not None and needed[k]}
+    made = Graph([*leaves, *incoming], [*wanted.values()])
+    return Traced(f"{params['name']}.grad", made, params["call"], True), tuple(wanted)
 
 
 def own_gradients(
     rule: Callable[..., Any], params: dict[str, Any], leaves: list[Node], g: Node
 ) -> Sequence[Node | None]:
-    """What an operation's own gradient rule gives; results are rebuilt for it to read."""
-    call: Call = params["call"]
+    """The gradients by an operation's own rule; results are rebuilt for it to read."""
+    call: OpCall = params["call"]
     # the region itself, not its body: once inlined it is the forward's own node
     results = Traced(params["name"], params["body"], call, True).emit(leaves)
     incoming = tuple(g if k == params["index"] else None for k in range(len(results)))
     single = len(results) == 1
     args, kwargs = fill(call.args, leaves), {k: fill(v, leaves) for k, v in call.kwargs}
-    parts = rule(
+    parts: Any = rule(
         g if single else incoming, results[0] if single else tuple(results), *args, **kwargs
     )
-    return parts if isinstance(parts, tuple) else (parts,)
-
-
-def seed_of(root: Node) -> Node:
-    """The gradient that `backward()` starts from: one, for a scalar."""
-    if root.size != 1:
-        raise GradientError(
-            f"backward: the root must have one element: it has shape {root.shape}. "
-            "Reduce it, or pass its gradient."
-        )
-    return expand(constant(root.arena, 1.0, root.dtype), root.shape)
+    return (parts,) if parts is None or isinstance(parts, Node) else parts

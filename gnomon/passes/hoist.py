@@ -1,19 +1,19 @@
-"""What every turn of a loop would compute alike is computed once, before the loop.
+"""Loop-invariant code motion: what every iteration would compute alike is computed once, before.
 
-Lookups stay inside: a loop without turns must not find a position outside its axis. Branches stay
-as they are, since only one of them runs.
+Lookups stay inside: a loop without iterations must not find a position outside its axis. Branches
+stay as they are, since only one of them runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest
 from gnomon.ir.rewrite import remade
-from gnomon.ops.control_primitives import CONTROL, graphs_of, with_graphs
-from gnomon.passes.calls import leaves_like, results_by_call
-from gnomon.passes.keep import VIEWS
+from gnomon.ops.control_primitives import CONTROL, ChangedGraphs, call_of, graphs_of, with_graphs
+from gnomon.ops.index_primitives import is_index
+from gnomon.passes.calls import leaves_like, results_by_call, shared
 
 CHECKED = frozenset({"gather", "scatter", "region"})
 """What looks at positions, or may."""
@@ -23,26 +23,36 @@ def hoist(graph: Graph) -> Graph:
     """The graph whose loops compute nothing that could stand before them."""
     if not results_by_call(graph.nodes):
         return graph
-    inner: dict[Graph, Graph] = {}
+    inner = ChangedGraphs(hoist)
+    calls: dict[tuple[Any, ...], Freed] = {}
 
     def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
         if node.op not in CONTROL:
-            return arena.again(node, inputs)
-        for body in graphs_of(node.params).values():
-            inner[body] = inner.get(body) or hoist(body)
-        return freed(node, inputs, with_graphs(node.params, inner.__getitem__))
+            return arena.with_inputs(node, inputs)
+        call = call_of(node)
+        if call not in calls:
+            calls[call] = freed(node, inputs, with_graphs(shared(node.params), inner))
+        made = calls[call]
+        return arena.node(node.op, made.inputs, **made.params, index=node.params["index"])
 
     return remade(graph, rebuild)
 
 
-def freed(node: Node, inputs: tuple[Node, ...], params: dict[str, Any]) -> Node:
-    """A call over new inputs; what its turns have in common stands before it."""
+class Freed(NamedTuple):
+    """A call whose iterations have nothing in common: its inputs, and its parameters but index."""
+
+    inputs: tuple[Node, ...]
+    params: dict[str, Any]
+
+
+def freed(node: Node, inputs: tuple[Node, ...], params: dict[str, Any]) -> Freed:
+    """A call over new inputs; what its iterations have in common stands before it."""
     arena = inputs[0].arena
     if node.op == "cond":
-        return arena.node(node.op, inputs, **params)
+        return Freed(inputs, params)
     start = params["carried"] + params.get("sliced", 0)
     alike = {
-        name: same_in_all_turns(graph, graph.inputs[start:])
+        name: same_in_all_iterations(graph, graph.inputs[start:])
         for name, graph in graphs_of(params).items()
     }
     before: dict[Node, None] = {}
@@ -53,12 +63,12 @@ def freed(node: Node, inputs: tuple[Node, ...], params: dict[str, Any]) -> Node:
         places[name] = dict(zip(alike[name], made, strict=True))
         before.update(dict.fromkeys(made))
     if not before:
-        return arena.node(node.op, inputs, **params)
+        return Freed(inputs, params)
     graphs = {name: reading(g, places[name], list(before)) for name, g in graphs_of(params).items()}
-    return arena.node(node.op, (*inputs, *before), **{**params, **graphs})
+    return Freed((*inputs, *before), {**params, **graphs})
 
 
-def same_in_all_turns(graph: Graph, constants: Sequence[Node]) -> list[Node]:
+def same_in_all_iterations(graph: Graph, constants: Sequence[Node]) -> list[Node]:
     """The last nodes that depend on constants alone and take work."""
     alike, resting = set(constants), set(constants)
     for node in graph.nodes:
@@ -69,7 +79,7 @@ def same_in_all_turns(graph: Graph, constants: Sequence[Node]) -> list[Node]:
             # numbers that rest on no input are folded where they are used
             if any(x in resting for x in node.inputs):
                 resting.add(node)
-    return nearest(graph.outputs, {x for x in resting if x.op not in VIEWS and x.op != "input"})
+    return nearest(graph.outputs, {x for x in resting if not is_index(x) and x.op != "input"})
 
 
 def reading(graph: Graph, places: dict[Node, Node], before: Sequence[Node]) -> Graph:

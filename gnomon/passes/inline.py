@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ir.provenance import Site, inherit
-from gnomon.ops.control_primitives import CONTROL, with_graphs
+from gnomon.ops.control_primitives import CONTROL, ChangedGraphs, with_graphs
 
 Claim = Callable[[Node], bool]
 
@@ -21,11 +22,11 @@ def inline(graph: Graph, claimed: Claim, sites: tuple[Site, ...] | None = None) 
     for leaf in graph.inputs:
         with inherit(leaf.sites):
             known[leaf] = arena.input(leaf.shape, leaf.dtype, leaf.params["name"])
-    outputs = Opening(arena, claimed).expand(graph.outputs, known, sites)
+    outputs = Inlining(arena, claimed).expand(graph.outputs, known, sites)
     return Graph([known[leaf] for leaf in graph.inputs], outputs)
 
 
-class Opening:
+class Inlining:
     """Regions being opened into one arena.
 
     bodies: what is known of each body on the same inputs, for the same lines. A region of several
@@ -35,7 +36,8 @@ class Opening:
 
     def __init__(self, arena: Arena, claimed: Claim) -> None:
         self.arena, self.claimed = arena, claimed
-        self.bodies: dict[tuple, dict[Node, Node]] = {}
+        self.bodies: dict[tuple[Any, ...], dict[Node, Node]] = {}
+        self.graphs: dict[tuple[Site, ...] | None, ChangedGraphs] = {}
 
     def expand(
         self, roots: Sequence[Node], known: dict[Node, Node], sites: tuple[Site, ...] | None
@@ -47,18 +49,23 @@ class Opening:
                 if node.op == "region" and not self.claimed(node):
                     known[node] = self.opened(node, inputs, sites)
                 elif node.op in CONTROL:
-                    params = with_graphs(
-                        node.params, lambda body: inline(body, self.claimed, sites)
-                    )
+                    params = with_graphs(node.params, self.inside(sites))
                     known[node] = self.arena.node(node.op, inputs, **params)
                 else:
-                    known[node] = self.arena.again(node, inputs)
+                    known[node] = self.arena.with_inputs(node, inputs)
         return [known[root] for root in roots]
+
+    def inside(self, sites: tuple[Site, ...] | None) -> ChangedGraphs:
+        """The change of graphs inside, for these lines."""
+        return self.graphs.setdefault(
+            sites, ChangedGraphs(lambda body: inline(body, self.claimed, sites))
+        )
 
     def opened(self, node: Node, inputs: tuple[Node, ...], sites: tuple[Site, ...] | None) -> Node:
         """A region's result as nodes of the arena."""
         body: Graph = node.params["body"]
-        result = body.outputs[node.params["index"]]
+        index: int = node.params["index"]
+        result = body.outputs[index]
         named = sites or tuple(site._replace(op=node.params["name"]) for site in node.sites)
         # a captured program's nodes have lines of their own; an operation's have the caller's
         lines = None if result.sites and sites is None else named

@@ -1,4 +1,4 @@
-"""How a value lies over the ranks of one mesh axis, and what a change of that costs.
+"""Layouts: the ways a value lies over the ranks of one mesh axis, and the cost of a change.
 
 A layout over several mesh axes is one placement per axis, by the axis's name. What a mesh is, and
 which parameter lies how, is policy: gnomon/distributed.
@@ -14,8 +14,24 @@ from typing import NamedTuple
 from gnomon.ir.node import Node, Shape
 
 
+class Placement:
+    """A way in which a value lies over the ranks of one mesh axis."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether every rank holds a stretch: of this axis, or of any."""
+        return isinstance(self, Split) and dim in (None, self.axis)
+
+    def is_replicate(self) -> bool:
+        """Whether every rank holds all of it."""
+        return isinstance(self, Replicated)
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether what ranks hold is still to be folded: by this operation, or by any."""
+        return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
+
+
 @dataclass(frozen=True)
-class Replicated:
+class Replicated(Placement):
     """Every rank holds all of it."""
 
     def __repr__(self) -> str:
@@ -23,26 +39,40 @@ class Replicated:
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Placement):
     """Every rank holds an equal stretch of one axis, in rank order."""
 
     axis: int
+
+    @property
+    def dim(self) -> int:
+        """The axis, as PyTorch calls it."""
+        return self.axis
 
     def __repr__(self) -> str:
         return f"S({self.axis})"
 
 
 @dataclass(frozen=True)
-class Partial:
+class Partial(Placement):
     """Every rank holds one node of the tree that folds the value."""
 
     monoid: str = "add"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "monoid", FOLDS.get(self.monoid, self.monoid))
+
+    @property
+    def reduce_op(self) -> str:
+        """The fold, as PyTorch calls it."""
+        return next((word for word, fold in FOLDS.items() if fold == self.monoid), self.monoid)
 
     def __repr__(self) -> str:
         return f"P({self.monoid})"
 
 
-Placement = Replicated | Split | Partial
+FOLDS = {"sum": "add", "product": "mul"}
+"""PyTorch's names of folds that have others here."""
 Layout = Mapping[str, Placement]
 """Mesh axis -> placement; an axis that is not named replicates."""
 
@@ -50,7 +80,7 @@ REPLICATED = Replicated()
 
 
 class Prices(NamedTuple):
-    """What moving costs, per byte of the whole value."""
+    """The prices of moving, per byte of the whole value."""
 
     all_gather: float
     all_to_all: float
@@ -61,11 +91,11 @@ class Prices(NamedTuple):
 NETWORK = Prices(all_gather=1.0, all_to_all=0.5, all_reduce=2.0, reduce_scatter=1.0)
 """Bytes on the wire, a factor (ranks - 1) / ranks aside."""
 TIME = Prices(all_gather=1.0, all_to_all=1.0, all_reduce=0.0, reduce_scatter=1.0)
-"""Between turns of one rank a sum costs nothing; keeping every turn's part costs memory."""
+"""Between microbatches of one rank a sum costs nothing; keeping each one's part costs memory."""
 
 
 @dataclass(frozen=True)
-class Across:
+class MeshAxis:
     """The mesh axis that a program is divided over: its name, its ranks, and the rules in force."""
 
     name: str
@@ -75,8 +105,8 @@ class Across:
     """Keep canonical order: sums are cut at subtrees only, and combined as a tree."""
 
 
-def move_price(have: Placement, want: Placement, x: Node, across: Across) -> float:
-    """What it costs to change the placement of x; infinite when that makes no sense."""
+def move_price(have: Placement, want: Placement, x: Node, across: MeshAxis) -> float:
+    """The cost of changing the placement of x; infinite when that makes no sense."""
     size, prices = x.size * x.dtype.itemsize, across.prices
     match have, want:
         case _ if have == want:
@@ -91,7 +121,8 @@ def move_price(have: Placement, want: Placement, x: Node, across: Across) -> flo
             return size * prices.all_reduce
         case Partial(), Split():
             return size * prices.reduce_scatter
-    return math.inf
+        case _:
+            return math.inf
 
 
 def local_shape(shape: Shape, placement: Placement, ranks: int) -> Shape:

@@ -74,7 +74,7 @@ def sums_narrow(node: Node) -> bool:
 def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
     """A node over new inputs, in legal form."""
     if is_legal(node):
-        return arena.again(node, inputs)
+        return arena.with_inputs(node, inputs)
     if node.op == "scatter":
         return scatter_in_layout(arena, node, *inputs)
     if is_short_chain(node):

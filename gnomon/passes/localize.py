@@ -9,22 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.dtypes import DType, bool_, int64
-from gnomon.ir.node import Arena, Node
+from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
+from gnomon.ops.external import parts_of_results
+from gnomon.ops.layouts import ALONE, Unit
 from gnomon.ops.lookup_primitives import gather
-from gnomon.ops.primitives import reshape, split_spec
+from gnomon.ops.primitives import split_spec
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
-from gnomon.ops.view_primitives import permute, slice_
-from gnomon.passes.layout import Across, Partial, Placement, Replicated, Split, local_shape
+from gnomon.ops.view_primitives import slice_
+from gnomon.passes.layout import MeshAxis, Partial, Placement, Replicated, Split, local_shape
+from gnomon.passes.legalize import along
 from gnomon.passes.strategies import Strategy, folded
 
 
 class Locals:
     """Builds one rank's nodes in an arena; `rank` is the input that holds the rank's number."""
 
-    def __init__(self, arena: Arena, across: Across) -> None:
+    def __init__(self, arena: Arena, across: MeshAxis) -> None:
         self.arena, self.across = arena, across
         self.rank = arena.input((), int64, rank_name(across.name))
 
@@ -34,28 +37,41 @@ class Locals:
             return self.lookup(node, *inputs)
         if strategy.rule == "rows":
             return self.rows(node, *inputs)
+        if strategy.rule == "boundary":
+            return self.boundary(node, *inputs)
         if node.op == "iota" and isinstance(strategy.given, Split):
             return self.positions(node.shape[0] // self.across.ranks, node.dtype)
-        params = {**node.params, **local_params(node, strategy, self.across)}
-        return self.arena.node(node.op, inputs, **params)
+        changed = local_params(node, strategy, self.across)
+        if not changed:
+            return self.arena.with_inputs(node, inputs)
+        return self.arena.node(node.op, inputs, **{**node.params, **changed})
 
-    def move(self, x: Node, have: Placement, want: Placement) -> Node:
-        """x, which lies one way, lying another."""
+    def boundary(self, node: Node, x: Node) -> Node:
+        """A way between whole and part of which this mesh axis is done."""
+        rest = tuple(each for each in node.params["layout"] if each[0] != self.across.name)
+        return self.arena.node(node.op, (x,), **{**node.params, "layout": rest}) if rest else x
+
+    def move(self, x: Node, have: Placement, want: Placement, unit: Unit = ALONE) -> Node:
+        """x, which lies one way, lying another; what is moved for a unit moves with it."""
         name, ranks, ordered = self.across.name, self.across.ranks, self.across.ordered
+        together: dict[str, Unit] = {} if unit == ALONE else {"unit": unit}
         match have, want:
             case _ if have == want:
                 return x
             case Replicated(), Split(axis):
                 return self.own_part(x, axis)
             case Split(axis), Replicated():
-                return all_gather(x, axis, name, ranks)
+                return all_gather(x, axis, name, ranks, (), **together)
             case Split(joined), Split(axis):
                 return all_to_all(x, axis, joined, name, ranks)
             case Partial(monoid), Replicated():
                 return all_reduce(x, name, ranks, monoid, ordered=ordered)
             case Partial(monoid), Split(axis):
-                return reduce_scatter(x, axis, name, ranks, monoid, ordered=ordered)
-        raise AssertionError(f"shard: no way from {have} to {want}")
+                return reduce_scatter(
+                    x, axis, name, ranks, monoid, ordered=ordered, after=(), **together
+                )
+            case _:
+                raise AssertionError(f"shard: no way from {have} to {want}")
 
     def offset(self, size: int, dtype: DType) -> Node:
         """The number of the first element of this rank's stretch of an axis."""
@@ -103,25 +119,26 @@ class Locals:
         return place, here
 
 
+RANK = "rank:"
+"""How the names of such inputs begin."""
+
+
 def rank_name(axis: str) -> str:
     """The name of the input that holds a rank's number along a mesh axis."""
-    return f"rank:{axis}"
+    return f"{RANK}{axis}"
 
 
 def mesh_axis_of(rank: Node) -> str:
     """The mesh axis whose number an input holds."""
-    return rank.params["name"].removeprefix("rank:")
+    return rank.params["name"].removeprefix(RANK)
 
 
-def along(x: Node, own: str, out: str) -> Node:
-    """x, whose axes are `own`, with the axes of `out` and size 1 for those that it lacks."""
-    present = [c for c in out if c in own]
-    x = permute(x, tuple(own.index(c) for c in present))
-    sizes = dict(zip(present, x.shape, strict=True))
-    return reshape(x, tuple(sizes.get(c, 1) for c in out))
+def ranks_of(graph: Graph) -> list[Node]:
+    """The inputs of a rank's program that are its numbers along mesh axes: the last ones."""
+    return [x for x in graph.inputs if x.params["name"].startswith(RANK)]
 
 
-def local_params(node: Node, strategy: Strategy, across: Across) -> dict[str, Any]:
+def local_params(node: Node, strategy: Strategy, across: MeshAxis) -> dict[str, Any]:
     """The parameters that follow from sizes."""
     given, ranks = strategy.given, across.ranks
     if isinstance(given, Partial) and "leaves" in node.params:
@@ -134,13 +151,15 @@ def local_params(node: Node, strategy: Strategy, across: Across) -> dict[str, An
         bounds, axis = list(node.params["bounds"]), given.axis
         bounds[axis] = (0, node.shape[axis] // ranks, 1)
         return {"bounds": tuple(bounds)}
+    if node.op == "external":
+        return {"kinds": parts_of_results(node, given.axis, ranks)}
     return {}
 
 
-def local_leaves(node: Node, strategy: Strategy, across: Across) -> int | tuple[int, ...]:
+def local_leaves(node: Node, strategy: Strategy, across: MeshAxis) -> int | tuple[int, ...]:
     """The leaves of one rank's share: a subtree's, or without an order whatever divides."""
     if node.op == "reduce":
-        axis = node.params["axis"]
+        axis: int = node.params["axis"]
         return shared(node.params["leaves"], node.inputs[0].shape[axis], across)
     sizes, names = folded(node)
     left = split_spec(node.params["spec"])[0]
@@ -150,7 +169,7 @@ def local_leaves(node: Node, strategy: Strategy, across: Across) -> int | tuple[
     return tuple(shared(n, sizes[c], across) if c == cut else n for c, n in counts)
 
 
-def shared(leaves: int, size: int, across: Across) -> int:
+def shared(leaves: int, size: int, across: MeshAxis) -> int:
     """One rank's leaves of a split axis."""
     if across.ordered and leaves % across.ranks == 0:
         return leaves // across.ranks

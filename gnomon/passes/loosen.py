@@ -1,4 +1,4 @@
-"""What `numerics="fast"` drops: the leaves of sums, which become one chain, or 64 lanes, each.
+"""Relaxed sums of `numerics="fast"`: without leaves, each one chain, or 64 lanes.
 
 Without leaves there are no partial sums and no tree. Nobody but the contract needs them: threads
 share results, never a sum. A sum that would err more without its leaves keeps them: tests hold
@@ -36,17 +36,18 @@ def is_loose(node: Node) -> bool:
 
 
 def chain(node: Node) -> int:
-    """How many roundings follow each other in a sum without leaves."""
+    """The number of roundings that follow each other in a sum without leaves."""
     p, shapes = node.params, [x.shape for x in node.inputs]
     if node.op == "reduce":
-        return in_chain(shapes[0][p["axis"]], p["lanes"])
+        axis: int = p["axis"]
+        return in_chain(shapes[0][axis], p["lanes"])
     left, right, out = split_spec(p["spec"])
     sizes = dict(zip(left + right, sum(shapes, ()), strict=False))
     return prod(n for c, n in sizes.items() if c not in out)
 
 
 def in_chain(size: int, lanes: bool) -> int:
-    """How many of so many terms each chain has.
+    """The number of terms that each chain has, of so many.
 
     >>> in_chain(512, lanes=True), in_chain(512, lanes=False)
     (8, 512)
@@ -55,7 +56,7 @@ def in_chain(size: int, lanes: bool) -> int:
 
 
 def kept(graph: Graph) -> list[str]:
-    """What is told of the sums of a graph that keep their leaves."""
+    """The report on the sums of a graph that keep their leaves."""
     found = sorted({(node.op, chain(node)) for node in graph.nodes if has_tree(node)})
     return [f"  {op} keeps its leaves: {n} roundings in a row err more" for op, n in found]
 
@@ -68,5 +69,5 @@ def without(leaves: int | tuple[int, ...]) -> int | tuple[int, ...]:
 def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
     """A node over new inputs, without its tree."""
     if not is_loose(node):
-        return arena.again(node, inputs)
+        return arena.with_inputs(node, inputs)
     return arena.node(node.op, inputs, **{**node.params, "leaves": without(node.params["leaves"])})

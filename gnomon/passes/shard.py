@@ -11,19 +11,18 @@ A plan of which input lies how is given; nothing here knows parameters or models
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import inherit
-from gnomon.ops.registry import WHOLE
-from gnomon.passes.choose import Plan, choose, options, primitives_of
+from gnomon.ops.layouts import ALONE, Unit
+from gnomon.passes.choose import Plan, choose, options
 from gnomon.passes.inline import inline
 from gnomon.passes.layout import (
     REPLICATED,
-    Across,
+    MeshAxis,
     Partial,
     Placement,
     Split,
@@ -32,7 +31,8 @@ from gnomon.passes.layout import (
 )
 from gnomon.passes.legalize import legalize
 from gnomon.passes.localize import Locals
-from gnomon.passes.strategies import Strategy
+from gnomon.passes.regions import is_closed, region_part
+from gnomon.passes.strategies import CARRIERS, Strategy
 from gnomon.passes.widen import widen
 
 
@@ -48,12 +48,12 @@ class Sharded:
 
 def open_up(graph: Graph) -> Graph:
     """The graph as primitives whose sums can be cut, and whole regions: what `shard` takes."""
-    return widen(legalize(inline(graph, lambda node: node.params["name"] in WHOLE)))
+    return widen(legalize(inline(graph, is_closed)))
 
 
 def shard(
     graph: Graph,
-    across: Across,
+    across: MeshAxis,
     inputs: Sequence[Placement],
     outputs: Sequence[Placement | None],
 ) -> Sharded:
@@ -70,7 +70,7 @@ def shard(
 
 def check(
     graph: Graph,
-    across: Across,
+    across: MeshAxis,
     inputs: Sequence[Placement],
     outputs: Sequence[Placement | None],
 ) -> None:
@@ -86,7 +86,7 @@ def check(
 
 
 def end_of(x: Node, want: Placement | None, plan: Plan) -> Placement:
-    """How an output leaves."""
+    """The layout in which an output leaves."""
     if want is not None:
         return want
     have = plan[x].given
@@ -96,7 +96,7 @@ def end_of(x: Node, want: Placement | None, plan: Plan) -> Placement:
 # sink
 
 
-def sink(graph: Graph, across: Across, plan: Plan, ends: Sequence[Placement]) -> None:
+def sink(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> None:
     """Compute in parts what every reader wants in the same parts, where inputs need no message."""
     wants: dict[Node, set[Placement]] = defaultdict(set)
     for x, end in zip(graph.outputs, ends, strict=True):
@@ -109,7 +109,7 @@ def sink(graph: Graph, across: Across, plan: Plan, ends: Sequence[Placement]) ->
             wants[x].add(want)
 
 
-def in_parts(node: Node, want: Placement, plan: Plan, across: Across) -> Strategy | None:
+def in_parts(node: Node, want: Placement, plan: Plan, across: MeshAxis) -> Strategy | None:
     """A strategy that gives this split without a message."""
     if not isinstance(want, Split):
         return None
@@ -123,20 +123,21 @@ def in_parts(node: Node, want: Placement, plan: Plan, across: Across) -> Strateg
 # emit
 
 
-def emit(graph: Graph, across: Across, plan: Plan, ends: Sequence[Placement]) -> Graph:
+def emit(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> Graph:
     """One rank's graph."""
     arena = Arena()
     local = Locals(arena, across)
     held: dict[tuple[Node, Placement], Node] = {}
+    units: dict[Node, Unit] = {}
 
-    def fetch(x: Node, want: Placement) -> Node:
+    def fetch(x: Node, want: Placement, reader: Node | None = None) -> Node:
         if (x, want) not in held:
-            have = plan[x].given
-            with inherit(x.sites):
-                held[x, want] = local.move(held[x, have], have, want)
+            have, unit = plan[x].given, unit_of(x, reader, units)
+            with inherit(computed(x).sites):
+                held[x, want] = local.move(held[x, have], have, want, unit)
         return held[x, want]
 
-    inputs = []
+    inputs: list[Node] = []
     for node in graph.inputs:
         shape = local_shape(node.shape, plan[node].given, across.ranks)
         with inherit(node.sites):
@@ -146,31 +147,38 @@ def emit(graph: Graph, across: Across, plan: Plan, ends: Sequence[Placement]) ->
         if node.op == "input":
             continue
         strategy = plan[node]
-        parts = tuple(fetch(x, w) for x, w in zip(node.inputs, strategy.wanted, strict=True))
+        units[node] = unit_behind(node, units)
+        parts = tuple(fetch(x, w, node) for x, w in zip(node.inputs, strategy.wanted, strict=True))
         with inherit(node.sites):
             if node.op == "region":
-                held[node, strategy.given] = region_part(arena, node, strategy, parts, across)
+                held[node, strategy.given] = region_part(node, strategy, parts, local)
             else:
                 held[node, strategy.given] = local.build(node, strategy, parts)
     outputs = [fetch(x, end) for x, end in zip(graph.outputs, ends, strict=True)]
     return Graph([*inputs, local.rank], outputs)
 
 
-def region_part(
-    arena: Arena, node: Node, strategy: Strategy, parts: tuple[Node, ...], across: Across
-) -> Node:
-    """A region over parts: the same call, its body over the parts' shapes."""
-    body: Graph = node.params["body"]
-    if strategy.given != REPLICATED:
-        body = part_of_body(body, strategy.wanted, across)
-    return arena.node("region", parts, **{**node.params, "body": body})
+ANY = Unit(-2)
+"""The unit of what depends on no input."""
 
 
-@cache
-def part_of_body(body: Graph, wanted: tuple[Placement, ...], across: Across) -> Graph:
-    """A region's body over parts of its inputs; it never asks which rank runs it."""
-    with inherit(()):
-        body = primitives_of(body)
-        plan = choose(body, across, dict(zip(body.inputs, wanted, strict=True)))
-        local = emit(body, across, plan, [plan[x].given for x in body.outputs])
-    return Graph(local.inputs[:-1], local.outputs)
+def unit_behind(node: Node, units: Mapping[Node, Unit]) -> Unit:
+    """The unit whose parameters alone are behind a value; of constants, any unit."""
+    if node.op == "from_local":
+        return node.params["unit"]
+    read = {units.get(x, ALONE) for x in node.inputs} - {ANY}
+    return (ANY if not read else read.pop()) if len(read) < 2 else ALONE
+
+
+def unit_of(x: Node, reader: Node | None, units: Mapping[Node, Unit]) -> Unit:
+    """The unit whose gradients, or whose parameters alone, a move serves."""
+    if reader is not None and reader.op == "to_local":
+        return reader.params["unit"]
+    return max(units.get(x, ALONE), ALONE)
+
+
+def computed(x: Node) -> Node:
+    """The node whose result a value shows: its lines are those of a transfer of it."""
+    while x.op in CARRIERS:
+        (x,) = x.inputs
+    return x

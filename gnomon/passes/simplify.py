@@ -153,7 +153,7 @@ def merge_expands(node: Node) -> Node | None:
 
 
 def open_detach(node: Node) -> Node:
-    """What stops gradients is nothing once they have been taken."""
+    """The removal of what stops gradients, once they have been taken."""
     return node.inputs[0]
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from gnomon.dtypes import accumulator, bool_
 from gnomon.ir.node import PRIMITIVES, Node
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.ops.scalars import SCALARS
-from gnomon.passes.layout import REPLICATED, Across, Partial, Placement, Split, fits
+from gnomon.passes.layout import REPLICATED, MeshAxis, Partial, Placement, Split, fits
 
 UNORDERED = frozenset({"max", "min", "and", "or"})
 """Folds whose result does not depend on their order."""
@@ -30,11 +31,14 @@ class Strategy:
     wanted: tuple[Placement, ...]
     given: Placement
     rule: str = "letter"
-    """"letter": the same node on parts; "lookup", "rows": a table split where it is looked up."""
+    """"letter": the same node on parts; "lookup", "rows": a table split where it is looked up;
+    "boundary": a part of this rank's is a part of a whole, or becomes one."""
 
 
-def strategies(node: Node, across: Across) -> list[Strategy]:
+def strategies(node: Node, across: MeshAxis) -> list[Strategy]:
     """Every correct way to run a node, those that move least first."""
+    if node.op in LAYOUTS and is_named(node, across):
+        return [boundary(node, across)]
     count = len(node.inputs)
     found = list(carrying(node))
     found.append(Strategy((REPLICATED,) * count, REPLICATED))
@@ -43,6 +47,21 @@ def strategies(node: Node, across: Across) -> list[Strategy]:
         found.extend(by_letters(node, across))
         found.extend(by_lookup(node))
     return [s for s in found if legal(node, s, across.ranks)]
+
+
+def is_named(node: Node, across: MeshAxis) -> bool:
+    """Whether a layout says how a value lies along a mesh axis."""
+    return any(name == across.name for name, _, _ in node.params["layout"])
+
+
+def boundary(node: Node, across: MeshAxis) -> Strategy:
+    """The only way of what says how a value lies: as it says."""
+    axes = {name: axis for name, _, axis in node.params["layout"]}
+    axis = axes.get(across.name)
+    lying = Partial(axis) if isinstance(axis, str) else REPLICATED if axis is None else Split(axis)
+    outside = {"from_local": (REPLICATED, lying), "to_local": (lying, REPLICATED)}
+    wanted, given = outside.get(node.op, (lying, lying))
+    return Strategy((wanted,), given, "boundary")
 
 
 def legal(node: Node, strategy: Strategy, ranks: int) -> bool:
@@ -60,7 +79,7 @@ def carrying(node: Node) -> Iterator[Strategy]:
         yield Strategy((Partial("add"),), Partial("add"))
 
 
-def by_letters(node: Node, across: Across) -> Iterator[Strategy]:
+def by_letters(node: Node, across: MeshAxis) -> Iterator[Strategy]:
     """One strategy per letter that may be split."""
     signature = PRIMITIVES[node.op].signature(node)
     rows = (*signature.inputs, signature.output)
@@ -79,7 +98,7 @@ def placed(letter: str, row: tuple[str | None, ...]) -> Placement:
     return Split(row.index(letter)) if letter in row else REPLICATED
 
 
-def may_cut(node: Node, letter: str, monoid: str, across: Across) -> bool:
+def may_cut(node: Node, letter: str, monoid: str, across: MeshAxis) -> bool:
     """Whether each rank's share of a folded letter is a node of the canonical tree."""
     if monoid in UNORDERED:
         return True
@@ -94,7 +113,7 @@ def may_cut(node: Node, letter: str, monoid: str, across: Across) -> bool:
 
 
 def leaf_of(node: Node, letter: str) -> tuple[int, int]:
-    """How many larger letters are folded outside this one, and into how many leaves it is cut."""
+    """The number of larger letters folded outside this one, and the number of its leaves."""
     if node.op == "reduce":
         return 0, node.params["leaves"]
     sizes, names = folded(node)

@@ -1,8 +1,8 @@
 """Results of choices and loops that nobody reads go, and inputs that their graphs do not read.
 
-A value that a loop carries only for itself counts as unread, and one that every turn gives as it
-took it is not carried. Elsewhere nothing is to be done: a graph holds no node that its outputs do
-not need.
+A value that a loop carries only for itself counts as unread, and one that every iteration gives as
+it took it is not carried. Elsewhere nothing is to be done: a graph holds no node that its outputs
+do not need.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gnomon.passes.calls import results_by_call, shared
 
 @dataclass(frozen=True)
 class Kept:
-    """What is left of a call: places of its inputs and of its results, and its parameters."""
+    """The rest of a trimmed call: places of its inputs and of its results, and its parameters."""
 
     inputs: tuple[int, ...]
     results: tuple[int, ...]
@@ -33,7 +33,8 @@ def trim(graph: Graph) -> Graph:
     calls = results_by_call(graph.nodes)
     if not calls:
         return graph
-    alive, kept = set(graph.outputs), {}
+    alive = set(graph.outputs)
+    kept: dict[tuple[Any, ...], Kept] = {}
     for node in reversed(graph.nodes):
         if node.op not in CONTROL:
             if node in alive:
@@ -49,7 +50,8 @@ def trim(graph: Graph) -> Graph:
 
 def rebuilt(graph: Graph, alive: set[Node], kept: dict[tuple[Any, ...], Kept]) -> Graph:
     """The graph with what is left of each call."""
-    arena, known = Arena(), {}
+    arena = Arena()
+    known: dict[Node, Node] = {}
     for node in topological([*graph.inputs, *graph.outputs]):
         with inherit(node.sites):
             if node.op == "input":
@@ -94,7 +96,7 @@ def trimmed_choice(node: Node, results: list[int]) -> Kept:
 
 
 def carried_for(node: Node, results: Iterable[int], others: Iterable[Node]) -> list[int]:
-    """Which carried values a loop needs for some of them and for other outputs of its graphs."""
+    """The carried values that a loop needs for some of them and for other outputs of its graphs."""
     body, count = node.params["body"], node.params["carried"]
     others, live, before = list(others), set(results), None
     while live != before:
@@ -112,7 +114,7 @@ def tested(node: Node, k: int) -> bool:
 
 
 def unchanged(node: Node, live: Iterable[int]) -> list[int]:
-    """The carried values that every turn gives as it took them."""
+    """The carried values that every iteration gives as it took them."""
     body = node.params["body"]
     return [k for k in live if body.outputs[k] is body.inputs[k]]
 
@@ -152,9 +154,21 @@ def trimmed_scan(node: Node, results: list[int]) -> Kept:
     return Kept(tuple(inputs), tuple(outputs), params, frozenset(same))
 
 
+def trimmed_fold(node: Node, results: list[int]) -> Kept:
+    """A loop over two slices with these results."""
+    p, body = node.params, node.params["body"]
+    reads = read_by(body.outputs[k] for k in results)
+    inputs = [k for k, x in enumerate(body.inputs) if x in reads]
+    params = {**shared(p), "sliced": sum(k < p["sliced"] for k in inputs)}
+    params["folds"] = tuple(f for k, f in enumerate(p["folds"]) if k in results)
+    params["body"] = trim(picked(body, inputs, results))
+    return Kept(tuple(inputs), tuple(results), params)
+
+
 TRIMMED: dict[str, Callable[[Node, list[int]], Kept]] = {
     "cond": trimmed_choice,
     "while": trimmed_while,
     "scan_over": trimmed_scan,
+    "fold_over": trimmed_fold,
 }
 """Primitive -> what is left of a call of which these results are read."""

@@ -1,7 +1,8 @@
 """Sums leave in their accumulator's dtype and are rounded by a cast of their own.
 
 Kernels round once, after the last addition, so this changes no bit; what it gives is a place,
-between sum and rounding, where ranks can add their parts.
+between sum and rounding, where ranks can add their parts. Of a region it is the same: its results
+that end in a rounded sum are rounded outside.
 """
 
 from __future__ import annotations
@@ -21,13 +22,33 @@ def widen(graph: Graph) -> Graph:
 
 def is_narrow_sum(node: Node) -> bool:
     """Whether a node sums floats and rounds to less than it sums in."""
+    if node.op == "region":
+        return is_rounded(node.params["body"].outputs[node.params["index"]])
+    return is_sum(node) and node.dtype is not accumulator(node.dtype)
+
+
+def is_sum(node: Node) -> bool:
+    """Whether a node sums floats."""
     sums = node.op == "contract" or (node.op == "reduce" and node.params["monoid"] == "add")
-    return sums and node.dtype.is_floating_point and node.dtype is not accumulator(node.dtype)
+    return sums and node.dtype.is_floating_point
+
+
+def is_rounded(x: Node) -> bool:
+    """Whether a value is a sum in its accumulator's dtype, rounded to another one."""
+    return x.op == "map" and x.params["f"] == "cast" and is_sum(x.inputs[0])
 
 
 def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
     """A node over new inputs, its rounding set apart."""
     if not is_narrow_sum(node):
-        return arena.again(node, inputs)
-    wide = arena.node(node.op, inputs, **{**node.params, "dtype": accumulator(node.dtype)})
-    return cast(wide, node.dtype)
+        return arena.with_inputs(node, inputs)
+    if node.op == "region":
+        params = {"body": unrounded(node.params["body"])}
+    else:
+        params = {"dtype": accumulator(node.dtype)}
+    return cast(arena.node(node.op, inputs, **{**node.params, **params}), node.dtype)
+
+
+def unrounded(body: Graph) -> Graph:
+    """A region's body that gives its sums as wide as it adds them."""
+    return Graph(body.inputs, [x.inputs[0] if is_rounded(x) else x for x in body.outputs])

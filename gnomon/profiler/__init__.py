@@ -1,8 +1,8 @@
-"""Where a step's time and memory go, and which line of yours each kernel came from."""
+"""The profiler: a step's time and memory by kernel, and the line of yours that each came from."""
 
 from gnomon.profiler.compare import Change, changes
 from gnomon.profiler.memory import Live, Memory, memory_timeline
-from gnomon.profiler.model import Event, Line, Machine, Op, Profile, Record
+from gnomon.profiler.model import Event, Line, MachineLimits, OpRecord, Profile, Record
 from gnomon.profiler.page import write_page
 from gnomon.profiler.python import FunctionRow, profile_compile
 from gnomon.profiler.reports import (
@@ -35,10 +35,10 @@ __all__ = [
     "Line",
     "LineRow",
     "Live",
-    "Machine",
+    "MachineLimits",
     "Memory",
     "ModuleRow",
-    "Op",
+    "OpRecord",
     "Profile",
     "ProfilerAction",
     "ProfilerActivity",

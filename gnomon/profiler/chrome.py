@@ -52,7 +52,7 @@ def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
         # where tools that merge ranks themselves look
         only = profiles[0]
         header["distributedInfo"] = {"rank": only.rank, "world_size": only.world}
-    writers = [Writer(each) for each in profiles]
+    writers = [ChromeWriter(each) for each in profiles]
     names = ",\n".join(name for writer in writers for name in writer.names())
     yield f'{encoded(header)[:-1]},"traceEvents":[\n{names}'.encode()
     for writer in writers:
@@ -62,7 +62,7 @@ def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
     yield b"\n]}\n"
 
 
-def chains(writers: Sequence[Writer], met: Sequence[Sequence[Part]]) -> Iterator[str]:
+def chains(writers: Sequence[ChromeWriter], met: Sequence[Sequence[Part]]) -> Iterator[str]:
     """For each collective an arrow from rank to rank, in the order in which they came."""
     for number, parts in enumerate(met):
         for k, (place, event) in enumerate(parts):
@@ -76,7 +76,7 @@ def encoded(value: Any) -> str:
 
 
 class Hole:
-    """Where numbers of one kind go, each as wide as the widest."""
+    """A gap for numbers of one kind, each as wide as the widest."""
 
     def __init__(self, values: np.ndarray, point: bool = False) -> None:
         self.width = widest(values, point)
@@ -84,7 +84,7 @@ class Hole:
         self.glyphs = decimals(values, self.width, point)
 
 
-class Writer:
+class ChromeWriter:
     """Writes the events of one rank."""
 
     def __init__(self, profile: Profile) -> None:
@@ -102,7 +102,7 @@ class Writer:
         self.heads = np.array(ends, np.int64)[layout.lane]
 
     def names(self) -> Iterator[str]:
-        """What process and threads are called, and their order."""
+        """The names of process and threads, and their order."""
         rank, world = self.profile.rank, self.profile.world
         names = {
             "process_name": {"name": f"rank {rank} of {world}"},
@@ -193,7 +193,7 @@ class Writer:
         return f'{hole},"ph":"{letter}"{bound},"name":"launch","cat":"launch",{where}}}'
 
     def link(self, k: int, number: int, letter: str) -> str:
-        """Where the arrow of a collective meets one of its events."""
+        """The end of a collective's arrow at one of its events."""
         where = f'"pid":{self.process},"tid":{self.threads[self.layout.lane[k]]}'
         bound = ',"bp":"e"' if letter == "f" else ""
         time = f"{TIME}{self.layout.starts[k] / 1000}{ID}{number}"

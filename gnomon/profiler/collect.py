@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from threading import get_ident
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
-from gnomon.executable import Executable
+from gnomon.forking import cached_property
 from gnomon.ir.provenance import Site, asked_from, sites_here
-from gnomon.lives import values_of
 from gnomon.profiler.limits import machine_now
 from gnomon.profiler.model import Event, Line, Profile
-from gnomon.records import text_of
+from gnomon.program.executable import Executable
+from gnomon.program.liveness import values_of
+from gnomon.program.records import text_of
+from gnomon.program.transfers import FIRST, WAIT
 from gnomon.runtime import events
 from gnomon.runtime.program import Call
 
@@ -35,7 +37,7 @@ PLACED = frozenset({"alloc", "copy", "made"})
 
 
 class Heard(NamedTuple):
-    """What the runtime told: kind, thread, the lines that it looked up, fields."""
+    """An event as the runtime told it: kind, thread, the lines that it looked up, fields."""
 
     kind: str
     thread: int
@@ -80,7 +82,7 @@ class Collector:
         self.heard.append(Heard(kind, get_ident(), sites, fields))
 
     def profile(self, rank: int = 0, world: int = 1) -> Profile:
-        """What was heard, as a profile."""
+        """The profile of what was heard."""
         made = Profile(machine_now(), rank=rank, world=world, lost=self.lost)
         Teller(self, made).tell()
         return made
@@ -95,6 +97,10 @@ class Known:
         steps = enumerate(caller.program.steps)
         rows = [k for k, step in steps if isinstance(step, Call)]
         self.by_row = dict(zip(rows, self.records, strict=True))
+        moved = {k: x for k, x in zip(rows, caller.kernels, strict=True) if x.mesh}
+        self.starts = {k: x.numbers[FIRST] for k, x in moved.items() if not x.name.endswith(WAIT)}
+        self.waits = {k: x for k, x in moved.items() if x.name.endswith(WAIT)}
+        """The rows that start transfers, and those that wait for them."""
         self.ordinal = {row: k for k, row in enumerate(rows)}
 
     @cached_property
@@ -102,7 +108,7 @@ class Known:
         """Name, bytes, lines, first and last call of each value in the program's memory."""
         return [
             (repr(x.node), x.nbytes, lines_of(x.sites), x.first, x.last)
-            for x in values_of(self.caller.frame)
+            for x in values_of(self.caller.block)
         ]
 
 
@@ -114,6 +120,8 @@ class Teller:
         self.lanes = {collector.main: 0}
         self.known: dict[int, Known] = {}
         self.live: dict[int, Event] = {}
+        self.groups: dict[tuple[int, str], str] = {}
+        """The ranks of a thread's group along a mesh axis, as it last used it."""
         self.buffers = self.runs = 0
         profile.threads[0] = "main"
 
@@ -160,7 +168,33 @@ class Teller:
             for row, began, ended in (rows - [0, self.origin, self.origin]).tolist():
                 record = known.by_row[row]
                 yield Event("kernel", record.name, began, ended, where, record.id, args=args)
+        yield from self.transfers(known, each, lane)
         yield from self.values(known, fields["records"], (start, end, lane))
+
+    def tell_groups(self, each: Heard) -> Iterator[Event]:
+        """The groups that a thread's next program uses: nothing that takes time."""
+        for mesh, ranks in each.fields["groups"].items():
+            self.groups[each.thread, mesh] = ", ".join(map(str, ranks))
+        return iter(())
+
+    def transfers(self, known: Known, each: Heard, lane: int) -> Iterator[Event]:
+        """From the start of each transfer to the end of its wait; only thread 0 takes part."""
+        began: dict[int, int] = {}
+        for row, start, end in each.fields["records"][0].tolist():
+            if row in known.starts:
+                began[known.starts[row]] = start
+            elif row in known.waits:
+                moved, record = known.waits[row], known.by_row[row]
+                lines = tuple(replace(line, phase="comm") for line in record.lines)
+                group = self.groups.get((each.thread, moved.mesh), "")
+                yield Event(
+                    "comm",
+                    f"{moved.name.removesuffix(WAIT)} along {moved.mesh}",
+                    *(began[moved.numbers[FIRST]] - self.origin, end - self.origin, lane),
+                    nbytes=record.nbytes,
+                    lines=lines,
+                    args={"group": group, "waited": end - start},
+                )
 
     def values(
         self, known: Known, records: list[np.ndarray], span: tuple[int, int, int]
@@ -226,7 +260,7 @@ class Teller:
         """Records, graph and code of a program."""
         caller, profile = known.caller, self.profile
         profile.records.update((record.id, record) for record in known.records)
-        profile.graphs.setdefault(caller.title, text_of(caller.frame))
+        profile.graphs.setdefault(caller.title, text_of(caller.block))
         for kernel, record in zip(caller.kernels, known.records, strict=True):
             for one, told in ((kernel, record), *zip(kernel.members, record.members, strict=True)):
                 profile.code.setdefault(told.symbol, one.code.text)

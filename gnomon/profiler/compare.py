@@ -1,4 +1,4 @@
-"""What changed between two profiles, by line: lines are found again after the file was edited."""
+"""Comparison of two profiles by line: lines are found again after the file was edited."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def time_of(cost: Cost | None) -> float:
 
 
 def changes(before: Profile, after: Profile) -> list[Change]:
-    """What each line costs in a step now and before, the largest difference first."""
+    """The cost of each line in a step now and before, the largest difference first."""
     old, new = costs_of_a_step(before), costs_of_a_step(after)
     moved = moves(before, after, old)
     found = {moved.get(place, place): cost for place, cost in old.items()}
@@ -53,7 +53,7 @@ def changes(before: Profile, after: Profile) -> list[Change]:
 
 
 def costs_of_a_step(profile: Profile) -> dict[Place, Cost]:
-    """What each line costs in a step."""
+    """The cost of each line in a step."""
     steps = max(1, totals(profile).steps)
     return {(row.file, row.line): per_step(row, steps) for row in by_source_line(profile)}
 
@@ -67,7 +67,7 @@ def per_step(row: LineRow, steps: int) -> Cost:
 
 
 def moves(before: Profile, after: Profile, places: Iterable[Place]) -> dict[Place, Place]:
-    """Where each line of the first profile stands in the second.
+    """The place in the second profile of each line of the first.
 
     A file is found by its path, or else by its name if only one has it. Its lines are compared as
     texts: equal stretches go together, and a stretch that was rewritten does line by line.
@@ -110,7 +110,7 @@ def line_moves(before: str, after: str) -> dict[int, int]:
 
 
 def text_of(place: Place, before: Profile, after: Profile) -> str:
-    """What a line says now, or said before."""
+    """The text of a line, now or before."""
     file, line = place
     old = file.removesuffix(" (before)")
     return source_line(after, file, line) or source_line(before, old, line)
@@ -154,7 +154,7 @@ def cells(before: Cost | None, after: Cost | None) -> Iterable[str | Text]:
 
 
 def place_of(row: Change) -> Text:
-    """Where a line is, and what it says."""
+    """A line's place and its text."""
     if not row.file:
         return Text("(no line)", style="dim")
     file = row.file.removesuffix(" (before)")

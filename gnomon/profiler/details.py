@@ -1,4 +1,4 @@
-"""What a trace says of an event: its line, shapes and bytes, in words that both exports use."""
+"""Details of an event in a trace: its line, shapes and bytes, in words that both exports use."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from gnomon.profiler.lanes import Layout
-from gnomon.profiler.model import Buffer, Event, Line, Profile, Record
+from gnomon.profiler.lanes import LaneLayout
+from gnomon.profiler.model import BufferRecord, Event, Line, Profile, Record
 
 __all__ = ["Detail", "alike", "details", "origin", "rates", "text", "title"]
 
@@ -24,7 +24,9 @@ MOST = 8
 """Lines and buffers that are listed; a viewer's table is no place for hundreds."""
 
 
-def alike(profile: Profile, layout: Layout, *arrows: np.ndarray) -> tuple[list[int], np.ndarray]:
+def alike(
+    profile: Profile, layout: LaneLayout, *arrows: np.ndarray
+) -> tuple[list[int], np.ndarray]:
     """The first event of every form, and the number of each event's form.
 
     Events of one form differ in times and speeds alone; arrows: what each event has of them.
@@ -40,7 +42,7 @@ def alike(profile: Profile, layout: Layout, *arrows: np.ndarray) -> tuple[list[i
 
 
 def details(event: Event, record: Record | None) -> dict[str, Detail]:
-    """What is the same for every run of a call; what the user noted stands first."""
+    """The details that are the same for every run of a call; the user's own notes stand first."""
     said: dict[str, Detail] = {
         text(name): plain(value) for name, value in event.args.items() if name not in JOINING
     }
@@ -63,7 +65,7 @@ def plain(value: str | int | float) -> str | int | float:
 
 
 def title(event: Event, record: Record | None) -> str:
-    """What an event is called: its name, else its call's, else its kind."""
+    """The title of an event: its name, else its call's, else its kind."""
     return text(event.name or (record.name if record is not None else "") or event.kind)
 
 
@@ -98,7 +100,7 @@ def place(line: Line) -> str:
     return text(f"{line.file}:{line.line}")
 
 
-def shape(buffer: Buffer) -> str:
+def shape(buffer: BufferRecord) -> str:
     """A buffer's role and type, as a graph prints it."""
     return text(f"{buffer.role} {buffer.name}: {buffer.dtype}{list(buffer.shape)}")
 
@@ -110,7 +112,7 @@ def shortened(words: list[str]) -> list[str]:
 
 
 def origin(profile: Profile) -> dict[str, str | int]:
-    """What a reader needs to know of where a profile was taken."""
+    """The origin of a profile, as far as a reader needs it."""
     return {
         "rank": profile.rank,
         "world": profile.world,
@@ -121,7 +123,7 @@ def origin(profile: Profile) -> dict[str, str | int]:
     }
 
 
-def rates(profile: Profile, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+def rates(profile: Profile, layout: LaneLayout) -> tuple[np.ndarray, np.ndarray]:
     """Bytes and flops per nanosecond of each event, which are GB/s and GFLOP/s; 0 where unknown."""
     places = {number: place for place, number in enumerate(profile.records)}
     nowhere = len(places)

@@ -1,4 +1,4 @@
-"""Where the events of a profile are drawn: lanes, launches, live bytes.
+"""Lanes of a profile: the rows in which events, launches and live bytes are drawn.
 
 Viewers draw the slices of a lane as nested boxes and drop what overlaps without nesting, so what a
 thread did at once lies in lanes side by side. How a lane is written is the exports' business.
@@ -13,7 +13,7 @@ import numpy as np
 
 from gnomon.profiler.model import Event, Profile
 
-__all__ = ["LANES", "Lane", "Layout", "arrange"]
+__all__ = ["LANES", "Lane", "LaneLayout", "arrange"]
 
 PLAIN, LAUNCH, LAUNCHED, POINT = range(4)
 SORTS = {
@@ -41,14 +41,14 @@ class Lane:
 
     @property
     def name(self) -> str:
-        """What a viewer calls it."""
+        """The name that a viewer shows."""
         beside = f", beside it {self.number}" if self.number else ""
         return f"{self.called or f'thread {self.thread}'}{beside}"
 
 
 @dataclass
-class Layout:
-    """Where each event goes, by its number in the profile.
+class LaneLayout:
+    """The lane of each event, by its number in the profile.
 
     sorts: how each is drawn. lane: of each, a number in lanes. launch: of what a span or step
     started, that event, else -1. walk: k begins and ~k ends; in the order of time within a lane,
@@ -67,13 +67,13 @@ class Layout:
     live_at: np.ndarray
 
     def arrows(self) -> tuple[np.ndarray, np.ndarray]:
-        """How many events each one launched, and those events: the first launch's, the next's."""
+        """The number of events that each launched, and those events: the first's, the next's."""
         (launched,) = np.nonzero(self.launch >= 0)
         by = self.launch[launched]
         return np.bincount(by, minlength=len(self.launch)), launched[np.argsort(by, kind="stable")]
 
 
-def arrange(profile: Profile) -> Layout:
+def arrange(profile: Profile) -> LaneLayout:
     """Give every event a lane and what was launched its launch, in one walk over each thread."""
     events = profile.events
     starts = np.array([event.start for event in events], dtype=np.int64)
@@ -92,7 +92,7 @@ def arrange(profile: Profile) -> Layout:
         walk.go(thread, called, order[threads[order] == thread].tolist())
     walk.go_elsewhere(order.tolist())
     lane, launch, steps = (np.array(x, np.int64) for x in (walk.lane, walk.launch, walk.steps))
-    return Layout(starts, ends, sorts, lane, launch, walk.lanes, steps, live, starts[moves])
+    return LaneLayout(starts, ends, sorts, lane, launch, walk.lanes, steps, live, starts[moves])
 
 
 class Walk:

@@ -1,4 +1,4 @@
-"""What the machine itself can do: multiply-adds in registers, copying and reading memory.
+"""Limits of the machine: multiply-adds in registers, copying and reading memory.
 
 Measured with loops of their own, on the threads that are asked for, so that a share of a limit
 means the same on every machine, and so that a machine that is busy elsewhere is noticed.
@@ -16,15 +16,16 @@ from functools import cache
 
 import numpy as np
 
-from gnomon.codegen.emitter import LANES, Module, splat, vector
-from gnomon.processor import machine
-from gnomon.profiler.model import Machine
+from gnomon.codegen.emitter import LANES, LLVMModule, splat, vector
+from gnomon.compiler.target import machine
+from gnomon.ir.memo import memo
+from gnomon.profiler.model import MachineLimits
 from gnomon.runtime import cpu, system, threads
 
 __all__ = ["Limits", "machine_now", "measured_limits", "peak_now"]
 
 ROUNDS = 60_000
-"""Turns of the multiply-add loop: about a millisecond."""
+"""Iterations of the multiply-add loop: about a millisecond."""
 BYTES = 128 << 20
 """What one thread copies: beyond any cache."""
 PARAMETERS = (("ptr", "from"), ("ptr", "to"), ("i64", "bytes"))
@@ -49,14 +50,17 @@ class Limits:
         return replace(self, flops=max(self.flops, flops))
 
 
+@memo
 @cache
 def loop(name: str) -> Callable[[int, int, int], None]:
     """A native loop over memory, or over registers."""
-    module = Module()
+    module = LLVMModule()
     {"peak": emit_peak, "read": emit_read}.get(name, emit_copy)(module, name)
-    address = cpu.load({name: module.text()})[name]
+    functions = cpu.load({name: module.text()})
     kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    return ctypes.CFUNCTYPE(None, *kinds)(address)
+    made = ctypes.CFUNCTYPE(None, *kinds)(functions[name])
+    made.functions = functions  # whose code is there while they are held
+    return made
 
 
 def chains() -> int:
@@ -64,7 +68,7 @@ def chains() -> int:
     return 12 if machine().registers < 32 else 24
 
 
-def emit_peak(module: Module, name: str) -> None:
+def emit_peak(module: LLVMModule, name: str) -> None:
     """Multiply-adds on registers."""
     lanes = machine().lanes("float")
     kind, ones = vector("float", lanes), splat(1.0, "float", lanes)
@@ -79,7 +83,7 @@ def emit_peak(module: Module, name: str) -> None:
     e.ret()
 
 
-def emit_copy(module: Module, name: str) -> None:
+def emit_copy(module: LLVMModule, name: str) -> None:
     """Load and store, sixteen numbers at a time; past the caches if the name says so."""
     past = ", !nontemporal !0" if name == "stream" else ""
     if past:
@@ -95,7 +99,7 @@ def emit_copy(module: Module, name: str) -> None:
     e.ret()
 
 
-def emit_read(module: Module, name: str) -> None:
+def emit_read(module: LLVMModule, name: str) -> None:
     """Load and keep the bits that are set everywhere."""
     kind = "<16 x i32>"
     e = module.function(name, PARAMETERS)
@@ -160,20 +164,20 @@ def measured_limits(threads: int, rounds: int = 5) -> Limits:
     )
 
 
-def machine_now() -> Machine:
-    """What can be reached with the threads that programs run on now; measured once."""
+def machine_now() -> MachineLimits:
+    """The machine's limits with the threads that programs run on now; measured once."""
     return machine_with(threads.get_num_threads())
 
 
 @cache
-def machine_with(count: int) -> Machine:
-    """What can be reached with so many threads."""
+def machine_with(count: int) -> MachineLimits:
+    """The machine's limits with so many threads."""
     limits = measured_limits(count, rounds=2)
-    return Machine(processor_name(), count, limits.flops, limits.of("copy"))
+    return MachineLimits(processor_name(), count, limits.flops, limits.of("copy"))
 
 
 def processor_name() -> str:
-    """What the processor calls itself."""
+    """The processor's own name."""
     rows = (system.read("/proc/cpuinfo") or "").splitlines()
     named = (row.partition(":")[2].strip() for row in rows if row.startswith("model name"))
     return next(named, "") or platform.processor() or platform.machine()

@@ -19,8 +19,8 @@ Part = tuple[int, int]
 def merge(profiles: Sequence[Profile]) -> list[Profile]:
     """The profiles of several ranks, by rank, their events on the clock of rank 0.
 
-    >>> from gnomon.profiler.model import Event, Machine, Profile
-    >>> cpu = Machine("cpu", 1, 1.0, 1.0)
+    >>> from gnomon.profiler.model import Event, MachineLimits, Profile
+    >>> cpu = MachineLimits("cpu", 1, 1.0, 1.0)
     >>> late = Profile(cpu, events=[Event("step", "step", 10, 20)], rank=1, world=2, clock_offset=5)
     >>> [event.start for event in merge([late, Profile(cpu, world=2)])[1].events]
     [15]
@@ -53,14 +53,14 @@ def meetings(profiles: Sequence[Profile]) -> list[list[Part]]:
     """
     found: dict[tuple[object, ...], list[tuple[int, int, int, int]]] = {}
     for place, profile in enumerate(profiles):
-        turns: Counter[tuple[object, ...]] = Counter()
+        counts: Counter[tuple[object, ...]] = Counter()
         for k, event in enumerate(profile.events):
             if event.kind == "comm" and "group" in event.args:
                 what = (event.name, event.args["group"])
-                turn = turns[event.thread, what]
-                turns[event.thread, what] += 1
+                number = counts[event.thread, what]
+                counts[event.thread, what] += 1
                 part = (event.start, place, k, event.end)
-                found.setdefault((what, turn), []).append(part)
+                found.setdefault((what, number), []).append(part)
     met = (sorted(parts) for parts in found.values() if len(parts) > 1)
     return [
         [(place, k) for _, place, k, _ in parts]

@@ -1,4 +1,4 @@
-"""What a profile is made of: plain data that reports, exports and the page read alike.
+"""The data of a profile: plain values that reports, exports and the page read alike.
 
 Everything is joined by number. A record tells of one call in one program; an event tells when it
 ran, and names it by the record's id.
@@ -10,9 +10,18 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from gnomon.records import VERSION, Buffer, Decision, Line, Op, Record
+from gnomon.program.records import VERSION, BufferRecord, Decision, Line, Number, OpRecord, Record
 
-__all__ = ["Buffer", "Decision", "Event", "Line", "Machine", "Op", "Profile", "Record"]
+__all__ = [
+    "BufferRecord",
+    "Decision",
+    "Event",
+    "Line",
+    "MachineLimits",
+    "OpRecord",
+    "Profile",
+    "Record",
+]
 
 Kind = Literal["kernel", "span", "step", "comm", "copy", "alloc", "free", "compile", "forced"]
 
@@ -27,20 +36,20 @@ class Event(Struct):
 
     kind: Kind
     name: str
-    start: int
-    end: int
-    thread: int = 0
-    record: int | None = None
-    nbytes: int = 0
+    start: Number
+    end: Number
+    thread: Number = 0
+    record: Number | None = None
+    nbytes: Number = 0
     lines: tuple[Line, ...] = ()
-    args: dict[str, str | int | float] = field(default_factory=dict)
+    args: dict[str, str | Number | float] = field(default_factory=dict)
 
 
-class Machine(Struct, frozen=True):
-    """What the processor can do at most: flop per second and bytes per second, on all threads."""
+class MachineLimits(Struct, frozen=True):
+    """The processor's limits: flop per second and bytes per second, on all threads."""
 
     name: str
-    threads: int
+    threads: Number
     flops: float
     bandwidth: float
 
@@ -53,18 +62,18 @@ class Profile(Struct):
     lost: events that no longer fitted.
     """
 
-    machine: Machine
-    records: dict[int, Record] = field(default_factory=dict)
+    machine: MachineLimits
+    records: dict[Number, Record] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     graphs: dict[str, str] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
-    threads: dict[int, str] = field(default_factory=dict)
-    rank: int = 0
-    world: int = 1
-    clock_offset: int = 0
-    lost: int = 0
-    version: int = VERSION
+    threads: dict[Number, str] = field(default_factory=dict)
+    rank: Number = 0
+    world: Number = 1
+    clock_offset: Number = 0
+    lost: Number = 0
+    version: Number = VERSION
 
     def record_of(self, event: Event) -> Record | None:
         """The call that an event is of, if it is one that is known."""

@@ -1,4 +1,4 @@
-"""What the page is given of a profile: columns and numbers instead of names that repeat.
+"""Packing of a profile for the page: columns and numbers instead of names that repeat.
 
 The page's own reader is assets/model.js; both sides of each column stand in the same order there.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.profiler.memory import memory_timeline
-from gnomon.profiler.model import Buffer, Decision, Event, Line, Op, Profile, Record
+from gnomon.profiler.model import BufferRecord, Decision, Event, Line, OpRecord, Profile, Record
 from gnomon.profiler.reports import Cost, by_kernel, by_module, by_source_line, totals
 from gnomon.profiler.shares import NOWHERE, line_shares, member_shares
 
@@ -25,7 +25,7 @@ MOST_BUFFERS = 400
 """Buffers at the peak that are listed; the rest is summed by line."""
 
 
-class Table:
+class ValueTable:
     """Values, each once, known by their number."""
 
     def __init__(self) -> None:
@@ -40,12 +40,17 @@ class Table:
         return number
 
 
-class Packing:
+class PagePacking:
     """The tables of one page while its columns are written."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
-        self.text, self.lines, self.ops, self.buffers = Table(), Table(), Table(), Table()
+        self.text, self.lines, self.ops, self.buffers = (
+            ValueTable(),
+            ValueTable(),
+            ValueTable(),
+            ValueTable(),
+        )
         self.begin = min((event.start for event in profile.events), default=0)
         self.place = {number: place for place, number in enumerate(profile.records)}
 
@@ -93,7 +98,7 @@ class Packing:
             for x, part in rows
         ]
 
-    def op(self, op: Op) -> int:
+    def op(self, op: OpRecord) -> int:
         """The number of an operation."""
         lines = tuple(self.line(x) for x in op.lines if x.file)
         return self.ops((self.text(op.name), lines, int(op.recomputed)))
@@ -106,14 +111,14 @@ class Packing:
         spent = (round(1e9 * x) for x in of.seconds or ())
         return [*words, *lines, of.apart, of.together, of.times, *spent]
 
-    def buffer(self, buffer: Buffer) -> int:
+    def buffer(self, buffer: BufferRecord) -> int:
         """The number of a buffer."""
         shape = ", ".join(map(str, buffer.shape))
         words = (buffer.name, buffer.role, f"{buffer.dtype}[{shape}]")
         return self.buffers((*(self.text(x) for x in words), buffer.nbytes))
 
     def events(self) -> dict[str, Any]:
-        """What happened as columns in order of time, allocations left out."""
+        """The events as columns in order of time, allocations left out."""
         found = [e for e in self.profile.events if e.kind not in ("alloc", "free")]
         starts = [event.start - self.begin for event in found]
         return {
@@ -187,7 +192,7 @@ def thinned(times: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def told(event: Event) -> dict[str, str | int | float]:
-    """What an event says of itself."""
+    """An event's description of itself."""
     return {sound(k): sound(v) if isinstance(v, str) else v for k, v in event.args.items()}
 
 
@@ -202,7 +207,7 @@ def sound(text: str) -> str:
 
 def packed(profile: Profile) -> dict[str, Any]:
     """A profile as the page reads it."""
-    packing, machine, all_ = Packing(profile), profile.machine, totals(profile)
+    packing, machine, all_ = PagePacking(profile), profile.machine, totals(profile)
     columns = {name: getattr(packing, name)() for name in PARTS}
     return {
         "machine": [machine.name, machine.threads, machine.flops, machine.bandwidth],

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from gnomon.ir.memo import memo
 from gnomon.profiler.model import Profile
 from gnomon.profiler.packing import packed
 from gnomon.runtime.files import publish
@@ -43,6 +44,7 @@ def page(profile: Profile, title: str = "profile") -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], asset("page.html"))
 
 
+@memo
 @cache
 def asset(name: str) -> str:
     """A file of the page."""

@@ -21,7 +21,7 @@ from gnomon.profiler.sheet import Sheet, counts, varints
 from gnomon.profiler.wire import VARINT, double, fixed, message, number, string, tag, varint
 from gnomon.runtime.files import publish
 
-__all__ = ["perfetto", "write_perfetto"]
+__all__ = ["pieces", "write_perfetto"]
 
 # Trace.packet; fields of TracePacket
 PACKET = 1
@@ -50,19 +50,14 @@ def write_perfetto(profile: Profile | Sequence[Profile], path: str | Path) -> No
     publish(Path(path), pieces(profile))
 
 
-def perfetto(profile: Profile | Sequence[Profile]) -> bytes:
-    """The bytes of a Perfetto trace."""
-    return b"".join(pieces(profile))
-
-
 def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
     """The bytes of a Perfetto trace: what is named by number, the tracks, the events."""
     profiles = [profile] if isinstance(profile, Profile) else merge(profile)
-    words = Words()
-    writers = [Writer(each, words) for each in profiles]
-    for turn, parts in enumerate(meetings(profiles), 1):
+    words = InternedTables()
+    writers = [PerfettoWriter(each, words) for each in profiles]
+    for met, parts in enumerate(meetings(profiles), 1):
         for way, (place, k) in enumerate(reversed(parts), 1):
-            writers[place].meets[k], writers[place].meeting[k] = min(way, 2), turn
+            writers[place].meets[k], writers[place].meeting[k] = min(way, 2), met
     packets = [writer.packets() for writer in writers]
     yield packet(number(FLAGS, CLEARED | NEEDS), message(INTERNED, *words.fields))
     for writer in writers:
@@ -82,8 +77,8 @@ def raw(values: np.ndarray) -> np.ndarray:
     return values.astype(values.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, 8)
 
 
-class Words:
-    """What is written once and named by number, one table for each sort of thing."""
+class InternedTables:
+    """Tables of things written once and named by number, one for each sort."""
 
     def __init__(self) -> None:
         self.fields: list[bytes] = []
@@ -109,10 +104,10 @@ class Words:
         return found
 
 
-class Writer:
+class PerfettoWriter:
     """Writes the packets of one rank."""
 
-    def __init__(self, profile: Profile, words: Words) -> None:
+    def __init__(self, profile: Profile, words: InternedTables) -> None:
         self.profile, self.words, self.layout = profile, words, arrange(profile)
         layout = self.layout
         self.process = profile.rank + 1

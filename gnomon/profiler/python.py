@@ -1,4 +1,4 @@
-"""Which of your functions a capture spends its time in, told by Python itself.
+"""A profile of capture: the functions of yours that it spends its time in, told by Python itself.
 
 Uses a tool number of its own in sys.monitoring, so that cProfile, coverage and debuggers go on
 beside it. Python 3.11 has one profiler at a time: where somebody else has it, nothing is recorded

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from gnomon.profiler.model import Event, Line, Machine, Profile, Record
+from gnomon.profiler.model import Event, Line, MachineLimits, Profile, Record
 from gnomon.profiler.shares import (
     NOWHERE,
     calls_of,
@@ -34,12 +34,12 @@ __all__ = [
     "why_recompiled",
 ]
 
-AGAIN = "recompile: "
+RECOMPILED = "recompile: "
 """What the name of a capture begins with that was not the function's first."""
 
 
 class Cost(Struct):
-    """What something cost; time in nanoseconds of the wall clock.
+    """A cost; time in nanoseconds of the wall clock.
 
     least: the time that the machine would need at its peak, each kernel by flops or by bytes,
     whichever takes it longer. kernels: call sites.
@@ -64,7 +64,7 @@ class Cost(Struct):
 
     @property
     def roofline(self) -> float:
-        """Which part of what the machine can do it reached; above 1 where caches helped."""
+        """The part of the machine's limit that it reached; above 1 where caches helped."""
         return self.least / self.time if self.time else 0.0
 
     def add(self, other: Cost, part: float) -> None:
@@ -138,7 +138,7 @@ class Totals(Struct):
 
 
 def by_kernel(profile: Profile) -> list[KernelRow]:
-    """What each call site cost, the costliest first.
+    """The cost of each call site, the costliest first.
 
     Time is wall time: a moment in which several events run is divided equally between them.
     """
@@ -177,13 +177,13 @@ def begun(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
     return KernelRow(record.name, record.id, record.lines, cost)
 
 
-def cost_of(record: Record, calls: int, machine: Machine) -> Cost:
-    """What so many calls move, compute and need at least, without the time that they took."""
+def cost_of(record: Record, calls: int, machine: MachineLimits) -> Cost:
+    """The bytes and flops of so many calls, and their least time, without the time taken."""
     moved, counted = calls * record.nbytes, calls * record.flops
     return Cost(0.0, calls, 1, moved, counted, calls * least_time(record, machine))
 
 
-def least_time(record: Record, machine: Machine) -> float:
+def least_time(record: Record, machine: MachineLimits) -> float:
     """Nanoseconds of a call on a machine that reaches its peak."""
     computing = record.flops / machine.flops if machine.flops else 0.0
     moving = record.nbytes / machine.bandwidth if machine.bandwidth else 0.0
@@ -203,7 +203,7 @@ def shared(profile: Profile) -> Iterator[tuple[KernelRow, Line, float]]:
 
 
 def by_source_line(profile: Profile) -> list[LineRow]:
-    """What each line of user code cost, the costliest first.
+    """The cost of each line of user code, the costliest first.
 
     A kernel that serves several lines is divided between them by the flops of its operations (see
     shares.line_shares), its bytes and flops likewise; each of them counts its calls. The times of
@@ -213,9 +213,9 @@ def by_source_line(profile: Profile) -> list[LineRow]:
     counted: set[tuple[int, str, int]] = set()
     for kernel, line, part in shared(profile):
         row = row_of(rows, line)
-        again = (id(kernel), line.file, line.line) in counted
+        seen = (id(kernel), line.file, line.line) in counted
         counted.add((id(kernel), line.file, line.line))
-        row.cost.add(once(kernel.cost, again), part)
+        row.cost.add(once(kernel.cost, seen), part)
         row.phases[line.phase] = row.phases.get(line.phase, 0.0) + part * kernel.cost.time
         if line.module and line.module not in row.modules:
             row.modules.append(line.module)
@@ -229,9 +229,9 @@ def row_of(rows: dict[tuple[str, int], LineRow], line: Line) -> LineRow:
     return rows.get(key) or rows.setdefault(key, LineRow(*key, line.function))
 
 
-def once(cost: Cost, again: bool) -> Cost:
+def once(cost: Cost, counted: bool) -> Cost:
     """A cost without calls and kernels, if they are counted already."""
-    return Cost(cost.time, 0, 0, cost.nbytes, cost.flops, cost.least) if again else cost
+    return Cost(cost.time, 0, 0, cost.nbytes, cost.flops, cost.least) if counted else cost
 
 
 def count_allocations(profile: Profile, rows: dict[tuple[str, int], LineRow]) -> None:
@@ -244,7 +244,7 @@ def count_allocations(profile: Profile, rows: dict[tuple[str, int], LineRow]) ->
 
 
 def by_module(profile: Profile) -> list[ModuleRow]:
-    """What each part of the model cost, by itself and with its parts, in order of their names.
+    """The cost of each part of the model, by itself and with its parts, in order of their names.
 
     The row without a name is the whole: what belongs to no part, the optimizer for one, is its own.
     """
@@ -297,4 +297,4 @@ def totals(profile: Profile) -> Totals:
 def why_recompiled(profile: Profile) -> list[str]:
     """For each time that a compiled function was captured again, what was new about the call."""
     told = (event.name for event in profile.events if event.kind == "compile")
-    return [name.removeprefix(AGAIN) for name in told if name.startswith(AGAIN)]
+    return [name.removeprefix(RECOMPILED) for name in told if name.startswith(RECOMPILED)]

@@ -1,4 +1,4 @@
-"""Which steps of a loop are recorded, and what is done with what was: PyTorch's names.
+"""The schedule of a profiler: steps of a loop to record, and what to do with them: PyTorch's names.
 
 Recording itself is session.py.
 """
@@ -25,7 +25,7 @@ __all__ = ["ProfilerAction", "ProfilerActivity", "schedule", "tensorboard_trace_
 
 
 class ProfilerAction(Enum):
-    """What is done during a step."""
+    """The profiler's action during a step."""
 
     NONE = 0
     WARMUP = 1
@@ -34,7 +34,7 @@ class ProfilerAction(Enum):
 
 
 class ProfilerActivity(Enum):
-    """What is recorded: here always the processor, since everything runs on it."""
+    """The activity to record: here always the processor, since everything runs on it."""
 
     CPU = 0
     CUDA = 1
@@ -68,8 +68,8 @@ def schedule(
         place, pause = step - skip_first, wait
         if skip_first_wait and place >= 0:  # the first round does not wait
             place += wait
-        turn, place = divmod(place, pause + warmup + active)
-        if turn < 0 or (repeat and turn >= repeat) or place < pause:
+        cycle, place = divmod(place, pause + warmup + active)
+        if cycle < 0 or (repeat and cycle >= repeat) or place < pause:
             return ProfilerAction.NONE
         if place < pause + warmup:
             return ProfilerAction.WARMUP

@@ -122,7 +122,7 @@ class profile:
             self._begin()
 
     def _action(self) -> ProfilerAction:
-        """What is done during the present step."""
+        """The action during the present step."""
         return ProfilerAction.RECORD if self.schedule is None else self.schedule(self.step_num)
 
     def _begin(self) -> None:
@@ -150,7 +150,7 @@ class profile:
 
     @property
     def data(self) -> Profile:
-        """What was recorded last, as a Profile."""
+        """The last recording, as a Profile."""
         if self._made is None:
             raise ArgumentError(
                 "profile: nothing is recorded yet. Ask after the `with`, or in on_trace_ready."
@@ -159,24 +159,30 @@ class profile:
             self._data = self._made.profile(self.rank, self.world)
         return self._data
 
+    @property
+    def began(self) -> int:
+        """The time of this process at which the last recording began, in nanoseconds."""
+        assert self._made is not None, "profile: nothing is recorded yet."
+        return self._made.began
+
     def events(self) -> list[Event]:
         """Everything that happened, in order of its start."""
         return self.data.events
 
     def key_averages(self, *_: object, **options: object) -> Rows[reports.KernelRow]:
-        """What each call site cost, under the name that PyTorch has for it."""
+        """The cost of each call site, under the name that PyTorch has for it."""
         return self.by_kernel()
 
     def by_source_line(self) -> Rows[reports.LineRow]:
-        """What each line of user code cost, the costliest first; prints as a table."""
+        """The cost of each line of user code, the costliest first; prints as a table."""
         return Rows(reports.by_source_line(self.data), partial(line_table, self.data))
 
     def by_module(self) -> Rows[reports.ModuleRow]:
-        """What each part of the model cost, in the model's order; prints as a table."""
+        """The cost of each part of the model, in the model's order; prints as a table."""
         return Rows(reports.by_module(self.data), partial(module_table, self.data))
 
     def by_kernel(self) -> Rows[reports.KernelRow]:
-        """What each call site cost, the costliest first; prints as a table."""
+        """The cost of each call site, the costliest first; prints as a table."""
         return Rows(reports.by_kernel(self.data), partial(kernel_table, self.data))
 
     def why_recompiled(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""How time is told apart: between kernels that run at once, then between the lines of a kernel.
+"""Shares of time: among kernels that run at once, then among the lines of a kernel.
 
 Both rules divide without rest: what reports add up is the time that somebody waited.
 """
@@ -45,7 +45,7 @@ def time_shares(events: Sequence[Event]) -> np.ndarray:
 
 
 def line_shares(record: Record) -> dict[Line, float]:
-    """Which part of a kernel each line answers for; the parts add up to 1.
+    """The part of a kernel that each line answers for; the parts add up to 1.
 
     Operations share by their flops, or equally where none has any; an operation that several lines
     asked for is theirs in equal parts. A kernel of unknown operations is its lines' in equal parts.
@@ -71,7 +71,7 @@ def line_shares(record: Record) -> dict[Line, float]:
 
 
 def member_shares(record: Record) -> list[float]:
-    """Which part of a batch each member answers for: that of its bytes.
+    """The part of a batch that each member answers for: that of its bytes.
 
     Threads share a batch out by bytes too; nobody measures its members one by one.
     """
@@ -81,7 +81,7 @@ def member_shares(record: Record) -> list[float]:
 
 
 def calls_of(events: Sequence[Event]) -> Counter[int]:
-    """How often each record was called: threads that share a call count once in each run."""
+    """The number of calls of each record: threads that share a call count once in each run."""
     seen = Counter((e.record, e.args.get("run"), e.thread) for e in events if e.record is not None)
     most: dict[tuple[int, object], int] = {}
     for (record, run, _), count in seen.items():

@@ -81,13 +81,13 @@ def decimals(values: np.ndarray, width: int, point: bool = False) -> np.ndarray:
 
 
 def parted(values: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """How often a size fits, and what is left; np.divmod takes several times as long."""
+    """The quotient and the rest of a size; np.divmod takes several times as long."""
     whole = values // size
     return whole, values - size * whole
 
 
 def widest(values: np.ndarray, point: bool = False) -> int:
-    """How wide a hole for the greatest of some numbers is.
+    """The width of a gap for the greatest of some numbers.
 
     >>> widest(np.array([7, 4321])), widest(np.array([7]), point=True)
     (4, 5)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from gnomon.errors import ConfigError
+from gnomon.errors import ConfigError, clipped
 from gnomon.profiler.model import VERSION, Profile
-from gnomon.runtime.files import publish
+from gnomon.runtime.files import NOT_JSON, publish, read
 
 __all__ = ["PROFILE", "read_profile", "write_profile"]
 
@@ -17,7 +17,7 @@ PROFILE = "profile.json"
 
 
 class Head(msgspec.Struct):
-    """What is looked at before the rest."""
+    """The head of a file, read before the rest."""
 
     version: int = 0
 
@@ -31,7 +31,7 @@ def read_profile(path: Path) -> Profile:
     """Read a profile from its file or its folder."""
     file = path / PROFILE if path.is_dir() else path
     try:
-        content = file.read_bytes()
+        content = read(file)
     except OSError as missing:
         raise ConfigError(
             f"profile: {file}: {missing.strerror}. `gnomon profile --out {path}` writes one."
@@ -40,8 +40,8 @@ def read_profile(path: Path) -> Profile:
         version = msgspec.json.decode(content, type=Head).version
         if version == VERSION:
             return msgspec.json.decode(content, type=Profile)
-    except msgspec.DecodeError as wrong:
-        raise ConfigError(f"profile: {file} is not a profile: {wrong}.") from wrong
+    except NOT_JSON as wrong:
+        raise ConfigError(f"profile: {file} is not a profile: {clipped(wrong)}.") from wrong
     raise ConfigError(
         f"profile: {file} has version {version}, this gnomon reads version {VERSION}. "
         "Write it again with this gnomon."

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gnomon.listing import digits, scaled
 from gnomon.profiler.memory import Memory
 from gnomon.profiler.model import Line, Profile
 from gnomon.profiler.reports import (
@@ -21,6 +21,7 @@ from gnomon.profiler.reports import (
     by_source_line,
     totals,
 )
+from gnomon.program.units import digits, scaled
 
 __all__ = [
     "kernel_table",
@@ -51,7 +52,7 @@ def line_table(profile: Profile, most: int = 10) -> Table:
 
 
 def line_text(profile: Profile, row: LineRow) -> Text:
-    """Where a line is, and what it says."""
+    """A line's place and its text."""
     if not row.file:
         return Text("(no line)", style="dim")
     text = source_line(profile, row.file, row.line)
@@ -153,7 +154,7 @@ def costs(cost: Cost, busy: float, steps: int) -> Iterable[str]:
 
 
 def source_line(profile: Profile, file: str, line: int) -> str:
-    """What a line says, if the profile holds its file."""
+    """The text of a line, if the profile holds its file."""
     lines: Sequence[str] = profile.sources.get(file, "").splitlines()
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
@@ -180,3 +181,9 @@ def time_text(nanoseconds: float) -> str:
         if nanoseconds >= 0.9995 * size:
             return f"{digits(nanoseconds / size)} {unit}"
     return f"{digits(nanoseconds / 1e3)} µs"
+
+
+def wide_console(width: int) -> Console:
+    """The terminal, or lines of a fixed width in a file."""
+    terminal = Console(highlight=False)
+    return terminal if terminal.is_terminal else Console(highlight=False, width=width)

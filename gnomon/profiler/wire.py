@@ -27,7 +27,7 @@ def varint(value: int, width: int = 1) -> bytes:
 
 
 def tag(field: int, kind: int) -> bytes:
-    """What stands before a field's value."""
+    """The tag before a field's value."""
     return varint(field << 3 | kind)
 
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import os
 from collections import deque
 from functools import lru_cache
+from math import prod
 from threading import RLock
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnomon.forking import held
+from gnomon.ir.memo import memo
 from gnomon.runtime import events
 from gnomon.runtime.system import memory_bytes
 
@@ -36,6 +38,7 @@ class MemoryUse(NamedTuple):
     peak: int
 
 
+@memo
 @lru_cache(1 << 14)
 def size_class(nbytes: int) -> int:
     """The size that a request is rounded up to: a multiple of 64.
@@ -57,7 +60,7 @@ class Allocator:
 
     def __init__(self, keep: int | None = None) -> None:
         # a finalizer may run while this thread already holds the lock, and allocate
-        self.lock = RLock()
+        self.lock = held(RLock())
         self.keep = memory_bytes() // 4 if keep is None else keep
         self.limit = memory_bytes()
         """Bytes that programs may make use of; what is taken one by one is not refused."""
@@ -111,7 +114,7 @@ class Allocator:
         self._returned.append((address, size))
 
     def use(self) -> MemoryUse:
-        """How much memory is in use now."""
+        """The bytes of memory in use now."""
         with self.lock:
             self._collect()
             return MemoryUse(self._allocated, self._reserved, self._peak)
@@ -170,17 +173,17 @@ class Allocator:
 
     def _map(self, size: int) -> tuple[int, mmap.mmap]:
         """Fresh pages, on huge pages where the system has them; gives their aligned address."""
-        room = HUGE if size >= HUGE else 0
+        slack = HUGE if size >= HUGE else 0
         try:
-            mapping = private_pages(size + room)
+            mapping = private_pages(size + slack)
         except MemoryError:
             self.trim()
-            mapping = private_pages(size + room)
+            mapping = private_pages(size + slack)
         start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
-        if room and hasattr(mmap, "MADV_HUGEPAGE"):
+        if slack and hasattr(mmap, "MADV_HUGEPAGE"):
             mapping.madvise(mmap.MADV_HUGEPAGE)
         self._reserved += size
-        return start + (-start % room if room else 0), mapping
+        return start + (-start % slack if slack else 0), mapping
 
 
 def private_pages(size: int) -> mmap.mmap:
@@ -188,20 +191,14 @@ def private_pages(size: int) -> mmap.mmap:
     try:
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as cause:
-        raise MemoryError(f"allocate: no room for {size} bytes: {cause.strerror}.") from cause
+        raise MemoryError(f"allocate: no memory for {size} bytes: {cause.strerror}.") from cause
 
 
 memory = Allocator()
 """The allocator of this process."""
 
-os.register_at_fork(
-    before=memory.lock.acquire,
-    after_in_parent=memory.lock.release,
-    after_in_child=memory.lock.release,
-)
 
-
-class Buffer:
+class DeviceBuffer:
     """Bytes at an address: a block of ours that returns when the buffer dies, or foreign memory.
 
     What a new buffer holds is undefined, or zeros where they are asked for.
@@ -211,11 +208,11 @@ class Buffer:
         *("__weakref__", "_size", "_source", "address"),
         *("lent", "nbytes", "owner", "readonly"),
     )
-    lent: bool
-    """Whether somebody else may write to these bytes."""
+    lent: int
+    """How many others may write to these bytes."""
 
     def __init__(self, nbytes: int, source: Allocator = memory, zeros: bool = False) -> None:
-        self.nbytes, self.owner, self.readonly, self.lent = nbytes, None, False, False
+        self.nbytes, self.owner, self.readonly, self.lent = nbytes, None, False, 0
         size = size_class(nbytes)
         if zeros:
             self.address, blank = source.blank(size)
@@ -229,23 +226,25 @@ class Buffer:
         self._source, self._size = source, size
 
     @classmethod
-    def foreign(cls, address: int, nbytes: int, owner: Any, readonly: bool = False) -> Buffer:
+    def foreign(cls, address: int, nbytes: int, owner: Any, readonly: bool = False) -> DeviceBuffer:
         """Memory of somebody else, which lives for as long as `owner` is held."""
         made = cls.__new__(cls)
         made.address, made.nbytes, made.owner, made.readonly = address, nbytes, owner, readonly
-        made._source, made._size, made.lent = memory, 0, False
+        made._source, made._size, made.lent = memory, 0, 0
         return made
 
     @classmethod
-    def of(cls, array: np.ndarray) -> Buffer:
+    def of(cls, array: np.ndarray) -> DeviceBuffer:
         """The memory of a C-contiguous numpy array, without a copy.
 
         >>> numbers = np.arange(4, dtype=np.int32)
-        >>> Buffer.of(numbers).numpy(np.int32)
+        >>> DeviceBuffer.of(numbers).numpy(np.int32)
         array([0, 1, 2, 3], dtype=int32)
         """
-        assert array.flags.c_contiguous, "Buffer.of: the array must be C-contiguous."
-        return cls.foreign(array.ctypes.data, array.nbytes, array, not array.flags.writeable)
+        shown = array.__array_interface__
+        assert shown["strides"] is None, "DeviceBuffer.of: the array must be C-contiguous."
+        address, readonly = shown["data"]
+        return cls.foreign(address, array.nbytes, array, readonly)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -258,10 +257,11 @@ class Buffer:
         Without a shape: all whole elements, in one axis.
         """
         dtype = np.dtype(dtype)
-        length = self.nbytes // dtype.itemsize if shape is None else int(np.prod(shape))
-        values = np.asarray(self)[: length * dtype.itemsize].view(dtype)
-        assert values.size == length, f"Buffer.numpy: {shape} needs more than {self.nbytes} bytes."
-        return values if shape is None else values.reshape(shape)
+        length = self.nbytes // dtype.itemsize if shape is None else prod(shape)
+        assert length * dtype.itemsize <= self.nbytes, (
+            f"DeviceBuffer.numpy: {shape} needs more than {self.nbytes} bytes."
+        )
+        return seen_as(self, dtype, (length,) if shape is None else shape)
 
     def __del__(
         self,
@@ -273,14 +273,37 @@ class Buffer:
         if getattr(self, "_size", 0):
             if heard():
                 announce("free", address=self.address, at=clock())
-            self._source.give(self.address, self._size)
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Hand the block back, once: what was cut short may be called again."""
+        size, self._size = self._size, 0
+        self._source.give(self.address, size)
 
 
-def block_of(nbytes: int, size: int) -> Buffer:
+class Loan:
+    """A buffer's memory for somebody who may write there, and who is gone when this is."""
+
+    __slots__ = ("__array_interface__", "_buffer")
+
+    def __init__(self, buffer: DeviceBuffer) -> None:
+        buffer.lent += 1
+        self._buffer, self.__array_interface__ = buffer, buffer.__array_interface__
+
+    def __del__(self) -> None:
+        self._buffer.lent -= 1
+
+
+def seen_as(owner: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """The first bytes of what has an array interface, as elements."""
+    return np.ndarray(shape, dtype, np.asarray(owner))
+
+
+def block_of(nbytes: int, size: int) -> DeviceBuffer:
     """A new buffer, told of by its maker, in a block of a size class that was worked out before."""
-    made = Buffer.__new__(Buffer)
+    made = DeviceBuffer.__new__(DeviceBuffer)
     made.address = memory.take(size)
-    made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, False
+    made.nbytes, made.owner, made.readonly, made.lent = nbytes, None, False, 0
     made._source, made._size = memory, size
     return made
 

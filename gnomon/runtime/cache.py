@@ -1,21 +1,31 @@
 """Results on disk by the digest of everything that made them.
 
 An entry is written beside its place and renamed, so that a reader sees all of it or nothing; it
-carries its own digest, and one that does not match is as good as absent. What goes into a key is
-the caller's business: see `digest`.
+carries a digest of its key and its content, and one that does not match is as good as absent. Since
+machine code is run as it lies there, nothing is read that another user could have written. What
+goes into a key is the caller's business: see `digest`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 import time
 import warnings
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
-FORMAT = b"gnomon-1"
+from gnomon.ir.memo import memo
+from gnomon.lazy import Lazy
+from gnomon.runtime.files import plain
+from gnomon.settings import Settings
+
+fcntl = Lazy("fcntl")  # Windows has none
+
+FORMAT = b"gnomon-2"
 DAY = 86_400
 SWEEP_AFTER = 64 << 20
 """Bytes written by one process before it looks at the folder's size again."""
@@ -45,42 +55,123 @@ def fingerprint(folder: Path) -> str:
     return digest(*sorted(rows))
 
 
-class Cache:
-    """A folder of entries, held below `limit` bytes by dropping those unused for longest."""
+@cache
+def own_sources() -> str:
+    """The hash of this package's sources, on which machine code and plans depend."""
+    return fingerprint(Path(__file__).parent.parent)
 
-    def __init__(self, folder: Path, limit: int = 2 << 30) -> None:
-        self.folder, self.limit = Path(folder), limit
+
+class Cache:
+    """A folder of entries, held below `limit` bytes by dropping those unused for longest.
+
+    kind: the part of the folder that is meant.
+    """
+
+    def __init__(self, root: Path, kind: str = "", limit: int = 2 << 30) -> None:
+        self.root, self.folder, self.limit = Path(root), Path(root) / kind, limit
         self._written = 0
-        self._warned = False
+        self._claims: int | None = None
+        """The file whose bytes stand for keys: a locked byte is a claim."""
 
     def path(self, key: str) -> Path:
-        """Where the entry of a key lies."""
+        """The path of a key's entry."""
         return self.folder / key[:2] / key[2:]
 
     def load(self, key: str) -> bytes | None:
-        """The entry of a key; None when it is absent or was damaged."""
-        path = self.path(key)
+        """The entry of a key; None when it is absent, was damaged, or may be somebody else's."""
         try:
-            entry = path.read_bytes()
-            content = opened(entry)
-            if content is not None:
-                self._mark_used(path)
-            return content
+            if not self._is_ours():
+                return None
+            with plain(self.path(key), os.O_NOFOLLOW) as file:
+                state = os.fstat(file.fileno())
+                if self._refuses(self.path(key), state):
+                    return None
+                head = file.read(HEAD)
+                if not fits(head, state.st_size):
+                    return None
+                content = file.read()
+                if head != seal(key, content):
+                    return None
+                if time.time() - state.st_mtime > DAY:
+                    # noted at most once a day, so that sweeping spares it
+                    with suppress(OSError):
+                        os.utime(file.fileno())
+                return content
         except OSError:
             return None
 
     def store(self, key: str, content: bytes) -> None:
         """Publish an entry; a folder that cannot be written to is warned of once."""
         try:
-            self._publish(self.path(key), seal(content) + content)
+            if not self._is_ours():
+                return
+            self._publish(self.path(key), seal(key, content) + content)
             self._written += len(content)
             self._sweep_sometimes()
         except OSError as cause:
-            self._warn(cause)
+            self._say(
+                f"{self.folder} cannot be written to: {cause.strerror}. Compiled code is not kept; "
+                "point GNOMON_CACHE_DIR at a folder of yours, or set GNOMON_CACHE=0."
+            )
+
+    def claim(self, key: str) -> bool:
+        """Whether no other process makes this entry now, so that it is this one's to make.
+
+        What a process claims is free again when it lets go, or is gone. Threads of one process have
+        to agree among themselves.
+        """
+        try:
+            if self._claims is None:
+                if not self._is_ours():
+                    return True
+                self._make_folders()
+                self._claims = os.open(self.folder / "claims", os.O_RDWR | os.O_CREAT, 0o600)
+                os.register_at_fork(after_in_child=self._forget)
+            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place_of(key))
+        except (BlockingIOError, PermissionError):
+            return False
+        except OSError:
+            # no claims on this disk: all make what they need
+            return True
+        return True
+
+    def let_go(self, key: str) -> None:
+        """Let others make this entry, if it is not there."""
+        if self._claims is not None:
+            with suppress(OSError):
+                fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, place_of(key))
+
+    def _forget(self) -> None:
+        """After a fork: claims are the parent's."""
+        self._claims = None
+
+    def _is_ours(self) -> bool:
+        """Whether the folder is there for nobody else to write to, or is not there yet."""
+        for folder in (self.root, self.folder):
+            try:
+                state = os.lstat(folder)
+                if self._refuses(folder, state):
+                    return False
+                if stat.S_ISLNK(state.st_mode) and self._refuses(folder, os.stat(folder)):
+                    return False
+            except FileNotFoundError:
+                continue
+        return True
+
+    def _refuses(self, path: Path, state: os.stat_result) -> bool:
+        """Whether somebody else could have written this; said once."""
+        why = doubt(state)
+        if why:
+            self._say(
+                f"{path} {why}, so nothing there is used: machine code must come from you alone. "
+                f"Delete {self.root}, or point GNOMON_CACHE_DIR at a folder of yours."
+            )
+        return bool(why)
 
     def _publish(self, path: Path, entry: bytes) -> None:
         """Write beside the place and rename into it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._make_folders()
+        path.parent.mkdir(0o700, exist_ok=True)
         descriptor, aside = tempfile.mkstemp(prefix=".", dir=path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -91,11 +182,11 @@ class Cache:
             Path(aside).unlink(missing_ok=True)
             raise
 
-    def _mark_used(self, path: Path) -> None:
-        """Note a use, at most once a day, so that sweeping spares it."""
-        if time.time() - path.stat().st_mtime > DAY:
-            with suppress(OSError):
-                os.utime(path)
+    def _make_folders(self) -> None:
+        """Make the cache's folders, for nobody else to write to."""
+        self.root.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (self.root, self.folder):
+            folder.mkdir(0o700, exist_ok=True)
 
     def _sweep_sometimes(self) -> None:
         """Sweep when nobody has for a day, or when this process wrote much."""
@@ -115,39 +206,74 @@ class Cache:
         total = sum(size for _, size, _ in found)
         goal = total if total <= self.limit else self.limit * 4 // 5
         for used, size, path in found:
-            if path.name.startswith(".") and time.time() - used > DAY:
-                path.unlink(missing_ok=True)
-            elif total > goal:
-                path.unlink(missing_ok=True)
-                total -= size
+            aside = path.name.startswith(".") and time.time() - used > DAY
+            if aside or total > goal:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+                    total -= 0 if aside else size
 
     def _entries(self) -> list[tuple[float, int, Path]]:
         """When each file was last used, its size, its path."""
         found = []
         for path in self.folder.glob("??/*"):
             with suppress(OSError):
-                state = path.stat()
-                found.append((state.st_mtime, state.st_size, path))
+                state = path.lstat()
+                if not stat.S_ISDIR(state.st_mode):
+                    found.append((state.st_mtime, state.st_size, path))
         return found
 
-    def _warn(self, cause: OSError) -> None:
-        """Say once that nothing will be kept."""
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"cache: {self.folder} cannot be written to: {cause.strerror}. Compiled code is "
-                "not kept; point GNOMON_CACHE_DIR at a folder of yours, or set GNOMON_CACHE=0.",
-                stacklevel=2,
-            )
+    def _say(self, what: str) -> None:
+        """Say once of each folder why it is not used."""
+        if self.root not in _said:
+            _said.add(self.root)
+            warnings.warn(f"cache: {what}", stacklevel=2)
 
 
-def seal(content: bytes) -> bytes:
-    """What stands before the content of an entry: the format, and the content's digest."""
-    return FORMAT + hashlib.sha256(content).digest()
+_said: set[Path] = set()
+"""The folders of which something was said."""
 
 
-def opened(entry: bytes) -> bytes | None:
-    """The content of an entry, or None when it is not what was sealed."""
-    head = len(FORMAT) + hashlib.sha256().digest_size
-    content = entry[head:]
-    return content if entry[:head] == seal(content) else None
+@memo
+@cache
+def shelf(root: Path, kind: str) -> Cache:
+    """The part of a cache that keeps one kind of entries."""
+    return Cache(root, kind)
+
+
+def cache_of(settings: Settings, kind: str) -> Cache | None:
+    """The part of the cache that these settings ask for."""
+    return shelf(settings.path_of_cache(), kind) if settings.cache else None
+
+
+def doubt(state: os.stat_result) -> str:
+    """Why a file or folder may be somebody else's; empty when it is the user's or root's alone."""
+    if state.st_uid not in (os.geteuid(), 0):
+        return f"belongs to user {state.st_uid}"
+    if stat.S_ISLNK(state.st_mode):
+        return ""
+    return f"can be written to by others (mode {state.st_mode & 0o777:o})" * bool(
+        state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
+
+
+def place_of(key: str) -> int:
+    """The byte that stands for a key; two keys of one byte wait for each other, which is rare."""
+    return int(key[:8], 16)
+
+
+DIGEST = hashlib.sha256().digest_size
+LENGTH = 8
+HEAD = len(FORMAT) + LENGTH + DIGEST
+
+
+def seal(key: str, content: bytes) -> bytes:
+    """The header of an entry: the format, its length, a digest with its key."""
+    total = hashlib.sha256(f"{key}\0".encode())
+    total.update(content)
+    return FORMAT + len(content).to_bytes(LENGTH, "little") + total.digest()
+
+
+def fits(head: bytes, size: int) -> bool:
+    """Whether a file of so many bytes can be the entry that its head tells of."""
+    length = int.from_bytes(head[len(FORMAT) : len(FORMAT) + LENGTH], "little")
+    return len(head) == HEAD and size == HEAD + length

@@ -1,49 +1,39 @@
 """Kernels on the CPU: IR text to object code to addresses.
 
-Each distinct text is compiled once: per process by its symbol, per machine through the cache on
-disk, and never twice at a time. Running what was linked is program.py's part.
+Each distinct text is compiled once: per process by its symbol while somebody holds it, per machine
+through the cache on disk, and never twice at a time. Running what was linked is program.py's part.
 """
 
 from __future__ import annotations
 
-import sys
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from functools import cache
-from itertools import count
 from threading import Lock
-from types import MappingProxyType
+from weakref import WeakValueDictionary
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from gnomon.errors import CompileError
+from gnomon.forking import held
+from gnomon.ir.memo import memo
 from gnomon.runtime import device, events, perf_map, system, worker, workers
-from gnomon.runtime.cache import Cache, digest
+from gnomon.runtime.cache import cache_of, digest
 from gnomon.runtime.device import Target
-from gnomon.settings import Settings, current
+from gnomon.runtime.linking import LEVEL, Library, link, parts_of
+from gnomon.settings import current
 
-LEVEL = 1
-"""LLVM's effort in generating code; its pass pipeline is not run.
-
-At level 2 the same kernels ran in 0.996 to 1.004 of the time, and took up to a third longer.
-"""
-
-SHARED = "part_"
-"""How the names of functions begin that kernels call, wherever they were linked."""
-EMPTY: Mapping[str, int] = MappingProxyType({})
-
+LOOK = 0.002
+"""Seconds between two looks for what another process compiles."""
 VERSIONS = f"{llvmlite.__version__} {llvm.llvm_version_info}"
 
 _pending: dict[str, Future[bytes]] = {}
-_linked: dict[Target, dict[str, int]] = {}
-_libraries: list[llvm.ResourceTracker] = []
-_numbers = count()
-_change = Lock()
+_linked: dict[Target, WeakValueDictionary[str, Library]] = memo({})
+_change = held(Lock())
 
 
-class Batch:
+class CompileBatch:
     """Kernels that are being compiled while more are asked for; `load` gives their addresses.
 
     As a context it lets go of what it did not finish, so that others need not wait for it.
@@ -53,13 +43,16 @@ class Batch:
         self.target, self.passes = target or device.target(), passes
         settings = current()
         processes = settings.compile_workers or min(system.usable_cores(), 16)
-        self._store, self._line = cache_of(settings), workers.Line(processes)
-        self._known = _linked.setdefault(self.target, {})
+        self._store, self._line = cache_of(settings, "objects"), workers.RequestQueue(processes)
+        self._known = linked(self.target)
         self._futures: dict[str, Future[bytes]] = {}
         self._mine: list[str] = []
+        self._asked: list[str] = []
+        self._elsewhere: dict[str, str] = {}
+        """The texts that another process compiles now, by key."""
         self._began = time.perf_counter()
 
-    def __enter__(self) -> Batch:
+    def __enter__(self) -> CompileBatch:
         return self
 
     def __exit__(self, kind: object, cause: BaseException | None, trace: object) -> None:
@@ -69,7 +62,7 @@ class Batch:
 
     @property
     def begun(self) -> int:
-        """How many codes were not there."""
+        """The number of codes that were not there."""
         return len(self._futures)
 
     def prepare(self) -> None:
@@ -86,24 +79,42 @@ class Batch:
         key = key_of(text, self.target, self.passes)
         if key not in self._futures:
             mine, self._futures[key] = claim(key)
-            code = self._store.load(key) if mine and self._store else None
-            if code is not None:
-                self._futures[key].set_result(code)
-                disclaim(key)
-            elif mine:
-                self._mine.append(key)
-                goal = (self.target.triple, self.target.cpu, self.target.features)
-                self._line.add((text, *goal, LEVEL, self.passes))
+            if mine:
+                self._make(key, text)
         return key
+
+    def _make(self, key: str, text: str) -> None:
+        """Take what lies on the disk, or compile it, or leave it to another process that does."""
+        code, free = self._store.load(key) if self._store else None, True
+        if code is None and self._store:
+            free = self._store.claim(key)
+            # whoever had claimed it may have made it since
+            code = self._store.load(key)
+        if code is not None:
+            self._futures[key].set_result(code)
+            disclaim(key)
+            self._let_go(key)
+            return
+        self._mine.append(key)
+        if free:
+            self._asked.append(key)
+            self._line.add(self._request(text))
+        else:
+            self._elsewhere[key] = text
+
+    def _request(self, text: str) -> workers.Request:
+        """The request to a process that compiles."""
+        made = self.target
+        return (text, made.triple, made.cpu, made.features, LEVEL, self.passes)
 
     def finish(self) -> dict[str, bytes]:
         """The object code of all that was begun, by key."""
         try:
             codes = self._line.finish()
-            for key, code in zip(self._mine, codes, strict=True):
-                if self._store:
-                    self._store.store(key, code)
-                self._futures[key].set_result(code)
+            for key, code in zip(self._asked, codes, strict=True):
+                self._keep(key, code)
+            for key, text in self._elsewhere.items():
+                self._await(key, text)
         except BaseException as cause:
             self._settle(cause)
             raise
@@ -123,59 +134,122 @@ class Batch:
             )
         return {key: made.result() for key, made in self._futures.items()}
 
+    def _keep(self, key: str, code: bytes) -> None:
+        """An object is there, for others too."""
+        if self._store:
+            self._store.store(key, code)
+        self._let_go(key)
+        self._futures[key].set_result(code)
+
+    def _let_go(self, key: str) -> None:
+        """Another process need not wait for this one."""
+        if self._store:
+            self._store.let_go(key)
+
+    def _await(self, key: str, text: str) -> None:
+        """Take what another process compiles, or compile it if that is gone without a result."""
+        assert self._store is not None, "CompileBatch: another process is known by its claim."
+        while (code := self._store.load(key)) is None and not self._store.claim(key):
+            time.sleep(LOOK)
+        if code is None:
+            self._keep(key, workers.content(worker.answer(self._request(text))))
+        else:
+            self._futures[key].set_result(code)
+
     def _settle(self, cause: BaseException | None) -> None:
         """Let go of this batch's keys; who waits for one that was not made hears why."""
         for key in self._mine:
+            self._let_go(key)
             if cause is not None and not self._futures[key].done():
                 self._futures[key].set_exception(cause)
             disclaim(key)
         self._mine = []
 
-    def load(self, texts: Mapping[str, str]) -> dict[str, int]:
+    def load(self, texts: Mapping[str, str]) -> Functions:
         """The addresses of functions, given the IR text that defines each."""
-        keys = {name: self.begin(text) for name, text in texts.items() if name not in self._known}
+        there = there_of(self._known, texts)
+        keys = {name: self.begin(text) for name, text in texts.items() if name not in there}
         codes = self.finish()
-        link_new(self._known, {name: codes[key] for name, key in keys.items()})
-        return {name: self._known[name] for name in texts}
+        fresh = {name: codes[key] for name, key in keys.items()}
+        return Functions(link_new(self._known, there, fresh))
 
 
-def fetch(keys: Mapping[str, str]) -> dict[str, int] | None:
+class Functions(dict[str, int]):
+    """Addresses by name, each good while somebody holds this."""
+
+    def __init__(self, libraries: Mapping[str, Library]) -> None:
+        super().__init__((name, x.addresses[name]) for name, x in libraries.items())
+        self.libraries = frozenset(libraries.values())
+
+
+def linked(target: Target) -> WeakValueDictionary[str, Library]:
+    """Linked functions of a target that are still held, by the names of functions."""
+    return _linked.setdefault(target, WeakValueDictionary())
+
+
+def there_of(known: WeakValueDictionary[str, Library], names: Iterable[str]) -> dict[str, Library]:
+    """The libraries of those names that are linked, held from here on."""
+    found = {name: known.get(name) for name in names}
+    return {name: library for name, library in found.items() if library is not None}
+
+
+def fetch(keys: Mapping[str, str]) -> Functions | None:
     """The addresses of functions by the keys of their texts; None if one is not on the disk."""
-    known = _linked.setdefault(device.target(), {})
-    store, codes = cache_of(current()), {}
-    for name in keys.keys() - known.keys():
+    known = linked(device.target())
+    there = there_of(known, keys)
+    store, codes = cache_of(current(), "objects"), {}
+    for name in keys.keys() - there.keys():
         code = store.load(keys[name]) if store else None
         if code is None:
             return None
         codes[name] = code
-    link_new(known, codes)
-    return {name: known[name] for name in keys}
+    return Functions(link_new(known, there, codes))
 
 
-def load(texts: Mapping[str, str], passes: int = 0) -> dict[str, int]:
+def link_apart(objects: Mapping[str, bytes]) -> Functions:
+    """Functions of object code from elsewhere: who asks for their names here gets others."""
+    if current().perf_map:
+        perf_map.keep_sizes(objects)
+    found = link(list(objects.values()), list(objects)) if objects else None
+    return Functions({} if found is None else dict.fromkeys(objects, found))
+
+
+def load(texts: Mapping[str, str], passes: int = 0) -> Functions:
     """The addresses of functions, given the IR text that defines each.
 
     A name must follow from its text's content: a name seen before is not compiled again.
     `passes` is 0, or the level of LLVM's pipeline for texts that want it.
     """
-    with Batch(passes=passes) as batch:
+    with CompileBatch(passes=passes) as batch:
         return batch.load(texts)
 
 
-def link_new(known: dict[str, int], objects: Mapping[str, bytes]) -> None:
-    """Link what no other thread has linked meanwhile."""
+def link_new(
+    known: WeakValueDictionary[str, Library],
+    there: Mapping[str, Library],
+    objects: Mapping[str, bytes],
+) -> dict[str, Library]:
+    """Link what no other thread has linked meanwhile; gives the library of every name."""
     with _change:
-        fresh = {k: code for k, code in objects.items() if k not in known}
+        found = {**there, **there_of(known, objects)}
+        fresh = {name: code for name, code in objects.items() if name not in found}
         if current().perf_map:
             perf_map.keep_sizes(fresh)
-        known.update(link(fresh, {k: place for k, place in known.items() if k.startswith(SHARED)}))
+        if fresh:
+            codes = list(fresh.values())
+            needs = there_of(known, parts_of(codes) - fresh.keys())
+            library = link(codes, list(fresh), needs)
+            made = dict.fromkeys(fresh, library)
+            known.update(made)
+            found |= made
+        return found
 
 
 def compile_kernels(
     texts: Sequence[str], target: Target | None = None, passes: int = 0
 ) -> list[bytes]:
     """The object code of each text: from the cache, or compiled, in several processes if many."""
-    with Batch(target, passes) as batch:
+    with CompileBatch(target, passes) as batch:
         keys = [batch.begin(text) for text in texts]
         codes = batch.finish()
     return [codes[key] for key in keys]
@@ -200,45 +274,5 @@ def key_of(text: str, target: Target, passes: int = 0) -> str:
     return digest(text, VERSIONS, target.triple, target.cpu, target.features, how)
 
 
-@cache
-def cache_of(settings: Settings) -> Cache | None:
-    """The cache on disk that these settings ask for."""
-    return Cache(settings.path_of_cache() / "objects") if settings.cache else None
-
-
-def link(objects: Mapping[str, bytes], known: Mapping[str, int] = EMPTY) -> dict[str, int]:
-    """Load object code into this process; gives the address of each function by its name.
-
-    It may call functions that are `known` already.
-    """
-    return link_symbols(list(objects.values()), list(objects), known) if objects else {}
-
-
-def link_symbols(
-    codes: Sequence[bytes], names: Sequence[str], known: Mapping[str, int] = EMPTY
-) -> dict[str, int]:
-    """Load object code that defines these names together."""
-    builder = llvm.JITLibraryBuilder().add_current_process()
-    for name, address in known.items():
-        builder.import_symbol(name, address)
-    for code in codes:
-        builder.add_object_img(code)
-    for name in names:
-        builder.export_symbol(name)
-    try:
-        library = builder.link(linker(), f"gnomon{next(_numbers)}")
-    except RuntimeError as cause:
-        raise CompileError(f"link: a function or what it calls is missing: {cause}") from None
-    _libraries.append(library)
-    return {name: library[name] for name in names}
-
-
-@cache
-def linker() -> llvm.LLJIT:
-    """LLVM's linker for this process, which lives as long as the process."""
-    if sys.platform == "win32":
-        raise CompileError("compile: Windows is not supported. Run Gnomon in WSL2.")
-    target = device.host()
-    return llvm.create_lljit_compiler(
-        worker.machine(target.triple, target.cpu, target.features, LEVEL)
-    )
+# what another thread was compiling, nobody will compile
+os.register_at_fork(after_in_child=_pending.clear)

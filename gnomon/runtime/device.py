@@ -1,4 +1,4 @@
-"""Which instructions this machine has: `Target` is all that code generation may know of it.
+"""The target: this machine's instructions, all that code generation may know of it.
 
 Read from LLVM when first asked for. Cores, caches and memory are in system.py.
 """
@@ -17,8 +17,9 @@ from gnomon.settings import current
 
 AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 AVX2 = ("avx2", "fma")
-BEYOND_AVX2 = ("avx512", "avx10", "amx", "evex512")
-"""How the names of the features begin that a limit to AVX2 turns off."""
+COMMON = ("x86-64-v3", (*AVX2, "avx", "bmi", "bmi2", "f16c", "lzcnt", "movbe"))
+"""The processor, and its features, that code under a limit to AVX2 is made for: it runs on every
+one that has AVX2, this one or another."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,13 @@ def host(limit: str = "auto") -> Target:
         raise ConfigError(
             f'cpu_features: "{limit}" is not what this machine has: it has {best}. Use "auto".'
         )
-    if name == "avx2":
-        features = {f: on and not f.startswith(BEYOND_AVX2) for f, on in features.items()}
+    processor = llvm.get_host_cpu_name()
+    if limit == "avx2":
+        processor, known = COMMON
+        features = {f: on for f, on in features.items() if f in known}
     text = ",".join(f"{'+' if on else '-'}{f}" for f, on in sorted(features.items()))
     triple = llvm.get_process_triple()
-    return Target(name, triple, llvm.get_host_cpu_name(), text, *SHAPES[name])
+    return Target(name, triple, processor, text, *SHAPES[name])
 
 
 def host_features() -> dict[str, bool]:

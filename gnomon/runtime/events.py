@@ -1,4 +1,4 @@
-"""What the runtime tells whoever listens: (kind, fields) pairs, in the order in which they happen.
+"""Events of the runtime for whoever listens: (kind, fields) pairs, in the order they happen.
 
 Nothing is kept and nothing is formatted here: the profiler and the debug dial subscribe.
 With no listener an announcement costs one comparison, made by the caller: `if events.heard():`.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from gnomon.codegen.emitter import Emitter, Module
+from gnomon.codegen.emitter import Emitter, LLVMModule
 from gnomon.runtime.device import Target
 
 # a pool's block, in bytes; what different threads write stands on different cache lines
@@ -19,7 +19,7 @@ GENERATION, JOB, DONE, SLEEPERS, ARRIVED, PHASE, IDLE_LOOKS, YIELD_MASK = range(
 MUTEX, CONDITION, CONTROL_BYTES = 512, 768, 1024
 
 # a run's block, in 8-byte words: the program's, then the run's own; the given bases follow
-CALLS, COUNT, BINDINGS, SLOT_COUNT, GIVEN, SLOTS, ROOM = range(7)
+CALLS, COUNT, BINDINGS, SLOT_COUNT, GIVEN, SLOTS, SCRATCH_START = range(7)
 THREADS, CONTROL, SCRATCH, STRIDE, RECORDS, CAPACITY, BASES = range(7, 14)
 
 # an entry of the table, in bytes; slots are named by the byte at which they stand
@@ -36,7 +36,7 @@ X86_FLOATS = 0x1F80
 
 def text_for(target: Target) -> str:
     """The IR of `run` and `worker` for a processor."""
-    module = Module()
+    module = LLVMModule()
     write_floats(module, target)
     write_now(module)
     write_relax(module, target)
@@ -49,7 +49,7 @@ def text_for(target: Target) -> str:
     return module.text()
 
 
-def private(module: Module, name: str, *parameters: tuple[str, str], returns: str = "void"):
+def private(module: LLVMModule, name: str, *parameters: tuple[str, str], returns: str = "void"):
     """Start a function that only this module sees."""
     return module.function(name, parameters, returns=returns, linkage="internal")
 
@@ -72,7 +72,7 @@ def atomic_add(e: Emitter, place: str, amount: int, order: str) -> str:
 # floating point
 
 
-def write_floats(module: Module, target: Target) -> None:
+def write_floats(module: LLVMModule, target: Target) -> None:
     """`floats` sets how numbers are rounded, giving what was set; `restore` puts that back."""
     write_both = arm_floats if target.name == "neon" else x86_floats
     write_both(
@@ -106,7 +106,7 @@ def arm_floats(floats: Emitter, restore: Emitter) -> None:
 # waiting
 
 
-def write_relax(module: Module, target: Target) -> None:
+def write_relax(module: LLVMModule, target: Target) -> None:
     """`relax` lets a moment pass after a look that found nothing.
 
     Mostly it stays on the core; each time that `tries` ends in the ones of `mask`, others may have
@@ -129,19 +129,19 @@ def write_relax(module: Module, target: Target) -> None:
 def wait_until(e: Emitter, control: str, ready: Callable[[], str]) -> None:
     """Look again and again whether `ready` holds."""
     mask = e.load(e.offset(control, YIELD_MASK), "i64", 8)
-    before, look, again, done = e.block, e.fresh("look"), e.fresh("again"), e.fresh("done")
+    before, look, retry, done = e.block, e.fresh("look"), e.fresh("retry"), e.fresh("done")
     e.do(f"br label %{look}")
     e.label(look)
-    tries = e.value(f"phi i64 [0, %{before}], [%n{again}, %{again}]")
-    e.do(f"br i1 {ready()}, label %{done}, label %{again}")
-    e.label(again)
+    tries = e.value(f"phi i64 [0, %{before}], [%n{retry}, %{retry}]")
+    e.do(f"br i1 {ready()}, label %{done}, label %{retry}")
+    e.label(retry)
     e.call("void", "relax", ("i64", tries), ("i64", mask))
-    e.do(f"%n{again} = add i64 {tries}, 1")
+    e.do(f"%n{retry} = add i64 {tries}, 1")
     e.do(f"br label %{look}")
     e.label(done)
 
 
-def write_barrier(module: Module) -> None:
+def write_barrier(module: LLVMModule) -> None:
     """`barrier` returns when all threads have called it: the last to arrive starts a new phase."""
     e = private(module, "barrier", ("ptr", "control"), ("i64", "threads"))
     arrived, phase = e.offset("%control", ARRIVED), e.offset("%control", PHASE)
@@ -163,7 +163,7 @@ def write_barrier(module: Module) -> None:
 # the table of calls
 
 
-def write_now(module: Module) -> None:
+def write_now(module: LLVMModule) -> None:
     """`now` reads the clock that time.CLOCK_MONOTONIC names, in nanoseconds."""
     e = private(module, "now", returns="i64")
     place = e.value("alloca [2 x i64], align 8")
@@ -172,13 +172,13 @@ def write_now(module: Module) -> None:
     e.ret(f"i64 {e.add(seconds, e.load(e.offset(place, 8), 'i64', 8))}")
 
 
-def write_execute(module: Module) -> None:
+def write_execute(module: LLVMModule) -> None:
     """`execute` walks the table as one of the threads."""
     e = private(module, "execute", ("ptr", "job"), ("i64", "thread"), ("i64", "threads"))
     control, calls, bindings = (word(e, "%job", k, "ptr") for k in (CONTROL, CALLS, BINDINGS))
     count, records = word(e, "%job", COUNT), thread_records(e)
     own = e.offset(word(e, "%job", SCRATCH, "ptr"), e.mul("%thread", word(e, "%job", STRIDE)))
-    slots, scratch = (e.offset(own, word(e, "%job", k)) for k in (SLOTS, ROOM))
+    slots, scratch = (e.offset(own, word(e, "%job", k)) for k in (SLOTS, SCRATCH_START))
     shared = e.value("icmp ugt i64 %threads, 1")
     e.call("void", "begin", ("ptr", "%job"), ("ptr", own))
     fill_slots(e, own, "0", e.mul(word(e, "%job", SLOT_COUNT), 8))
@@ -230,7 +230,7 @@ def chosen(e: Emitter, number: str, target: str, following: str) -> str:
 
 
 def thread_records(e: Emitter) -> str:
-    """Where this thread writes its records; null when nothing is recorded."""
+    """The memory for this thread's records; null when nothing is recorded."""
     base = word(e, "%job", RECORDS, "ptr")
     size = e.add(e.mul(word(e, "%job", CAPACITY), RECORD_BYTES), 8)
     own = e.offset(base, e.mul("%thread", size))
@@ -267,7 +267,7 @@ def note(e: Emitter, records: str, fields: tuple[str, str, str]) -> None:
     e.when(e.value(f"icmp ult i64 {count}, {word(e, '%job', CAPACITY)}"), write)
 
 
-def write_slots(module: Module) -> None:
+def write_slots(module: LLVMModule) -> None:
     """`begin` copies the given bases, `bind` fills a range of slots."""
     e = private(module, "begin", ("ptr", "job"), ("ptr", "own"))
     given = e.offset("%job", 8 * BASES)
@@ -303,7 +303,7 @@ def fill_slots(e: Emitter, own: str, first: str, end: str) -> None:
 # the pool
 
 
-def write_post(module: Module) -> None:
+def write_post(module: LLVMModule) -> None:
     """`post` gives the workers a job (null: leave) and wakes those that sleep."""
     e = module.function("post", [("ptr", "control"), ("ptr", "job")])
     e.store("%job", e.offset("%control", JOB), "ptr", 8)
@@ -322,7 +322,7 @@ def write_post(module: Module) -> None:
     e.ret()
 
 
-def write_worker(module: Module) -> None:
+def write_worker(module: LLVMModule) -> None:
     """`worker` waits for jobs, a while awake and then asleep; it is given {control, thread}."""
     e = module.function("worker", [("ptr", "start")], returns="ptr")
     control, thread = word(e, "%start", 0, "ptr"), word(e, "%start", 1)
@@ -379,7 +379,7 @@ def sleep_until_new(e: Emitter, control: str, seen: str) -> str:
     return new
 
 
-def write_run(module: Module) -> None:
+def write_run(module: LLVMModule) -> None:
     """`run` does a whole run: workers, the table as thread 0, and waiting for the others."""
     e = module.function("run", [("ptr", "job")])
     before = e.call("i64", "floats")

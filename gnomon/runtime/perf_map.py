@@ -13,18 +13,20 @@ from collections.abc import Iterator, Mapping
 
 __all__ = ["add", "keep_sizes", "path"]
 
+from gnomon.forking import held
+
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 SYMBOLS = 2
 """The type of a section that holds a symbol table."""
 
 _sizes: dict[str, int] = {}
-_written: set[str] = set()
-_change = threading.Lock()
+_written: set[tuple[str, int]] = set()
+_change = held(threading.Lock())
 
 
 def path() -> str:
-    """Where perf looks for this process's names."""
+    """The path at which perf looks for this process's names."""
     return f"/tmp/perf-{os.getpid()}.map"
 
 
@@ -35,17 +37,22 @@ def keep_sizes(objects: Mapping[str, bytes]) -> None:
 
 
 def add(names: Mapping[str, str], addresses: Mapping[str, int]) -> None:
-    """List functions under readable names; `names` are by symbol. Each is listed once."""
+    """List functions under readable names; `names` are by symbol. Each place is listed once."""
     with _change:
         rows = [
             f"{addresses[symbol]:x} {_sizes.get(symbol, 1):x} {name}:{symbol}\n"
             for symbol, name in names.items()
-            if symbol in addresses and symbol not in _written
+            if symbol in addresses and (symbol, addresses[symbol]) not in _written
         ]
-        _written.update(names)
+        _written.update((symbol, addresses.get(symbol, 0)) for symbol in names)
         if rows:
-            with open(path(), "a", encoding="utf-8") as file:
+            with open(path(), "a", encoding="utf-8", opener=without_links) as file:
                 file.writelines(rows)
+
+
+def without_links(name: str, flags: int) -> int:
+    """Open a file of our own: everybody may put a link into /tmp."""
+    return os.open(name, flags | os.O_NOFOLLOW, 0o600)
 
 
 def sizes_of(code: bytes) -> dict[str, int]:

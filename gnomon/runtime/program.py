@@ -16,6 +16,7 @@ from itertools import accumulate
 from time import monotonic_ns
 
 import numpy as np
+from msgspec import Struct
 
 from gnomon.runtime import events, native, threads
 from gnomon.runtime.buffer import memory, size_class
@@ -24,63 +25,55 @@ ZERO_BASE, ARENA_BASE, FIRST_BASE = range(3)
 """The bases of a run: nothing, the arena, then inputs, outputs, scalars, and registers."""
 
 
-@dataclass(frozen=True)
-class Arena:
+class ArenaSlot(Struct, frozen=True, tag=True, array_like=True):
     """A place in the program's own memory."""
 
     offset: int
 
 
-@dataclass(frozen=True)
-class Input:
+class InputSlot(Struct, frozen=True, tag=True, array_like=True):
     """A buffer that the caller gives to be read, from a byte on."""
 
     index: int
     offset: int = 0
 
 
-@dataclass(frozen=True)
-class Output:
+class OutputSlot(Struct, frozen=True, tag=True, array_like=True):
     """A buffer that the caller gives to be written, from a byte on."""
 
     index: int
     offset: int = 0
 
 
-@dataclass(frozen=True)
-class Scalar:
+class ScalarSlot(Struct, frozen=True, tag=True, array_like=True):
     """An i64 that the caller gives for each run, such as a size."""
 
     index: int
 
 
-@dataclass(frozen=True)
-class Constant:
+class ConstantSlot(Struct, frozen=True, tag=True, array_like=True):
     """An i64 that is the same in every run."""
 
     value: int
 
 
-@dataclass(frozen=True)
-class Register:
-    """What a loop keeps in a register, plus an offset; each thread has registers of its own."""
+class RegisterSlot(Struct, frozen=True, tag=True, array_like=True):
+    """A register of a loop, plus an offset; each thread has registers of its own."""
 
     index: int
     offset: int = 0
 
 
-@dataclass(frozen=True)
-class Function:
-    """Where a kernel's machine code lies in this process."""
+class FunctionSlot(Struct, frozen=True, tag=True, array_like=True):
+    """The address of a kernel's machine code in this process."""
 
     kernel: str
 
 
-Slot = Arena | Input | Output | Scalar | Constant | Register | Function
+Slot = ArenaSlot | InputSlot | OutputSlot | ScalarSlot | ConstantSlot | RegisterSlot | FunctionSlot
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True, tag=True, array_like=True):
     """A kernel to run on all threads, after a barrier if it reads what an earlier one wrote."""
 
     kernel: str
@@ -88,8 +81,7 @@ class Call:
     barrier: bool = False
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(Struct, frozen=True, tag=True, array_like=True):
     """Go on at step `otherwise` if the byte at `condition` is zero, and at the next step if not.
 
     Steps are counted from 0; their number is the end.
@@ -101,26 +93,24 @@ class Branch:
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """What is looked at."""
+        """The slots that are read."""
         return (self.condition,)
 
 
-@dataclass(frozen=True)
-class Skip:
+class Skip(Struct, frozen=True, tag=True, array_like=True):
     """Go on at step `otherwise` if the slot's own value is zero; without a value, always."""
 
     otherwise: int
-    value: Slot = Constant(0)
+    value: Slot = ConstantSlot(0)
     barrier: bool = False
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """What is looked at."""
+        """The slots that are read."""
         return (self.value,)
 
 
-@dataclass(frozen=True)
-class Set:
+class Set(Struct, frozen=True, tag=True, array_like=True):
     """Keep a slot's value in a register."""
 
     register: int
@@ -129,12 +119,11 @@ class Set:
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """What is kept."""
+        """The values that are kept."""
         return (self.value,)
 
 
-@dataclass(frozen=True)
-class Bind:
+class Bind(Struct, frozen=True, tag=True, array_like=True):
     """Fill the slots of the steps up to `end` again, since registers have changed."""
 
     end: int
@@ -147,7 +136,7 @@ Step = Call | Branch | Skip | Set | Bind
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run needs: how many addresses, scalars, registers; bytes of arena; scratch a thread.
+    """The needs of a run: numbers of addresses, scalars, registers; arena bytes; scratch a thread.
 
     `alone` keeps a small program on its caller: waking the workers would take longer than the work.
     """
@@ -170,19 +159,20 @@ class Program:
 
     def __init__(self, steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> None:
         self.steps, self.needs = tuple(steps), needs
+        self._functions = addresses  # whose code is there while they are held
         self._arena = size_class(needs.arena) if needs.arena else 0
         self._calls = table(self.steps, addresses, needs)
         self._bindings = bindings(self.steps, addresses, needs)
         self._given = first_register(needs)
         self._slots = 8 * (self._given + needs.registers)
-        self._room = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64
-        self._scratch = -(-(self._room + needs.scratch) // 64) * 64
+        self._scratch_start = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64
+        self._scratch = -(-(self._scratch_start + needs.scratch) // 64) * 64
         # what runs on its caller finds a small arena behind its scratch memory, and takes none
         self._within = self._scratch if needs.alone and 0 < self._arena <= LEAST_ARENA else 0
         self._scratch += self._arena if self._within else 0
         self._alone, self._counts = needs.alone, (needs.inputs, needs.outputs, needs.scalars)
         self._fill = struct.Struct(f"={native.BASES - native.THREADS + self._given}q").pack_into
-        self._idle: list[State] = []
+        self._idle: list[RunState] = []
         self._capacity = max(64, 4 * len(self.steps))
 
     def run(
@@ -210,7 +200,7 @@ class Program:
             if events.heard():
                 records = state.records_for(team.threads, capacity)
             told = (0, 0) if records is None else (records.ctypes.data, capacity)
-            # the base after them is nothing: what is added to it stands for itself
+            # then a base of 0: an offset from it is an address, or a number, by itself
             words = (*team.words, *told, 0, arena, *inputs, *outputs, *scalars)
             self._fill(state.block, TEAM_AT, *words)
             if records is None:
@@ -224,7 +214,7 @@ class Program:
                 memory.give(taken, self._arena)
 
     def _run_recorded(
-        self, state: State, records: np.ndarray, capacity: int, caller: object
+        self, state: RunState, records: np.ndarray, capacity: int, caller: object
     ) -> None:
         """The native call, and the times of all kernels to whoever listens.
 
@@ -243,20 +233,22 @@ class Program:
             "run", program=self, caller=caller, records=kept, lost=lost, start=began, end=ended
         )
 
-    def _state(self) -> State:
+    def _state(self) -> RunState:
         """A run's own block, of an earlier run if one is free."""
         try:
             return self._idle.pop()
         except IndexError:
-            return State(self._calls, self._bindings, (self._given, self._slots, self._room))
+            return RunState(
+                self._calls, self._bindings, (self._given, self._slots, self._scratch_start)
+            )
 
 
 TEAM_AT = 8 * native.THREADS
 """The byte of a run's block from which on each run says who takes part, and on what."""
 
 
-class State:
-    """What one run is told: its words and its given bases."""
+class RunState:
+    """The state of one run: its words and its given bases."""
 
     __slots__ = ("_records", "address", "block")
 
@@ -268,7 +260,7 @@ class State:
         self.block[native.COUNT] = len(calls)
         self.block[native.BINDINGS] = bound.ctypes.data
         self.block[native.SLOT_COUNT] = len(bound)
-        self.block[native.GIVEN], self.block[native.SLOTS], self.block[native.ROOM] = own
+        self.block[native.GIVEN], self.block[native.SLOTS], self.block[native.SCRATCH_START] = own
 
     def records_for(self, count: int, capacity: int) -> np.ndarray:
         """A row for each thread: how many records there are, and room for so many."""
@@ -316,22 +308,22 @@ def bindings(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) 
 def binding(slot: Slot, addresses: Mapping[str, int], needs: Needs) -> tuple[int, int]:
     """The base of a slot and what is added to it."""
     match slot:
-        case Arena(offset):
-            assert 0 <= offset <= needs.arena, f"Arena: no byte {offset} in {needs.arena}."
+        case ArenaSlot(offset):
+            assert 0 <= offset <= needs.arena, f"ArenaSlot: no byte {offset} in {needs.arena}."
             return ARENA_BASE, offset
-        case Constant(value):
+        case ConstantSlot(value):
             return ZERO_BASE, value
-        case Function(kernel):
+        case FunctionSlot(kernel):
             return ZERO_BASE, addresses[kernel]
-        case Input(index, offset):
-            assert 0 <= index < needs.inputs, f"Input: no input {index} of {needs.inputs}."
+        case InputSlot(index, offset):
+            assert 0 <= index < needs.inputs, f"InputSlot: no input {index} of {needs.inputs}."
             return FIRST_BASE + index, offset
-        case Output(index, offset):
-            assert 0 <= index < needs.outputs, f"Output: no output {index} of {needs.outputs}."
+        case OutputSlot(index, offset):
+            assert 0 <= index < needs.outputs, f"OutputSlot: no output {index} of {needs.outputs}."
             return FIRST_BASE + needs.inputs + index, offset
-        case Scalar(index):
-            assert 0 <= index < needs.scalars, f"Scalar: no scalar {index} of {needs.scalars}."
+        case ScalarSlot(index):
+            assert 0 <= index < needs.scalars, f"ScalarSlot: no scalar {index} of {needs.scalars}."
             return FIRST_BASE + needs.inputs + needs.outputs + index, 0
-        case Register(index, offset):
-            assert 0 <= index < needs.registers, f"Register: no register {index}."
+        case RegisterSlot(index, offset):
+            assert 0 <= index < needs.registers, f"RegisterSlot: no register {index}."
             return first_register(needs) + index, offset

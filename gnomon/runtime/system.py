@@ -1,4 +1,4 @@
-"""What this machine has besides instructions: cores, caches, memory.
+"""The machine besides its instructions: cores, caches, memory.
 
 Everything is read from the operating system when first asked for; nothing is measured.
 """
@@ -12,9 +12,9 @@ import sys
 from functools import cache
 from typing import NamedTuple
 
-from gnomon.late import Late
+from gnomon.lazy import Lazy
 
-pathlib = Late("pathlib")
+pathlib = Lazy("pathlib")
 
 
 class Caches(NamedTuple):
@@ -29,7 +29,7 @@ class Caches(NamedTuple):
 
 
 def usable_cores() -> int:
-    """How many physical cores this process may keep busy: its affinity and its quota count."""
+    """The number of physical cores for this process: its affinity and its quota count."""
     if sys.platform == "darwin":
         # the slower cores of a mixed chip would hold back every barrier
         return sysctl("hw.perflevel0.physicalcpu") or sysctl("hw.physicalcpu") or 1
@@ -101,6 +101,14 @@ def memory_bytes() -> int:
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limits = (read(f"/sys/fs/cgroup/{name}") for name in MEMORY_LIMITS)
     return min(whole, *(int(text) for text in limits if text and text.isdecimal()), whole)
+
+
+def mappings() -> tuple[int, int]:
+    """The memory mappings of this process, and how many it may have: no end, where none says."""
+    most = read("/proc/sys/vm/max_map_count") or ""
+    if not most.isdigit():
+        return 0, 1 << 40
+    return (read("/proc/self/maps") or "").count("\n"), int(most)
 
 
 def read(path: str) -> str | None:

@@ -11,6 +11,8 @@ import atexit
 import ctypes
 import os
 import signal
+import warnings
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +20,9 @@ from threading import Lock, Thread
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.runtime import cpu, device, native, system
-from gnomon.runtime.buffer import Buffer, size_class
+from gnomon.runtime import cpu, device, interrupts, linking, native, system
+from gnomon.runtime.buffer import DeviceBuffer, size_class
+from gnomon.runtime.linking import Library
 from gnomon.settings import current
 
 IDLE_LOOKS = 20_000
@@ -40,16 +43,19 @@ class Entries:
     run: Any
     post: Any
     worker: int
+    library: Library
 
 
 @cache
 def entries() -> Entries:
     """The native functions of this process, compiled when first needed."""
+    interrupts.watch()
     code = cpu.compile_kernels([native.text_for(device.host())], device.host())
-    found = cpu.link_symbols(code, ["run", "post", "worker"])
+    library = linking.link(code, ["run", "post", "worker"])
+    found = library.addresses
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(found["run"])
     post = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(found["post"])
-    return Entries(run, post, found["worker"])
+    return Entries(run, post, found["worker"], library)
 
 
 class Alone:
@@ -58,7 +64,7 @@ class Alone:
     __slots__ = ("_buffer", "scratch", "stride", "threads", "words")
 
     def __init__(self, scratch: int) -> None:
-        self._buffer = Buffer(scratch)
+        self._buffer = DeviceBuffer(scratch)
         self.threads, self.scratch, self.stride = 1, self._buffer.address, scratch
         self.words = (1, 0, self.scratch, scratch)
         """What a run's block says of the team: threads, control, scratch, stride."""
@@ -81,21 +87,33 @@ def acquire_alone(scratch: int) -> Alone:
 
 
 class Pool:
-    """The caller and `threads` - 1 workers, which share a control block."""
+    """The caller and `threads` - 1 workers, or as many as can be started; they share a block."""
 
     def __init__(self, threads: int) -> None:
-        self.threads, self.stride, self.scratch = threads, 0, 0
+        self.stride, self.scratch = 0, 0
         self.lock = Lock()
-        self._scratch: Buffer | None = None
-        self._block = Buffer(native.CONTROL_BYTES)
+        self._scratch: DeviceBuffer | None = None
+        self._block = DeviceBuffer(native.CONTROL_BYTES)
         self.control = self._block.address
-        self.words = (threads, self.control, 0, 0)
         prepare(self._block, oversubscribed=threads > system.usable_cores())
         self._starts = ((ctypes.c_int64 * 2) * threads)()
-        self._handles = [self._spawn(thread) for thread in range(1, threads)]
+        self._handles: list[ctypes.c_void_p] = []
+        failed = 0
+        while len(self._handles) < threads - 1 and not failed:
+            failed = self._spawn(len(self._handles) + 1)
+        self.threads = len(self._handles) + 1
+        self.words = (self.threads, self.control, 0, 0)
+        if failed:
+            warnings.warn(
+                f"threads: {threads} were wanted, {self.threads} run: {os.strerror(failed)}. "
+                "Results are the same. Allow more with ulimit -u, or ask for fewer with "
+                "gn.set_num_threads.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
-    def _spawn(self, thread: int) -> ctypes.c_void_p:
-        """Start a worker; signals stay with Python's threads."""
+    def _spawn(self, thread: int) -> int:
+        """Start a worker; gives the system's error. Signals stay with Python's threads."""
         start, handle = self._starts[thread], ctypes.c_void_p()
         start[0], start[1] = self.control, thread
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -105,14 +123,14 @@ class Pool:
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if failed:
-            raise OSError(failed, f"threads: thread {thread} of {self.threads} cannot be started")
-        return handle
+        if not failed:
+            self._handles.append(handle)
+        return failed
 
     def grow(self, scratch: int) -> None:
         """Have at least this much scratch memory for each thread; only while holding the lock."""
         if scratch > self.stride:
-            self._scratch = Buffer(size_class(scratch) * self.threads)
+            self._scratch = DeviceBuffer(size_class(scratch) * self.threads)
             self.stride, self.scratch = size_class(scratch), self._scratch.address
             self.words = (self.threads, self.control, self.scratch, self.stride)
 
@@ -128,7 +146,7 @@ class Pool:
                 libc().pthread_join(handle, None)
 
 
-def prepare(block: Buffer, oversubscribed: bool) -> None:
+def prepare(block: DeviceBuffer, oversubscribed: bool) -> None:
     """Make a control block ready, before any worker sees it."""
     words = block.numpy("int64")
     words[:] = 0
@@ -165,7 +183,9 @@ def acquire(scratch: int, alone: bool = False) -> Pool | Alone:
 def prepare_pool() -> None:
     """Have the pool started beside what the caller does next, if nobody has yet."""
     if _pool is None:
-        Thread(target=copy_context().run, args=(start_pool,), name="gnomon pool").start()
+        # where no thread can be started, the run itself will say so
+        with suppress(RuntimeError):
+            Thread(target=copy_context().run, args=(start_pool,), name="gnomon pool").start()
 
 
 def start_pool() -> Pool:
@@ -178,7 +198,7 @@ def start_pool() -> Pool:
 
 
 def get_num_threads() -> int:
-    """How many threads a run uses: what was set before the first run, or one per usable core."""
+    """The number of threads of a run: as set before the first run, or one per usable core."""
     return _wanted or current().num_threads or system.usable_cores()
 
 

@@ -13,6 +13,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from heapq import heappop, heappush
 from threading import Condition, Lock, Thread
@@ -29,7 +30,20 @@ ENOUGH = 200_000
 """Characters of IR (about 80 ms of work) that make one more process worth starting."""
 
 
-class Worker:
+OF_LAUNCHERS = ("PMI_", "PMIX_", "OMPI_", "PRTE_", "PALS_", "MPI_LOCAL", "HYDRA_", "SLURM_")
+"""Variables that begin so tell a rank its place: a process of its own must not take it."""
+
+
+def unlaunched(given: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what launchers tell ranks.
+
+    >>> unlaunched({"PMI_RANK": "1", "HOME": "/"})
+    {'HOME': '/'}
+    """
+    return {name: text for name, text in given.items() if not name.startswith(OF_LAUNCHERS)}
+
+
+class CompileWorker:
     """One process that compiles, and its pipes."""
 
     def __init__(self) -> None:
@@ -38,11 +52,11 @@ class Worker:
             [sys.executable, "-P", worker.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=unlaunched(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
 
-        assert self.process.stdin is not None, "Worker: a pipe was asked for."
-        assert self.process.stdout is not None, "Worker: a pipe was asked for."
+        assert self.process.stdin is not None, "CompileWorker: a pipe was asked for."
+        assert self.process.stdout is not None, "CompileWorker: a pipe was asked for."
         self.requests, self.answers = self.process.stdin, self.process.stdout
 
     def ask(self, request: Request) -> Answer | None:
@@ -70,11 +84,11 @@ class Worker:
                 pipe.close()
 
 
-_idle: list[Worker] = []
+_idle: list[CompileWorker] = []
 _change = Lock()
 
 
-class Line:
+class RequestQueue:
     """Requests that are being compiled while more may come: the longest of those that wait first.
 
     Up to `processes` processes work on them, this one among them once it has nothing else to do.
@@ -132,7 +146,7 @@ class Line:
             self._change.notify_all()
 
     def _worth_asking(self) -> int:
-        """How many processes besides this one are worth their start."""
+        """The number of processes besides this one that are worth their start."""
         others = min(self.processes, len(self.requests)) - 1
         return min(others, max(self._characters // ENOUGH, len(_idle) + len(self.threads)))
 
@@ -163,18 +177,18 @@ def content(answer: Answer) -> bytes:
     return code
 
 
-def acquire() -> Worker | None:
+def acquire() -> CompileWorker | None:
     """An idle process, or a new one; None where none can be started."""
     with _change:
         if _idle:
             return _idle.pop()
     try:
-        return Worker()
+        return CompileWorker()
     except (OSError, ValueError):
         return None
 
 
-def release(used: Worker) -> None:
+def release(used: CompileWorker) -> None:
     """Keep a process for the next time."""
     with _change:
         _idle.append(used)

@@ -1,4 +1,4 @@
-"""How a node reads the nodes below its views: which element, as an index in its own ranges."""
+"""Access through views: the element that a node reads below them, as an index in its own ranges."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Node, Shape, topological
 from gnomon.ir.symbolic import flatten, loop_range, number, split
+from gnomon.ops.index_primitives import is_index
 from gnomon.schedule.glance import Reading
 from gnomon.schedule.kernel import load
 from gnomon.schedule.lower import Index, Lowering
-
-VIEWS = frozenset(
-    {"permute", "reshape", "expand", "slice", "pad", "window", "gather", "detach", "barrier"}
-)
-"""What has no loops of its own: an index in, another out."""
 
 
 def domain_of(node: Node) -> Shape:
@@ -32,8 +29,9 @@ def ranges_for(arena: Arena, shape: Sequence[int], stem: str = "r") -> Index:
 
 
 def readings(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
-    """What a node reads, below views and transparent nodes, in terms of its own loops."""
-    arena, shape, found = Arena(), domain_of(node), []
+    """The readings of a node, below views and transparent nodes, in terms of its own loops."""
+    arena, shape = Arena(), domain_of(node)
+    found: list[Reading] = []
     index = ranges_for(arena, shape)
     here, row = flatten(arena, index, shape), flatten(arena, index[:-1], shape[:-1])
     size = 1
@@ -61,7 +59,7 @@ def turning(arena: Arena, node: Node, index: Index) -> dict[Node, Node]:
     """The range of a node's own fold."""
     if node.op != "reduce":
         return {}
-    axis = node.params["axis"]
+    axis: int = node.params["axis"]
     if node.params["lanes"]:
         return {node: index[axis]}
     return {node: loop_range(arena, node.inputs[0].shape[axis], "fold")}
@@ -76,16 +74,16 @@ class Strided:
     strides: tuple[int, ...]
 
 
-_strides: dict[tuple[Any, ...], tuple[int, tuple[int, ...]] | None] = {}
+_strides: dict[tuple[Any, ...], tuple[int, tuple[int, ...]] | None] = memo({})
 """Offset and strides by the steps of a chain of views, since equal layers have equal chains."""
 
 
 def strided(view: Node) -> Strided | None:
-    """How a chain of views reads one node, when that is by strides alone."""
+    """The strides by which a chain of views reads one node, when that is by strides alone."""
     steps: list[int] = []
     node = view
     # a pad below other views is what is stored: they read it by strides
-    while node.op in VIEWS and node.op != "gather" and (node is view or node.op != "pad"):
+    while is_index(node) and node.op != "gather" and (node is view or node.op != "pad"):
         steps.append(node.kind)
         (node,) = node.inputs
     if node.op == "const":

@@ -23,14 +23,14 @@ from gnomon.ir.symbolic import (
 )
 from gnomon.schedule.kernel import LoopKernel, Store
 
-__all__ = ["Part", "runs_of"]
+__all__ = ["KernelPart", "runs_of"]
 
 Place = tuple[str, int]
 """A load or a store by its number, or an affine scalar."""
 
 
 @dataclass(frozen=True)
-class Part:
+class KernelPart:
     """A kernel, the nodes behind its buffers, and its share of the cluster's work."""
 
     kernel: LoopKernel
@@ -38,7 +38,7 @@ class Part:
     share: float
 
 
-class Form:
+class KernelForm:
     """A kernel taken apart: what alike kernels have in common, and the offsets of its indices."""
 
     def __init__(self, kernel: LoopKernel) -> None:
@@ -55,7 +55,7 @@ class Form:
         self.key = (rows, stores, len(kernel.rows), dtypes, kernel.flat)
 
     def _row(self, k: int, node: Node) -> Iterator[Hashable]:
-        """What of a node is no offset."""
+        """The parameters of a node that are no offset."""
         yield node.op
         if node.op == "affine":
             yield self._terms(("affine", k), node)
@@ -73,14 +73,14 @@ class Form:
         return tuple((self.place[atom], coef) for atom, coef in terms.items())
 
 
-class Run:
+class AlikeRun:
     """Parts that are alike, one after the other."""
 
-    def __init__(self, part: Part, form: Form) -> None:
+    def __init__(self, part: KernelPart, form: KernelForm) -> None:
         self.parts, self.form = [part], form
         self.steps: dict[Place, int] = {}
 
-    def takes(self, part: Part, form: Form) -> bool:
+    def takes(self, part: KernelPart, form: KernelForm) -> bool:
         """Whether a part continues the run."""
         if form.key != self.form.key:
             return False
@@ -92,7 +92,7 @@ class Run:
         self.parts.append(part)
         return True
 
-    def merged(self) -> list[Part]:
+    def merged(self) -> list[KernelPart]:
         """One part that does what all of them do, if each buffer then stands once."""
         first, columns = self.parts[0], zip(*(p.buffers for p in self.parts), strict=True)
         groups = [xs if len(set(xs)) > 1 else xs[:1] for xs in columns]
@@ -100,12 +100,13 @@ class Run:
         if len(self.parts) == 1 or len(set(buffers)) < len(buffers):
             return self.parts
         kernel = self._kernel(first.kernel, [len(xs) for xs in groups])
-        return [Part(kernel, buffers, sum(p.share for p in self.parts))]
+        return [KernelPart(kernel, buffers, sum(p.share for p in self.parts))]
 
     def _kernel(self, kernel: LoopKernel, counts: Sequence[int]) -> LoopKernel:
         """The kernel of the first part for all of them."""
         arena = Arena()
-        which, made = loop_range(arena, len(self.parts), "part"), {}
+        which = loop_range(arena, len(self.parts), "part")
+        made: dict[Node, Node] = {}
 
         def index(where: Place, x: Node) -> Node:
             terms, offset = split(x)
@@ -125,7 +126,7 @@ class Run:
             else:
                 inputs = tuple(made[x] for x in operands(node))
                 inputs += (number(arena, divisor_of(node)),) if is_quotient(node) else ()
-                made[node] = arena.again(node, inputs)
+                made[node] = arena.with_inputs(node, inputs)
         stores = tuple(
             Store(s.buffer, index(("store", s.buffer), s.place), made[s.value], s.dtype)
             for s in kernel.stores
@@ -135,18 +136,18 @@ class Run:
         return LoopKernel(rows, made[kernel.inner], stores, dtypes, flat=False)
 
 
-def runs_of(parts: Iterable[Part]) -> list[Part]:
+def runs_of(parts: Iterable[KernelPart]) -> list[KernelPart]:
     """Parts in order, those that are alike as one."""
-    runs: list[Run] = []
+    runs: list[AlikeRun] = []
     for part in parts:
-        form = Form(part.kernel)
+        form = KernelForm(part.kernel)
         if not runs or not runs[-1].takes(part, form):
-            runs.append(Run(part, form))
+            runs.append(AlikeRun(part, form))
     return [part for run in runs for part in run.merged()]
 
 
 def operands(node: Node) -> Sequence[Node]:
-    """What a scalar is computed from; of places the terms alone, of divisions what is divided."""
+    """The operands of a scalar; of places the terms alone, of divisions what is divided."""
     if node.op == "load":
         return (*split(node.inputs[0])[0], *node.inputs[1:])
     return node.inputs[:1] if is_quotient(node) else node.inputs

@@ -12,15 +12,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from gnomon.schedule.memory import Life, liveness_bound
+from gnomon.schedule.memory import LiveInterval, liveness_bound
 
 SLACK = 256
 """Bytes are not worth a barrier when they are less than this part of the most alive at a time."""
 
 
 @dataclass(frozen=True)
-class Work:
-    """What a kernel makes and reads; sizes are in bytes."""
+class KernelWork:
+    """The values that a kernel makes and reads; sizes are in bytes."""
 
     writes: tuple[Hashable, ...]
     reads: tuple[Hashable, ...]
@@ -30,10 +30,15 @@ Sizes = Mapping[Hashable, int]
 """Bytes of the values that live between kernels; inputs and results count nothing."""
 
 
-def arranged(works: Sequence[Work], sizes: Sizes) -> list[int]:
+def arranged(works: Sequence[KernelWork], sizes: Sizes) -> list[int]:
     """The kernels' numbers in the order in which they should run.
 
-    >>> works = [Work(("a",), ()), Work(("b",), ()), Work((), ("a",)), Work((), ("b",))]
+    >>> works = [
+    ...     KernelWork(("a",), ()),
+    ...     KernelWork(("b",), ()),
+    ...     KernelWork((), ("a",)),
+    ...     KernelWork((), ("b",)),
+    ... ]
     >>> arranged(works, {"a": 640, "b": 640})
     [0, 2, 1, 3]
     """
@@ -43,7 +48,7 @@ def arranged(works: Sequence[Work], sizes: Sizes) -> list[int]:
     return min((*found, own), key=lambda order: peak(works, sizes, order))
 
 
-def peak(works: Sequence[Work], sizes: Sizes, order: Sequence[int]) -> int:
+def peak(works: Sequence[KernelWork], sizes: Sizes, order: Sequence[int]) -> int:
     """The most bytes alive during a kernel."""
     first: dict[Hashable, int] = {}
     last: dict[Hashable, int] = {}
@@ -52,19 +57,20 @@ def peak(works: Sequence[Work], sizes: Sizes, order: Sequence[int]) -> int:
             if value in sizes:
                 first.setdefault(value, step)
                 last[value] = step
-    return liveness_bound([Life(sizes[v], first[v], last[v]) for v in first])
+    return liveness_bound([LiveInterval(sizes[v], first[v], last[v]) for v in first])
 
 
-def stages(works: Sequence[Work]) -> list[int]:
+def stages(works: Sequence[KernelWork]) -> list[int]:
     """The stage of each kernel: those of one stage read nothing that another of it makes.
 
-    >>> stages([Work(("a",), ()), Work(("b",), ()), Work((), ("a",))])
+    >>> stages([KernelWork(("a",), ()), KernelWork(("b",), ()), KernelWork((), ("a",))])
     [0, 0, 1]
     """
-    found, made, stage = [], set(), 0
+    found: list[int] = []
+    made, stage = set[Hashable](), 0
     for work in works:
         if not made.isdisjoint(work.reads):
-            made, stage = set(), stage + 1
+            made, stage = set[Hashable](), stage + 1
         made.update(work.writes)
         found.append(stage)
     return found
@@ -73,7 +79,7 @@ def stages(works: Sequence[Work]) -> list[int]:
 class Arrangement:
     """Picks kernels one after the other."""
 
-    def __init__(self, works: Sequence[Work], sizes: Sizes, slack: int, late: bool) -> None:
+    def __init__(self, works: Sequence[KernelWork], sizes: Sizes, slack: int, late: bool) -> None:
         self.works, self.sizes, self.slack = works, sizes, slack
         makers: dict[Hashable, set[int]] = {}
         for k, work in enumerate(works):

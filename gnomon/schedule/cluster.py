@@ -28,13 +28,13 @@ class Cluster:
     rows: int
     inner: int
     opaque: bool = False
-    members: dict[Node, bool] = field(default_factory=dict)
+    members: dict[Node, bool] = field(default_factory=dict[Node, bool])
     """Member -> whether it is per row."""
-    needs: set[Cluster] = field(default_factory=set)
+    needs: set[Cluster] = field(default_factory=lambda: set[Cluster]())
     """Clusters that must run before, direct ones."""
     depth: int = 0
     """How many values deep its expressions go, at most."""
-    before: set[Node] = field(default_factory=set)
+    before: set[Node] = field(default_factory=set[Node])
     """Members that a product reads: its left factor and what only that is made of."""
 
     @property

@@ -12,13 +12,14 @@ from dataclasses import replace
 from gnomon.ir.node import Node
 from gnomon.schedule.cluster import Cluster, is_chain
 from gnomon.schedule.fusion import Fusion, Judge, Weighed
+from gnomon.schedule.memory import nbytes
 from gnomon.schedule.placed import Placed
-from gnomon.schedule.spare import nbytes
 
 
-def cut(placed: Placed, judge: Judge) -> None:
+def cut(placed: Placed, judge: Judge) -> list[Weighed]:
     """Cut kernels, in place, wherever a judge finds them faster in two; the parts are asked too."""
     waiting = list(placed.clusters)
+    decisions: list[Weighed] = []
     while waiting:
         cluster = waiting.pop()
         found = min(cuts(placed, cluster), key=lambda each: each.apart, default=None)
@@ -26,7 +27,7 @@ def cut(placed: Placed, judge: Judge) -> None:
             continue
         fusion = judge(placed, found, split)
         kept = {*cluster.members} - {*fusion.nodes}
-        placed.weighed += [
+        decisions += [
             Weighed("join", r, r, x, fusion.refused, fusion)
             for x in fusion.nodes
             for r in dict.fromkeys(placed.read_by(x))
@@ -35,6 +36,7 @@ def cut(placed: Placed, judge: Judge) -> None:
         if fusion.refused:
             split(placed, fusion.maker, fusion.nodes)
             waiting += [placed.home[fusion.maker], placed.home[fusion.nodes[0]]]
+    return decisions
 
 
 def cuts(placed: Placed, cluster: Cluster) -> Iterator[Fusion]:
@@ -48,7 +50,7 @@ def cuts(placed: Placed, cluster: Cluster) -> Iterator[Fusion]:
         met = {x for each in later for x in placed.read_by(each)}.intersection(first)
         new = {x for x in met if not placed.is_stored(x)}
         nests = is_nest(cluster, first) and is_nest(cluster, later)
-        if met and nests and placed.again.isdisjoint(new):
+        if met and nests and placed.rematerialized.isdisjoint(new):
             both = sum(map(nbytes, (*read(placed, first), *read(placed, later))))
             together = sum(map(nbytes, whole))
             yield Fusion(
@@ -57,7 +59,7 @@ def cuts(placed: Placed, cluster: Cluster) -> Iterator[Fusion]:
 
 
 def read(placed: Placed, nodes: Sequence[Node]) -> set[Node]:
-    """What some nodes read that is none of them."""
+    """The nodes that some nodes read and that are none of them."""
     return {x for each in nodes for x in placed.read_by(each)} - {*nodes}
 
 

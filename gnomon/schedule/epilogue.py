@@ -1,4 +1,4 @@
-"""Which pointwise nodes a product computes itself, on sums that are still at hand.
+"""Epilogues: pointwise nodes that a product computes itself, on sums that are still in registers.
 
 A fusion is a candidate: it is taken where the bytes of operands and results say that it saves
 memory traffic, and each decision is kept with its reason. Bits are the same either way, since every
@@ -7,20 +7,21 @@ function rounds to its own dtype, stored or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Node
 from gnomon.ir.symbolic import has_division, split
 from gnomon.ops.primitives import split_spec
 from gnomon.schedule.cluster import DEEP, ELSEWHERE, FULL, MEMBERS, READ, SPACE, Cluster
-from gnomon.schedule.fusion import Fusion, Judge, Weighed
+from gnomon.schedule.fusion import Decision, Fusion, Judge, Weighed
 from gnomon.schedule.kernel import LoopKernel
-from gnomon.schedule.nest import Nest, Piece, Signature
+from gnomon.schedule.memory import nbytes
+from gnomon.schedule.nest import ClusterSignature, DomainPiece, LoopNest
 from gnomon.schedule.placed import Placed
-from gnomon.schedule.spare import nbytes
 
 SMALL = 8
 """Operands of so small a part of the product's size are read from cache and count as nothing."""
@@ -37,27 +38,29 @@ AFTER = "its other operand is made after the product"
 
 
 LITTLE = "saves too little"
-AGAIN = "a value would be stored that other kernels compute again"
+REMATERIALIZED = "a value would be stored that other kernels recompute"
 LAID = "its operands lie another way"
 
 
 def fuse_epilogues(
-    placed: Placed, carries: Callable[[Node], bool], judge: Judge | None = None
-) -> list[Fusion]:
+    placed: Placed, carries: Callable[[Node], bool] | None, judge: Judge | None = None
+) -> list[Decision]:
     """Move nodes into the clusters of products, in place, wherever it pays."""
-    found, order = [], {cluster: k for k, cluster in enumerate(placed.ordered())}
-    for product in [x for x in placed.home if x.op == "contract" and carries(x)]:
+    decisions: list[Decision] = []
+    order = {cluster: k for k, cluster in enumerate(placed.ordered())}
+    for product in [x for x in placed.home if carries and x.op == "contract" and carries(x)]:
         candidate = Candidate(placed, product, order)
+        decisions += candidate.refused
         for nodes in candidate.choices():
             fusion = candidate.weigh(nodes)
-            hopeless = fusion.refused in (AGAIN, LAID) or fusion.together > fusion.apart
+            hopeless = fusion.refused in (REMATERIALIZED, LAID) or fusion.together > fusion.apart
             if judge and not hopeless and candidate.can_be_written(nodes):
                 fusion = judge(placed, fusion, take)
-            found.append(fusion)
+            decisions.append(fusion)
             if not fusion.refused:
                 take(placed, product, nodes)
                 break
-    return found
+    return decisions
 
 
 class Candidate:
@@ -86,7 +89,7 @@ class Candidate:
             else:
                 self.nodes.update(dict.fromkeys(added))
                 waiting += self.placed.readers.get(node, ())
-        self.placed.weighed += [
+        self.refused = [
             Weighed("join", self.product, self.product, node, why)
             for node, why in refused.items()
             if node not in self.nodes
@@ -103,7 +106,8 @@ class Candidate:
 
         Or why one of them cannot be computed with the product.
         """
-        own, found, waiting = self.placed.home[node], set(), [node]
+        own, waiting = self.placed.home[node], [node]
+        found: set[Node] = set()
         if own.opaque:
             return READ
         while waiting:
@@ -140,15 +144,16 @@ class Candidate:
                 kept.add(node)
                 kept.update(r.node for r in self.placed.reads[node] if r.node in self.nodes)
         every, some = tuple(self.nodes), tuple(x for x in self.nodes if x in kept)
-        return sorted({every, some} - {()}, key=lambda nodes: self.traffic(set(nodes)))
+        either = dict.fromkeys(nodes for nodes in (every, some) if nodes)
+        return sorted(either, key=lambda nodes: self.traffic(set(nodes)))
 
-    def _is_stored(self, node: Node, moved: set[Node] = frozenset()) -> bool:
+    def _is_stored(self, node: Node, moved: Set[Node] = frozenset()) -> bool:
         """Whether a node has a buffer, when others have moved to the product."""
         own = self._home(node, moved)
         readers = self.placed.readers.get(node, ())
         return node in self.placed.required or any(self._home(x, moved) is not own for x in readers)
 
-    def _home(self, node: Node, moved: set[Node]) -> Cluster | None:
+    def _home(self, node: Node, moved: Set[Node]) -> Cluster | None:
         return self.cluster if node in moved else self.placed.home.get(node)
 
     def traffic(self, moved: set[Node]) -> int:
@@ -174,8 +179,11 @@ class Candidate:
         read = {r.node for x in nodes for r in self.placed.reads[x]} - {*nodes, self.product}
         large = [x for x in read if x.size * SMALL > self.product.size]
         refused = ""
-        if any(self._is_stored(x, set(nodes)) for x in self.placed.again - self.placed.required):
-            refused = AGAIN
+        if any(
+            self._is_stored(x, set(nodes))
+            for x in self.placed.rematerialized - self.placed.required
+        ):
+            refused = REMATERIALIZED
         elif apart - together < nbytes(self.product):
             refused = LITTLE
         elif len(large) > MOST_READ:
@@ -224,12 +232,12 @@ class Epilogue:
 
 @dataclass(frozen=True)
 class Stored:
-    """What a nest asks of a partition."""
+    """The partition as a nest sees it."""
 
     stored: Mapping[Node, None]
 
 
-class EpilogueNest(Nest):
+class EpilogueNest(LoopNest):
     """Pointwise nodes over rows and columns of a product, which is read like a stored value."""
 
     def __init__(
@@ -240,12 +248,12 @@ class EpilogueNest(Nest):
         self.lanes, self.shape = False, sizes
         rows, columns = sizes
         kernel = self._build(
-            (rows,) if rows != 1 else (), (columns,), Piece(0, 0, sizes, whole=True)
+            (rows,) if rows != 1 else (), (columns,), DomainPiece(0, 0, sizes, whole=True)
         )
         self.epilogue = Epilogue(kernel, tuple(self.buffers))
 
 
-_epilogues: dict[tuple[Any, ...], tuple[LoopKernel, tuple[int, ...]]] = {}
+_epilogues: dict[tuple[Any, ...], tuple[LoopKernel, tuple[int, ...]]] = memo({})
 
 
 def epilogue_of(product: Node, nodes: Sequence[Node], stored: Mapping[Node, None]) -> Epilogue:
@@ -262,7 +270,7 @@ def lowered(
     """Pointwise nodes over rows and columns; what is known has a buffer, the product its sums."""
     rows, columns = sizes
     cluster = Cluster(rows, columns, members=dict.fromkeys(nodes, False))
-    signature = Signature(cluster, Stored(known))
+    signature = ClusterSignature(cluster, known)
     key = (signature.key, product and signature.numbers.get(product), rows, columns)
     if key not in _epilogues:
         made = EpilogueNest(cluster, known, sizes).epilogue

@@ -1,4 +1,4 @@
-"""What a fusion is part of, as a program of its own: so that it can be run, and is known again.
+"""Excerpt: the surroundings of a fusion as a program of its own, to be measured and known again.
 
 Equal parts of a program, such as its layers, are one excerpt and need one measurement. Which form
 is taken changes no bit.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import astuple, replace
-from functools import cached_property
 from typing import Any
 
+from gnomon.forking import cached_property
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.schedule.cluster import Cluster
-from gnomon.schedule.fusion import Act, Fusion, Verdict
+from gnomon.schedule.fusion import Act, Fusion, FusionVerdict
 from gnomon.schedule.placed import Placed
 
 __all__ = ["Excerpt", "Verdicts"]
@@ -69,7 +69,7 @@ class Excerpt:
         for twin in twins.values():
             twin.needs = {twins[x] for x in twin.needs if x in twins}
         made.clusters = list(twins.values())
-        made.again = {known[x] for x in found.again if x in known}
+        made.rematerialized = {known[x] for x in found.rematerialized if x in known}
         made.home = {x: home[x] for x in self.graph.nodes if x in home}
         for x in self.members:
             if x in found.bases:
@@ -109,7 +109,7 @@ class Excerpt:
     def _image(self, x: Node) -> Node:
         """A node, or an input in its place."""
         if self._is_inside(x):
-            return self.arena.again(x, tuple(self.known[y] for y in x.inputs))
+            return self.arena.with_inputs(x, tuple(self.known[y] for y in x.inputs))
         self.inputs.append(self.arena.input(x.shape, x.dtype))
         return self.inputs[-1]
 
@@ -119,10 +119,10 @@ Told = tuple[Any, ...] | None
 
 
 class Verdicts:
-    """What was measured of fusions, by the keys of their excerpts; None is left to bytes."""
+    """Measured verdicts on fusions, by the keys of their excerpts; None is left to bytes."""
 
     def __init__(self, told: Iterable[tuple[str, Told]] = ()) -> None:
-        self.known = {key: None if found is None else Verdict(*found) for key, found in told}
+        self.known = {key: None if found is None else FusionVerdict(*found) for key, found in told}
 
     def told(self) -> tuple[tuple[str, Told], ...]:
         """All that is known, as plain data."""
@@ -138,8 +138,8 @@ class Verdicts:
         refused = "" if verdict.pays(fusion.kind) else SLOWER
         return replace(fusion, refused=refused, measured=verdict, modelled=fusion.refused)
 
-    def find(self, excerpt: Excerpt) -> Verdict | None:
-        """What is known of an excerpt."""
+    def find(self, excerpt: Excerpt) -> FusionVerdict | None:
+        """The verdict on an excerpt."""
         return self.known.get(excerpt.key)
 
     def settle(self, graph: Graph) -> bool:

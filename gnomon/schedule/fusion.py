@@ -1,7 +1,7 @@
 """A fusion: nodes that one kernel could compute, what it moves, and what was decided about it.
 
 A fusion is a candidate, never a rewrite: bits are the same either way, so that bytes may decide, or
-a stopwatch (gnomon/tuning.py).
+a stopwatch (gnomon/compiler/autotuning.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SPARING = ("join", "recompute")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FusionVerdict:
     """The seconds of a fusion's two forms, what finding out took, and whence it is known."""
 
     apart: float
@@ -48,19 +48,19 @@ class Fusion:
     kind: str = "epilogue"
     """Or "prologue"; "join": what is read is not stored; "share": it is read once; "recompute":
     made again."""
-    measured: Verdict | None = None
+    measured: FusionVerdict | None = None
     modelled: str = ""
     """Why not by bytes alone, where it was measured."""
 
     @property
     def regret(self) -> float:
-        """How much longer the form takes that bytes alone would choose, as a part of the other."""
+        """The regret of bytes: the extra time of the form that they would choose, as a part."""
         apart, together = (self.measured.apart, self.measured.together) if self.measured else (1, 1)
         return (apart if self.modelled else together) / (apart if self.refused else together) - 1
 
 
 class Weighed(NamedTuple):
-    """What was thought of computing two nodes in one kernel, noted while it is decided.
+    """A note on computing two nodes in one kernel, made while it is decided.
 
     value: what they would not have to read from memory; that of the maker, except where both read.
     """
@@ -74,6 +74,8 @@ class Weighed(NamedTuple):
     """The decision, where somebody was asked who knows more than bytes."""
 
 
+Decision = Fusion | Weighed
+"""What a step of a partition gives."""
 Act = Callable[[Placed, Node, tuple[Node, ...]], object]
 """What makes the one form of a fusion from the other, in place: given its maker and its nodes."""
 Judge = Callable[[Placed, Fusion, Act], Fusion]

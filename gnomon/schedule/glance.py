@@ -1,4 +1,4 @@
-"""What a node reads, found without index arithmetic where shapes alone tell.
+"""Reads of a node found at a glance: without index arithmetic, where shapes alone tell.
 
 Most nodes of a program are functions of tensors of their own shape, of one value per row, or of one
 number. Whatever this file cannot tell is left to gnomon/schedule/access.py, which can tell all.
@@ -35,7 +35,7 @@ Known = Mapping[Node, Sequence[Reading]]
 
 
 def glance(node: Node, transparent: Callable[[Node], bool], known: Known) -> list[Reading] | None:
-    """What a node reads, below views and transparent nodes; None where shapes do not tell."""
+    """The nodes that a node reads below views and transparent nodes; None if shapes do not tell."""
     if node.op == "map":
         seen, shape = node.inputs, node.shape
     elif node.op == "reduce" and node.params["lanes"]:
@@ -122,7 +122,7 @@ class Glance:
             return [self._one(x, same)]
         if x.op != "map":
             return self._elsewhere(x)
-        found = []
+        found: list[Reading] = []
         for reading in self.known[x]:
             if reading.same:
                 found.append(self._one(reading.node, same))

@@ -23,16 +23,17 @@ from gnomon.schedule.cluster import (
 )
 from gnomon.schedule.fusion import Fusion, Judge, Weighed
 from gnomon.schedule.glance import Reading
+from gnomon.schedule.memory import nbytes
 from gnomon.schedule.placed import Placed
-from gnomon.schedule.spare import nbytes
 
 Reads = Mapping[Node, Sequence[Reading]]
 CHAINS = "one folds in chains"
 
 
-def join(placed: Placed, judge: Judge | None = None) -> None:
+def join(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
     """Merge, in place, clusters that read the same; later ones go into earlier ones."""
     home, reads = placed.home, placed.reads
+    decisions: list[Weighed] = []
     for value, sharers in shared(home, reads).items():
         merged: dict[Cluster, Node] = {}
         for node in sharers:
@@ -54,9 +55,10 @@ def join(placed: Placed, judge: Judge | None = None) -> None:
                     merge(placed, other, (node,))
                     break
             if weighed:
-                placed.weighed.append(weighed)
+                decisions.append(weighed)
             if not weighed or weighed.refused:
                 merged[cluster] = node
+    return decisions
 
 
 def shared(home: Mapping[Node, Cluster], reads: Reads) -> dict[Node, list[Node]]:
@@ -90,7 +92,7 @@ def why_apart(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads
 
 
 def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads) -> int:
-    """How deep two clusters are as one: above each other where one reads the other."""
+    """The depth of two clusters as one: above each other where one reads the other."""
     pairs = ((a, b), (b, a))
     stacked = any(
         home.get(r.node) is y for x, y in pairs for node in x.members for r in reads[node]

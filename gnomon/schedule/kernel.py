@@ -1,4 +1,4 @@
-"""What a generated kernel is: scalars over loop ranges, stored into buffers.
+"""A kernel's body: scalars over loop ranges, stored into buffers.
 
 A body is a rank-0 graph of the same nodes as a program, with four primitives more: `range` and
 `affine` (gnomon/ir/symbolic.py), `load` from a buffer, and `fold` over a range.
@@ -7,15 +7,15 @@ A body is a rank-0 graph of the same nodes as a program, with four primitives mo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from gnomon.dtypes import DType
-from gnomon.ir.node import Arena, Node, digest, primitive, topological, typed
-from gnomon.ir.symbolic import Scalar
+from gnomon.forking import cached_property
+from gnomon.ir.node import Arena, Node, digest, primitive, row_of, topological
+from gnomon.ir.symbolic import ScalarPrimitive
 
 
 @primitive("load")
-class Load(Scalar):
+class Load(ScalarPrimitive):
     """buffer[place], or `fill` where a condition is false; inputs: place, at most one condition.
 
     With `several` it is one of so many buffers that follow each other: that of the first row range.
@@ -23,7 +23,7 @@ class Load(Scalar):
 
 
 @primitive("fold")
-class Fold(Scalar):
+class Fold(ScalarPrimitive):
     """A monoid folded over a range, in canonical order: inputs are (range, body).
 
     lanes: 64 virtual lanes within each leaf; otherwise one chain.
@@ -31,7 +31,7 @@ class Fold(Scalar):
 
 
 @primitive("checked")
-class Checked(Scalar):
+class Checked(ScalarPrimitive):
     """A position brought into 0..last; one that was outside, where the guard holds, is reported.
 
     Inputs are the position and at most one guard.
@@ -76,7 +76,7 @@ class LoopKernel:
 
     @property
     def outputs(self) -> int:
-        """How many of the buffers are written."""
+        """The number of buffers that are written."""
         return len(self.stores)
 
     def nodes(self) -> list[Node]:
@@ -93,15 +93,9 @@ class LoopKernel:
 
     def key(self) -> str:
         """A content hash of everything that code depends on; names and sites take no part."""
-        place: dict[Node, int] = {}
-        rows = []
-        for node in self.nodes():
-            place[node] = len(rows)
-            known = {k: v for k, v in node.params.items() if not (self.flat and node is self.inner)}
-            names = sorted(known)
-            rows.append(
-                (node.op, tuple(place[x] for x in node.inputs), *[typed(known[n]) for n in names])
-            )
+        place = {node: k for k, node in enumerate(self.nodes())}
+        blank = {self.inner: self.inner.params} if self.flat else {}
+        rows = tuple([row_of(node, place, blank.get(node, ())) for node in self.nodes()])
         stores = tuple(
             (s.buffer, place[s.place], place[s.value], s.dtype.name) for s in self.stores
         )
@@ -109,4 +103,4 @@ class LoopKernel:
         inner = (place.get(self.inner, -1), None if self.flat else self.inner.params["size"])
         dtypes = tuple(d.name for d in self.dtypes)
         ways = ("streams",) if self.streams else ()
-        return digest((tuple(rows), stores, ranges, inner, dtypes, *ways))
+        return digest((rows, stores, ranges, inner, dtypes, *ways))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.dtypes import bool_, int64
-from gnomon.ir.node import Arena, Node
-from gnomon.ir.operators import cast, constant
+from gnomon.ir.node import Arena, Node, topological
+from gnomon.ir.operators import Scalar, cast, constant
 from gnomon.ir.symbolic import (
     bounds,
     divide,
@@ -125,7 +125,7 @@ class Lowering:
         )
 
     def choose(
-        self, x: Node, inner: Index, tests: list[Node], guard: Node | None, value: object
+        self, x: Node, inner: Index, tests: list[Node], guard: Node | None, value: Scalar
     ) -> Node:
         """x where all tests hold, else the constant."""
         condition = self.all_of(tests)
@@ -168,8 +168,18 @@ class Lowering:
         looked_up = next(c for c in table if c not in out)
         last = node.inputs[0].shape[table.index(looked_up)] - 1
         inputs = (cast(found, int64),) if guard is None else (cast(found, int64), guard)
-        place[looked_up] = self.arena.node("checked", inputs, last=max(last, 0))
-        return self.at(node.inputs[0], tuple(place[c] for c in table), guard, fill)
+        checked = self.arena.node("checked", inputs, last=max(last, 0))
+        place[looked_up] = checked
+        return self.beside(
+            checked, self.at(node.inputs[0], tuple(place[c] for c in table), guard, fill)
+        )
+
+    def beside(self, checked: Node, value: Node) -> Node:
+        """A value that is the same everywhere on an axis, with the check of where it was taken."""
+        if checked in topological([value]):
+            return value
+        true = self.arena.node("map", (checked, number(self.arena, 0)), f="ge")
+        return self.arena.node("map", (true, value, value), f="where")
 
     def reduce(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
         """A fold over the range that stands for the folded axis."""
@@ -227,6 +237,6 @@ def clip(arena: Arena, x: Node, node: Node, index: Index) -> Index:
     )
 
 
-def fill_for(x: Node) -> object:
-    """What a guarded access gives where its guard is false: it is not used."""
+def fill_for(x: Node) -> Scalar:
+    """The value of a guarded access where its guard is false: it is not used."""
     return False if x.dtype is bool_ else 0.0 if x.dtype.is_floating_point else 0

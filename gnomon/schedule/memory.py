@@ -1,8 +1,8 @@
-"""Where intermediate values live: one block of memory, shared by values never alive together.
+"""The memory plan: one block for intermediate values, shared by those never alive together.
 
-Largest first, each at the lowest place that is free for the whole of its life: freeing large
-buffers early is what lowers the peak. Lives are counted in calls, so barriers must keep calls apart
-where memory is used again (gnomon/schedule/order.py).
+Largest first, each at the lowest place that is free for the whole of its interval: freeing large
+buffers early is what lowers the peak. Intervals are counted in calls, so barriers must keep calls
+apart where memory is reused (gnomon/schedule/order.py).
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from gnomon.ir.node import Node
+
 ALIGN = 64
 
 
 @dataclass(frozen=True)
-class Life:
+class LiveInterval:
     """A value's bytes, the call that writes it and the last one that reads it."""
 
     nbytes: int
@@ -31,57 +35,74 @@ class MemoryPlan:
     bound: int
 
 
-def plan_memory(lives: Sequence[Life], heirs: Iterable[tuple[int, int]] = ()) -> MemoryPlan:
+def plan_memory(
+    intervals: Sequence[LiveInterval], heirs: Iterable[tuple[int, int]] = ()
+) -> MemoryPlan:
     """Offsets such that values alive together never overlap.
 
     An heir (value, operand) lies where the operand did, which dies in the call that makes it.
 
-    >>> chain = [Life(64, 0, 1), Life(64, 1, 2), Life(64, 2, 3)]
+    >>> chain = [LiveInterval(64, 0, 1), LiveInterval(64, 1, 2), LiveInterval(64, 2, 3)]
     >>> plan_memory(chain).total, plan_memory(chain, [(2, 1), (1, 0)]).total
     (128, 64)
     """
-    owner = owners(lives, dict(heirs))
-    merged = {k: life for k, life in enumerate(lives) if owner[k] == k}
-    for k, life in enumerate(lives):
+    owner = owners(intervals, dict(heirs))
+    merged = {k: interval for k, interval in enumerate(intervals) if owner[k] == k}
+    for k, interval in enumerate(intervals):
         whole = merged[owner[k]]
-        merged[owner[k]] = replace(whole, last=max(whole.last, life.last))
+        merged[owner[k]] = replace(whole, last=max(whole.last, interval.last))
     plan = disjoint(list(merged.values()))
     offsets = dict(zip(merged, plan.offsets, strict=True))
     return replace(plan, offsets=tuple(offsets[k] for k in owner))
 
 
-def owners(lives: Sequence[Life], heirs: Mapping[int, int]) -> list[int]:
+def owners(intervals: Sequence[LiveInterval], heirs: Mapping[int, int]) -> list[int]:
     """For each value the first of those whose place it has."""
-    found = list(range(len(lives)))
-    for k in sorted(found, key=lambda k: lives[k].first):
+    found = list(range(len(intervals)))
+    for k in sorted(found, key=lambda k: intervals[k].first):
         found[k] = found[heirs[k]] if k in heirs else k
     return found
 
 
-def disjoint(lives: Sequence[Life]) -> MemoryPlan:
+def disjoint(intervals: Sequence[LiveInterval]) -> MemoryPlan:
     """Offsets for values that have places of their own."""
-    offsets = [0] * len(lives)
-    placed: list[int] = []
-    for k in sorted(range(len(lives)), key=lambda k: (-lives[k].nbytes, lives[k].first)):
-        offsets[k] = lowest_gap(lives[k], [(offsets[j], lives[j]) for j in placed])
-        placed.append(k)
-    total = max((offsets[k] + rounded(life.nbytes) for k, life in enumerate(lives)), default=0)
-    return MemoryPlan(tuple(offsets), total, liveness_bound(lives))
+    rows = [(rounded(x.nbytes), x.first, x.last) for x in intervals]
+    largest = sorted(range(len(rows)), key=lambda k: (-intervals[k].nbytes, rows[k][1]))
+    offsets, taken = [0] * len(rows), PlacedValues(len(rows))
+    for k in largest:
+        offsets[k] = taken.place(*rows[k])
+    total = max((at + size for at, (size, *_) in zip(offsets, rows, strict=True)), default=0)
+    return MemoryPlan(tuple(offsets), total, liveness_bound(intervals))
 
 
-def lowest_gap(life: Life, others: Sequence[tuple[int, Life]]) -> int:
-    """The lowest offset at which no value alive at the same time is met."""
-    taken = sorted(
-        (offset, offset + rounded(other.nbytes))
-        for offset, other in others
-        if other.first <= life.last and life.first <= other.last
-    )
-    place = 0
-    for start, end in taken:
-        if start - place >= rounded(life.nbytes):
-            break
-        place = max(place, end)
-    return place
+class PlacedValues:
+    """The values that have a place so far, as columns: programs have tens of thousands."""
+
+    def __init__(self, most: int) -> None:
+        self.starts, self.ends, self.first, self.last = np.zeros((4, most), np.int64)
+        self.count = 0
+
+    def place(self, size: int, first: int, last: int) -> int:
+        """Put a value at the lowest offset at which it meets none that is alive with it."""
+        n = self.count
+        found = self._lowest_gap(size, (self.first[:n] <= last) & (self.last[:n] >= first))
+        self.starts[n], self.ends[n], self.first[n], self.last[n] = found, found + size, first, last
+        self.count += 1
+        return found
+
+    def _lowest_gap(self, size: int, alive: np.ndarray) -> int:
+        """The lowest offset that is free for so many bytes."""
+        starts, ends = self.starts[: self.count][alive], self.ends[: self.count][alive]
+        order = np.argsort(starts)
+        # below each value, the end of all that begin before it
+        below = np.maximum.accumulate(np.concatenate(([0], ends[order])))
+        fits = np.flatnonzero(starts[order] - below[:-1] >= size)
+        return int(below[fits[0]] if fits.size else below[-1])
+
+
+def nbytes(x: Node) -> int:
+    """The bytes of a value."""
+    return x.size * x.dtype.itemsize
 
 
 def rounded(nbytes: int) -> int:
@@ -89,12 +110,12 @@ def rounded(nbytes: int) -> int:
     return -(-nbytes // ALIGN) * ALIGN
 
 
-def liveness_bound(lives: Sequence[Life]) -> int:
+def liveness_bound(intervals: Sequence[LiveInterval]) -> int:
     """The most bytes alive during one call."""
     steps: dict[int, int] = {}
-    for life in lives:
-        steps[life.first] = steps.get(life.first, 0) + rounded(life.nbytes)
-        steps[life.last + 1] = steps.get(life.last + 1, 0) - rounded(life.nbytes)
+    for interval in intervals:
+        steps[interval.first] = steps.get(interval.first, 0) + rounded(interval.nbytes)
+        steps[interval.last + 1] = steps.get(interval.last + 1, 0) - rounded(interval.nbytes)
     alive = most = 0
     for step in sorted(steps):
         alive += steps[step]

@@ -6,12 +6,13 @@ arithmetic needs no division wins, because a division per element costs more tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Node, Shape, topological
 from gnomon.ir.symbolic import (
     bounds,
@@ -27,7 +28,7 @@ from gnomon.ir.symbolic import (
     unflatten,
 )
 from gnomon.schedule.access import domain_of, ranges_for
-from gnomon.schedule.alike import Part, runs_of
+from gnomon.schedule.alike import KernelPart, runs_of
 from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.kernel import LoopKernel, Store, load
 from gnomon.schedule.lower import Index, Lowering
@@ -46,7 +47,7 @@ MOST_LARGE, LARGE = 64, 1024
 
 
 @dataclass(frozen=True)
-class Piece:
+class DomainPiece:
     """A stretch of a domain along one axis: where it begins, and its shape."""
 
     axis: int
@@ -63,7 +64,7 @@ class Piece:
         return flatten(place.arena, index, x.shape)
 
 
-class Nest:
+class LoopNest:
     """A loop kernel and the nodes behind its buffers, outputs first."""
 
     def __init__(self, cluster: Cluster, partition: Placed) -> None:
@@ -72,9 +73,9 @@ class Nest:
         self.lanes = any(is_lane_fold(x) for x in cluster.members)
         full = (x for x, per_row in cluster.members.items() if not per_row or is_lane_fold(x))
         self.shape = max(map(domain_of, full), key=len) or (1,)
-        self.parts = self._apart() or [self._best(Piece(0, 0, self.shape, whole=True))[0]]
+        self.parts = self._apart() or [self._best(DomainPiece(0, 0, self.shape, whole=True))[0]]
 
-    def _apart(self) -> list[Part]:
+    def _apart(self) -> list[KernelPart]:
         """The domain cut where comparisons change their answer: each part then asks no questions.
 
         A join, or the gradient of a split, is thus written part by part, equal ones by one kernel.
@@ -82,7 +83,7 @@ class Nest:
         for axis, places, many in self._cuts_at_questions():
             bounds = pairwise((0, *places, self.shape[axis]))
             pieces = [
-                Piece(axis, low, (*self.shape[:axis], high - low, *self.shape[axis + 1 :]))
+                DomainPiece(axis, low, (*self.shape[:axis], high - low, *self.shape[axis + 1 :]))
                 for low, high in bounds
             ]
             parts = runs_of(self._each(pieces))
@@ -90,7 +91,7 @@ class Nest:
                 return parts
         return []
 
-    def _each(self, pieces: Sequence[Piece]) -> Iterator[Part]:
+    def _each(self, pieces: Sequence[DomainPiece]) -> Iterator[KernelPart]:
         """The best kernel of each piece; the cut that was best for one is tried first for the next.
 
         So parts that could be alike are, and few kernels are made in vain.
@@ -128,19 +129,20 @@ class Nest:
         """Whether all results have the domain's own shape and nothing runs along its rows."""
         return not self.lanes and all(x.shape == self.shape for x in self.written)
 
-    def _best(self, piece: Piece, first: Cut | None = None) -> tuple[Part, Cut]:
+    def _best(self, piece: DomainPiece, first: Cut | None = None) -> tuple[KernelPart, Cut]:
         """The first kernel that is good enough, and its cut; the last is always good enough."""
         cuts = list(self._cuts(piece.shape))
-        for cut in [first, *cuts] if first in cuts else cuts:
+        tried = [first, *cuts] if first in cuts else cuts
+        cut = tried.pop(0)
+        kernel = self._build(*cut, piece)
+        while (divided := has_division(kernel.nodes())) and tried:
+            cut = tried.pop(0)
             kernel = self._build(*cut, piece)
-            if not has_division(kernel.nodes()):
-                break
-        else:
-            kernel = self._finer(kernel, piece)
+        kernel = self._finer(kernel, piece) if divided else kernel
         share = prod(piece.shape) / max(prod(self.shape), 1)
-        return Part(kernel, tuple(self.buffers), share), cut
+        return KernelPart(kernel, tuple(self.buffers), share), cut
 
-    def _finer(self, kernel: LoopKernel, piece: Piece) -> LoopKernel:
+    def _finer(self, kernel: LoopKernel, piece: DomainPiece) -> LoopKernel:
         """The kernel, or one whose last axis is two, as those it reads have it."""
         width = piece.shape[-1]
         for k in () if self.lanes else sorted(divisors(kernel), reverse=True):
@@ -166,7 +168,7 @@ class Nest:
             yield (prod(kept),), inner
         yield kept, inner
 
-    def _build(self, row_sizes: Shape, inner_sizes: Shape, piece: Piece) -> LoopKernel:
+    def _build(self, row_sizes: Shape, inner_sizes: Shape, piece: DomainPiece) -> LoopKernel:
         """The kernel for one cut of a piece."""
         arena, width = Arena(), prod(inner_sizes)
         rows = tuple(loop_range(arena, n, f"row{k}") for k, n in enumerate(row_sizes))
@@ -196,7 +198,7 @@ class Nest:
         stored = self.partition.stored
 
         def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:
-            if x in self.cluster.members or not (x in stored or x.op == "input"):
+            if x in self.cluster.members or not is_loaded(x, stored):
                 return None
             if x not in self.buffers:
                 self.buffers.append(x)
@@ -207,33 +209,38 @@ class Nest:
 
     def _folds(self, arena: Arena, inner: Node) -> dict[Node, Node]:
         """The range of every fold: lanes run along the inner range, chains share one per axis."""
-        found = {}
+        found: dict[Node, Node] = {}
         for x in self.cluster.members:
             if is_lane_fold(x):
                 found[x] = inner if inner.params["size"] != 1 else number(arena, 0)
             elif x.op == "reduce":
-                axis = x.params["axis"]
+                axis: int = x.params["axis"]
                 found[x] = loop_range(arena, x.inputs[0].shape[axis], f"fold{axis}")
         return found
 
 
-class Signature:
-    """What a cluster's kernel depends on: the kinds of its nodes and how they are joined.
+def is_loaded(x: Node, stored: Container[Node]) -> bool:
+    """Whether other kernels read a node from memory; a number they have at hand, stored or not."""
+    return x.op == "input" or (x in stored and x.op != "const")
+
+
+class ClusterSignature:
+    """The signature of a cluster, on which its kernel depends: kinds of nodes and their edges.
 
     Clusters of one signature, such as those of equal layers, have one kernel over other buffers.
     """
 
-    def __init__(self, cluster: Cluster, partition: Placed) -> None:
-        self.members, self.stored = cluster.members, partition.stored
+    def __init__(self, cluster: Cluster, stored: Mapping[Node, None]) -> None:
+        self.members, self.stored = cluster.members, stored
         self.numbers: dict[Node, int] = {}
         self.rows: list[tuple[Any, ...]] = []
-        written = [x for x in cluster.members if x in partition.stored]
+        written = [x for x in cluster.members if x in stored]
         self.key = (tuple(self._number(x) for x in written), tuple(self.rows))
 
     def _number(self, x: Node) -> int:
         """A node's number, given after those of what it is computed from."""
         if x not in self.numbers:
-            computed = x in self.members or not (x in self.stored or x.op == "input")
+            computed = x in self.members or not is_loaded(x, self.stored)
             if computed:
                 inputs = tuple(self._number(y) for y in x.inputs)
                 row = (x.kind, self.members.get(x), inputs)
@@ -244,15 +251,15 @@ class Signature:
         return self.numbers[x]
 
 
-_kernels: dict[tuple[Any, ...], list[tuple[Part, tuple[int, ...]]]] = {}
+_kernels: dict[tuple[Any, ...], list[tuple[KernelPart, tuple[int, ...]]]] = memo({})
 
 
-def parts_of(cluster: Cluster, partition: Placed) -> Iterator[Part]:
+def parts_of(cluster: Cluster, partition: Placed) -> Iterator[KernelPart]:
     """A cluster's kernels, over its own buffers; lowered once per signature."""
-    signature = Signature(cluster, partition)
+    signature = ClusterSignature(cluster, partition.stored)
     found = _kernels.get(signature.key)
     if found is None:
-        parts = Nest(cluster, partition).parts
+        parts = LoopNest(cluster, partition).parts
         found = [(part, tuple(signature.numbers[x] for x in part.buffers)) for part in parts]
         _kernels[signature.key] = found
     nodes = list(signature.numbers)
@@ -287,7 +294,8 @@ def boundaries(
             axis = index.index(next(iter(terms))) if next(iter(terms)) in index else None
             if axis is not None:
                 found.setdefault(axis, set()).add(bounds(x.inputs[1])[0] - offset)
-    equal, unequal = [], []
+    equal: list[tuple[int, tuple[int, ...], bool]] = []
+    unequal: list[tuple[int, tuple[int, ...], bool]] = []
     for axis in sorted(found, reverse=True):
         places = tuple(sorted(p for p in found[axis] if 0 < p < shape[axis]))
         sizes = [high - low for low, high in pairwise((0, *places, shape[axis]))]
@@ -309,8 +317,8 @@ def is_lane_fold(x: Node) -> bool:
 
 def walk(value: Node) -> list[Node]:
     """A scalar's operands, all the way down."""
-    found, stack = [], [value]
-    seen = {value}
+    found: list[Node] = []
+    stack, seen = [value], {value}
     while stack:
         for x in stack.pop().inputs:
             if x not in seen:

@@ -1,4 +1,4 @@
-"""How a product reads its operands: by nested strides, so that windows laid flat need no memory.
+"""Nested strides: the way a product reads operands, so that windows laid flat need no memory.
 
 An axis that merges several (channels and kernel, places of a plane) is a nest of them, outermost
 first. What plain strides describe is a nest of one; the strides themselves: access.py.
@@ -7,17 +7,16 @@ first. What plain strides describe is a nest of one; the strides themselves: acc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
-from gnomon.dtypes import bfloat16, float32
+from gnomon.dtypes import DType, bfloat16, float16, float32
 from gnomon.ir.node import Node
 from gnomon.ops.primitives import split_spec
+from gnomon.ops.registry import facts_of
 from gnomon.schedule.access import strided
 
-NARROW = {"attention_forward": (0, 1, 2), "attention_backward": (0, 1, 2, 5)}
-"""Region -> inputs that its kernel widens itself; a single query is read wide."""
 Nest = tuple[tuple[int, int], ...]
 """(size, stride in elements) of each axis that one axis of the viewer merges, outermost first."""
 
@@ -37,7 +36,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def nested(view: Node) -> Nested:
-    """How a chain of views reads one node: by strides, a last reshape aside, or as it is stored."""
+    """The reading of one node by a chain of views: by strides, a last reshape aside, or whole."""
     if view.op != "reshape" or not view.size or strided(view) is not None:
         return plain(view)
     found, groups = strided(view.inputs[0]), regrouped(view.inputs[0].shape, view.shape)
@@ -53,9 +52,10 @@ def regrouped(old: Sequence[int], new: Sequence[int]) -> list[list[tuple[int, in
     >>> regrouped((4, 3, 5), (2, 30))
     [[(2, 0, 2)], [(2, 0, 1), (3, 1, 1), (5, 2, 1)]]
     """
-    digits, axis, step = [], len(old) - 1, 1
+    digits: list[list[tuple[int, int, int]]] = []
+    axis, step = len(old) - 1, 1
     for n in reversed(new):
-        group = []
+        group: list[tuple[int, int, int]] = []
         while n > 1:
             left = old[axis] // step
             size = min(n, left)
@@ -71,14 +71,32 @@ def regrouped(old: Sequence[int], new: Sequence[int]) -> list[list[tuple[int, in
 
 
 def factors(node: Node) -> tuple[Nested, Nested]:
-    """How a contract reads its operands: through nests where those of each letter fit together."""
+    """The operands as a contract reads them: through nests, where those of each letter fit."""
     left, right, _ = split_spec(node.params["spec"])
     a, b = (nested(x) for x in node.inputs)
     shared = ((a.axes[left.index(c)], b.axes[right.index(c)]) for c in left if c in right)
-    if all(common(nests) is not None for nests in shared):
-        return a, b
-    a, b = (plain(x) for x in node.inputs)
-    return a, b
+    if any(common(nests) is None for nests in shared):
+        a, b = (plain(x) for x in node.inputs)
+    if any(found.node.size != x.size for found, x in zip((a, b), node.inputs, strict=True)):
+        return a, b  # windows overlap, and a convolution's kernel reads them as they are
+    return packed_narrow(a), packed_narrow(b)
+
+
+def packed_narrow(found: Nested) -> Nested:
+    """The same elements of an input in the 16 bits that they were cast from: packing widens them.
+
+    What is computed in 16 bits may never be stored in them, so it is left to other fusions.
+    """
+    x = found.node
+    below = whole_below(x.inputs[0]) if is_widened(x, bfloat16, float16) else x
+    return replace(found, node=below) if below.op == "input" else found
+
+
+def whole_below(x: Node) -> Node:
+    """The stored node of a value: below views that show all of it, in the same order."""
+    while x.op in ("detach", "barrier", "reshape"):
+        (x,) = x.inputs
+    return x
 
 
 def plain(x: Node) -> Nested:
@@ -91,18 +109,17 @@ def plain(x: Node) -> Nested:
 
 
 def as_they_lie(node: Node) -> tuple[Node, ...]:
-    """What a claimed region reads: attention takes bfloat16 where it gets a copy of it."""
-    narrow = NARROW.get(node.params["name"], ())
-    if node.params["name"] == "attention_forward" and node.inputs[0].shape[2] == 1:
-        narrow = narrow[1:]
+    """The operands of a claimed region: bfloat16 where its kernel widens it and gets a copy."""
+    claim = facts_of(node).claim
+    narrow = () if claim is None else claim.widens(node.inputs[0])
     pairs = enumerate(node.inputs)
-    return tuple(x.inputs[0] if k in narrow and is_widened(x) else x for k, x in pairs)
+    return tuple(x.inputs[0] if k in narrow and is_widened(x, bfloat16) else x for k, x in pairs)
 
 
-def is_widened(x: Node) -> bool:
-    """Whether a value is a copy of bfloat16."""
+def is_widened(x: Node, *dtypes: DType) -> bool:
+    """Whether a value is a float32 copy of one of the dtypes."""
     widens = x.op == "map" and x.params["f"] == "cast" and x.dtype is float32
-    return widens and x.inputs[0].dtype is bfloat16
+    return widens and x.inputs[0].dtype in dtypes
 
 
 def stored(x: Node) -> Nested:
@@ -130,7 +147,8 @@ def cut(nest: Nest, sizes: Sequence[int]) -> list[int]:
     >>> cut(((30, 2),), [2, 3, 5])
     [30, 10, 2]
     """
-    strides, axes = [], list(nest)
+    strides: list[int] = []
+    axes = list(nest)
     size, stride, done = 1, 0, 1
     for n in reversed(sizes):
         while done == size and axes:

@@ -7,14 +7,14 @@ its readers, and the bytes that it costs, is plain from where they ended.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gnomon.ir.node import Node
 from gnomon.schedule.cluster import READ
-from gnomon.schedule.fusion import Fusion
+from gnomon.schedule.fusion import Fusion, Weighed
+from gnomon.schedule.memory import nbytes
 from gnomon.schedule.placed import Placed
-from gnomon.schedule.spare import nbytes
 
 OTHER = "its reader is computed in another kernel"
 SUMS = "the kernel of this product cannot go on with its sums"
@@ -24,18 +24,28 @@ BACK = "it is kept for the backward pass"
 
 @dataclass(frozen=True, eq=False)
 class Notes:
-    """Where a partition put nodes, what they read, and what was thought of other places."""
+    """Notes of a partition: clusters of nodes, what they read, and the alternatives weighed."""
 
     placed: Placed
-    products: Sequence[Fusion]
+
+    @property
+    def products(self) -> list[Fusion]:
+        """The decisions about products and the nodes beside them."""
+        return [x for x in self.placed.decisions if isinstance(x, Fusion)]
+
+    @property
+    def weighed(self) -> list[Weighed]:
+        """The alternatives that were thought of, where it is not plain to see."""
+        return [x for x in self.placed.decisions if isinstance(x, Weighed)]
 
     def decisions(self) -> Iterator[Fusion]:
-        """What was decided about products, then about every value and who reads it."""
-        yield from self.products
+        """The decisions about products, then about every value and its readers."""
+        products, weighed = self.products, self.weighed
+        yield from products
         pairs, home = list(self._pairs()), self.placed.home
         away = Counter(x for x, reader in pairs if home[x] is not home[reader])
-        why = {(w.maker, w.reader): w for w in self.placed.weighed if w.kind == "join"}
-        told = {(each.maker, x) for each in self.products for x in each.nodes}
+        why = {(w.maker, w.reader): w for w in weighed if w.kind == "join"}
+        told = {(each.maker, x) for each in products for x in each.nodes}
         told |= {(x, reader) for reader, x in told}
         for x, reader in pairs:
             apart = home[x] is not home[reader]
@@ -45,11 +55,11 @@ class Notes:
                 kept = x in self.placed.required or away[x] > apart
                 moved = 2 * nbytes(x), kept * nbytes(x)
                 yield told_of(Fusion(x, (reader,), *moved, refused, "join"), known and known.judged)
-        for kind, value, maker, reader, refused, judged in self.placed.weighed:
+        for kind, value, maker, reader, refused, judged in weighed:
             if kind != "join":
                 read = (value,) if kind == "share" else {r.node for r in self.placed.reads[value]}
-                again = sum(map(nbytes, read))
-                found = Fusion(maker, (reader,), 2 * nbytes(value), again, refused, kind)
+                together = sum(map(nbytes, read))
+                found = Fusion(maker, (reader,), 2 * nbytes(value), together, refused, kind)
                 yield told_of(found, judged)
 
     def _pairs(self) -> Iterator[tuple[Node, Node]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -14,14 +15,10 @@ class Span:
     start: int
     end: int
 
-    def meets(self, other: Span) -> bool:
-        """Whether two calls touch the same bytes."""
-        return self.memory == other.memory and self.start < other.end and other.start < self.end
-
 
 @dataclass(frozen=True)
 class Touch:
-    """What one call writes and reads."""
+    """The bytes that one call writes and reads."""
 
     writes: tuple[Span, ...]
     reads: tuple[Span, ...]
@@ -35,17 +32,37 @@ def barriers(calls: Sequence[Touch]) -> list[bool]:
     [False, False, True]
     """
     found: list[bool] = []
-    written: list[Span] = []
-    read: list[Span] = []
+    written, read = TouchedBytes(), TouchedBytes()
     for call in calls:
-        clash = (
-            any(x.meets(y) for x in call.reads for y in written)
-            or any(x.meets(y) for x in call.writes for y in written)
-            or any(x.meets(y) for x in call.writes for y in read)
-        )
+        clash = written.meets(call.reads) or written.meets(call.writes) or read.meets(call.writes)
         if clash:
-            written, read = [], []
+            written, read = TouchedBytes(), TouchedBytes()
         found.append(clash)
-        written.extend(call.writes)
-        read.extend(call.reads)
+        written.add(call.writes)
+        read.add(call.reads)
     return found
+
+
+class TouchedBytes:
+    """Bytes of memories as stretches: of each memory their starts and ends, in turn, ascending."""
+
+    def __init__(self) -> None:
+        self.edges: dict[object, list[int]] = {}
+
+    def meets(self, spans: Iterable[Span]) -> bool:
+        """Whether some of these bytes are among them."""
+        return any(self._meets(x) for x in spans)
+
+    def _meets(self, span: Span) -> bool:
+        edges = self.edges.get(span.memory, [])
+        at = bisect_right(edges, span.start)
+        # behind a start its stretch goes on; behind an end the next one may begin in time
+        return at % 2 == 1 or (at < len(edges) and edges[at] < span.end)
+
+    def add(self, spans: Iterable[Span]) -> None:
+        """Add bytes."""
+        for span in spans:
+            edges = self.edges.setdefault(span.memory, [])
+            first, last = bisect_left(edges, span.start), bisect_right(edges, span.end)
+            outer = [span.start] * (first % 2 == 0) + [span.end] * (last % 2 == 0)
+            edges[first:last] = outer

@@ -1,309 +1,65 @@
-"""Which nodes share a kernel, and which are stored.
+"""Partition: the division of a graph into kernels, decided step by step, on one screen.
 
-A cluster runs row by row: its members are values per element or per row of one domain (rows,
-inner). Cheap nodes that read little belong to no cluster: whoever needs them computes them again.
-Fusion is not storing, and never changes a bit.
+cluster        each node joins what it reads, is left to its readers, or opens a cluster
+join           clusters that read one tensor become one
+rematerialize  readers recompute a value whose operands they load anyway
+forget         a node that nobody reads any more leaves its cluster
+cut            a kernel becomes two, where that is measured to be faster
+epilogues      products compute what is pointwise on their sums
+prologues      products compute their left factor while they copy it
+
+A step moves nodes in place, and gives what it decided and what it refused. No bit changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import prod
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from gnomon.ir.node import Graph, Node
-from gnomon.ops import control_primitives
-from gnomon.ops.control_primitives import CONTROL
-from gnomon.ops.scalars import SCALARS
-from gnomon.schedule.access import VIEWS, domain_of, readings
-from gnomon.schedule.cluster import (
-    DEEP,
-    ELSEWHERE,
-    FULL,
-    LATER,
-    MEMBERS,
-    SPACE,
-    Cluster,
-    is_chain,
-    waits_for,
-)
+from gnomon.schedule.clustering import Clustering
 from gnomon.schedule.cut import cut
 from gnomon.schedule.epilogue import fuse_epilogues
-from gnomon.schedule.fusion import Fusion, Judge, Weighed
-from gnomon.schedule.glance import Reading, glance
+from gnomon.schedule.fusion import Decision, Judge
 from gnomon.schedule.join import join
-from gnomon.schedule.nested import as_they_lie, factors, plain
-from gnomon.schedule.notes import Notes
 from gnomon.schedule.placed import Placed
 from gnomon.schedule.prologue import Opens, fuse_prologues
-from gnomon.schedule.spare import spare
+from gnomon.schedule.rematerialization import rematerialize
 
-LEAVES = frozenset({"input", "const", "iota"})
-BY_STRIDES = {
-    **dict.fromkeys(("attention_forward", "attention_backward", "slide_back"), (4,)),
-    **dict.fromkeys(("grouped_rows", "grouped_steps"), (2, 3)),
-}
-"""Region -> how many axes floats have that its kernel reads through their views."""
-FREE_OPS = 12
-"""A node is computed again, not stored, when it costs no more scalar functions than this ..."""
-FREE_READS = 1
-"""... and reads no more tensors of its own size than this."""
+__all__ = ["partition_of"]
 
 
-class Partition(Placed):
-    """Assigns every computing node of a graph to a cluster."""
+class FusionRules(NamedTuple):
+    """The answers that steps need: what was measured, and what kernels of products can do."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        allows: Callable[[str], bool] = lambda name: True,
-        carries: Callable[[Node], bool] | None = None,
-        judge: Judge | None = None,
-        opens: Opens | None = None,
-    ) -> None:
-        super().__init__(graph)
-        self.fuse, self.above = allows("fuse"), readers_of(graph)
-        self.bases = {x: operand_bases(x) for x in graph.nodes if is_opaque(x)}
-        self.required |= {x for read in self.bases.values() for x in read if x.op != "input"}
-        self.free: dict[Node, tuple[int, bool]] = {}
-        self.depth: dict[Node, int] = {}
-        """How many values deep a node is: above what is stored, or among its cluster's members."""
-        self.calls: dict[object, Cluster] = {}
-        """Results of one call of a claimed region are computed together."""
-        for node in graph.nodes:
-            if node.op not in LEAVES or node in self.required:
-                self._place(node)
-        self.fusions: list[Fusion] = []
-        """What was decided about products and the nodes above them."""
-        if not self.fuse:
-            return
-        if allows("join"):
-            join(self, judge)
-        if allows("spare"):
-            spare(self, judge)
-        self.forget_unread()
-        if judge:
-            cut(self, judge)
-        if carries and allows("epilogues"):
-            self.fusions += fuse_epilogues(self, carries, judge)
-        if opens and allows("prologues"):
-            self.fusions += fuse_prologues(self, opens, judge)
-
-    def notes(self) -> Notes:
-        """All that was decided, to be told when somebody asks."""
-        return Notes(self, self.fusions)
-
-    def _place(self, node: Node) -> None:
-        """Give a node its cluster, or leave it to those who read it."""
-        if is_opaque(node):
-            twin = self.calls.get(call_of(node))
-            if twin is not None:
-                self._add(node, twin, per_row=False)
-                return
-            self._open(node, Cluster(1, node.size, opaque=True))
-            self.calls[call_of(node)] = self.home[node]
-            return
-        above = 1 + max(
-            (self.depth.get(x, 0) for x in node.inputs if self._transparent(x)), default=0
-        )
-        self.depth[node] = above
-        loose = node not in self.required and above < DEEP
-        if node.op in VIEWS and loose:
-            return
-        told = glance(node, self._transparent, self.reads)
-        self.reads[node] = readings(node, self._transparent) if told is None else told
-        if self.fuse and loose and self._is_free(node):
-            return
-        if not self._join(node):
-            domain = domain_of(node)
-            inner = domain[-1] if domain else 1
-            self._open(node, Cluster(prod(domain[:-1]), inner))
-
-    def _transparent(self, x: Node) -> bool:
-        """Whether reading x means reading what it reads."""
-        return x not in self.home and (x.op in VIEWS or x in self.free or x.op == "iota")
-
-    def _is_free(self, node: Node) -> bool:
-        """Whether a node is cheaper to compute again than to keep."""
-        if node.op != "map":
-            return False
-        scalar = SCALARS[node.params["f"]]
-        parts = [self.free[x] for x in node.inputs if x in self.free]
-        ops = scalar.steps + sum(steps for steps, _ in parts)
-        costly = scalar.costly or any(costs for _, costs in parts)
-        big = sum(r.is_wide(node.size) for r in self.reads[node])
-        alone = self.users[node] == 1 and self._feeds_a_chain(node)
-        if (
-            (scalar.costly and big and not alone)
-            or (node.size == 1 and costly and self._spreads(node))
-            or ops > FREE_OPS
-            or (big > FREE_READS and not alone and not self._is_padded(node))
-            or self._narrows(node)
-        ):
-            return False
-        self.free[node] = (ops, costly)
-        return True
-
-    def _spreads(self, node: Node) -> bool:
-        """Whether several nodes read a number, below views of it."""
-        readers = self.above.get(node, ())
-        while len(readers) == 1 and readers[0].op in VIEWS:
-            readers = self.above.get(readers[0], ())
-        return len(readers) > 1
-
-    def _narrows(self, node: Node) -> bool:
-        """Whether a node has fewer bytes than what it is made of, which nobody else reads."""
-        wide = [r for r in self.reads[node] if r.is_wide(node.size)]
-        made = [r.node for r in wide if r.same and r.node in self.home]
-        return len(wide) == len(made) == 1 and (
-            not self.home[made[0]].opaque
-            and self.users[made[0]] == 1
-            and made[0].dtype.itemsize > node.dtype.itemsize
-        )
-
-    def _feeds_a_chain(self, node: Node) -> bool:
-        """Whether a reader folds it in a chain, element by element: then it need not be stored."""
-        return self.fuse and any(
-            user.op == "reduce" and not user.params["lanes"] for user in self.above.get(node, ())
-        )
-
-    def _is_padded(self, node: Node) -> bool:
-        """Whether its only reader puts it into a larger tensor, which has each element once."""
-        readers = self.above.get(node, ())
-        while self.fuse and len(readers) == 1 and readers[0].op in VIEWS:
-            if readers[0].op == "pad":
-                return True
-            readers = self.above.get(readers[0], ())
-        return False
-
-    def _open(self, node: Node, cluster: Cluster) -> None:
-        self.clusters.append(cluster)
-        self._add(node, cluster, per_row=node.op == "reduce" and node.params["lanes"])
-
-    def _add(self, node: Node, cluster: Cluster, per_row: bool) -> None:
-        self.depth[node] = self._depth(node, cluster)
-        cluster.depth = max(cluster.depth, self.depth[node])
-        cluster.members[node] = per_row
-        self.home[node] = cluster
-        for needed in self._needed(node):
-            if needed is not cluster:
-                cluster.needs.add(needed)
-
-    def _depth(self, node: Node, cluster: Cluster) -> int:
-        """How many values deep a node is as a member: above others, and what they are read by."""
-        inside = (r.node for r in self.reads.get(node, ()) if r.node in cluster.members)
-        return self.depth.get(node, 1) + max((self.depth[x] for x in inside), default=0)
-
-    def _needed(self, node: Node) -> set[Cluster]:
-        """The clusters whose results a node reads."""
-        if is_opaque(node):
-            return {self.home[x] for x in self.bases[node] if x in self.home}
-        return {self.home[r.node] for r in self.reads[node] if r.node in self.home}
-
-    def _join(self, node: Node) -> bool:
-        """Put a node into a cluster that computes something it reads, where that is legal."""
-        if not self.fuse:
-            return False
-        for cluster in self._candidates(node):
-            kind = self._role(node, cluster)
-            if not isinstance(kind, str) and not self._would_cycle(node, cluster):
-                self._add(node, cluster, kind)
-                return True
-            self._refuse(node, cluster, kind if isinstance(kind, str) else LATER)
-        return False
-
-    def _refuse(self, node: Node, cluster: Cluster, why: str) -> None:
-        """Note why a node is not computed with what it reads."""
-        read = dict.fromkeys(r.node for r in self.reads[node] if r.node in cluster.members)
-        self.weighed += [Weighed("join", x, x, node, why) for x in read]
-
-    def _candidates(self, node: Node) -> list[Cluster]:
-        """Clusters worth joining, the latest first; chains that read one tensor also join."""
-        found = {self.home[r.node]: None for r in reversed(self.reads[node]) if r.node in self.home}
-        if is_chain(node):
-            size, read = node.inputs[0].shape[node.params["axis"]], self._wide_reads(node)
-            for other in reversed(self.clusters):
-                first = next(iter(other.members))
-                alike = is_chain(first) and first.shape == node.shape
-                if alike and same_axis(first, node, size) and read & self._wide_reads(first):
-                    found[other] = None
-        able = [c for c in found if not c.opaque]
-        for full in [c for c in able if len(c.members) >= MEMBERS or self._depth(node, c) > DEEP]:
-            self._refuse(node, full, FULL)
-            del found[full]
-        return [c for c in found if not c.opaque]
-
-    def _wide_reads(self, chain: Node) -> set[Node]:
-        """What a chain reads that is larger than its result."""
-        return {r.node for r in self.reads[chain] if r.picked or r.node.size > chain.size}
-
-    def _role(self, node: Node, cluster: Cluster) -> bool | str:
-        """Whether a node is per row (True) or per element (False) of a cluster, or why neither."""
-        total = cluster.rows * cluster.inner
-        inside = [r for r in self.reads[node] if self.home.get(r.node) is cluster]
-        if node.op == "reduce" and node.params["lanes"]:
-            fits = node.inputs[0].size == total and node.inputs[0].shape[-1] == cluster.inner
-            aligned = fits and all(self._aligned(r, cluster) for r in inside)
-            return True if aligned else ELSEWHERE if fits else SPACE
-        if node.size == total and (node.shape[-1] if node.shape else 1) == cluster.inner:
-            return False if all(self._aligned(r, cluster) for r in inside) else ELSEWHERE
-        if node.size == cluster.rows and node.op == "map":
-            kept = all(cluster.members[r.node] and r.same for r in inside)
-            return True if kept else ELSEWHERE
-        return SPACE
-
-    def _aligned(self, reading: Reading, cluster: Cluster) -> bool:
-        """Whether a member is read at the element, or the row, where it is computed."""
-        return reading.row if cluster.members[reading.node] else reading.same
-
-    def _would_cycle(self, node: Node, cluster: Cluster) -> bool:
-        """Whether some other cluster that the node needs runs after this one."""
-        return waits_for(self._needed(node), cluster)
+    judge: Judge | None
+    carries: Callable[[Node], bool] | None
+    opens: Opens | None
 
 
-def readers_of(graph: Graph) -> dict[Node, list[Node]]:
-    """Node -> the nodes that read it."""
-    readers: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for x in node.inputs:
-            readers.setdefault(x, []).append(node)
-    return readers
+Step = Callable[[Placed, FusionRules], Sequence[Decision]]
+
+STEPS: tuple[tuple[str, Step], ...] = (
+    ("join", lambda placed, by: join(placed, by.judge)),
+    ("rematerialize", lambda placed, by: rematerialize(placed, by.judge)),
+    ("fuse", lambda placed, by: placed.forget_unread() or ()),
+    ("fuse", lambda placed, by: cut(placed, by.judge) if by.judge else ()),
+    ("epilogues", lambda placed, by: fuse_epilogues(placed, by.carries, by.judge)),
+    ("prologues", lambda placed, by: fuse_prologues(placed, by.opens, by.judge)),
+)
+"""The steps after clustering, each under the optimisation that it belongs to."""
 
 
-def is_opaque(node: Node) -> bool:
-    """Whether a kernel of its own computes a node."""
-    return node.op in ("contract", "scan", "sort", "scatter", "region") or node.op in CONTROL
-
-
-def call_of(node: Node) -> object:
-    """What tells apart the calls of opaque kernels: results of one region's call are one call."""
-    if node.op in CONTROL:
-        return control_primitives.call_of(node)
-    if node.op != "region":
-        return node
-    return (node.inputs, node.params["name"], node.params["call"], node.params["body"])
-
-
-def same_axis(a: Node, b: Node, size: int) -> bool:
-    """Whether two chains run over the same axis."""
-    return a.params["axis"] == b.params["axis"] and a.inputs[0].shape[a.params["axis"]] == size
-
-
-def operand_bases(node: Node) -> tuple[Node, ...]:
-    """What is stored for the operands of an opaque call: below views that strides can say."""
-    if node.op == "contract":
-        return tuple(found.node for found in factors(node))
-    if node.op == "region" and node.params["name"] == "put_rows":
-        x, index, values = node.inputs
-        return whole_below(x), index, plain(values).node
-    if node.op == "region" and node.params["name"] in BY_STRIDES:
-        ranks, inputs = BY_STRIDES[node.params["name"]], as_they_lie(node)
-        seen = (x.rank in ranks and x.dtype.is_floating_point for x in inputs)
-        return tuple(plain(x).node if views else x for x, views in zip(inputs, seen, strict=True))
-    return tuple(map(whole_below, node.inputs)) if node.op in CONTROL else node.inputs
-
-
-def whole_below(x: Node) -> Node:
-    """What is stored for a value: below views that show all of it, in the same order."""
-    while x.op in ("detach", "barrier", "reshape"):
-        (x,) = x.inputs
-    return x
+def partition_of(
+    graph: Graph,
+    allows: Callable[[str], bool] = lambda name: True,
+    carries: Callable[[Node], bool] | None = None,
+    judge: Judge | None = None,
+    opens: Opens | None = None,
+) -> Placed:
+    """The clusters of a graph after all steps that are allowed, with all decisions in order."""
+    placed, rules = Clustering(graph, allows("fuse")), FusionRules(judge, carries, opens)
+    for name, step in STEPS if allows("fuse") else ():
+        if allows(name):
+            placed.decisions += step(placed, rules)
+    return placed

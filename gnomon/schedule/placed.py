@@ -1,4 +1,4 @@
-"""What has been decided about the nodes of a graph: clusters, readings, what must be stored.
+"""Decisions about the nodes of a graph: clusters, readings, what must be stored.
 
 All that kernels are generated from, and what fusions change in place. Who decides is elsewhere:
 partition.py and what it calls.
@@ -7,15 +7,15 @@ partition.py and what it calls.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node
 from gnomon.schedule.cluster import Cluster, has_epilogue
 from gnomon.schedule.glance import Reading
 
 if TYPE_CHECKING:
-    from gnomon.schedule.fusion import Weighed
+    from gnomon.schedule.fusion import Decision
 
 
 class Placed:
@@ -31,13 +31,13 @@ class Placed:
         self.results = {x for x in graph.outputs if x.op != "input"}
         self.required: set[Node] = {*self.results}
         """Nodes that are stored whatever fusion says: results, and what opaque calls read."""
-        self.again: set[Node] = set()
-        """What other kernels compute again: they would read it without waiting, were it stored."""
-        self.weighed: list[Weighed] = []
-        """What was thought of joining nodes: only where it is not plain to see."""
+        self.rematerialized: set[Node] = set()
+        """What other kernels recompute: they would read it without waiting, were it stored."""
+        self.decisions: list[Decision] = []
+        """The decisions and refusals so far, only where they are not plain to see."""
 
     def read_by(self, node: Node) -> Sequence[Node]:
-        """What a node of a cluster reads."""
+        """The nodes that a node of a cluster reads."""
         return self.bases[node] if node in self.bases else [r.node for r in self.reads[node]]
 
     @cached_property
@@ -55,7 +55,7 @@ class Placed:
         return x in self.required or any(self.home[y] is not own for y in self.readers.get(x, ()))
 
     def forget_unread(self) -> None:
-        """Take out of clusters what nobody reads any more, since its readers compute it again."""
+        """Take out of clusters what nobody reads any more, since its readers recompute it."""
         wanted = set(self.required)
         for node in reversed(list(self.home)):
             if node in self.bases:
@@ -101,7 +101,7 @@ class Placed:
 
 
 def count_users(graph: Graph) -> dict[Node, int]:
-    """How often each node is read; a result counts as a reader more."""
+    """The number of each node's readers; a result counts as one more."""
     users = dict.fromkeys(graph.nodes, 0)
     for node in graph.nodes:
         for x in node.inputs:

@@ -1,4 +1,4 @@
-"""Which pointwise nodes a product computes itself, while it copies its left factor into panels.
+"""Prologues: pointwise nodes that a product computes while it copies its left factor into panels.
 
 The factor is then never stored. A candidate, as epilogues are (epilogue.py): taken where nobody
 else reads the factor, its elements are computed once, and fewer bytes are moved. Bits are the same.
@@ -13,8 +13,8 @@ from gnomon.ir.node import Node
 from gnomon.ops.scalars import SCALARS
 from gnomon.schedule.epilogue import LAID, LITTLE, SMALL, Epilogue, is_plain, lowered
 from gnomon.schedule.fusion import Fusion, Judge
+from gnomon.schedule.memory import nbytes
 from gnomon.schedule.placed import Placed
-from gnomon.schedule.spare import nbytes
 
 MOST_READ = 2
 """Operands of the factor's size that are read in its place."""
@@ -35,14 +35,15 @@ class Factor(NamedTuple):
 Opens = Callable[[Node], Factor | None]
 
 
-def fuse_prologues(placed: Placed, opens: Opens, judge: Judge | None = None) -> list[Fusion]:
+def fuse_prologues(placed: Placed, opens: Opens | None, judge: Judge | None = None) -> list[Fusion]:
     """Move nodes into the clusters of products that read them, in place, wherever it pays.
 
     A result of the graph is stored in any case.
     """
-    found, results = [], set(placed.graph.outputs)
-    for product in [x for x in placed.home if x.op == "contract"]:
-        factor = opens(product)
+    found: list[Fusion] = []
+    results = set(placed.graph.outputs)
+    for product in [x for x in placed.home if opens and x.op == "contract"]:
+        factor = opens and opens(product)
         if factor and factor.node in placed.home and factor.node not in results:
             nodes = feeding(placed, product, factor.node)
             if nodes:

@@ -1,7 +1,7 @@
-"""gn.accumulate: a step's gradients from its rows in several turns, with the bits of one turn.
+"""gn.accumulate: a step's gradients from its rows in several microbatches, with the bits of one.
 
 The loss is written once, over all rows; what divides it is gnomon/passes/accumulate.py. Plain
-repeated backward() adds gradients as PyTorch does, and has other bits for other numbers of turns.
+repeated backward() adds gradients as PyTorch does, and has other bits for other numbers of them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.ir.between import between
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import inherit
-from gnomon.passes.accumulate import turns_of
+from gnomon.ops.layouts import place
+from gnomon.passes.accumulate import check_count, rows_over
 from gnomon.passes.grad import pull_back
-from gnomon.passes.segments import apart, between
-from gnomon.tensor.autograd import (
+from gnomon.tensor.autograd.engine import (
     enable_grad,
     gather,
     observe,
@@ -33,11 +34,11 @@ __all__ = ["accumulate"]
 
 
 def accumulate(loss_fn: Callable[[Any], Tensor], batch: Any, *, microbatches: int) -> Tensor:
-    """Gather the gradients of loss_fn(batch), computed from equal blocks of rows in turns.
+    """Gather the gradients of loss_fn(batch), computed from equal blocks of rows in microbatches.
 
     Gives the loss. The batch is a tensor, or a tuple, list or dict of tensors whose axis 0 is rows.
-    Memory for activations is that of one turn; gradients and loss have the same bits for every
-    number of microbatches, a power of two. A mean in the loss divides by all rows.
+    Memory for activations is that of one microbatch; gradients and loss have the same bits for
+    every number of microbatches, a power of two. A mean in the loss divides by all rows.
     """
     rows = [raw(t) for t in tensors_of(batch)]
     check(rows, microbatches)
@@ -50,7 +51,7 @@ def accumulate(loss_fn: Callable[[Any], Tensor], batch: Any, *, microbatches: in
     found = zip(waiting, pull_back(seeds, list(waiting), observe), strict=True)
     gradients = {node: g for node, g in found if g is not None}
     roots = [raw(loss), *gradients.values()]
-    total, *sums = roots if microbatches == 1 else in_turns(roots, rows, microbatches)
+    total, *sums = roots if microbatches == 1 else divided(roots, rows, microbatches)
     release([loss], False)
     for node, gradient in zip(gradients, sums, strict=True):
         for tensor in waiting[node]:
@@ -80,24 +81,23 @@ def check(rows: Sequence[Node], microbatches: int) -> None:
         raise ArgumentError(
             f"accumulate: {microbatches} microbatches do not divide {counts[0]} rows."
         )
+    check_count(microbatches)
 
 
-def in_turns(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> list[Node]:
-    """The roots in turns; outside a capture every turn is computed before the next one begins."""
-    leaves = list(leaves_of(roots, rows))
-    graph = apart(leaves, roots)
-    turns = turns_of(graph, tuple(0 if x in rows else None for x in leaves), microbatches)
-    known = dict(zip(turns.graph.inputs, leaves, strict=True))
-    for reads, sums in zip(turns.reads, turns.sums, strict=True):
-        for nodes in (reads, sums):
-            made = rebuilt(nodes, known)
-            if state.capture is None:
-                evaluate(made)
-    return rebuilt(turns.graph.outputs, known)
+def divided(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> list[Node]:
+    """The roots over rows that lie over microbatches; outside a capture they are computed now."""
+    known = {x: x for x in leaves_of(roots, rows)}
+    for x in rows:
+        with inherit(x.sites):
+            known[x] = place(x, rows_over(microbatches), stays=True)
+    made = rebuilt(roots, known)
+    if state.capture is None:
+        evaluate(made)
+    return made
 
 
 def leaves_of(roots: Sequence[Node], rows: Sequence[Node]) -> Iterator[Node]:
-    """What the roots are computed from: the rows, values, and inputs of a capture."""
+    """The leaves of the roots: the rows, values, and inputs of a capture."""
     seen: set[Node] = set()
     stack = list(reversed(roots))
     while stack:

@@ -6,22 +6,31 @@ by a look at the gradients, so a step with a scaler is not captured as one progr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
+from gnomon.dtypes import DType, bfloat16, dtype_of, float16
 from gnomon.errors import ArgumentError
-from gnomon.tensor.autocast import autocast
-from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.autocast import autocast, is_there
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.pytree import flatten, unflatten
+from gnomon.tensor.state import narrow
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["GradScaler", "autocast"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "get_autocast_dtype"]
+__all__ += ["is_autocast_available", "is_autocast_enabled", "of_cpu", "of_cuda"]
+__all__ += ["set_autocast_enabled"]
 
 
 class GradScaler:
     """Multiplies losses by a scale, gradients by its inverse, and skips steps that overflowed.
 
-    The scale halves when a gradient is not finite, and doubles after many steps without one.
+    The scale halves when a gradient is not finite, and doubles after many steps without one. For a
+    device that is not here it is off and warns, as PyTorch's.
     """
 
     def __init__(
@@ -38,7 +47,8 @@ class GradScaler:
                 "GradScaler: growth_factor must be above 1 and backoff_factor between 0 and 1: "
                 f"got {growth_factor} and {backoff_factor}."
             )
-        self._scale, self._enabled = float(init_scale), enabled
+        self._scale = float(init_scale)
+        self._enabled = enabled and is_there(device, "GradScaler")
         self._growth, self._backoff = growth_factor, backoff_factor
         self._interval, self._tracker = growth_interval, 0
         self._overflowed: dict[int, bool] = {}
@@ -107,7 +117,7 @@ class GradScaler:
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """What a saved run needs to go on."""
+        """The state that a saved run needs to go on."""
         if not self._enabled:
             return {}
         return {
@@ -138,3 +148,126 @@ def gradients_of(optimizer: Any) -> Iterator[Tensor]:
         for p in group["params"]:
             if p.grad is not None:
                 yield p.grad
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether products of a device can be narrow: those of "cpu".
+
+    >>> is_autocast_available("cpu"), is_autocast_available("cuda")
+    (True, False)
+    """
+    return Device(device_type).type == CPU.type
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether products of a device are narrow now; as PyTorch's, asked of "cuda" by default.
+
+    >>> with autocast("cpu"):
+    ...     is_autocast_enabled("cpu"), is_autocast_enabled()
+    (True, False)
+    """
+    return is_autocast_available(device_type) and narrow.get() is not None
+
+
+def get_autocast_dtype(device_type: str) -> DType:
+    """The dtype that products of a device take when they are narrow.
+
+    >>> get_autocast_dtype("cpu")
+    gnomon.bfloat16
+    """
+    usual = float16 if Device(device_type).type == "cuda" else bfloat16
+    return (is_autocast_available(device_type) and narrow.get()) or usual
+
+
+def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+    """Make products narrow from now on, or no longer; a `with` of autocast ends by itself.
+
+    >>> set_autocast_enabled("cpu", False)
+    """
+    if is_autocast_available(device_type):
+        narrow.set(get_autocast_dtype(device_type) if enabled else None)
+
+
+def custom_fwd(
+    fwd: Callable | None = None, *, device_type: str, cast_inputs: object = None
+) -> Callable:
+    """A Function's forward under autocast; with cast_inputs, on tensors of that dtype and outside.
+
+    >>> import gnomon as gn
+    >>> class Double(gn.autograd.Function):
+    ...     @staticmethod
+    ...     @custom_fwd(device_type="cpu", cast_inputs=gn.float32)
+    ...     def forward(context, x):
+    ...         return x * 2
+    >>> with autocast("cpu"):
+    ...     Double.apply(gn.ones(1, dtype=gn.bfloat16))
+    Tensor([2.])
+    """
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(context: Any, *args: Any, **named: Any) -> Any:
+        context.narrow = narrow.get() if is_autocast_enabled(device_type) else None
+        if context.narrow is None or cast_inputs is None:
+            return fwd(context, *args, **named)
+        found: list[Tensor] = []
+        tree, context.narrow = flatten((args, named), found), None
+        wanted = dtype_of(cast_inputs)
+        args, named = unflatten(
+            tree, [x.to(wanted) if x.dtype.is_floating_point else x for x in found]
+        )
+        with autocast("cpu", enabled=False):
+            return fwd(context, *args, **named)
+
+    return forward
+
+
+def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
+    """A Function's backward under the autocast of its forward, which custom_fwd keeps.
+
+    >>> custom_bwd(lambda context, gradient: gradient, device_type="cpu").__name__
+    '<lambda>'
+    """
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(context: Any, *gradients: Any) -> Any:
+        with autocast("cpu", context.narrow or bfloat16, context.narrow is not None):
+            return bwd(context, *gradients)
+
+    return backward
+
+
+class DeviceAutocast(autocast):
+    """autocast by a device's own older name, whose first argument is `enabled`."""
+
+    device = "cpu"
+
+    def __init__(
+        self, enabled: bool = True, dtype: object = None, cache_enabled: bool = True
+    ) -> None:
+        super().__init__(self.device, dtype, enabled, cache_enabled)
+
+
+class DeviceGradScaler(GradScaler):
+    """GradScaler by a device's own older name, whose first argument is the scale."""
+
+    device = "cpu"
+
+    def __init__(self, init_scale: float = 65536.0, *factors: Any, **named: Any) -> None:
+        super().__init__(self.device, init_scale, *factors, **named)
+
+
+def names_of(device: str) -> SimpleNamespace:
+    """The names that a device had for this before there were common ones."""
+    return SimpleNamespace(
+        autocast=type("autocast", (DeviceAutocast,), {"device": device}),
+        GradScaler=type("GradScaler", (DeviceGradScaler,), {"device": device}),
+        custom_fwd=functools.partial(custom_fwd, device_type=device),
+        custom_bwd=functools.partial(custom_bwd, device_type=device),
+    )
+
+
+of_cpu, of_cuda = names_of("cpu"), names_of("cuda")

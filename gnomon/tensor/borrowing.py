@@ -1,15 +1,29 @@
-"""Nodes that show bytes which are there already: they get their values without a program."""
+"""The graph that is pending, down to values and to nodes that show bytes of values.
+
+Bytes that somebody else may write to are read now or copied, never by a node that waits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from gnomon.ir.node import Node
-from gnomon.runtime.buffer import Buffer
+from gnomon.ir.node import Node, asked_by, leaf_kind
+from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.view_primitives import places_of
+from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.tensor.state import grads, leaf
 
 BORROWERS = frozenset({"detach", "barrier", "reshape", "slice"})
+INSIDE = frozenset({"region", *CONTROL})
+"""Nodes with graphs inside, which may have lines of their own."""
+CALLS = INSIDE | {"external"}
+"""Nodes that may be one of several results."""
+NOTED = CALLS | {"slice"}
+"""Nodes that a survey lists."""
+LEAF, MET = -1, -2
+"""What stands for the number of inputs: of a value, and of a node that was met before."""
 
 
 def borrows(node: Node) -> bool:
@@ -38,16 +52,61 @@ def numbered(roots: Iterable[Node], ends: Callable[[Node], bool]) -> dict[Node, 
     return order
 
 
-def part_of(x: Node, node: Node) -> Buffer:
+class Survey:
+    """The nodes behind roots down to values, numbered in an order that structure decides.
+
+    The key is what was met, in pairs: a kind with its number of inputs, or a place with a sign that
+    it was there before. It tells graphs apart, with the places of their roots.
+    """
+
+    __slots__ = ("calls", "cuts", "key", "leaves", "lines", "order")
+
+    def __init__(self, roots: Sequence[Node]) -> None:
+        self.order: dict[Node, int] = {}
+        self.leaves: list[Node] = []
+        self.calls: list[Node] = []
+        self.cuts: list[Node] = []
+        key: list[int] = []
+        lines: list[tuple] = []
+        order, stack = self.order, [*reversed(roots)]
+        while stack:
+            node = stack.pop()
+            place = order.get(node)
+            if place is not None:
+                key += (place, MET)
+                continue
+            order[node] = len(order)
+            if node.value is not None or (node.op in BORROWERS and borrows(node)):
+                key += (leaf_kind(node.shape, node.dtype)[0], LEAF)
+                self.leaves.append(node)
+                continue
+            inputs, op = node.inputs, node.op
+            key += (node.kind, len(inputs))
+            if op in NOTED:
+                (self.calls if op in CALLS else self.cuts).append(node)
+                lines.append(asked_by(node) if op in INSIDE else node.sites)
+            else:
+                lines.append(node.sites)
+            stack += inputs
+        self.key, self.lines = tuple(key), tuple(lines)
+
+
+def part_of(x: Node, node: Node) -> DeviceBuffer:
     """A slice of a value: the same memory where its elements are neighbours, else a copy."""
-    bounds = node.params["bounds"]
-    places = tuple(slice(a, b if b >= 0 else None, step) for a, b, step in bounds)
-    whole = x.value.numpy(x.dtype.numpy, x.shape)
-    part = whole[places]
+    if node.size == 1:
+        start, size = 0, x.dtype.itemsize
+        for (first, _, _), n in zip(node.params["bounds"], x.shape, strict=True):
+            start = start * n + first
+        made = DeviceBuffer.foreign(x.value.address + start * size, size, x.value, x.value.readonly)
+        made.lent = x.value.lent
+        return made
+    part = x.value.numpy(x.dtype.numpy, x.shape)[places_of(node.params["bounds"])]
     if not part.flags.c_contiguous:
-        return Buffer.of(np.ascontiguousarray(part).reshape(node.shape))
+        return DeviceBuffer.of(np.ascontiguousarray(part).reshape(node.shape))
     start = part.__array_interface__["data"][0]
-    return Buffer.foreign(start, part.nbytes, x.value, x.value.readonly)
+    made = DeviceBuffer.foreign(start, part.nbytes, x.value, x.value.readonly)
+    made.lent = x.value.lent
+    return made
 
 
 def is_plain_part(node: Node) -> bool:
@@ -59,3 +118,55 @@ def is_plain_part(node: Node) -> bool:
             return True
         (node,) = node.inputs
     return not node.inputs and not node.watch
+
+
+def is_shown(node: Node) -> bool:
+    """Whether a node shows an input's bytes."""
+    while node.op in BORROWERS:
+        (node,) = node.inputs
+    return node.op == "input"
+
+
+def copied(value: DeviceBuffer) -> DeviceBuffer:
+    """The same bytes in memory of our own."""
+    made = DeviceBuffer(value.nbytes)
+    made.numpy(np.uint8, (value.nbytes,))[...] = value.numpy(np.uint8, (value.nbytes,))
+    return made
+
+
+def renamed(value: DeviceBuffer) -> DeviceBuffer:
+    """The same memory as another buffer."""
+    owner = value if value.owner is None else value.owner
+    return DeviceBuffer.foreign(value.address, value.nbytes, owner, value.readonly)
+
+
+def is_lent(node: Node) -> bool:
+    """Whether somebody else may write to a node's bytes."""
+    return node.value is not None and node.value.lent > 0
+
+
+def over(node: Node, value: DeviceBuffer, history: bool) -> Node:
+    """A node of the same value in other bytes, with the history if gradients may ask for it."""
+    if not history:
+        return leaf(node.shape, node.dtype, value, node.sites)
+    made = node.arena.unique("barrier", node)
+    made.value = value
+    return made
+
+
+def afresh(node: Node) -> Node:
+    """A node of which no part is known yet, where somebody else may have written to its bytes."""
+    return over(node, node.value, True) if is_lent(node) else node
+
+
+def kept_apart(node: Node, lent: bool = False) -> Node:
+    """A node whose bytes nobody else can write to."""
+    if lent or is_lent(node):
+        return over(node, copied(node.value), bool(node.watch or node.inputs))
+    # a write to the copy must not look like one to the original
+    return node.arena.unique("barrier", node) if has_history(node) else node
+
+
+def has_history(node: Node) -> bool:
+    """Whether a node is a result, which gradients may need."""
+    return bool(node.inputs) and node.dtype.kind == "float" and node.op != "detach" and grads.get()

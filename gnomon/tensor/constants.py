@@ -1,4 +1,4 @@
-"""Numbers that vary from turn to turn of a loop become inputs, so that they stay out of programs.
+"""Numbers that vary from iteration to iteration become inputs, so that they stay out of programs.
 
 The first program of a structure has its constants built in. When the structure comes again with
 others, those that differ are given values, as leaves have: from then on one program serves all.
@@ -10,13 +10,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Node
-from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.buffer import DeviceBuffer
 
 NUMBER = -7
 MOST = 4096
 
-_seen: dict[tuple[int, ...], tuple[list[float], set[int]]] = {}
+_seen: dict[tuple[int, ...], tuple[list[float], set[int]]] = memo({})
 
 
 def generalize(order: Iterable[Node]) -> bool:
@@ -37,7 +38,7 @@ def generalize(order: Iterable[Node]) -> bool:
     varying.update(k for k, (a, b) in pairs if a.hex() != b.hex())
     built_in = [k for k in varying if numbers[k].value is None]
     for k in built_in:
-        numbers[k].value = Buffer.of(np.asarray(values[k], numbers[k].dtype.numpy))
+        numbers[k].value = DeviceBuffer.of(np.asarray(values[k], numbers[k].dtype.numpy))
     return bool(built_in)
 
 

@@ -1,22 +1,19 @@
-"""When values are computed, and by how many threads; what a GPU's absence looks like."""
+"""When values are computed, and by how many threads."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.late import Late
+from gnomon.lazy import threads
 from gnomon.runtime.buffer import memory
 from gnomon.runtime.system import memory_bytes
-from gnomon.tensor.device import check_device
+from gnomon.tensor.device import CPU, Device, check_device
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.evaluate import explain as explain_node
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, raw, value_of
-
-threads = Late("gnomon.runtime.threads")
 
 
 def evaluate(*tensors: Any) -> None:
@@ -41,7 +38,7 @@ def is_known(tensor: Tensor) -> bool:
 
 
 def explain(tensor: Tensor) -> str:
-    """What computing a tensor would take: kernels, their lines, work and shapes, and memory."""
+    """The plan for computing a tensor: kernels, their lines, work and shapes, and memory."""
     return explain_node(raw(tensor))
 
 
@@ -69,7 +66,7 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads a program runs on."""
+    """The number of threads that a program runs on."""
     return threads.get_num_threads()
 
 
@@ -87,37 +84,6 @@ def set_memory_limit(nbytes: int | None) -> None:
 def get_memory_limit() -> int:
     """The bytes that programs may need in all."""
     return memory.limit
-
-
-class Absent:
-    """A kind of device that this build does not have, for programs that ask first."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def is_available(self) -> bool:
-        """False."""
-        return False
-
-    def device_count(self) -> int:
-        """0."""
-        return 0
-
-    def manual_seed_all(self, seed: int) -> None:
-        """There is nothing to seed."""
-
-    def synchronize(self) -> None:
-        """Refused: there is nothing to wait for."""
-        check_device(self.name)
-
-
-cuda = Absent("cuda")
-backends = SimpleNamespace(
-    cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=False)),
-    cudnn=SimpleNamespace(benchmark=False, deterministic=True, enabled=False, allow_tf32=False),
-    mps=Absent("mps"),
-)
-"""Switches that programs set before they train: nothing here reads them."""
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -142,6 +108,26 @@ def get_float32_matmul_precision() -> str:
     return "highest"
 
 
+def get_default_device() -> Device:
+    """The device of new tensors.
+
+    >>> get_default_device().type
+    'cpu'
+    """
+    return CPU
+
+
 def set_default_device(device: object) -> None:
     """Refuse a device that is not there."""
     check_device(device)
+
+
+CONSTANTS: dict[str, Any] = {
+    **dict.fromkeys(("is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia"), False),
+    **dict.fromkeys(("is_nested", "is_quantized", "is_sparse", "is_sparse_csr"), False),
+    **dict.fromkeys(("is_vulkan", "is_xla", "is_xpu"), False),
+    **{"is_cpu": True, "layout": "strided", "name": None, "output_nr": 0},
+}
+"""Attributes that every tensor has alike: in main memory, dense, of numbers."""
+for _name, _value in CONSTANTS.items():
+    setattr(Tensor, _name, property(lambda self, value=_value: value, doc=f"Always {_value!r}."))

@@ -28,11 +28,14 @@ from gnomon.dtypes import (
 from gnomon.errors import ArgumentError, GradientError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
-from gnomon.tensor.device import Device, check_device
-from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.memory import kept_apart, lend
+from gnomon.tensor.borrowing import kept_apart
+from gnomon.tensor.creation import from_numbers
+from gnomon.tensor.device import KINDS, Device, check_device
+from gnomon.tensor.functions import FUNCTIONS, apply
+from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
-from gnomon.tensor.tensor import Tensor, apply, from_array, method, raw, value_of
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, alias, from_array, method, raw, value_of
 from gnomon.tensor.writing import write
 
 # numbers, lists, arrays
@@ -50,13 +53,13 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         raise GradientError(
             "numpy: can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()."
         )
-    return lend(self).numpy(self.dtype.numpy, tuple(self.shape))
+    return lend(self)
 
 
 @method
 def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """What numpy.asarray makes of a tensor: the same memory unless a copy is asked for."""
-    array = self.numpy(force=True)
+    """The array of numpy.asarray: the same memory unless a copy is asked for."""
+    array = self.numpy()
     if dtype is not None and np.dtype(dtype) != array.dtype:
         return array.astype(dtype)
     return array.copy() if copy else array
@@ -70,6 +73,8 @@ def item(self: Tensor) -> bool | int | float:
             f"item: a Tensor with {raw(self).size} elements cannot be converted to Scalar. "
             "Use tolist()."
         )
+    if state.capture is not None and raw(self).value is None:
+        return state.capture.item(raw(self))
     return array_of(self).item()
 
 
@@ -81,13 +86,16 @@ def tolist(self: Tensor) -> Any:
 
 def scalar(self: Tensor, kind: str) -> Any:
     """The one element for Python's bool, int and float."""
-    if raw(self).size != 1:
+    node = raw(self)
+    if node.size != 1:
         if kind == "bool":
             raise ArgumentError(
                 "bool: Boolean value of Tensor with more than one value is ambiguous. "
                 "Use any() or all()."
             )
         raise TypeError("only one element tensors can be converted to Python scalars")
+    if kind == "bool" and state.capture is not None and node.value is None:
+        return state.capture.look(node, True).numpy(node.dtype.numpy, (1,))[0].item()
     return array_of(self).item()
 
 
@@ -127,7 +135,7 @@ def __index__(self: Tensor) -> int:
 def __format__(self: Tensor, spec: str) -> str:
     """A single element is formatted as its number."""
     if raw(self).shape == () and spec:
-        return format(self.item(), spec)
+        return format(array_of(self).item(), spec)
     return format(str(self), spec)
 
 
@@ -156,7 +164,7 @@ def target(args: tuple, named: dict[str, Any]) -> DType | None:
 
 def is_device(name: str) -> bool:
     """Whether a string names a kind of device."""
-    return name.partition(":")[0] in ("cpu", "cuda", "mps", "xpu", "meta")
+    return name.partition(":")[0] in KINDS
 
 
 @method
@@ -258,7 +266,7 @@ def numel(self: Tensor) -> int:
 
 @method
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """How many elements lie between neighbours along each axis, or along one."""
+    """The stride: the number of elements between neighbours along each axis, or along one."""
     shape = raw(self).shape
     steps = tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
     return steps if dim is None else steps[dim]
@@ -306,8 +314,8 @@ def is_floating_point(self: Tensor) -> bool:
 
 @method
 def is_complex(self: Tensor) -> bool:
-    """Whether elements are complex: never."""
-    return False
+    """Whether elements are complex numbers."""
+    return self.dtype.is_complex
 
 
 @method
@@ -316,16 +324,25 @@ def data_ptr(self: Tensor) -> int:
     return value_of(self).address
 
 
+def nowhere(self: Tensor) -> int:
+    """0: every value begins its own memory, which is neither pinned nor shared."""
+    return 0
+
+
 def install_properties() -> None:
     """T, mT, nbytes and itemsize."""
     swap = FUNCTIONS["matrix_transpose"]
     Tensor.T = property(lambda self: reversed_axes(self), doc="The axes in reverse.")
     Tensor.mT = property(lambda self: swap(self), doc="The last two axes swapped.")
-    Tensor.H = Tensor.mT
+    Tensor.H = Tensor.mH = Tensor.mT
     Tensor.itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of one element.")
     Tensor.nbytes = property(lambda self: self.numel() * self.dtype.itemsize, doc="Bytes in all.")
     Tensor.is_cuda = property(lambda self: False, doc="Whether this is on a GPU.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
+    Tensor.ndimension, Tensor.const_data_ptr = Tensor.dim, Tensor.data_ptr
+    Tensor.storage_offset = Tensor.is_pinned = Tensor.is_shared = nowhere
+    Tensor.dim_order = lambda self: tuple(range(self.ndim))
+    Tensor.retains_grad = property(lambda self: self._rare is not None and self._rare.retains)
 
 
 def reversed_axes(tensor: Tensor) -> Tensor:
@@ -342,7 +359,7 @@ install_properties()
 @method
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Take another tensor's values."""
-    other = other if isinstance(other, Tensor) else from_array(np.asarray(other))
+    other = other if isinstance(other, Tensor) else from_array(from_numbers(other, "copy_"))
     moved = apply(taken, (other, self.dtype))
     return write_result(self, moved, "copy_")
 
@@ -357,7 +374,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """Take one value everywhere."""
     if isinstance(value, Tensor):
         return copy_(self, value)
-    filled = apply(FUNCTIONS["full_like"].__wrapped__, (self, value))
+    filled = apply(FUNCTIONS["full_like"].__wrapped__, (alias(self, (), True), value))
     return write(self, raw(filled), False)
 
 

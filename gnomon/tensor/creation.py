@@ -7,19 +7,26 @@ draws is the same program every time.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from gnomon.dtypes import DType, bool_, dtype_of, float32, int64
-from gnomon.errors import ArgumentError, DtypeError
+from gnomon.errors import ArgumentError, DtypeError, OutOfMemory, ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import held
 from gnomon.ops import creation as nodes
 from gnomon.runtime.buffer import row_major
+from gnomon.runtime.system import memory_bytes
+from gnomon.tensor.borrowing import kept_apart
 from gnomon.tensor.device import check_device
-from gnomon.tensor.memory import borrow, kept_apart
-from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Size, Tensor, apply, from_array, method, value_of, wrap
+from gnomon.tensor.functions import apply
+from gnomon.tensor.memory import borrow
+from gnomon.tensor.state import of_complex, state
+from gnomon.tensor.tensor import Paired, Size, Tensor, from_array, method, value_of, wrap
 
 _default: list[DType] = [float32]
 
@@ -57,35 +64,64 @@ def tensor(
 
 def array_from(values: Any, dtype: DType | None) -> np.ndarray:
     """Numbers as a numpy array of the dtype asked for, or of the one that they suggest."""
-    if isinstance(values, Tensor):
+    if isinstance(values, Paired):
+        values = values.numpy(force=True)
+    elif isinstance(values, Tensor):
         values = value_of(values).numpy(values.dtype.numpy, tuple(values.shape))
     given = isinstance(values, (np.ndarray, np.generic))
-    if not given:
-        values = without_tensors(values)
-    array = np.asarray(values)
+    values = values if given else without_tensors(values)
+    array = from_numbers(values)
     if dtype is None:
-        dtype = dtype_of(array.dtype) if given else suggested(array)
+        dtype = dtype_of(array.dtype) if given else suggested(array, values)
+    elif not given and dtype.is_integer and array.size and array.dtype.kind in "iuf":
+        # written out, they are meant: what has a dtype of its own wraps
+        for extreme in (array.min(), array.max()):
+            held("tensor", extreme.item(), dtype)
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        raise DtypeError(f"tensor: {dtype.name} holds no complex numbers. Give a complex dtype.")
     return np.asarray(array, dtype.numpy)
+
+
+def from_numbers(values: Any, name: str = "tensor") -> np.ndarray:
+    """Nested lists of numbers as numpy reads them."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ShapeError(f"{name}: rows differ in length. Make them equal first.") from None
+    if array.dtype.kind in "OUSMm":
+        raise ArgumentError(f"{name}: too many kinds of values to be one dtype: {array.dtype}.")
+    return array
 
 
 def without_tensors(values: Any) -> Any:
     """Nested lists with tensors replaced by their numbers."""
     if isinstance(values, Tensor):
         return values.tolist()
-    if isinstance(values, (list, tuple)):
-        return [without_tensors(v) for v in values]
-    return values
+    return [without_tensors(v) for v in values] if isinstance(values, (list, tuple)) else values
 
 
-def suggested(array: np.ndarray) -> DType:
-    """The dtype of Python numbers."""
+def suggested(array: np.ndarray, values: Any) -> DType:
+    """The dtype of Python numbers; numpy's own among them have theirs."""
     if array.dtype.kind == "f":
-        return float32 if array.size and array.dtype.itemsize < 8 else get_default_dtype()
+        found = [kind for kind in kinds_in(values) if kind.kind == "f"]
+        return dtype_of(np.result_type(*found)) if found else get_default_dtype()
     if array.dtype.kind == "c":
-        raise DtypeError("tensor: complex numbers are not supported. Keep two real tensors.")
-    if array.dtype.kind not in "biu":
-        raise ArgumentError(f"tensor: too many kinds of values to be one dtype: {array.dtype}.")
+        found = [kind for kind in kinds_in(values) if kind.kind in "fc"]
+        return dtype_of(np.result_type(*found, get_default_dtype().to_complex().numpy))
     return dtype_of(array.dtype)
+
+
+def kinds_in(values: Any) -> Iterator[np.dtype]:
+    """The dtypes of numpy's values in nested lists; Python's floats have the default."""
+    if isinstance(values, (np.ndarray, np.generic)):
+        yield values.dtype
+    elif isinstance(values, (list, tuple)):
+        kinds = set(map(type, values))
+        if float in kinds:
+            yield np.dtype(get_default_dtype().numpy)
+        if not kinds <= {float, int, bool}:
+            for value in values:
+                yield from kinds_in(value)
 
 
 def as_tensor(data: Any, dtype: object = None, device: object = None) -> Tensor:
@@ -120,7 +156,7 @@ def refuse_copy(obj: Any, dtype: DType | None) -> None:
 
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor over an array's memory: a write to the array is seen by what is not yet computed."""
-    if array.dtype == np.dtype("float128") or array.dtype.kind in "cOUSMm":
+    if array.dtype == np.dtype("float128") or array.dtype.kind in "OUSMm":
         raise DtypeError(f"from_numpy: no tensor holds {array.dtype}. Use array.astype(float32).")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -134,17 +170,40 @@ def frombuffer(buffer: Any, *, dtype: object, count: int = -1, offset: int = 0) 
 
 def shape_of(sizes: Sequence) -> tuple[int, ...]:
     """A shape written as one sequence or as several numbers."""
+    given = sizes
     if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
         sizes = sizes[0]
     elif len(sizes) == 1 and isinstance(sizes[0], Tensor) and sizes[0].ndim:
         sizes = sizes[0].tolist()
-    return tuple(int(n.__index__()) for n in sizes)
+    try:
+        return tuple(map(index, sizes))
+    except TypeError:
+        raise ArgumentError(f"shape: sizes are integers: got {given!r}.") from None
+
+
+def new(node: Node, requires_grad: bool = False) -> Tensor:
+    """A new tensor of a node."""
+    return finished(size_checked(wrap(node)), requires_grad)
+
+
+def size_checked(tensor: Tensor) -> Tensor:
+    """A new tensor; one that no memory of this machine holds is refused at once."""
+    needed = prod(tensor.shape) * tensor.dtype.itemsize
+    if needed > memory_bytes():
+        state.failed.add(tensor._storage.node)  # whoever catches this may hold the frame
+        raise OutOfMemory(
+            f"tensor: {tuple(tensor.shape)} of {tensor.dtype.name} needs {needed / 1e9:.3g} GB: "
+            f"this machine has {memory_bytes() / 1e9:.3g} GB. Use a smaller size."
+        )
+    return tensor
 
 
 def filled(shape: Sequence[int], value: Any, dtype: object, requires_grad: bool) -> Tensor:
     """A tensor of one value."""
-    node = nodes.full(state.arena, tuple(shape), value, dtype_of(dtype))
-    return finished(wrap(node), requires_grad)
+    found = dtype_of(dtype)
+    if found.is_complex:
+        return of_complex("filled")(tuple(shape), value, found, requires_grad)
+    return new(nodes.full(state.arena, tuple(shape), value, found), requires_grad)
 
 
 def also(**words: str) -> Callable:
@@ -171,11 +230,15 @@ def full(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of one value."""
+    """A tensor of one value.
+
+    >>> import gnomon as gn
+    >>> gn.full((2,), 7)
+    Tensor([7, 7])
+    """
     check_device(device)
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
-    kinds = {bool: bool_, int: int64}
+    fill_value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    kinds = {bool: bool_, int: int64, complex: get_default_dtype().to_complex()}
     found = dtype or kinds.get(type(fill_value)) or get_default_dtype()
     return filled(shape_of((shape,)), fill_value, found, requires_grad)
 
@@ -215,15 +278,21 @@ def arange(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers from start to before stop, step apart."""
+    """Numbers from start to before stop, step apart.
+
+    >>> import gnomon as gn
+    >>> gn.arange(2, 10, 3)
+    Tensor([2, 5, 8])
+    """
     check_device(device)
     start, stop, step = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, step))
     start, stop = (0, start) if stop is None else (start, stop)
     if dtype is None:
         whole = all(isinstance(v, int | np.integer) for v in (start, stop, step))
         dtype = int64 if whole else get_default_dtype()
-    node = nodes.arange(state.arena, start, stop, step, dtype_of(dtype))
-    return finished(wrap(node), requires_grad)
+    kind = dtype_of(dtype)
+    node = nodes.arange(state.arena, start, stop, step, kind.to_real())
+    return finished(size_checked(wrap(node)).to(kind), requires_grad)
 
 
 @also(end="stop", steps="num")
@@ -236,40 +305,56 @@ def linspace(
     dtype: object = None,
     device: object = None,
 ) -> Tensor:
-    """Numbers at equal distances, both ends included unless endpoint says otherwise."""
+    """Numbers at equal distances, both ends included unless endpoint says otherwise.
+
+    >>> import gnomon as gn
+    >>> gn.linspace(0, 1, 5)
+    Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
     check_device(device)
     start, stop = (v.item() if isinstance(v, Tensor) else v for v in (start, stop))
     found = dtype_of(dtype) if dtype is not None else get_default_dtype()
-    return wrap(nodes.linspace(state.arena, start, stop, num, found, endpoint=endpoint))
+    made = nodes.linspace(state.arena, start, stop, num, found.to_real(), endpoint=endpoint)
+    return new(made).to(found)
 
 
 def eye(
-    n: int, m: int | None = None, *, k: int = 0, dtype: object = None, device: object = None
+    n: int,
+    m: int | None = None,
+    *,
+    k: int = 0,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
 ) -> Tensor:
-    """Ones on the k-th diagonal."""
+    """Ones on the k-th diagonal.
+
+    >>> import gnomon as gn
+    >>> gn.eye(2, 3)
+    Tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     check_device(device)
-    return wrap(nodes.eye(state.arena, n, m, k=k, dtype=dtype_of(dtype or get_default_dtype())))
+    found = dtype_of(dtype or get_default_dtype())
+    made = new(nodes.eye(state.arena, n, m, k=k, dtype=found.to_real())).to(found)
+    return finished(made, requires_grad)
 
 
-def like(name: str, value: Any):
+def like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A creation function that takes its shape from a tensor."""
 
     def make(
         input: Tensor, *, dtype: object = None, device: object = None, requires_grad: bool = False
     ) -> Tensor:
-        check_device(device)
-        return filled(input.shape, value, dtype or input.dtype, requires_grad)
+        settings = {"device": device, "requires_grad": requires_grad}
+        return create(input.shape, dtype=dtype or input.dtype, **settings)
 
-    make.__name__ = name
-    make.__doc__ = f"A tensor of {'ones' if value else 'zeros'} with the shape of another."
+    make.__name__ = f"{create.__name__}_like"
+    make.__doc__ = f"{(create.__doc__ or '').rstrip('.')}, with the shape of another."
     return make
 
 
-zeros_like, ones_like, empty_like = (
-    like("zeros_like", 0),
-    like("ones_like", 1),
-    like("empty_like", 0),
-)
+zeros_like, ones_like, empty_like = map(like, (zeros, ones, empty))
 
 
 def full_like(
@@ -305,38 +390,28 @@ def new_tensor(self: Tensor, data: Any, dtype: object = None, device: object = N
 @method
 def new_zeros(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
     """Zeros of this tensor's dtype."""
-    return zeros(*size, dtype=dtype or self.dtype)
+    return zeros(*size, dtype=dtype or self.dtype, device=device)
 
 
 @method
 def new_ones(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
     """Ones of this tensor's dtype."""
-    return ones(*size, dtype=dtype or self.dtype)
+    return ones(*size, dtype=dtype or self.dtype, device=device)
 
 
 @method
 def new_empty(self: Tensor, *size: Any, dtype: object = None, device: object = None) -> Tensor:
     """Space of this tensor's dtype."""
-    return zeros(*size, dtype=dtype or self.dtype)
+    return empty(*size, dtype=dtype or self.dtype, device=device)
 
 
 @method
 def new_full(self: Tensor, size: Any, fill_value: Any, dtype: object = None, device: object = None):
     """One value, in this tensor's dtype."""
-    return full(size, fill_value, dtype=dtype or self.dtype)
+    return full(size, fill_value, dtype=dtype or self.dtype, device=device)
 
 
 @method
 def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
     """A copy, through which gradients flow."""
     return apply(kept_apart, (self,))
-
-
-def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The positions on and below a diagonal: a row of rows, a row of columns."""
-    return from_array(np.stack(np.tril_indices(row, offset, col)).astype(np.int64))
-
-
-def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """The positions on and above a diagonal: a row of rows, a row of columns."""
-    return from_array(np.stack(np.triu_indices(row, offset, col)).astype(np.int64))

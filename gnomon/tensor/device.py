@@ -1,23 +1,29 @@
-"""Device objects: "cpu" is the one there is."""
+"""Device objects: any that PyTorch knows can be named, "cpu" is the one there is."""
 
 from __future__ import annotations
 
 from gnomon.errors import ArgumentError
 
+NAMES = "cpu cuda hip hpu ipu lazy maia meta mkldnn mps mtia vulkan xla xpu"
+KINDS = frozenset(NAMES.split())
+
 
 class Device:
-    """A place for tensors.
+    """A place for tensors; as a block, that of new ones.
 
-    >>> Device("cpu").type
-    'cpu'
+    >>> Device("cpu").type, Device("cuda:1").index
+    ('cpu', 1)
     """
 
     __slots__ = ("index", "type")
 
     def __init__(self, type: str | Device = "cpu", index: int | None = None) -> None:
         name, _, number = str(type).partition(":")
-        if name != "cpu":
-            raise ArgumentError(f"device: this build computes on the CPU: got {str(type)!r}.")
+        if name not in KINDS or (number and not number.isdecimal()):
+            raise ArgumentError(
+                f"device: this build computes on the CPU: got {str(type)!r}. "
+                f"A device is one of {', '.join(sorted(KINDS))}, and its number after a colon."
+            )
         self.type = name
         self.index = int(number) if number else index
 
@@ -25,7 +31,8 @@ class Device:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __repr__(self) -> str:
-        return f"device(type={self.type!r})"
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{number})"
 
     def __eq__(self, other: object) -> bool:
         return str(other).partition(":")[0] == self.type
@@ -33,11 +40,23 @@ class Device:
     def __hash__(self) -> int:
         return hash(self.type)
 
+    def __enter__(self) -> Device:
+        check_device(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is nothing to take back."""
+
 
 CPU = Device("cpu")
 
 
 def check_device(device: object) -> None:
     """Refuse a device that is not there."""
-    if device is not None and device is not CPU:
-        Device(device)
+    if device is None or device is CPU:
+        return
+    named = device if isinstance(device, Device) else Device(device)
+    if named.type != CPU.type:
+        raise ArgumentError(
+            f"device: this build computes on the CPU: got {str(named)!r}. Give 'cpu', or nothing."
+        )

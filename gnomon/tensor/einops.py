@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gnomon.late import Late
+from gnomon.lazy import Lazy
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
 
-imports = Late("importlib.util")
+imports = Lazy("importlib.util")
 
 MODULE = "einops._backends"
 
@@ -26,7 +26,7 @@ MODULE = "einops._backends"
 def register(backends: ModuleType) -> None:
     """Define the backend in terms of einops' own base class."""
 
-    class Backend(backends.AbstractBackend):
+    class EinopsBackend(backends.AbstractBackend):
         framework_name = "gnomon"
 
         def is_appropriate_type(self, tensor: Any) -> bool:
@@ -68,7 +68,7 @@ def register(backends: ModuleType) -> None:
             return FUNCTIONS["einsum"](pattern, *x)
 
     # subclasses are held weakly: the module that looks for it keeps it alive
-    backends.GnomonBackend = Backend
+    backends.GnomonBackend = EinopsBackend
 
 
 class Watcher:

@@ -12,25 +12,24 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import TraceError
-from gnomon.ir.node import Arena, Graph, Node, asked_by, copy_into, leaf_kind, topological
+from gnomon.ir.memo import Recent, memo
+from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import inherit, user_site
-from gnomon.late import Late
+from gnomon.lazy import build
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.runtime import events
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
-from gnomon.tensor.backward import read_by_gradients
-from gnomon.tensor.borrowing import borrows, numbered
+from gnomon.tensor.autograd.backward import read_by_gradients
+from gnomon.tensor.borrowing import Survey, borrows
 from gnomon.tensor.constants import generalize
-from gnomon.tensor.state import Storage, at_home, leaf, state, waiting
+from gnomon.tensor.state import LOOK, Storage, at_home, grads, leaf, refusal, state, waiting
+from gnomon.tensor.views import STEPS
 
 if TYPE_CHECKING:
-    from gnomon.executable import Executable, Lines
+    from gnomon.program.executable import Executable, Lines
 
-executables = Late("gnomon.executable")
 
-CALLS = frozenset({"region", *CONTROL})
-"""Nodes with graphs inside, which may have lines of their own."""
 MOST_CALLERS = 256
 """So many lists of lines are kept for one program."""
 
@@ -45,17 +44,8 @@ class Found:
         """The lines and the program of the last caller, in one: other threads may look."""
         self.others: dict[Lines, Executable] = {}
 
-    def under(
-        self, order: Iterable[Node], leaves: Sequence[Node], roots: Sequence[Node]
-    ) -> Executable:
-        """The program under the lines of these nodes."""
-        lines = tuple(
-            [
-                node.sites if node.op not in CALLS else asked_by(node)
-                for node in order
-                if node.value is None
-            ]
-        )
+    def under(self, lines: Lines, leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
+        """The program under these lines."""
         known, made = self.last
         if lines == known:
             return made
@@ -69,13 +59,13 @@ class Found:
         return made
 
 
-_programs: dict[Settings, dict[tuple, Found]] = {}
+_programs: dict[Settings, Recent[tuple, Found]] = memo({})
 CAPTURED = ".compiled"
 """How the names of captured functions end."""
 MANY_WAIT = 128
 """Tensors that may wait when a call without gradients ends."""
 
-forced: set[Graph] = set()
+forced: set[Graph] = memo(set())
 """Bodies of captured functions whose values were wanted before their gradients."""
 evaluations = 0
 """How many programs were run, in all threads; for tests."""
@@ -95,25 +85,33 @@ def evaluate(nodes: Iterable[Node]) -> None:
 def evaluate_together(roots: Sequence[Node]) -> None:
     """Compute nodes without values."""
     foreign = [node for node in roots if node.arena is not state.arena]
-    home = [at_home(node) for node in roots]
+    home = [at_home(node) for node in roots] if foreign else roots
     held = waiting()
-    order = numbered(home, borrows)
+    found = Survey(home)
     asked = dict.fromkeys(home)
-    asked.update((node, None) for node in order if node in held)
-    asked.update((node, None) for node in siblings(order, held))
+    more = [x for x in held if x in found.order and x not in asked]
+    if not any(is_filled(cut) for cut in found.cuts):  # parts of values need no programs
+        more = [x for x in more if not is_plain(x, held)]
+    asked.update(dict.fromkeys(sorted(more, key=found.order.__getitem__)))
+    if found.calls:
+        asked.update(dict.fromkeys(siblings(found.calls, held)))
     tracked = differentiable(asked, held)
-    asked.update((node, None) for node in read_by_gradients(tracked))
     if tracked:
-        note_forced(order)
-    compute(list(asked))
+        asked.update(dict.fromkeys(read_by_gradients(tracked)))
+        note_forced(found.calls)
+    try:
+        compute([*asked], found if len(asked) == len(home) else None)
+    except Exception:
+        state.failed.update(home)
+        raise
     for node in foreign:
         node.value = state.images[node].value
     settle(held)
 
 
 def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> list[Node]:
-    """What will be computed and may be the root of a backward pass later."""
-    if not state.grad:
+    """The pending tensors that may be the root of a backward pass later."""
+    if not grads.get():
         return []
     return [
         node
@@ -123,20 +121,20 @@ def differentiable(asked: Iterable[Node], held: dict[Node, list[Storage]]) -> li
     ]
 
 
-def note_forced(order: Iterable[Node]) -> None:
+def note_forced(calls: Iterable[Node]) -> None:
     """Remember the captured forwards that are computed without their gradients.
 
-    A gradient reads what is inside them, and finds nothing there: it has to compute it again. So
+    A gradient reads what is inside them, and finds nothing there: it has to recompute it. So
     they stay one node until that happens, and are opened from then on.
     """
-    for node in order:
-        if node.op == "region" and node.value is None and node.params["name"].endswith(CAPTURED):
+    for node in calls:
+        if node.op == "region" and node.params["name"].endswith(CAPTURED):
             forced.add(node.params["body"])
 
 
-def siblings(order: Iterable[Node], held: Iterable[Node]) -> list[Node]:
+def siblings(computed: Iterable[Node], held: Iterable[Node]) -> list[Node]:
     """Held results of calls that will be computed: they cost nothing now, and much later."""
-    calls = {x.inputs for x in order if has_siblings(x)}
+    calls = {x.inputs for x in computed if has_siblings(x)}
     found = []
     for node in held if calls else ():
         result = node.inputs[0] if node.op == "detach" else node
@@ -147,6 +145,8 @@ def siblings(order: Iterable[Node], held: Iterable[Node]) -> list[Node]:
 
 def has_siblings(node: Node) -> bool:
     """Whether a node is one of several results of a call."""
+    if node.op == "external":
+        return len(node.params["kinds"]) > 1
     return node.op in CONTROL or (node.op == "region" and len(node.params["body"].outputs) > 1)
 
 
@@ -155,24 +155,71 @@ def explain(node: Node) -> str:
     home = at_home(node)
     if borrows(home):
         return "its value is there: nothing to compute"
-    leaves = [x for x in numbered([home], borrows) if x.value is not None]
-    return prepare(leaves, [home]).explain()
+    return prepare(Survey([home]).leaves, [home]).explain()
 
 
-def evaluate_all() -> None:
-    """Compute everything of this thread that somebody still holds."""
+def is_plain(node: Node, held: dict[Node, list[Storage]]) -> bool:
+    """Whether a tensor is one number everywhere, and no model's: programs make it on the way.
+
+    It has no value of its own until somebody reads it, or a step's second program would differ.
+    """
+    return not any(storage.kept for storage in held[node]) and is_filled(node)
+
+
+def is_filled(node: Node) -> bool:
+    """Whether a node shows one number everywhere."""
+    while node.op in STEPS and node.value is None:
+        (node,) = node.inputs
+    return node.op == "const"
+
+
+def evaluate_kept() -> None:
+    """Compute a model's tensors and what else waits: no step's program has them inside."""
+    if state.capture is None:
+        state.kept_waits = False
+        if any(storage.kept for storages in waiting().values() for storage in storages):
+            evaluate_all(plain=False)
+
+
+def evaluate_all(plain: bool = True) -> None:
+    """Compute everything of this thread that somebody still holds; what is plain where asked."""
     held = waiting()
     roots = [node for node in held if node.arena is state.arena]
+    roots = roots if plain else [node for node in roots if not is_plain(node, held)]
     roots = without_unknown(roots) if state.unknown else roots
+    if state.failed:  # who asks for one of these is told again; nobody else is
+        roots = [node for node in roots if node not in state.failed]
     if roots:
-        compute(roots)
+        compute_all(roots)
         settle(held)
+
+
+def compute_all(roots: list[Node]) -> None:
+    """Compute what has no more in common than that it waits: one that fails stops no other."""
+    try:
+        compute(roots)
+    except Exception as first:
+        for root in roots:
+            try:
+                compute([root] if root.value is None else [])
+            except Exception:
+                state.failed.add(root)
+        if not isinstance(first, TraceError):  # of what is left of a capture, its owner is told
+            raise first
+
+
+def relieve(serial: int) -> None:
+    """Evaluate when more nodes wait than the settings allow."""
+    state.look_at = serial + LOOK
+    if serial - state.evaluated_at > current().pending_limit and state.capture is None:
+        evaluate_all()
+        state.evaluated_at = serial
 
 
 def relieve_between_calls() -> None:
     """Evaluate after a model's call, where no gradient looks back and more than little waits.
 
-    A loop of calls is then one program again and again, and not one for every number of turns.
+    A loop of calls is then one program again and again, and not one for every number of iterations.
     """
     if len(state.pending) > MANY_WAIT and state.capture is None:
         evaluate_all()
@@ -187,45 +234,35 @@ def without_unknown(roots: Sequence[Node]) -> list[Node]:
     return [node for node in roots if node not in marked]
 
 
-def compute(roots: list[Node]) -> None:
-    """Run one program for the roots and give each its value."""
-    roots = [node for node in roots if not borrows(node)]
+def compute(given: list[Node], known: Survey | None = None) -> None:
+    """Run one program for the roots and give each its value; `known` is a look at them."""
+    roots = [node for node in given if not borrows(node)]
     if not roots:
         return
-    order = numbered(roots, borrows)
-    key = structure(order, roots)
-    programs = _programs.setdefault(current(), {})
-    found = programs.get(key)
-    if found is None and generalize(order):
-        key = structure(order, roots)
-        found = programs.get(key)
+    seen = known if known and len(roots) == len(given) else Survey(roots)
+    settings = current()
+    programs = _programs.get(settings)
+    if programs is None:
+        programs = _programs.setdefault(settings, Recent())
+    found = programs.get(seen.key)
+    if found is None and generalize(seen.order):
+        seen = Survey(roots)
+        found = programs.get(seen.key)
     if found is None:
-        found = programs[key] = Found()
-    leaves = [node for node in order if node.value is not None]
-    executable = found.under(order, leaves, roots)
+        found = programs[seen.key] = Found()
+    executable = found.under(seen.lines, seen.leaves, roots)
     global evaluations
     evaluations += 1
-    inputs = [node.value for node in leaves]
+    inputs = [node.value for node in seen.leaves]
     outputs = executable.run(inputs)
     if nans.looked_for():
         nans.check(executable.source, inputs, outputs)
+    latest = state.evaluated_at
     for node, buffer in zip(roots, outputs, strict=True):
         node.value = buffer
-        state.evaluated_at = max(state.evaluated_at, node.serial)
-
-
-def structure(order: dict[Node, int], roots: Sequence[Node]) -> tuple[int, ...]:
-    """The pending graph as numbers: kinds and places, then the places of the roots."""
-    key: list[int] = []
-    for node in order:
-        if node.value is None:
-            key.append(node.kind)
-            key += [order[x] for x in node.inputs]
-        else:
-            key.append(leaf_kind(node.shape, node.dtype)[0])
-    key.append(-1)
-    key += [order[node] for node in roots]
-    return tuple(key)
+        if node.serial > latest:
+            latest = node.serial
+    state.evaluated_at = latest
 
 
 def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
@@ -235,14 +272,14 @@ def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
         known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in leaves}
     images = list(known.values())
     outputs = copy_into(arena, between(leaves, roots), known)
-    return executables.build(Graph(images, outputs))
+    return build.build(Graph(images, outputs))
 
 
 def between(leaves: Sequence[Node], roots: Sequence[Node]) -> Sequence[Node]:
     """The roots, after a look that no node without a value is a leaf."""
-    for node in numbered(roots, borrows):
+    for node in Survey(roots).order:
         if node.op == "input" and node.value is None:
-            raise TraceError(
+            raise refusal(
                 "evaluate: this value is not known yet: inside gn.compile and gn.vmap it stands "
                 "for values to come. Use gn.where, gn.cond, gn.while_loop or gn.scan, "
                 f"or return the tensor.   [{user_site()}]"

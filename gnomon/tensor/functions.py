@@ -1,35 +1,190 @@
 """Every operation of the registry as a function of tensors, a method, and a method that writes.
 
 Generated from gnomon/ops/registry.py: an operation that is added there appears here. What must look
-at values before it knows a shape is in selection.py.
+at values before it knows a shape is in selection.py, or says so at its declaration (`by_value`).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections import namedtuple
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from gnomon.ops.registry import OPS, Op
+import numpy as np
+
+from gnomon.dtypes import DType
+from gnomon.errors import ComplexError, OutOfMemory
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import scope, sites_here
+from gnomon.lazy import Lazy
+from gnomon.ops.registry import OPS, Op, explained, operations
+from gnomon.runtime.buffer import memory
+from gnomon.tensor import views
+from gnomon.tensor.autocast import fitted
+from gnomon.tensor.borrowing import is_lent
+from gnomon.tensor.device import Device
+from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
-from gnomon.tensor.tensor import Tensor, apply, apply_view
+from gnomon.tensor.state import grads, narrow, of_complex, state
+from gnomon.tensor.tensor import Tensor, alias, from_array, node_of, raw, source, wrap
 
-VIEWS = frozenset(
-    {"reshape", "reshape_as", "permute", "transpose", "matrix_transpose", "t", "movedim"}
-    | {"squeeze", "unsqueeze", "flatten", "unflatten", "expand", "expand_as", "narrow", "select"}
-    | {"split", "chunk", "unbind", "diagonal"}
-)
-"""Operations whose results show their argument's storage."""
-
-METHOD_NAMES = {"repeat": "tile"}
-"""Methods that PyTorch calls otherwise than the standard calls the function."""
-NO_METHODS = frozenset({"where"})
 FIRST = ("x",)
+PLAIN = frozenset({int, float, bool, str, type(None), DType, slice, type(Ellipsis), Device})
+
+
+# calls: tensors become nodes on the way in, and nodes tensors on the way out
+
+
+def unwrapped(value: Any, found: list[Tensor]) -> Any:
+    """An argument with nodes in place of tensors, which are added to the list."""
+    if type(value) in PLAIN:
+        return value
+    if isinstance(value, Tensor):
+        found.append(value)
+        return node_of(value)
+    if isinstance(value, (list, tuple)):
+        made = [unwrapped(v, found) for v in value]
+        return made if isinstance(value, list) else tuple(made)
+    if isinstance(value, np.ndarray):
+        return node_of(from_array(value))
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, complex):
+        raise ComplexError(f"complex: a function of real numbers met {value!r}.")
+    return next((kind(value) for kind in (int, float) if isinstance(value, kind)), value)
+
+
+def wrapped(result: Any, tracked: bool) -> Any:
+    """An operation's result with tensors in place of nodes."""
+    if isinstance(result, Node):
+        return wrap(result, tracked and result.dtype.kind == "float")
+    if isinstance(result, (tuple, list)):
+        parts = [wrapped(part, tracked) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
+    """Call an operation on nodes with tensors."""
+    found: list[Tensor] = []
+    before = scope.sites
+    if before is None:  # all nodes of a call have its line: it is looked up once
+        scope.sites = sites_here()
+    try:
+        nodes = [unwrapped(value, found) for value in args]
+        if narrow.get() is not None:
+            nodes = [fitted(op, value) for value in nodes]
+        if kwargs:
+            named = {word: unwrapped(value, found) for word, value in kwargs.items()}
+            if narrow.get() is not None:
+                named = {word: fitted(op, value) for word, value in named.items()}
+            result = op(*nodes, **named)
+        else:
+            result = op(*nodes)
+    except ComplexError:
+        return of_complex("called")(op, args, kwargs)
+    finally:
+        scope.sites = before
+    tracked = False
+    if grads.get():
+        for tensor in found:
+            if tensor.requires_grad:
+                tracked = True
+                break
+    return wrapped(result, tracked)
+
+
+def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
+    """The same for an operation whose results show its first argument's storage."""
+    tensor = args[0] if args else None
+    if not isinstance(tensor, Tensor):
+        return apply(op, args, kwargs)
+    try:
+        before, start = scope.sites, raw(tensor)
+    except ComplexError:
+        return of_complex("viewed")(op, tensor, args[1:], kwargs or {})
+    try:
+        key = None if kwargs else (op, start.shape, start.dtype, *map(views.key_of, args[1:]))
+    except TypeError:
+        key = None
+    found = None if key is None else views.known.get(key)
+    scope.sites = sites_here() if before is None else before
+    try:
+        if found is None:
+            result = op(start, *[unwrapped(v, []) for v in args[1:]], **(kwargs or {}))
+            parts, found = views.as_shown(result, start)
+            if key is not None and found is not None:
+                views.known[key] = found
+        else:
+            parts = [views.followed(start, steps) for steps in found[1]]
+    finally:
+        scope.sites = before
+    if found is None:
+        return apply(op, args, kwargs)
+    chains, _, several = found
+    hidden = not grads.get() and tensor.requires_grad
+    made = [alias(tensor, chain, hidden) for chain in chains]
+    whole = source(tensor._storage)
+    if state.capture is None and not is_lent(whole):
+        for each, part in zip(made, parts, strict=True):
+            each._view.node, each._view.source = part, whole
+    return several(made) if several else made[0]
+
+
+# calls that depend on values: tensors are read, and sizes refused, before there are nodes
+
+
+def check_size(name: str, count: int, itemsize: int) -> None:
+    """Refuse so many elements before numpy asks for their memory."""
+    if count * itemsize > memory.limit:
+        raise OutOfMemory(
+            f"{name}: {count} elements need {count * itemsize / 1e9:.3g} GB: there are "
+            f"{memory.limit / 1e9:.3g} GB."
+        )
+
+
+def by_value(call: Callable) -> Callable:
+    """The call of an operation that says what is read of its arguments."""
+
+    def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
+        if not args or not isinstance(args[0], Tensor):
+            return call(op, args, kwargs)
+        args, kwargs = changed(op, array, args, kwargs)
+        meant = op.facts.meant
+        told = meant and explained(functools.partial(meant, check_size), op.__name__)(
+            *args, **kwargs
+        )
+        return call(*told, {}) if told else call(op, *changed(op, number, args, kwargs))
+
+    return known
+
+
+def changed(op: Op, kind: Callable, args: Sequence, kwargs: dict) -> tuple[list, dict]:
+    """A call's arguments, those that are read in another kind."""
+    read, given = op.facts.read, zip(op.words, args, strict=False)
+    listed = [kind(x) if word in read else x for word, x in given]
+    named = {word: kind(x) if word in read else x for word, x in op.respell(kwargs).items()}
+    return [*listed, *args[len(listed) :]], named
+
+
+def array(value: Any) -> Any:
+    """The array of a tensor."""
+    return value.numpy(force=True) if isinstance(value, Tensor) else value
+
+
+def number(value: Any) -> Any:
+    """Python's number, or list of them, for an array."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+# operations as functions
 
 
 def as_function(op: Op) -> Callable:
     """An operation on tensors."""
-    call = apply_view if op.__name__ in VIEWS else apply
+    call = apply_view if op.facts.view else prompt if op.facts.prompt else apply
+    call = by_value(call) if op.facts.read else call
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if not args:
@@ -39,6 +194,14 @@ def as_function(op: Op) -> Callable:
     functools.update_wrapper(function, op.function, updated=())
     function.__module__ = "gnomon"
     return function
+
+
+def prompt(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
+    """A call whose results are computed at once, where they can be."""
+    made = apply(op, args, kwargs)
+    if state.capture is None and not state.unknown:
+        evaluate([node_of(x) for x in (made if isinstance(made, tuple) else (made,))])
+    return made
 
 
 def with_first(op: Op, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
@@ -76,7 +239,7 @@ def renamed(function: Callable, name: str) -> Callable:
 
 def generated() -> dict[str, Callable]:
     """All operations as functions of tensors, by name and alias."""
-    made = {op: as_function(op) for op in set(OPS.values())}
+    made = {op: as_function(op) for op in operations()}
     return {name: renamed(made[op], name) for name, op in OPS.items()}
 
 
@@ -85,13 +248,14 @@ FUNCTIONS: dict[str, Callable] = generated()
 
 def install() -> None:
     """Give Tensor a method for every operation whose first argument is a tensor."""
+    renames = {name: op.__name__ for op in operations() for name in op.facts.methods}
     for name, op in OPS.items():
-        if op.words[:1] != FIRST or name in NO_METHODS:
+        if op.words[:1] != FIRST or not op.facts.method or op.facts.alone:
             continue
-        function = FUNCTIONS[METHOD_NAMES.get(name, name)]
+        function = FUNCTIONS[renames.get(name, name)]
         if not hasattr(Tensor, name):
             setattr(Tensor, name, function)
-        if op.__name__ not in VIEWS and not hasattr(Tensor, f"{name}_"):
+        if not op.facts.view and not hasattr(Tensor, f"{name}_"):
             setattr(Tensor, f"{name}_", in_place(function, f"{name}_"))
 
 
@@ -105,25 +269,21 @@ class Values(NamedTuple):
     indices: Tensor
 
 
-PAIRS = ("cummax", "cummin", "kthvalue", "mode", "topk")
-"""Operations that always give values and positions."""
+def paired(function: Callable, kind: Callable = Values) -> Callable:
+    """A function whose results have names."""
 
-
-def paired(function: Callable) -> Callable:
-    """A function whose two results have names."""
-
-    def named(*args: Any, **kwargs: Any) -> Values:
-        return Values(*function(*args, **kwargs))
+    def named(*args: Any, **kwargs: Any) -> Any:
+        return kind(*function(*args, **kwargs))
 
     return functools.update_wrapper(named, function)
 
 
-def where_asked(name: str, pair: Callable, plain: Callable) -> Callable:
+def where_asked(pair: Callable, plain: Callable, of_two: Op | None = None) -> Callable:
     """A function that gives positions too where PyTorch's does, and values alone otherwise."""
 
     def function(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(dim, Tensor):
-            return FUNCTIONS[f"{name}imum"](input, dim)
+        if of_two is not None and isinstance(dim, Tensor):
+            return FUNCTIONS[of_two.__name__](input, dim)
         if dim is None:
             return plain(input, *args, **kwargs)
         return Values(*pair(input, dim, *args, **kwargs))
@@ -131,27 +291,33 @@ def where_asked(name: str, pair: Callable, plain: Callable) -> Callable:
     return functools.update_wrapper(function, plain)
 
 
-def sorted_values(sort: Callable) -> Callable:
-    """sort by the standard: values alone."""
+def first_of(pair: Callable) -> Callable:
+    """A function that gives the first of a pair."""
 
     def values(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return sort(x, *args, **kwargs)[0]
+        return pair(x, *args, **kwargs)[0]
 
-    return functools.update_wrapper(values, sort)
+    return functools.update_wrapper(values, pair)
 
 
 def install_pairs() -> None:
     """Functions with two results: PyTorch's when dim is given, the standard's otherwise."""
-    sort = FUNCTIONS["sort"]
-    for name in ("max", "min", "median"):
-        pair = FUNCTIONS[f"{name}_with_positions"]
-        FUNCTIONS[name] = where_asked(name, pair, FUNCTIONS[name])
-        setattr(Tensor, name, FUNCTIONS[name])
-    for name in PAIRS:
-        FUNCTIONS[name] = paired(FUNCTIONS[name])
-        setattr(Tensor, name, FUNCTIONS[name])
-    FUNCTIONS["sort"] = where_asked("sort", sort, sorted_values(sort))
-    Tensor.sort = paired(sort)
+    for op in operations():
+        name, facts = op.__name__, op.facts
+        function = FUNCTIONS[name]
+        if facts.pair_of is not None:
+            plain = facts.pair_of
+            asked = where_asked(function, FUNCTIONS[plain.__name__], plain.facts.of_two)
+            FUNCTIONS[plain.__name__] = asked
+            setattr(Tensor, plain.__name__, asked)
+        if facts.results:
+            FUNCTIONS[name] = paired(function, namedtuple(name, facts.results))
+        if facts.pair:
+            FUNCTIONS[name] = paired(function)
+        if FUNCTIONS[name] is not function and hasattr(Tensor, name):
+            setattr(Tensor, name, FUNCTIONS[name])
+        if facts.values_alone:
+            FUNCTIONS[name] = where_asked(function, first_of(function))
 
 
 install_pairs()
@@ -169,5 +335,54 @@ def metadata_in_place(function: Callable, name: str) -> Callable:
     return method
 
 
-for _name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes"):
+for _name in [name for op in operations() for name in op.facts.reshapes]:
     setattr(Tensor, f"{_name}_", metadata_in_place(FUNCTIONS[_name], f"{_name}_"))
+
+
+LATE: dict[str, tuple[str, ...]] = {
+    "composites": (
+        *("addbmm", "angle", "conj", "conj_physical", "isreal", "ldexp", "logaddexp2", "msort"),
+        *("nanmedian", "nanquantile", "renorm", "resolve_conj", "resolve_neg"),
+    ),
+    "matrices": (*("geqrf", "lu", "lu_solve", "ormqr", "svd", "triangular_solve"),),
+    "spectrograms": ("istft", "stft"),
+    "questions": (
+        *("frexp", "get_device", "histogram", "is_conj", "is_distributed", "is_inference"),
+        *("is_neg", "is_nonzero", "is_same_size", "is_signed", "nonzero_static"),
+    ),
+    "splicing": (
+        *("as_strided", "as_strided_scatter", "diagflat", "diagonal_scatter", "dsplit"),
+        *("index_reduce", "put", "select_scatter", "slice_scatter", "split_with_sizes"),
+        "unsafe_split_with_sizes",
+    ),
+}
+"""Functions that are methods too, by the file of this folder that they are in."""
+METHODS = (
+    *("apply_", "map2_", "map_", "new", "new_empty_strided", "resize_", "resize_as_"),
+    "sum_to_size",
+)
+"""Methods of splicing.py that are no functions."""
+WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")
+"""Functions that have a method which stores the result."""
+
+
+def waiting(home: Lazy, name: str) -> Callable:
+    """A method whose file loads when it is first called."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(home, name)(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"{name} of this tensor."
+    return method
+
+
+for _file, _names in (*LATE.items(), ("splicing", METHODS)):
+    for _name in _names:
+        _waiting = waiting(Lazy(f"gnomon.tensor.{_file}"), _name)
+        setattr(Tensor, _name, _waiting)
+        if _name in WRITING:
+            setattr(Tensor, f"{_name}_", in_place(_waiting, f"{_name}_"))
+Tensor.polygamma = lambda self, n: FUNCTIONS["polygamma"](n, self)
+Tensor.polygamma_ = in_place(Tensor.polygamma, "polygamma_")
+Tensor.real = property(Tensor.conj, doc="The tensor itself, where no element is complex.")

@@ -7,7 +7,6 @@ A mask that selects must count its own elements, so it is evaluated; one that is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,27 +16,24 @@ from gnomon.dtypes import bool_, int64
 from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ops.arguments import joint_shape
 from gnomon.ops.indexing import index_add, index_copy
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute, slice_
-from gnomon.tensor.tensor import (
-    Tensor,
-    alias,
-    apply,
-    apply_view,
-    from_array,
-    method,
-    node_of,
-    raw,
-    value_of,
-)
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.creation import array_from, from_numbers
+from gnomon.tensor.functions import apply, apply_view
+from gnomon.tensor.tensor import Tensor, alias, from_array, method, node_of, raw
 from gnomon.tensor.writing import write
 
+BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
+"""The types of an index that cuts a stretch out of a tensor."""
 
-class Plan(NamedTuple):
+
+class IndexPlan(NamedTuple):
     """An index, read: its basic part as a slice and a shape, and the positions per axis."""
 
     bounds: tuple[tuple[int, int, int], ...]
@@ -46,7 +42,7 @@ class Plan(NamedTuple):
     """(axis of the basic part's result, tensor or array of positions)"""
 
 
-def read_index(shape: Sequence[int], index: Any) -> Plan:
+def read_index(shape: Sequence[int], index: Any) -> IndexPlan:
     """Sort an index into its parts."""
     items = expand_masks(complete(shape, index if isinstance(index, tuple) else (index,)), shape)
     bounds, out, positions, axis = [], [], [], 0
@@ -65,7 +61,7 @@ def read_index(shape: Sequence[int], index: Any) -> Plan:
             bounds.append((0, size, 1))
             positions.append((len(out), item))
             out.append(size)
-    return Plan(tuple(bounds), tuple(out), tuple(positions))
+    return IndexPlan(tuple(bounds), tuple(out), tuple(positions))
 
 
 def complete(shape: Sequence[int], items: tuple) -> list:
@@ -96,7 +92,7 @@ def plain(item: Any) -> Any:
         return item.__index__()
     if isinstance(item, (list, tuple, range)):
         found = [x.item() if isinstance(x, Tensor) else x for x in item]
-        item = np.asarray(found) if found else np.zeros(0, np.int64)
+        item = from_numbers(found, "index") if found else np.zeros(0, np.int64)
     if isinstance(item, np.ndarray):
         if item.dtype.kind not in "iub":
             raise DtypeError(
@@ -110,7 +106,7 @@ def plain(item: Any) -> Any:
 
 
 def consumed(item: Any) -> int:
-    """How many axes an item takes."""
+    """The number of axes that an item takes."""
     if item is None or item is Ellipsis:
         return 0
     return max(item.ndim, 0) if is_mask(item) else 1
@@ -131,6 +127,8 @@ def expand_masks(items: list, shape: Sequence[int]) -> list:
             out.append(item)
             axis += consumed(item)
             continue
+        if not item.ndim:
+            raise IndexOutOfBounds("index: a single truth value stands alone. Use x[True].")
         if tuple(item.shape) != tuple(shape[axis : axis + item.ndim]):
             raise IndexOutOfBounds(
                 f"index: the shape of the mask {tuple(item.shape)} does not match the indexed "
@@ -140,11 +138,6 @@ def expand_masks(items: list, shape: Sequence[int]) -> list:
         mask = item if isinstance(item, np.ndarray) else array_of(item)
         out += [None, np.zeros(int(mask), np.int64)] if not mask.ndim else np.nonzero(mask)
     return out
-
-
-def array_of(tensor: Tensor) -> np.ndarray:
-    """A tensor's value as numpy sees it."""
-    return value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
 
 
 def bound_of(item: slice, size: int) -> tuple[int, int, int]:
@@ -160,7 +153,7 @@ def one_place(item: int, size: int, axis: int) -> tuple[int, int, int]:
     """One position of an axis as a slice."""
     if not -size <= item < size:
         raise IndexOutOfBounds(
-            f"index {item} is out of bounds for dimension {axis} with size {size}"
+            f"index: index {item} is out of bounds for dimension {axis} with size {size}"
         )
     return (item % size, item % size + 1, 1)
 
@@ -171,18 +164,29 @@ def one_place(item: int, size: int, axis: int) -> tuple[int, int, int]:
 @method
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     """The part of the tensor at an index."""
-    plan = read_index(raw(self).shape, index)
-    shown = apply_view(partial(basic, plan=plan), (self,))
-    if not plan.positions:
-        return shown
+    shown, axes, arrays = basic_part(self, index)
+    return apply(take_at, (shown, axes, *arrays)) if axes else shown
+
+
+def basic_part(x: Tensor, index: Any) -> tuple[Tensor, tuple[int, ...], list[Tensor]]:
+    """The view that an index's integers, slices and None make; axes and positions of the rest."""
+    if all([type(item) in BASIC for item in (index if type(index) is tuple else (index,))]):
+        return apply_view(at, (x, index)), (), []
+    plan = read_index(raw(x).shape, index)
     axes = tuple(axis for axis, _ in plan.positions)
     arrays = [as_positions(p, plan.shape[axis], axis) for axis, p in plan.positions]
-    return apply(take_at, (shown, axes, *arrays))
+    return apply_view(basic, (x, plan.bounds, plan.shape)), axes, arrays
 
 
-def basic(x: Node, plan: Plan) -> Node:
-    """The view that integers, slices and None make."""
-    return reshape(slice_(x, plan.bounds), plan.shape)
+def at(x: Node, index: Any) -> Node:
+    """The view that an index of integers, slices and None makes."""
+    plan = read_index(x.shape, index)
+    return basic(x, plan.bounds, plan.shape)
+
+
+def basic(x: Node, bounds: tuple, shape: tuple[int, ...]) -> Node:
+    """A stretch of x in a shape."""
+    return reshape(slice_(x, bounds), shape)
 
 
 def as_positions(item: Any, size: int, axis: int) -> Tensor:
@@ -194,7 +198,7 @@ def as_positions(item: Any, size: int, axis: int) -> Tensor:
     if item.size and not (-size <= item.min() and item.max() < size):
         bad = item.min() if item.min() < -size else item.max()
         raise IndexOutOfBounds(
-            f"index {bad} is out of bounds for dimension {axis} with size {size}"
+            f"index: index {bad} is out of bounds for dimension {axis} with size {size}"
         )
     return from_array(item.astype(np.int64))
 
@@ -202,7 +206,7 @@ def as_positions(item: Any, size: int, axis: int) -> Tensor:
 def flat_positions(x: Node, axes: tuple[int, ...], arrays: Sequence[Node]) -> tuple[Node, tuple]:
     """Positions in the product of the axes, negative ones counted from the end; and their shape."""
     rank = max(a.rank for a in arrays)
-    shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    shape = joint_shape("index", [a.shape for a in arrays])
     flat = None
     for axis, array in zip(axes, arrays, strict=True):
         size, place = x.shape[axis], cast(array, int64)
@@ -220,7 +224,7 @@ def leading(x: Node, axes: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
 
 
 def home_of(axes: tuple[int, ...]) -> int:
-    """Where the axes of positions go: to the place of neighbours, else to the front."""
+    """The place of the axes of positions: that of neighbours, else the front."""
     return axes[0] if axes == tuple(range(axes[0], axes[0] + len(axes))) else 0
 
 
@@ -248,12 +252,9 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """Give the part of the tensor at an index other values."""
     if is_single_mask(index) and set_by_mask(self, plain(index), value):
         return
-    plan = read_index(raw(self).shape, index)
-    shown = apply_view(partial(basic, plan=plan), (self,))
+    shown, axes, arrays = basic_part(self, index)
     value = as_value(value, self)
-    if plan.positions:
-        axes = tuple(axis for axis, _ in plan.positions)
-        arrays = [as_positions(p, plan.shape[axis], axis) for axis, p in plan.positions]
+    if axes:
         value = apply(put_at, (out_of_sight(shown), value, axes, False, *arrays))
     write(shown, fitted(node_of(value), raw(shown).shape), value.requires_grad)
 
@@ -264,22 +265,22 @@ def is_single_mask(index: Any) -> bool:
 
 
 def out_of_sight(shown: Tensor) -> Tensor:
-    """What a write reads of the place it goes to."""
+    """The value that a write reads of the place it goes to."""
     return shown if shown.requires_grad else alias(shown, (), detached=True)
 
 
 def as_value(value: Any, like: Tensor) -> Tensor:
-    """What is written, as a tensor."""
+    """The value to write, as a tensor."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float)):
         return apply(constant_like, (like, value))
-    return from_array(np.asarray(value, like.dtype.numpy))
+    return from_array(array_from(value, like.dtype))
 
 
 def constant_like(x: Node, value: float) -> Node:
     """A number in the dtype of x."""
-    return constant(x.arena, value, x.dtype)
+    return constant(x.arena, value, x.dtype, "x[...] = y")
 
 
 def fitted(value: Node, shape: tuple[int, ...]) -> Node:
@@ -333,7 +334,12 @@ def put_at(x: Node, value: Node, axes: tuple[int, ...], accumulate: bool, *array
 
 @method
 def index_put(x: Tensor, indices: Sequence, values: Any, accumulate: bool = False) -> Tensor:
-    """x with values at positions along its first axes."""
+    """x with values at positions along its first axes.
+
+    >>> import gnomon as gn
+    >>> gn.index_put(gn.zeros(3), (gn.tensor([0, 2]),), gn.tensor([5.0, 6.0]))
+    Tensor([5., 0., 6.])
+    """
     plan = read_index(raw(x).shape, tuple(indices))
     axes = tuple(axis for axis, _ in plan.positions)
     arrays = [as_positions(p, plan.shape[axis], axis) for axis, p in plan.positions]

@@ -1,4 +1,4 @@
-"""What the standard lets programs ask about dtypes and about this library."""
+"""Inspection by the array API standard: of dtypes, and of this library."""
 
 from __future__ import annotations
 
@@ -47,9 +47,11 @@ def finfo(type: Any = None) -> FloatLimits:
     True
     """
     dtype = kind_of(dtypes.float32 if type is None else type)
-    found = ml_dtypes.finfo(dtype.numpy)
+    found = ml_dtypes.finfo(dtype.to_real().numpy)
     low, high, tiny = float(found.min), float(found.max), float(found.smallest_normal)
-    return FloatLimits(dtype.bits, float(found.eps), high, low, tiny, tiny, dtype)
+    return FloatLimits(
+        dtype.to_real().bits, float(found.eps), high, low, tiny, tiny, dtype.to_real()
+    )
 
 
 def iinfo(type: Any) -> IntegerLimits:
@@ -69,9 +71,12 @@ KINDS = {
     "unsigned integer": ("uint",),
     "integral": ("int", "uint"),
     "real floating": ("float",),
-    "complex floating": (),
-    "numeric": ("int", "uint", "float"),
+    "complex floating": ("complex",),
+    "numeric": ("int", "uint", "float", "complex"),
 }
+
+
+NUMBERS = (bool, int, float, complex)
 
 
 def isdtype(dtype: DType, kind: Any) -> bool:
@@ -95,8 +100,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     >>> result_type(dtypes.int32, dtypes.float32), result_type(dtypes.int8, 2.5)
     (gnomon.float32, gnomon.float32)
     """
-    numbers = [x for x in arrays_and_dtypes if isinstance(x, (bool, int, float))]
-    found = [kind_of(x) for x in arrays_and_dtypes if not isinstance(x, (bool, int, float))]
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, NUMBERS)]
+    found = [kind_of(x) for x in arrays_and_dtypes if not isinstance(x, NUMBERS)]
     if not found:
         return result_type(*(dtype_of(type(x)) for x in numbers))
     dtype = found[0]
@@ -108,7 +113,12 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The dtype of a result of two."""
+    """The dtype of a result of two.
+
+    >>> import gnomon as gn
+    >>> gn.promote_types(gn.int64, gn.float32)
+    gnomon.float32
+    """
     return promote(dtype_of(type1), dtype_of(type2))
 
 
@@ -126,7 +136,12 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether an object is a tensor."""
+    """Whether an object is a tensor.
+
+    >>> import gnomon as gn
+    >>> gn.is_tensor([1.0])
+    False
+    """
     return isinstance(obj, Tensor)
 
 
@@ -135,34 +150,60 @@ def is_floating_point(input: Tensor) -> bool:
     return input.dtype.is_floating_point
 
 
+def is_complex(input: Tensor) -> bool:
+    """Whether a tensor's elements are complex numbers.
+
+    >>> import gnomon as gn
+    >>> gn.is_complex(gn.ones(1))
+    False
+    """
+    return input.is_complex()
+
+
+def _assert(condition: object, message: str) -> None:
+    """An assert statement, as a function."""
+    assert condition, message
+
+
 def numel(input: Tensor) -> int:
-    """Number of elements."""
+    """Number of elements.
+
+    >>> import gnomon as gn
+    >>> gn.numel(gn.zeros(2, 3))
+    6
+    """
     return input.numel()
 
 
 class Namespace:
-    """What `__array_namespace_info__()` answers: devices, dtypes, abilities."""
+    """The answer of `__array_namespace_info__()`: devices, dtypes, abilities."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What this library can do that others may not."""
+        """The capabilities of this library that others may not have."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 24}
 
     def default_device(self) -> str:
-        """Where new tensors are."""
+        """The device of new tensors."""
         return "cpu"
 
     def devices(self) -> list[str]:
-        """Where tensors can be."""
+        """The devices on which tensors can be."""
         return ["cpu"]
 
     def default_dtypes(self, *, device: object = None) -> dict[str, DType]:
         """The dtypes of new tensors."""
         whole = dtypes.int64
-        return {"real floating": get_default_dtype(), "integral": whole, "indexing": whole}
+        real = get_default_dtype()
+        return {
+            "real floating": real,
+            "complex floating": real.to_complex(),
+            "integral": whole,
+            "indexing": whole,
+        }
 
     def dtypes(self, *, device: object = None, kind: Any = None) -> dict[str, DType]:
         """The dtypes there are, by name."""
-        named = {"bool" if d.name == "bool" else d.name: d for d in dtypes.ALL}
+        named = {"bool" if d.name == "bool" else d.name: d for d in (*dtypes.ALL, *dtypes.COMPLEX)}
         return {
             name: d
             for name, d in named.items()
@@ -171,5 +212,5 @@ class Namespace:
 
 
 def __array_namespace_info__() -> Namespace:
-    """What the standard lets programs ask about a library."""
+    """The array API standard's inspection of this library."""
     return Namespace()

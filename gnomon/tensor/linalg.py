@@ -1,38 +1,32 @@
-"""gn.linalg: products and lengths under the names of the standard's extension.
+"""gn.linalg: the standard's extension, and PyTorch's names.
 
-Factorizations, inverses and eigenvalues are not here.
+Factorizations take real matrices, and so there are no eigenvalues of those that are not symmetric.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gnomon.errors import ArgumentError
+from gnomon import errors
+from gnomon.errors import DtypeError
+from gnomon.ops.registry import Op, operations
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.matrices import multi_dot, powers, tensorinv, tensorsolve
 from gnomon.tensor.tensor import Tensor
 
-__all__ = [
-    "cross",
-    "diagonal",
-    "matmul",
-    "matrix_norm",
-    "matrix_transpose",
-    "norm",
-    "outer",
-    "tensordot",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
 
-cross = FUNCTIONS["cross"]
-matmul = FUNCTIONS["matmul"]
-matrix_transpose = FUNCTIONS["matrix_transpose"]
-outer = FUNCTIONS["outer"]
-tensordot = FUNCTIONS["tensordot"]
-vecdot = FUNCTIONS["vecdot"]
-vector_norm = FUNCTIONS["vector_norm"]
+def names_of(op: Op) -> tuple[str, ...]:
+    """The names by which gn.linalg has an operation."""
+    said = op.facts.linalg
+    return said if isinstance(said, tuple) else (op.__name__,) if said else ()
 
+
+ENTRIES = {name: FUNCTIONS[op.__name__] for op in operations() for name in names_of(op)}
+OTHERS = {f.__name__: f for f in (multi_dot, powers, tensorinv, tensorsolve)}
+__all__ = sorted(["LinAlgError", "diagonal", "eig", "eigvals", "norm", "trace", *OTHERS, *ENTRIES])
+
+globals().update(ENTRIES | OTHERS)
+LinAlgError = errors.LinAlgError
 Axes = int | Sequence[int] | None
 
 
@@ -46,21 +40,24 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: object = None) -> Tensor:
     return FUNCTIONS["sum"](diagonal(x, offset=offset), -1, dtype=dtype)
 
 
-def matrix_norm(
-    x: Tensor, /, ord: str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False
-) -> Tensor:
-    """The root of the sum of squares of a matrix."""
-    if ord != "fro":
-        raise ArgumentError(f'matrix_norm: only ord="fro" is known: got {ord!r}.')
-    return vector_norm(x, 2, tuple(dim), keepdim)
-
-
 def norm(
     x: Tensor, /, ord: float | str | None = None, dim: Axes = None, keepdim: bool = False
 ) -> Tensor:
-    """The length of a vector, or of all elements; with two axes or "fro", of matrices."""
-    if ord == "fro" or (isinstance(dim, Sequence) and len(dim) == 2 and ord is not None):
-        return matrix_norm(x, ord, (-2, -1) if dim is None else dim, keepdim)
-    if ord is not None and dim is None and x.ndim > 1:
-        raise ArgumentError(f"norm: ord {ord!r} of a matrix is not known. Name one axis.")
-    return vector_norm(x, 2 if ord is None else ord, dim, keepdim)
+    """The length of a vector, or of all elements; with an order and two axes, of matrices."""
+    both = x.ndim == 2 if dim is None else isinstance(dim, Sequence) and len(dim) == 2
+    if isinstance(ord, str) or (both and ord is not None):
+        return FUNCTIONS["matrix_norm"](x, ord, (-2, -1) if dim is None else dim, keepdim)
+    return FUNCTIONS["vector_norm"](x, 2 if ord is None else ord, dim, keepdim)
+
+
+def eig(A: Tensor) -> Tensor:
+    """Eigenvalues and eigenvectors, which are complex: refused."""
+    raise DtypeError(
+        "linalg.eig: the results are complex numbers, which are not supported here. For symmetric "
+        "matrices use eigh."
+    )
+
+
+def eigvals(A: Tensor) -> Tensor:
+    """Eigenvalues, which are complex: refused."""
+    return eig(A)

@@ -9,40 +9,63 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
 from gnomon.ir.node import Node
-from gnomon.runtime.buffer import Buffer
+from gnomon.lazy import numpy_calls
+from gnomon.ops.interpret import interpret
+from gnomon.ops.layouts import LAYOUTS
+from gnomon.runtime.buffer import Loan, seen_as
+from gnomon.tensor import views
+from gnomon.tensor.borrowing import copied, numbered, over, renamed
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import leaf, state, waiting
-from gnomon.tensor.tensor import Tensor, method, raw, value_of
+from gnomon.tensor.state import Storage, leaf, state, waiting
+from gnomon.tensor.tensor import Paired, Tensor, method, raw, source, value_of
+from gnomon.tensor.writing import full_chain
 
 ALONE = 3
 """References to what only one storage holds: its holder, a variable, the count itself."""
 
 
-def lend(tensor: Tensor) -> Buffer:
-    """The tensor's bytes for somebody who may write to them: what reads them is computed first."""
-    value = value_of(tensor)
-    evaluate([node for node in waiting() if reads(node, value)])
-    if tensor._view is None and not value.lent and not holds_alone(tensor):
-        value = copied(value)
-        node = raw(tensor)
-        tensor._storage.node = leaf(node.shape, node.dtype, value)
-    value.lent = True
-    return value
+def lend(tensor: Tensor) -> np.ndarray:
+    """The tensor's part of its storage's memory, for somebody who may write there."""
+    views.refuse_parts(tensor)
+    storage = tensor._storage
+    if state.capture is not None and source(storage).value is None:
+        return state.capture.lend(raw(tensor))
+    if source(storage).value is None:
+        evaluate([source(storage)])
+    value = source(storage).value
+    evaluate([x for x in waiting() if reads(x, value)])
+    alone = holds_alone(storage)
+    if not (value.lent or (value.readonly and alone)):
+        # a new name of the bytes: what was computed or packed of the old one is not taken for it
+        value = renamed(value) if alone else copied(value)
+        storage.node = over(source(storage), value, storage.tracked)
+    node = source(storage)
+    owner = value if value.readonly else Loan(value)
+    array = seen_as(owner, node.dtype.numpy, node.shape)
+    if tensor._view is None:
+        return array
+    start = leaf(node.shape, node.dtype, value)
+    shown = views.read(start, full_chain(tensor))
+    if any(x.op in LAYOUTS for x in numbered([shown], lambda x: x is start)):
+        return value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
+    (part,) = interpret([shown], {start: array})
+    return part if part.flags.writeable or value.readonly else part.copy()
 
 
 def borrow(tensor: Tensor) -> Tensor:
     """A tensor over bytes that somebody else may write to."""
-    value_of(tensor).lent = True
+    value_of(tensor._pair if isinstance(tensor, Paired) else tensor).lent += 1
     return tensor
 
 
-def holds_alone(tensor: Tensor) -> bool:
-    """Whether no other storage, and no pending node, has this tensor's node or its bytes."""
-    node = tensor._storage.node
+def holds_alone(storage: Storage) -> bool:
+    """Whether no other storage, and no pending node, has this storage's node or its bytes."""
+    node = storage.node
     value = node.value
     # the caller holds the bytes too; what belongs to another thread has an image here
     return (
@@ -55,7 +78,8 @@ def holds_alone(tensor: Tensor) -> bool:
 
 def is_free(tensor: Tensor) -> bool:
     """Whether a new value of a tensor may be written over the old one: nobody else holds it."""
-    return tensor._view is None and holds_alone(tensor) and not tensor._storage.node.value.lent
+    storage = tensor._storage
+    return tensor._view is None and holds_alone(storage) and not storage.node.value.lent
 
 
 def all_free(tensors: Sequence[Tensor]) -> bool:
@@ -93,32 +117,19 @@ def reads(node: Node, value: object) -> bool:
     return False
 
 
-def copied(value: Buffer) -> Buffer:
-    """The same bytes in memory of our own."""
-    made = Buffer(value.nbytes)
-    made.numpy(np.uint8, (value.nbytes,))[...] = value.numpy(np.uint8, (value.nbytes,))
-    return made
-
-
-def kept_apart(node: Node) -> Node:
-    """A node whose bytes nobody else can write to."""
-    value = node.value
-    if value is None or not value.lent:
-        # a write to the copy must not look like one to the original
-        return node.arena.unique("barrier", node) if has_history(node) else node
-    if node.watch or node.inputs:
-        made = node.arena.unique("barrier", node)
-        made.value = copied(value)
-        return made
-    return leaf(node.shape, node.dtype, copied(value))
-
-
-def has_history(node: Node) -> bool:
-    """Whether a node is a result, which gradients may need."""
-    return bool(node.inputs) and node.dtype.kind == "float" and node.op != "detach" and state.grad
-
-
 @method
 def share_memory_(self: Tensor) -> Tensor:
     """Itself: threads share all memory."""
     return self
+
+
+@method
+def __array_ufunc__(self: Tensor, function: Any, how: str, *inputs: Any, **named: Any) -> Any:
+    """np.exp(t), array + t."""
+    return numpy_calls.of_elements(function, how, inputs, named)
+
+
+@method
+def __array_function__(self: Tensor, function: Any, types: Any, args: Any, named: Any) -> Any:
+    """np.mean(t), np.concatenate([t, u])."""
+    return numpy_calls.of_arrays(function, args, named)

@@ -14,7 +14,7 @@ from gnomon.errors import NanError
 from gnomon.ir.node import Graph, Node, topological
 from gnomon.ops.control_primitives import CONTROL, control_values
 from gnomon.ops.interpret import evaluate, interpret
-from gnomon.runtime.buffer import Buffer
+from gnomon.runtime.buffer import DeviceBuffer
 
 _on = [False]
 
@@ -38,7 +38,7 @@ def looked_for() -> bool:
     return _on[0]
 
 
-def check(graph: Graph, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+def check(graph: Graph, inputs: Sequence[DeviceBuffer], outputs: Sequence[DeviceBuffer]) -> None:
     """Raise when a result has a NaN."""
     pairs = zip(graph.outputs, outputs, strict=True)
     if not any(has_nan(b.numpy(x.dtype.numpy, x.shape)) for x, b in pairs):
@@ -54,7 +54,7 @@ def has_nan(values: np.ndarray) -> bool:
 
 
 def first_nan(roots: Sequence[Node], feeds: dict[Node, np.ndarray]) -> str:
-    """Which operation made the first NaN, and where."""
+    """The operation that made the first NaN, and its line."""
     values = dict(feeds)
     for node in topological(roots):
         if node not in values:
@@ -65,14 +65,14 @@ def first_nan(roots: Sequence[Node], feeds: dict[Node, np.ndarray]) -> str:
 
 
 def evaluated(node: Node, inputs: list[np.ndarray]) -> np.ndarray:
-    """A node's value; raises when a NaN is first made inside a branch or a turn."""
+    """A node's value; raises when a NaN is first made inside a branch or an iteration."""
     if node.op not in CONTROL or any(map(has_nan, inputs)):
         return evaluate(node, inputs)
     return control_values(node, inputs, watched)[node.params["index"]]
 
 
 def watched(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a branch or a turn, unless a NaN is made in it."""
+    """The outputs of a branch or an iteration, unless a NaN is made in it."""
     feeds = dict(zip(graph.inputs, inputs, strict=True))
     outputs = interpret(graph.outputs, feeds)
     if any(map(has_nan, outputs)):

@@ -11,40 +11,21 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import KINDS
-from gnomon.errors import DtypeError
+from gnomon.errors import ComplexError, DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import scope, sites_here
 from gnomon.ops import every  # noqa: F401 - fills the registry
-from gnomon.ops.registry import OPS
+from gnomon.ops.registry import operations
 from gnomon.tensor.autocast import fitted
-from gnomon.tensor.state import state
+from gnomon.tensor.state import grads, narrow, of_complex
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
+from gnomon.tensor.traced_numbers import beside, varies
 from gnomon.tensor.writing import write
 
-BINARY = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "truediv": "divide",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "pow": "pow",
-    "matmul": "matmul",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-}
-COMPARISONS = {
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-}
-UNARY = {"neg": "negative", "abs": "abs", "invert": "bitwise_not"}
+COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
+"""Methods that Python reflects itself: no other form of them is wanted."""
+SYMBOLS = {"__add__": "+=", "__sub__": "-=", "__mul__": "*=", "__truediv__": "/=", "__pow__": "**="}
+"""The signs of in-place forms, for messages."""
 NUMBERS = (bool, int, float)
 
 
@@ -59,6 +40,8 @@ def operand(value: Any) -> Any:
         value = value.item()
     if isinstance(value, np.ndarray):
         return from_array(value)
+    if varies(value):
+        return value
     for number in NUMBERS:
         if isinstance(value, number):
             return number(value)
@@ -67,31 +50,47 @@ def operand(value: Any) -> Any:
 
 def combine(function: Callable, left: Any, right: Any) -> Tensor:
     """A function of two operands, at least one of them a tensor."""
-    tracked = False
+    tracked, x, y = False, left, right
     before = scope.sites
     if before is None:
         scope.sites = sites_here()
     try:
         if isinstance(left, Tensor):
             tracked = left.requires_grad
-            left = node_of(left)
+            x = node_of(left)
         if isinstance(right, Tensor):
             tracked = tracked or right.requires_grad
-            right = node_of(right)
-        if state.autocast is not None and function is MATMUL:
-            left, right = (fitted("matmul", x) for x in (left, right))
-        result = function(left, right)
+            y = node_of(right)
+        if varies(y):
+            y = beside(y, x) if function in WITH_NUMBERS else y.value()
+        elif varies(x):
+            x = beside(x, y) if function in WITH_NUMBERS else x.value()
+        if narrow.get() is not None:
+            x, y = (fitted(function, each) for each in (x, y))
+        result = function(x, y)
+    except ComplexError:
+        return of_complex("called")(function, (left, right))
     finally:
         scope.sites = before
-    return wrap(result, tracked and state.grad and result.dtype.kind == "float")
+    return wrap(result, tracked and grads.get() and result.dtype.kind == "float")
+
+
+def with_complex(function: Callable, left: Any, right: Any) -> Any:
+    """The function of operands of which one is a complex number; NotImplemented for others."""
+    pair = [x.item() if isinstance(x, np.generic) else x for x in (left, right)]
+    if not any(isinstance(x, complex) for x in pair):
+        return NotImplemented
+    return of_complex("called")(function, pair)
 
 
 def forward(function: Callable) -> Callable:
     """The operator with the tensor on the left."""
 
     def method(self: Tensor, other: Any) -> Any:
-        other = operand(other)
-        return other if other is NotImplemented else combine(function, self, other)
+        given = operand(other)
+        if given is NotImplemented:
+            return with_complex(function, self, other)
+        return combine(function, self, given)
 
     return method
 
@@ -100,8 +99,10 @@ def reflected(function: Callable) -> Callable:
     """The operator with the tensor on the right."""
 
     def method(self: Tensor, other: Any) -> Any:
-        other = operand(other)
-        return other if other is NotImplemented else combine(function, other, self)
+        given = operand(other)
+        if given is NotImplemented:
+            return with_complex(function, other, self)
+        return combine(function, given, self)
 
     return method
 
@@ -121,11 +122,11 @@ def in_place(function: Callable, symbol: str) -> Callable:
 
 def write_result(tensor: Tensor, result: Tensor, name: str) -> Tensor:
     """Store a result in the tensor itself."""
-    refuse_kind(tensor, node_of(result), name)
+    refuse_kind(tensor, result, name)
     return write(tensor, node_of(result), result.requires_grad)
 
 
-def refuse_kind(tensor: Tensor, value: Node, name: str) -> None:
+def refuse_kind(tensor: Tensor, value: Node | Tensor, name: str) -> None:
     """Refuse to put floats into integers, or numbers into truth values."""
     mine, theirs = tensor.dtype, value.dtype
     if KINDS.index(theirs.kind) > KINDS.index(mine.kind) and mine.kind != "uint":
@@ -142,21 +143,28 @@ def power(self: Tensor, other: Any, modulus: Any = None) -> Any:
     return POWER(self, other)
 
 
-MATMUL = OPS["matmul"]
-POWER = forward(OPS["pow"].function)
+OPERATORS = {op.facts.operator: op for op in operations() if op.facts.operator}
+"""Python's method -> the operation that it is."""
+WITH_NUMBERS = {
+    function
+    for slot in (*COMPARISONS, "__add__", "__sub__", "__mul__", "__truediv__")
+    for function in (OPERATORS[slot], OPERATORS[slot].function)
+}
+"""Operations that take a number as a tensor of no axes just as well."""
+POWER = forward(OPERATORS["__pow__"].function)
 
 
 def install() -> None:
     """Give Tensor its operators."""
-    for slot, name in BINARY.items():
-        function = OPS[name] if name == "matmul" else OPS[name].function
-        setattr(Tensor, f"__{slot}__", forward(function))
-        setattr(Tensor, f"__r{slot}__", reflected(function))
-        setattr(Tensor, f"__i{slot}__", in_place(function, getattr_symbol(slot)))
-    for slot, name in COMPARISONS.items():
-        setattr(Tensor, f"__{slot}__", forward(OPS[name].function))
-    for slot, name in UNARY.items():
-        setattr(Tensor, f"__{slot}__", unary(OPS[name].function))
+    for slot, op in OPERATORS.items():
+        function = op.function if op.inline else op
+        if len(op.words) == 1:
+            setattr(Tensor, slot, unary(function))
+            continue
+        setattr(Tensor, slot, forward(function))
+        if slot not in COMPARISONS:
+            setattr(Tensor, f"__r{slot[2:]}", reflected(function))
+            setattr(Tensor, f"__i{slot[2:]}", in_place(function, SYMBOLS.get(slot, slot[2:-2])))
     Tensor.__pow__ = power
     Tensor.__pos__ = lambda self: self
 
@@ -165,14 +173,12 @@ def unary(function: Callable) -> Callable:
     """An operator of one tensor."""
 
     def method(self: Tensor) -> Tensor:
-        return wrap(function(node_of(self)), state.grad and self.requires_grad)
+        try:
+            return wrap(function(node_of(self)), grads.get() and self.requires_grad)
+        except ComplexError:
+            return of_complex("called")(function, (self,))
 
     return method
-
-
-def getattr_symbol(slot: str) -> str:
-    """The sign of an in-place operator, for messages."""
-    return {"add": "+=", "sub": "-=", "mul": "*=", "truediv": "/=", "pow": "**="}.get(slot, slot)
 
 
 install()

@@ -6,30 +6,41 @@ gn.compile it is an input of the program, and draws are the same as outside.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import float64, int64
-from gnomon.errors import ArgumentError, DtypeError
-from gnomon.ops.registry import OPS
-from gnomon.tensor.creation import finished, get_default_dtype, shape_of
+from gnomon.dtypes import dtype_of, float64, int64, uint32
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.forking import held
+from gnomon.ops.registry import OPS, explained
+from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.creation import finished, get_default_dtype, shape_of, size_checked
 from gnomon.tensor.device import check_device
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.functions import apply
 from gnomon.tensor.operators import write_result
-from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, apply, from_array, method
+from gnomon.tensor.state import of_complex, state
+from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method, raw
 
 WORD = 2**32
+_drawing = held(threading.Lock())
 
 
 class Generator:
     """A stream of draws: a seed, and how many came before."""
 
+    _followed = None
+    """All of it: a replay reads the seed and the count anew."""
+
     def __init__(self, device: object = None) -> None:
         check_device(device)
-        self.lock = threading.Lock()
         self.manual_seed(0)
 
     def manual_seed(self, seed: int) -> Generator:
@@ -58,13 +69,61 @@ class Generator:
         if state.capture is not None:
             words, number = state.capture.draw(self)
         else:
-            with self.lock:
+            with _drawing:
                 number, self.count = self.count, self.count + 1
-            words, number = from_array(self.words), from_array(np.asarray(number % WORD, np.uint32))
+            values = map(DeviceBuffer.of, (self.words, np.asarray(number % WORD, np.uint32)))
+            words, number = map(from_buffer, values, ((2,), ()), (uint32, uint32))
         return apply(OPS["fold_in"], (words, number))
 
 
-default_generator = Generator()
+_own: ContextVar[Generator | None] = ContextVar("generator", default=None)
+
+
+class DefaultGenerator(Generator):
+    """The stream that random functions draw from; ranks that are threads have one each."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "shared", Generator())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_own.get() or self.shared, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(_own.get() or self.shared, name, value)
+
+
+default_generator = DefaultGenerator()
+
+
+@contextmanager
+def own_stream() -> Iterator[None]:
+    """Have what this thread's context draws by default be a stream of its own, begun alike."""
+    own = Generator().manual_seed(default_generator.seeded)
+    own.count = default_generator.count
+    before = _own.set(own)
+    try:
+        yield
+    finally:
+        _own.reset(before)
+
+
+@contextmanager
+def fork_rng(devices: object = None, enabled: bool = True, **options: Any) -> Iterator[None]:
+    """A stretch after which draws go on where they were before it.
+
+    >>> import gnomon as gn
+    >>> before = gn.get_rng_state().tolist()
+    >>> with fork_rng():
+    ...     draws = gn.rand(3)
+    >>> gn.get_rng_state().tolist() == before
+    True
+    """
+    before = default_generator.get_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator.set_state(before)
 
 
 def manual_seed(seed: int) -> Generator:
@@ -85,7 +144,7 @@ def seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """Where the stream is."""
+    """The state of the stream."""
     return default_generator.get_state()
 
 
@@ -112,16 +171,20 @@ def rand(*size: Any, generator: Generator | None = None, **options: Any) -> Tens
 
 def randn(*size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
     """Numbers of the standard normal distribution."""
-    return drawn("random_normal", size, generator, options)
+    return drawn("random_normal", size, generator, options, 0.5**0.5)
 
 
-def drawn(name: str, size: tuple, generator: Generator | None, options: dict) -> Tensor:
-    """A draw with creation's options."""
+def drawn(name: str, size: tuple, generator: Any, options: dict, scale: float = 1.0) -> Tensor:
+    """A draw with creation's options; `scale` is that of both parts of complex numbers."""
     check_device(options.pop("device", None))
     requires = options.pop("requires_grad", False)
     shape = shape_of((options["size"],) if "size" in options else size)
-    made = draw(name, (shape,), generator, dtype=floats(options.pop("dtype", None)))
-    return finished(made, requires)
+    dtype = dtype_of(floats(options.pop("dtype", None)))
+    if dtype.is_complex:
+        pair = draw(name, ((*shape, 2),), generator, dtype=dtype.to_real()) * scale
+        return finished(of_complex("view_as_complex")(pair), requires)
+    made = draw(name, (shape,), generator, dtype=dtype)
+    return finished(size_checked(made), requires)
 
 
 def rand_like(input: Tensor, *, dtype: object = None, device: object = None) -> Tensor:
@@ -172,15 +235,15 @@ def normal(
     size: Sequence[int] | None = None,
     *,
     generator: Generator | None = None,
-    dtype: object = None,
+    **options: Any,
 ) -> Tensor:
     """Numbers of normal distributions; mean and std are numbers or tensors."""
     if size is None:
         like = mean if isinstance(mean, Tensor) else std
         if not isinstance(like, Tensor):
             raise ArgumentError("normal: numbers for mean and std need a size.")
-        size, dtype = tuple(like.shape), dtype or like.dtype
-    return randn(tuple(size), generator=generator, dtype=dtype) * std + mean
+        size, options["dtype"] = tuple(like.shape), options.get("dtype") or like.dtype
+    return randn(tuple(size), generator=generator, **options) * std + mean
 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
@@ -198,13 +261,45 @@ def multinomial(
     """Positions along the last axis, drawn with chances in proportion to the elements."""
     if not input.dtype.is_floating_point:
         raise DtypeError(f"multinomial: chances are floats: got {input.dtype.name}. Use float().")
+    check_rows(input, num_samples, replacement)
     logits = input.log()
-    if replacement:
+    if num_samples == 1:
+        drawn = draw("random_choice", (logits.unsqueeze(-2),), generator)
+    elif replacement:
         shape = (*input.shape[:-1], num_samples, input.shape[-1])
-        rows = logits[..., None, :].expand(shape)
-        return draw("random_choice", (rows,), generator)
-    noise = -(-(rand_like(input) + 2.0**-25).log()).log()
-    return (logits + noise).topk(num_samples, dim=-1).indices
+        drawn = draw("random_choice", (logits.unsqueeze(-2).expand(shape),), generator)
+    else:
+        noise = -(-(rand_like(input) + 2.0**-25).log()).log()
+        drawn = (logits + noise).topk(num_samples, dim=-1).indices
+    if state.capture is None:  # values are not known yet there
+        check_chances(input.detach(), drawn)
+    return drawn
+
+
+def check_rows(input: Tensor, count: int, replacement: bool) -> None:
+    """Refuse what has no rows of chances, or too few outcomes for draws without replacement."""
+    if input.ndim not in (1, 2) or not input.shape[-1]:
+        raise ShapeError(
+            f"multinomial: chances are a vector or rows of a matrix: got {tuple(input.shape)}."
+        )
+    if count < 1 or (count > input.shape[-1] and not replacement):
+        raise ArgumentError(
+            f"multinomial: can't draw {count} of {input.shape[-1]} positions"
+            f"{'' if replacement else ' without replacement'}."
+        )
+
+
+def check_chances(input: Tensor, drawn: Tensor) -> None:
+    """Refuse what is no distribution; what was drawn is computed with it, by one program."""
+    evaluate([raw(input), raw(drawn)])
+    chances = array_of(input).astype(np.float64)
+    good = np.isfinite(chances) & (chances >= 0)
+    if not good.all():
+        raise ArgumentError(
+            f"multinomial: chances are finite and not negative: got {chances[~good][0]}."
+        )
+    if not (chances.sum(-1) > 0).all():
+        raise ArgumentError("multinomial: the chances of a row are all 0.")
 
 
 # tensors that draw into themselves
@@ -223,6 +318,7 @@ def fill(
 
 
 @method
+@explained
 def uniform_(
     self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -231,6 +327,7 @@ def uniform_(
 
 
 @method
+@explained
 def normal_(
     self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -239,6 +336,7 @@ def normal_(
 
 
 @method
+@explained
 def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Take 1 with chance p, else 0."""
     made = draw("bernoulli", (float(p), tuple(self.shape)), generator)
@@ -246,13 +344,57 @@ def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = No
 
 
 @method
+@explained
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Take numbers of an exponential distribution."""
-    made = rand(tuple(self.shape), generator=generator, dtype=float64)
-    return write_result(self, (-(1.0 - made).log() / lambd).to(self.dtype), "exponential_")
+    if not lambd > 0:
+        raise ArgumentError(f"exponential_: lambd must be above 0: got {lambd}.")
+    return transformed(self, "exponential_", lambda u: -u.log() / lambd, generator)
+
+
+def transformed(
+    self: Tensor, name: str, of: Callable[[Tensor], Tensor], generator: Generator | None
+) -> Tensor:
+    """Write a function of numbers spread evenly over (0, 1) to a tensor."""
+    made = of(1.0 - rand(tuple(self.shape), generator=generator, dtype=float64))
+    return write_result(self, made.to(self.dtype), name)
 
 
 @method
+@explained
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Take the number of trials up to the first success, each of chance p."""
+    if not 0 < p < 1:
+        raise ArgumentError(f"geometric_: p must be between 0 and 1: got {p}.")
+    scale = 1 / math.log1p(-p)
+    return transformed(self, "geometric_", lambda u: (u.log() * scale).ceil().clamp(1), generator)
+
+
+@method
+@explained
+def cauchy_(
+    self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Take numbers of a Cauchy distribution."""
+
+    def of(u: Tensor) -> Tensor:
+        return ((u - 0.5) * math.pi).tan() * sigma + median
+
+    return transformed(self, "cauchy_", of, generator)
+
+
+@method
+@explained
+def log_normal_(
+    self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+) -> Tensor:
+    """Take e to the power of numbers of a normal distribution."""
+    made = randn(tuple(self.shape), generator=generator, dtype=float64) * std + mean
+    return write_result(self, made.exp().to(self.dtype), "log_normal_")
+
+
+@method
+@explained
 def random_(
     self: Tensor, from_: int = 0, to: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:

@@ -6,17 +6,23 @@ Inside gn.compile they raise TraceError, as every look at a value does.
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.ops.registry import OPS
+from gnomon.dtypes import dtype_of, int64
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ops.registry import OPS, explained
 from gnomon.tensor.conversions import array_of
-from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.tensor import Tensor, apply, from_array, method
+from gnomon.tensor.device import check_device
+from gnomon.tensor.functions import FUNCTIONS, apply, check_size
+from gnomon.tensor.tensor import Tensor, from_array, method
 
 
 @method
+@explained
 def nonzero(self: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of what is not zero: one row each, or one tensor per axis."""
     found = np.nonzero(np.atleast_1d(array_of(self)))[: max(self.ndim, 1)]
@@ -26,8 +32,17 @@ def nonzero(self: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def argwhere(x: Tensor) -> Tensor:
-    """The positions of what is not zero, one row each."""
+    """The positions of what is not zero, one row each.
+
+    >>> import gnomon as gn
+    >>> gn.argwhere(gn.tensor([[0, 1], [1, 0]]))
+    Tensor([[0, 1],
+            [1, 0]])
+    """
     return nonzero(x)
+
+
+Tensor.argwhere = argwhere
 
 
 def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
@@ -41,20 +56,43 @@ Tensor.where = lambda self, condition, other: where(condition, self, other)
 
 
 @method
+@explained
 def masked_select(self: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask holds, in one axis."""
+    """The elements where the mask holds, in one axis.
+
+    >>> import gnomon as gn
+    >>> gn.masked_select(gn.tensor([1, 2, 3]), gn.tensor([True, False, True]))
+    Tensor([1, 3])
+    """
     x, mask = FUNCTIONS["broadcast_tensors"](self, mask)
-    return x[mask]
+    return x.reshape(-1)[mask.reshape(-1)]
 
 
 @method
+@explained
 def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number occurs."""
-    shares = None if weights is None else array_of(weights)
-    return from_array(np.bincount(array_of(self), shares, minlength))
+    """The number of times that each number occurs.
+
+    >>> import gnomon as gn
+    >>> gn.bincount(gn.tensor([1, 1, 3]))
+    Tensor([0, 2, 0, 1])
+    """
+    numbers, shares = array_of(self), None if weights is None else array_of(weights)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise ShapeError(
+            f"bincount: needs a vector of integers: got {tuple(self.shape)} of {self.dtype.name}."
+        )
+    if shares is not None and shares.shape != numbers.shape:
+        raise ShapeError(f"bincount: weights must be {numbers.shape}: got {tuple(shares.shape)}.")
+    if minlength < 0 or numbers.min(initial=0) < 0:
+        raise ArgumentError("bincount: neither numbers nor minlength may be negative.")
+    length = max(int(numbers.max(initial=-1)) + 1, minlength)
+    check_size("bincount", length, 8)
+    return from_array(np.bincount(numbers.astype(np.int64), shares, minlength))
 
 
 @method
+@explained
 def unique(
     self: Tensor,
     sorted: bool = True,
@@ -62,7 +100,12 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements, in order; and where each one went, and how often it occurs."""
+    """The distinct elements, in order; and where each one went, and how often it occurs.
+
+    >>> import gnomon as gn
+    >>> gn.unique(gn.tensor([3, 1, 3]))
+    Tensor([1, 3])
+    """
     values, inverse, counts = np.unique(
         array_of(self), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
@@ -127,10 +170,16 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
 
 
 @method
+@explained
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements, or slices along an axis, that differ from the one before."""
+    """The elements, or slices along an axis, that differ from the one before.
+
+    >>> import gnomon as gn
+    >>> gn.unique_consecutive(gn.tensor([1, 1, 2, 1]))
+    Tensor([1, 2, 1])
+    """
     array = array_of(self)
     rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
     flat = rows.reshape(rows.shape[0], -1)
@@ -145,41 +194,78 @@ def unique_consecutive(
 
 
 @method
+@explained
 def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements lie in each of so many equal intervals of [min, max], or of their range."""
+    """The number of elements in each of so many equal intervals of [min, max], or of the range.
+
+    >>> import gnomon as gn
+    >>> gn.histc(gn.tensor([0.0, 1.0, 1.5, 2.0]), bins=2, min=0, max=2)
+    Tensor([1., 3.])
+    """
     array = array_of(self).reshape(-1)
+    if bins < 1 or not (math.isfinite(min) and math.isfinite(max)) or min > max:
+        raise ArgumentError(
+            f"histc: needs intervals between finite bounds: got {bins} from {min} to {max}."
+        )
+    check_size("histc", bins, 8)
     low, high = (array.min(), array.max()) if min == max == 0 and array.size else (min, max)
     if low == high:
         low, high = low - 1, high + 1
+    if not np.isfinite([low, high]).all():
+        raise ArgumentError(f"histc: the range of the elements is not finite: {low} to {high}.")
     inside = array[(array >= low) & (array <= high)]
     place = ((inside - low) / (high - low) * bins).astype(np.int64).clip(0, bins - 1)
     return from_array(np.bincount(place, minlength=bins).astype(array.dtype))
 
 
 @method
+@explained
 def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of r elements of a vector, a row each."""
+    """All choices of r elements of a vector, a row each.
+
+    >>> import gnomon as gn
+    >>> gn.combinations(gn.tensor([1, 2, 3]))
+    Tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    if self.ndim != 1 or r < 0:
+        raise ArgumentError(
+            f"combinations: needs a vector and r of at least 0: got {tuple(self.shape)}, r {r}."
+        )
+    rows = math.comb(self.shape[0] + (r - 1) * with_replacement, r) if r < 64 else 1
+    check_size("combinations", max(rows, 1) * r, 32)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = np.array(list(choose(range(self.shape[0]), r)), np.int64).reshape(-1, r)
     return FUNCTIONS["take"](self, from_array(places), axis=0)
 
 
-def quantile(input: Tensor, q: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """The values below which shares q of every row lie; several shares come along a first axis."""
-    shares = q.tolist() if isinstance(q, Tensor) else q
-    if not isinstance(shares, (list, tuple)):
-        return at_share(input, shares, *args, **kwargs)
-    return FUNCTIONS["stack"]([at_share(input, float(s), *args, **kwargs) for s in shares])
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm of every row minus each later one.
 
+    Shapes: input (n, d) -> (m); m = n * (n - 1) // 2
 
-at_share = FUNCTIONS["quantile"]
-FUNCTIONS["quantile"] = Tensor.quantile = quantile
+    >>> import gnomon as gn
+    >>> pdist(gn.tensor([[0.0], [1.0], [5.0]]))
+    Tensor([1., 5., 4.])
+    """
+    if input.ndim != 2:
+        raise ArgumentError(f"pdist: needs rows (n, d): got {tuple(input.shape)}.")
+    count = input.shape[0]
+    places = triu_indices(count, count, 1)
+    first, second = (FUNCTIONS["take"](input, k, axis=0) for k in places)
+    return FUNCTIONS["vector_norm"](first - second, p, -1)
 
 
 def allclose(
     x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
-    """Whether all elements are close."""
+    """Whether all elements are close.
+
+    >>> import gnomon as gn
+    >>> gn.allclose(gn.tensor([1.0]), gn.tensor([1.0 + 1e-7]))
+    True
+    """
     return bool(FUNCTIONS["isclose"](x, y, rtol, atol, equal_nan).all())
 
 
@@ -192,3 +278,42 @@ def same_values(self: Tensor, other: Tensor) -> bool:
 
 
 Tensor.equal = same_values
+
+
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: object = int64, device: object = None
+) -> Tensor:
+    """The positions on and below a diagonal: a row of rows, a row of columns.
+
+    >>> import gnomon as gn
+    >>> gn.tril_indices(2, 2)
+    Tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    check_device(device)
+    return places_of(np.tril, "tril_indices", (row, col, offset)).to(dtype_of(dtype))
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: object = int64, device: object = None
+) -> Tensor:
+    """The positions on and above a diagonal: a row of rows, a row of columns.
+
+    >>> import gnomon as gn
+    >>> gn.triu_indices(2, 2)
+    Tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    check_device(device)
+    return places_of(np.triu, "triu_indices", (row, col, offset)).to(dtype_of(dtype))
+
+
+def places_of(kept: Callable, name: str, given: tuple[int, int, int]) -> Tensor:
+    """The positions of a matrix that are kept of one that is all true."""
+    if any(not isinstance(n, int) for n in given) or min(given[:2]) < 0:
+        raise ArgumentError(f"{name}: sizes are integers, not negative: got {given}.")
+    row, col, offset = given
+    check_size(name, row * col, 17)
+    offset = max(-row, min(offset, col))
+    places = np.nonzero(kept(np.ones((row, col), bool), offset))
+    return from_array(np.stack(places).astype(int64.numpy))

@@ -1,25 +1,75 @@
-"""How tensors are written as text, and in notebooks."""
+"""Printing of tensors, as text and in notebooks."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from gnomon.dtypes import bool_, int64
-from gnomon.late import Late
+from gnomon.lazy import Lazy, layouts, placements
+from gnomon.ops.arguments import choice
 from gnomon.tensor.creation import get_default_dtype
-from gnomon.tensor.state import state
+from gnomon.tensor.state import laid, state
 from gnomon.tensor.tensor import Tensor, method, raw, value_of
 
-html = Late("html")
+html = Lazy("html")
 
-THRESHOLD = 1000
+
+class PrintOptions(NamedTuple):
+    """Digits, the size from which axes are shortened, what stays of them, and the line's width."""
+
+    precision: int = 4
+    threshold: int = 1000
+    edgeitems: int = 3
+    linewidth: int = 75
+    sci_mode: bool | None = None
+
+
+PROFILES = {
+    "default": PrintOptions(),
+    "short": PrintOptions(precision=2, edgeitems=2),
+    "full": PrintOptions(threshold=2**63 - 1),
+}
+_now = [PrintOptions()]
+"""How values are printed now."""
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Choose digits, when and to how many elements long axes are shortened, and how lines break.
+
+    profile is "default", "short" or "full"; sci_mode=True prints powers of ten.
+
+    >>> import gnomon as gn
+    >>> gn.set_printoptions(precision=2)
+    >>> gn.tensor([1.23456])
+    Tensor([1.23])
+    >>> gn.set_printoptions(profile="default")
+    """
+    if profile is not None:
+        _now[0] = PROFILES[choice("set_printoptions", "profile", profile, tuple(PROFILES))]
+    given = (precision, threshold, edgeitems, linewidth)
+    kept = [old if new is None else new for old, new in zip(_now[0], given, strict=False)]
+    _now[0] = PrintOptions(*kept, sci_mode)
 
 
 @method
 def __repr__(self: Tensor) -> str:
     """The values, and what is not the default about the tensor."""
-    if state.capture is not None:
+    if state.capture is not None and not state.capture.breaks:
         return f"Tensor(traced, shape={tuple(self.shape)}, dtype={self.dtype})"
+    if laid and (layout := layouts.lying_as(self)):
+        own = layouts.part_of(self).detach()
+        named = zip(layout, placements.placements_of(layout), strict=True)
+        where = ", ".join(f"{name}={placement!r}" for (name, *_), placement in named)
+        return f"DTensor({own!r}, {where})"
     notes = "".join(f", {note}" for note in remarks(self))
     return f"{type(self).__name__}({values_of(self, len(type(self).__name__) + 1)}{notes})"
 
@@ -29,18 +79,32 @@ def values_of(tensor: Tensor, indent: int) -> str:
     array = value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
     if array.dtype.kind == "V" or (tensor.dtype.bits < 32 and tensor.dtype.is_floating_point):
         array = array.astype(np.float32)
+    return values_as_text(array, indent)
+
+
+def values_as_text(array: np.ndarray, indent: int) -> str:
+    """An array as text, long axes shortened."""
+    how = _now[0]
     return np.array2string(
         array,
         separator=", ",
-        precision=4,
-        threshold=THRESHOLD,
+        precision=how.precision,
+        threshold=how.threshold,
+        edgeitems=how.edgeitems,
+        max_line_width=how.linewidth,
+        formatter={"float_kind": in_powers} if how.sci_mode else None,
         prefix=" " * indent,
         floatmode="maxprec",
     )
 
 
+def in_powers(value: float) -> str:
+    """A number with its power of ten."""
+    return f"{value:.{_now[0].precision}e}"
+
+
 def remarks(tensor: Tensor) -> list[str]:
-    """What to say behind the values."""
+    """The remarks behind the values."""
     notes = []
     if not raw(tensor).size:
         notes.append(f"size={tuple(tensor.shape)}")
@@ -59,5 +123,5 @@ def _repr_html_(self: Tensor) -> str:
     node = raw(self)
     known = node.value is not None
     head = f"Tensor {tuple(self.shape)} {self.dtype.name}, {'computed' if known else 'pending'}"
-    body = values_of(self, 0) if known or node.size <= THRESHOLD else "..."
+    body = values_of(self, 0) if known or node.size <= _now[0].threshold else "..."
     return f"<div><b>{html.escape(head)}</b><pre>{html.escape(body)}</pre></div>"

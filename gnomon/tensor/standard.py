@@ -1,4 +1,4 @@
-"""Where the array API standard and PyTorch mean different things by one name, and what decides.
+"""Names to which the array API standard and PyTorch give different meanings, and what decides.
 
 The main namespace is the standard's. Words that PyTorch alone has (dim, keepdim, unbiased),
 and arguments by position where the standard wants words, mean PyTorch's function; methods of Tensor
@@ -8,19 +8,15 @@ are PyTorch's. Names that agree are in functions.py.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from gnomon.dtypes import int64
-from gnomon.errors import ShapeError
 from gnomon.ops import arguments
-from gnomon.ops.registry import OPS
+from gnomon.ops.registry import Op, explained, operations
 from gnomon.tensor import selection
-from gnomon.tensor.creation import also
-from gnomon.tensor.functions import FUNCTIONS, with_first
-from gnomon.tensor.tensor import Size, Tensor, alias, from_array, raw
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Size, Tensor, alias, raw
 
 TORCHS_WORDS = frozenset({"dim", "keepdim", "unbiased", "correction"})
 
@@ -35,19 +31,40 @@ def instead(name: str) -> Callable:
     return replace
 
 
-def spread(name: str) -> None:
-    """var or std: without a word of PyTorch's, the count is not lowered."""
-    torchs = FUNCTIONS[name]
+def with_defaults(op: Op) -> None:
+    """The standard's function has other defaults, unless a word of PyTorch's is used."""
+    torchs = FUNCTIONS[op.__name__]
 
-    @instead(name)
+    @instead(op.__name__)
     def function(*args: Any, **kwargs: Any) -> Tensor:
         if len(args) <= 1 and not TORCHS_WORDS & kwargs.keys():
-            kwargs["correction"] = 0
+            kwargs |= dict(op.facts.standard)
         return torchs(*args, **kwargs)
 
 
-spread("var")
-spread("std")
+def with_refusals(op: Op) -> None:
+    """The standard's function refuses more, unless a word of PyTorch's is used."""
+    torchs, refuses = FUNCTIONS[op.__name__], explained(op.facts.refuses, op.__name__)
+
+    @instead(op.__name__)
+    def function(*args: Any, **kwargs: Any) -> Tensor:
+        if args and isinstance(args[0], Tensor) and not TORCHS_WORDS & kwargs.keys():
+            refuses(raw(args[0]), *args[1:], **op.respell(kwargs))
+        return torchs(*args, **kwargs)
+
+
+def with_copies(op: Op) -> None:
+    """The standard's function takes `copy`, for a result in memory of its own."""
+    shown = FUNCTIONS[op.__name__]
+
+    @instead(op.__name__)
+    def function(*args: Any, copy: bool | None = None, **kwargs: Any) -> Tensor:
+        y = shown(*args, **kwargs)
+        return y.clone() if copy else y
+
+    told = inspect.signature(shown)
+    word = inspect.Parameter("copy", inspect.Parameter.KEYWORD_ONLY, default=None)
+    function.__signature__ = told.replace(parameters=[*told.parameters.values(), word])
 
 
 class Sorted(Tensor):
@@ -74,15 +91,26 @@ def sorted_pair(values: Tensor, indices: Tensor) -> Sorted:
     return made
 
 
-_sort_by_words = FUNCTIONS["sort"]
-
-
-@instead("sort")
-def sort(*args: Any, **kwargs: Any) -> Any:
+def with_values(op: Op) -> None:
     """PyTorch's pair if dim is named; else the standard's values."""
-    if len(args) > 1 or "dim" in kwargs:
-        return _sort_by_words(*args, **kwargs)
-    return sorted_pair(*Tensor.sort(*args, **kwargs))
+    by_words, method = FUNCTIONS[op.__name__], getattr(Tensor, op.__name__)
+
+    @instead(op.__name__)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > 1 or "dim" in kwargs:
+            return by_words(*args, **kwargs)
+        return sorted_pair(*method(*args, **kwargs))
+
+
+for _op in operations():
+    if _op.facts.standard:
+        with_defaults(_op)
+    if _op.facts.values_alone:
+        with_values(_op)
+    if _op.facts.refuses:
+        with_refusals(_op)
+    if _op.facts.copies:
+        with_copies(_op)
 
 
 class PlacesByAxis(tuple):
@@ -96,40 +124,15 @@ class PlacesByAxis(tuple):
 
 
 def nonzero(x: Tensor, /, *, as_tuple: bool | None = None) -> Any:
-    """The positions of what is not zero, a tensor per axis; as_tuple=False is PyTorch's rows."""
+    """The positions of what is not zero, a tensor per axis; as_tuple=False is PyTorch's rows.
+
+    >>> import gnomon as gn
+    >>> gn.nonzero(gn.tensor([0, 5, 0, 7]))
+    (Tensor([1, 3]),)
+    """
     if as_tuple is False:
         return x.nonzero()
     return PlacesByAxis(selection.nonzero(x, as_tuple=True))
-
-
-_squeeze = FUNCTIONS["squeeze"]
-
-
-@instead("squeeze")
-def squeeze(*args: Any, **kwargs: Any) -> Tensor:
-    """Without axes of size 1; of others that are named, the standard's function complains."""
-    if "dim" not in kwargs and (len(args) > 1 or "axis" in kwargs):
-        shape, axis = raw(args[0]).shape, args[1] if len(args) > 1 else kwargs["axis"]
-        larger = [k for k in arguments.many_axes("squeeze", axis, len(shape)) if shape[k] != 1]
-        if larger:
-            raise ShapeError(
-                f"squeeze: axes {larger} of {shape} are not of size 1. "
-                "Name those that are, or use x.squeeze()."
-            )
-    return _squeeze(*args, **kwargs)
-
-
-_reshape = FUNCTIONS["reshape"]
-
-
-@also(input="x")
-def reshape(x: Tensor, shape: int | Sequence[int], *more: int, copy: bool | None = None) -> Tensor:
-    """The same elements over other axes; one size may be -1. A copy only if it is asked for."""
-    y = _reshape(x, shape, *more)
-    return y.clone() if copy else y
-
-
-FUNCTIONS["reshape"] = reshape
 
 
 def astype(x: Tensor, dtype: object, /, *, copy: bool = True, device: object = None) -> Tensor:
@@ -137,36 +140,13 @@ def astype(x: Tensor, dtype: object, /, *, copy: bool = True, device: object = N
     return x.astype(dtype, copy=copy, device=device)
 
 
-def repeats_by_tensor(name: str) -> Callable:
-    """repeat, which also takes a number of times for each element."""
-    by_number = FUNCTIONS[name]
-
-    def function(*args: Any, output_size: int | None = None, **kwargs: Any) -> Tensor:
-        (x, *rest), kwargs = (args, kwargs) if args else with_first(OPS[name], kwargs)
-        named = dict(zip(("repeats", "axis"), rest, strict=False)) | OPS[name].respell(kwargs)
-        if "repeats" not in named:  # PyTorch's form of one argument: positions
-            x, named["repeats"] = from_array(np.arange(raw(x).size)), x
-        times = named["repeats"]
-        if not isinstance(times, Tensor | Sequence):
-            return by_number(x, **named)
-        return repeated(x, np.asarray(times), named.get("axis"))
-
-    return functools.update_wrapper(function, by_number, updated=())
-
-
-def repeated(x: Tensor, times: np.ndarray, axis: int | None) -> Tensor:
-    """Each element along an axis so many times in a row."""
-    count = raw(x).size if axis is None else raw(x).shape[axis]
-    places = np.repeat(np.arange(count), np.broadcast_to(times.reshape(-1), (count,)))
-    return FUNCTIONS["take"](x, from_array(places.astype(int64.numpy)), axis=axis)
-
-
-FUNCTIONS["repeat"] = repeats_by_tensor("repeat")
-Tensor.repeat_interleave = FUNCTIONS["repeat_interleave"] = repeats_by_tensor("repeat_interleave")
-
-
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
-    """The shape that tensors of these shapes have when broadcast together."""
+    """The shape that tensors of these shapes have when broadcast together.
+
+    >>> import gnomon as gn
+    >>> gn.broadcast_shapes((3, 1), (4,))
+    Size([3, 4])
+    """
     listed = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     return Size(arguments.joint_shape("broadcast_shapes", listed))
 

@@ -1,4 +1,4 @@
-"""What each thread keeps while it builds tensors: its arena, its modes, what is still pending.
+"""Thread state: the arena, the modes and the pending operations of a thread that builds tensors.
 
 No graph is walked here: see evaluate.py. Nothing is shared between threads but buffers.
 """
@@ -6,14 +6,19 @@ No graph is walked here: see evaluate.py. Nothing is shared between threads but 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from gnomon.dtypes import DType
+from gnomon.errors import TraceError
 from gnomon.ir.node import Arena, Node, Shape, Sites, copy_into
 
 if TYPE_CHECKING:
-    from gnomon.runtime.buffer import Buffer
+    from gnomon.runtime.buffer import DeviceBuffer
+    from gnomon.tensor.tensor import Tensor
 
 KEPT_REFERENCES = 4096
 """So many dead references may gather before the list of pending storages is swept."""
@@ -21,36 +26,80 @@ LOOK = 64
 """Between so many new nodes the length of what is pending is looked at."""
 
 
-class State(threading.local):
-    """One thread's; a capture (gnomon/jit.py) puts others in place for a while."""
+# modes belong to a thread, and in it to each task by itself: one that waits inside a block leaves
+# others their own. A block inside a generator holds for whoever resumes it, as in PyTorch.
+grads: ContextVar[bool] = ContextVar("gnomon_grads", default=True)
+"""Whether gradients are recorded."""
+inference: ContextVar[bool] = ContextVar("gnomon_inference", default=False)
+"""Whether an inference_mode is open."""
+narrow: ContextVar[DType | None] = ContextVar("gnomon_narrow", default=None)
+"""The dtype that products take."""
+
+_entered: ContextVar[tuple[tuple[object, tuple], ...]] = ContextVar("gnomon_entered", default=())
+
+
+laid: list[Callable[[Node, bool], Tensor | None]] = []
+"""What shows results that lie over ranks; empty until there is a tensor that does."""
+
+
+complexes: list[Any] = []
+"""The module that answers for complex numbers, which loads when it is first asked."""
+
+
+def of_complex(name: str) -> Callable[..., Any]:
+    """A function of complex numbers, by its name in complex_calls.py."""
+    return getattr(complexes[0], name)
+
+
+class ThreadState(threading.local):
+    """One thread's; a capture (gnomon/capture/jit.py) puts others in place for a while."""
 
     def __init__(self) -> None:
         self.arena = Arena()
         self.images: WeakKeyDictionary[Node, Node] = WeakKeyDictionary()
-        self.grad = True
         self.looks_ahead = False
         self.unknown: list[Node] = []
-        self.inference = False
-        self.autocast: DType | None = None
         self.capture: Any = None
+        self.refused: TraceError | None = None
         self.pending: list[ref[Storage]] = []
-        self.overwritten: WeakSet[Node] = WeakSet()
+        self.overwritten: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
+        self.failed: WeakSet[Node] = WeakSet()
+        """What could not be computed when somebody asked for it."""
         self.sweep_at = KEPT_REFERENCES
         self.look_at = self.evaluated_at = 0
+        self.kept_waits = False
+        """Whether a model's tensor was made, and nothing computed since."""
 
 
-state = State()
+state = ThreadState()
+
+
+def enter(block: object, before: tuple) -> None:
+    """Remember the modes around a block."""
+    _entered.set((*_entered.get(), (block, before)))
+
+
+def leave(block: object) -> tuple:
+    """The modes around a block that ends; nothing where it was entered by another task."""
+    entered = _entered.get()
+    for k in reversed(range(len(entered))):
+        if entered[k][0] is block:
+            _entered.set((*entered[:k], *entered[k + 1 :]))
+            return entered[k][1]
+    return ()
 
 
 class Storage:
     """A place that holds a value: the current node. Every alias of a tensor has the same one."""
 
-    __slots__ = ("__weakref__", "node", "released", "tracked", "version")
+    __slots__ = ("__weakref__", "kept", "node", "released", "tracked", "version")
 
     node: Node
     tracked: bool
     version: int
     released: bool
+    kept: bool
+    """Whether it is a model's: computed before the first step, and no part of it."""
 
     def set(self, node: Node) -> None:
         """Replace the value; every alias sees it."""
@@ -66,10 +115,18 @@ class Storage:
 def storage_of(node: Node, tracked: bool) -> Storage:
     """A new storage; every result has one, and a class with a constructor takes twice as long."""
     made = Storage.__new__(Storage)
-    made.node, made.tracked, made.version, made.released = node, tracked, 0, False
+    made.node, made.tracked, made.version = node, tracked, 0
+    made.released = made.kept = False
     if node.value is None:
         note(made)
     return made
+
+
+def keep(storage: Storage) -> None:
+    """Remember that a storage is a model's."""
+    storage.kept = True
+    if storage.node.value is None:
+        state.kept_waits = True
 
 
 def note(storage: Storage) -> None:
@@ -94,12 +151,46 @@ def waiting() -> dict[Node, list[Storage]]:
     return found
 
 
-def leaf(shape: Shape, dtype: DType, buffer: Buffer, sites: Sites | None = None) -> Node:
+def refusal(told: str) -> TraceError:
+    """An error of what is captured, which is raised again where the function caught it."""
+    error = TraceError(told)
+    if state.refused is None and (state.capture is not None or state.unknown):
+        state.refused = error
+    return error
+
+
+@contextmanager
+def strict() -> Iterator[None]:
+    """Raise at the end what was refused inside: a function that caught it took a wrong branch."""
+    around = state.capture is not None or bool(state.unknown)
+    before, state.refused = state.refused, None
+    try:
+        yield
+    except Exception:
+        if state.refused is not None:
+            raise state.refused from None
+        raise
+    else:
+        if state.refused is not None:
+            raise state.refused
+    finally:
+        state.refused = before or (state.refused if around else None)
+
+
+def leaf(shape: Shape, dtype: DType, buffer: DeviceBuffer, sites: Sites | None = None) -> Node:
     """A leaf of this thread's arena that holds a value."""
     return state.arena.leaf(shape, dtype, buffer, sites)
 
 
-def leaf_like(known: Node, buffer: Buffer) -> Node:
+def nobody() -> None:
+    """Watches a node for no tensor."""
+
+
+FREED: list[Callable[[], Any]] = [nobody]
+"""What watches a leaf that had a history: a program that went backward has let it go."""
+
+
+def leaf_like(known: Node, buffer: DeviceBuffer) -> Node:
     """A leaf of this thread's arena like one without a value, whose parts are at hand."""
     arena, node = state.arena, Node.__new__(Node)
     node.arena, node.serial, node.value, node.watch = arena, next(arena._serial), buffer, None
@@ -118,7 +209,7 @@ def at_home(node: Node) -> Node:
 
 
 class Images(dict):
-    """Where copy_into notes its images: values travel along, and leaves keep their buffers."""
+    """The images that copy_into makes: values travel along, and leaves keep their buffers."""
 
     def __init__(self, images: WeakKeyDictionary[Node, Node]) -> None:
         self.images = images

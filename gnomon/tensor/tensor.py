@@ -1,12 +1,12 @@
 """Tensor: a view of a storage, and how operations on nodes become operations on tensors.
 
-Its operators are in operators.py, its methods in methods.py and the files named there; they are
-attached by `method`. Values appear in evaluate.py only.
+Its operators are in operators.py, the methods of operations in functions.py, the others in the
+files of their subject; `method` attaches them. Values appear in evaluate.py only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any
 from weakref import ref
@@ -16,18 +16,25 @@ import numpy as np
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
-from gnomon.ir.provenance import scope, sites_here
-from gnomon.ops.registry import Op
-from gnomon.runtime.buffer import Buffer, row_major
-from gnomon.settings import current
-from gnomon.tensor import changes, views
-from gnomon.tensor.autocast import fitted
+from gnomon.ops.histories import rewritten
+from gnomon.runtime.buffer import DeviceBuffer, row_major
+from gnomon.tensor import module_versions as changes
+from gnomon.tensor import views
+from gnomon.tensor.borrowing import afresh, borrows, is_lent, kept_apart
 from gnomon.tensor.device import CPU, Device
-from gnomon.tensor.evaluate import evaluate, evaluate_all
-from gnomon.tensor.state import LOOK, Storage, at_home, leaf, state, storage_of
-from gnomon.tensor.views import Chain
-
-PLAIN = frozenset({int, float, bool, str, type(None), DType, slice, type(Ellipsis), Device})
+from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
+from gnomon.tensor.state import (
+    Storage,
+    at_home,
+    grads,
+    keep,
+    laid,
+    leaf,
+    of_complex,
+    state,
+    storage_of,
+)
+from gnomon.tensor.views import Chain, View
 
 
 class Size(tuple):
@@ -47,26 +54,17 @@ class Size(tuple):
         return f"Size({list(self)})"
 
 
-class View:
-    """What a tensor shows of its storage: a chain of steps from the base tensor's value."""
-
-    __slots__ = ("base", "chain", "detached", "node", "source")
-
-    def __init__(self, chain: Chain, base: Tensor | None, detached: bool) -> None:
-        self.chain, self.base, self.detached = chain, base, detached
-        self.source: Node | None = None
-        self.node: Node | None = None
-
-
 class Rare:
-    """What few tensors have: a gradient, hooks, and the node that stands for a leaf."""
+    """Attributes that few tensors have: a gradient, hooks, and the node that stands for a leaf."""
 
-    __slots__ = ("accumulated", "grad", "hooks", "leaf", "retains", "source", "watches")
+    __slots__ = ("accumulated", "ends", "grad", "hooks", "leaf", "retains", "source", "watches")
 
     def __init__(self) -> None:
         self.grad: Tensor | None = None
         self.hooks: dict[int, Callable] = {}
         self.accumulated: dict[int, Callable] = {}
+        self.ends: Callable[[], None] | None = None
+        """What follows a backward pass that gave it a gradient."""
         self.retains = self.watches = False
         self.source: Node | None = None
         self.leaf: Node | None = None
@@ -77,7 +75,6 @@ class Tensor:
 
     __slots__ = ("__weakref__", "_rare", "_requires", "_storage", "_view")
     __array_priority__ = 1000
-    __array_ufunc__ = None
 
     _storage: Storage
     _view: View | None
@@ -96,7 +93,7 @@ class Tensor:
 
     @property
     def device(self) -> Device:
-        """Where the elements are."""
+        """The device of the elements."""
         return CPU
 
     @property
@@ -121,13 +118,19 @@ class Tensor:
         if value == self.requires_grad:
             return
         if not value and not self._requires:
-            told = "requires_grad: only a leaf can be switched off. Use detach() for a result."
-            raise GradientError(told)
+            raise GradientError("requires_grad: only a leaf is switched off. Use detach().")
         if value and not self.dtype.is_floating_point:
             raise GradientError(
                 f"requires_grad: only floats have gradients: got {self.dtype.name}. Use float()."
             )
+        if state.capture is not None:
+            state.capture.switch(self)
+        elif self._storage.node.op == "input" and self._storage.node.value is not None:
+            node = self._storage.node  # no gradient passes what was computed of it before
+            self._storage.node = leaf(node.shape, node.dtype, node.value, node.sites)
         self._requires = bool(value)
+        if value:
+            keep(self._storage)
         changes.note()
 
     @property
@@ -179,6 +182,25 @@ class Tensor:
     __hash__ = object.__hash__
 
 
+class Paired:
+    """A tensor of other elements, kept as a real one; complex_tensor.py has the only kind."""
+
+    __slots__ = ("__weakref__", "_pair")
+
+    def __init__(self, parts: Sequence[Tensor]) -> None:
+        (self._pair,) = parts
+
+
+def pair_of(tensor: Any) -> Any:
+    """A tensor; in place of another the real one over which it is."""
+    return tensor._pair if isinstance(tensor, Paired) else tensor
+
+
+def pairs_of(tensors: Iterable | None) -> list | None:
+    """The same of several."""
+    return tensors and list(map(pair_of, tensors))
+
+
 def method(function: Callable) -> Callable:
     """Make a function of a tensor its method too."""
     setattr(Tensor, function.__name__, function)
@@ -197,6 +219,8 @@ def rare(tensor: Tensor) -> Rare:
 
 def wrap(node: Node, tracked: bool = False) -> Tensor:
     """A new tensor with a storage of its own."""
+    if laid and node.value is None and (made := laid[0](node, tracked)) is not None:
+        return made
     tensor = Tensor.__new__(Tensor)
     tensor._storage, tensor._view, tensor._rare = storage_of(node, tracked), None, None
     tensor._requires = False
@@ -205,19 +229,10 @@ def wrap(node: Node, tracked: bool = False) -> Tensor:
     return tensor
 
 
-def relieve(serial: int) -> None:
-    """Evaluate when more nodes wait than the settings allow."""
-    state.look_at = serial + LOOK
-    if serial - state.evaluated_at > current().pending_limit and state.capture is None:
-        evaluate_all()
-        state.evaluated_at = serial
-
-
 def alias(tensor: Tensor, chain: Chain, detached: bool = False) -> Tensor:
     """A tensor that shows part of another's storage."""
-    made = Tensor.__new__(Tensor)
+    made, before, asked = Tensor.__new__(Tensor), tensor._view, detached
     made._storage, made._rare, made._requires = tensor._storage, None, False
-    before = tensor._view
     chain = chain if before is None else (*before.chain, *chain)
     detached |= before is not None and before.detached and not tensor._requires
     base = None
@@ -226,11 +241,14 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False) -> Tensor:
         if tensor._requires and before is not None:
             # a leaf that is itself a view: steps count from the leaf
             chain = chain[len(before.chain) :]
-    made._view = View(chain, base, detached)
+    made._view = View(chain, base, detached, before is not None and before.lost and not asked)
+    if state.capture is not None:
+        known = state.capture.views
+        known[made._view] = asked or known.get(before, False)
     return made
 
 
-def from_buffer(buffer: Buffer, shape: Sequence[int], dtype: DType) -> Tensor:
+def from_buffer(buffer: DeviceBuffer, shape: Sequence[int], dtype: DType) -> Tensor:
     """A tensor over a buffer that is not copied."""
     return wrap(leaf(tuple(shape), dtype, buffer))
 
@@ -238,7 +256,9 @@ def from_buffer(buffer: Buffer, shape: Sequence[int], dtype: DType) -> Tensor:
 def from_array(array: np.ndarray) -> Tensor:
     """A tensor over a numpy array's memory where its layout allows, else over a copy."""
     array = row_major(array)
-    return from_buffer(Buffer.of(array), array.shape, dtype_of(array.dtype))
+    if array.dtype.kind == "c":
+        return of_complex("of_array")(array)
+    return from_buffer(DeviceBuffer.of(array), array.shape, dtype_of(array.dtype))
 
 
 # from tensors to nodes
@@ -254,41 +274,48 @@ def source(storage: Storage) -> Node:
 
 def raw(tensor: Tensor) -> Node:
     """The tensor's node for a look at its shape or value: no gradient follows it."""
-    view = tensor._view
-    node = source(tensor._storage)
+    view, node = tensor._view, source(tensor._storage)
     if view is None:
         return node
     if view.base is not None and view.base._view is not None:
         node = raw(view.base)
-    if view.source is not node:
-        view.node, view.source = views.read(node, view.chain), node
+    if view.source is not node or is_lent(node):
+        view.node, view.source = views.read(afresh(node), view.chain), node
     return view.node
 
 
 def node_of(tensor: Tensor) -> Node:
     """The tensor's node as the input of an operation."""
     if tensor._view is None and not tensor._requires:
-        storage = tensor._storage
-        node = storage.node
+        storage, node = tensor._storage, tensor._storage.node
         if node.arena is not state.arena:
             node = source(storage)
-        return detached(node) if storage.tracked and not state.grad else node
-    return node_of_view(tensor)
+        if node.value is not None and node.value.lent:
+            node = kept_apart(node)
+        # a leaf that wants no gradients for a while is not what is watched
+        return detached(node) if (not grads.get() if storage.tracked else node.watch) else node
+    node = node_of_view(tensor)
+    if not is_lent(source(tensor._storage)) or views.lying_of(tensor._view):
+        return node
+    evaluate([] if borrows(node) else [node])
+    return kept_apart(node, True)
 
 
 def node_of_view(tensor: Tensor) -> Node:
     """The same for leaves that want gradients, and for views."""
     if not tensor.requires_grad:
         node, view = raw(tensor), tensor._view
+        views.check_kept(view)
         # a leaf's own node may gather gradients, so whoever was cut from it looks past it
         behind = view is not None and (view.base is not None or view.detached)
-        return detached(node) if behind or tensor._storage.tracked else node
-    if not state.grad:
+        behind = behind or tensor._storage.tracked or source(tensor._storage).watch
+        return detached(node) if behind else node
+    if not grads.get():
         return detached(raw(tensor))
     if tensor._requires:
         return leaf_node(tensor)
     base = tensor._view.base
-    return raw(tensor) if base is None else views.read(leaf_node(base), tensor._view.chain)
+    return raw(tensor) if base is None else views.read(afresh(leaf_node(base)), tensor._view.chain)
 
 
 def detached(node: Node) -> Node:
@@ -296,102 +323,43 @@ def detached(node: Node) -> Node:
     return node.arena.node("detach", (node,))
 
 
+def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor | None:
+    """A gradient as a tensor of the kind of the one that it is of."""
+    if gradient is None:
+        return None
+    made = wrap(gradient if tracked else detached(gradient), tracked)
+    return type(tensor)((made,)) if isinstance(tensor, Paired) else made
+
+
 def leaf_node(tensor: Tensor) -> Node:
     """The node that stands for a leaf in graphs: no other leaf has the same."""
     kept, node = rare(tensor), raw(tensor)
     if node.value is None and state.capture is None:
-        evaluate_all()
+        keep(tensor._storage)
+        evaluate_kept()
         node = raw(tensor)
     if kept.source is node:
         return kept.leaf
-    if node.op == "input" and node.watch is None:
+    # what shows a view's storage, or has a made leaf's node, may be no leaf
+    own = node.op == "input" and (state.capture is None or not state.capture.is_made(tensor))
+    if own and node.watch is None and tensor._view is None:
         node.watch = [ref(tensor)]
-    if node.op == "input" and any(found() is tensor for found in node.watch):
+    if own and any(found() is tensor for found in node.watch or ()):
         return node
-    if node.op == "input" and state.capture is not None:
-        made = state.capture.placeholder(tensor, lambda _: tensor)
-    else:
-        made = node.arena.unique("detach", node)
-    made.watch = [ref(tensor)]
-    kept.source, kept.leaf = node, made
+    inside = state.capture is None or state.capture.is_made(tensor)
+    waits = node.arena.unique("detach", node) if inside else state.capture.placeholder(tensor)
+    made = waits if inside or own else rewritten(waits, node)  # written: the leaf outside waits
+    waits.watch, kept.source, kept.leaf = [ref(tensor)], node, made
     return made
 
 
-def unwrapped(value: Any, found: list[Tensor]) -> Any:
-    """An argument with nodes in place of tensors, which are added to the list."""
-    if type(value) in PLAIN:
-        return value
-    if isinstance(value, Tensor):
-        found.append(value)
-        return node_of(value)
-    if isinstance(value, (list, tuple)):
-        made = [unwrapped(v, found) for v in value]
-        return made if isinstance(value, list) else tuple(made)
-    if isinstance(value, np.ndarray):
-        return node_of(from_array(value))
-    if isinstance(value, np.generic):
-        return value.item()
-    return int(value) if isinstance(value, int) else value
-
-
-def wrapped(result: Any, tracked: bool) -> Any:
-    """An operation's result with tensors in place of nodes."""
-    if isinstance(result, Node):
-        return wrap(result, tracked and result.dtype.kind == "float")
-    if isinstance(result, (tuple, list)):
-        parts = [wrapped(part, tracked) for part in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    return result
-
-
-def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
-    """Call an operation on nodes with tensors."""
-    found: list[Tensor] = []
-    before = scope.sites
-    if before is None:  # all nodes of a call have its line: it is looked up once
-        scope.sites = sites_here()
-    try:
-        nodes = [unwrapped(value, found) for value in args]
-        if state.autocast is not None:
-            nodes = [fitted(getattr(op, "__name__", ""), value) for value in nodes]
-        if kwargs:
-            named = {word: unwrapped(value, found) for word, value in kwargs.items()}
-            if state.autocast is not None:
-                named = {word: fitted(op.__name__, value) for word, value in named.items()}
-            result = op(*nodes, **named)
-        else:
-            result = op(*nodes)
-    finally:
-        scope.sites = before
-    tracked = False
-    if state.grad:
-        for tensor in found:
-            if tensor.requires_grad:
-                tracked = True
-                break
-    return wrapped(result, tracked)
-
-
-def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for an operation whose results show its first argument's storage."""
-    tensor = args[0]
-    if not isinstance(tensor, Tensor):
-        return apply(op, args, kwargs)
-    start = raw(tensor)
-    result = op(start, *[unwrapped(v, []) for v in args[1:]], **(kwargs or {}))
-    parts = [result] if isinstance(result, Node) else result
-    chains = [views.chain_between(part, start) for part in parts]
-    if None in chains:
-        return apply(op, args, kwargs)
-    hidden = not state.grad and tensor.requires_grad
-    made = [alias(tensor, chain, hidden) for chain in chains]
-    return made[0] if isinstance(result, Node) else type(result)(made)
-
-
-def value_of(tensor: Tensor) -> Buffer:
+def value_of(tensor: Tensor) -> DeviceBuffer:
     """The tensor's value, computed now if it is pending."""
+    views.refuse_parts(tensor)
     node = raw(tensor)
-    if node.value is None:
+    if node.value is None and state.capture is not None:
+        return state.capture.look(node)
+    if node.value is None and not (tensor._view is not None and borrows(node)):
         evaluate([node])
         view = tensor._view
         if view is not None and view.source is not source(tensor._storage):

@@ -4,8 +4,9 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from collections.abc import Sequence
+from gnomon.passes.layout import Placement
+from gnomon.tensor.autograd.hooks import Handle
 from gnomon.tensor.functions import Values
-from gnomon.tensor.hooks import Handle
 from gnomon.tensor.random import Generator
 from gnomon.tensor.standard import Count
 from numpy import ndarray
@@ -15,7 +16,7 @@ _bool = builtins.bool
 _float = builtins.float
 _int = builtins.int
 _type = builtins.type
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any
 from weakref import ref
@@ -23,17 +24,15 @@ import numpy as np
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
-from gnomon.ir.provenance import scope, sites_here
-from gnomon.ops.registry import Op
-from gnomon.runtime.buffer import Buffer, row_major
-from gnomon.settings import current
-from gnomon.tensor import changes, views
-from gnomon.tensor.autocast import fitted
+from gnomon.ops.histories import rewritten
+from gnomon.runtime.buffer import DeviceBuffer, row_major
+from gnomon.tensor import module_versions as changes
+from gnomon.tensor import views
+from gnomon.tensor.borrowing import afresh, borrows, is_lent, kept_apart
 from gnomon.tensor.device import CPU, Device
-from gnomon.tensor.evaluate import evaluate, evaluate_all
-from gnomon.tensor.state import LOOK, Storage, at_home, leaf, state, storage_of
-from gnomon.tensor.views import Chain
-PLAIN: Any
+from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
+from gnomon.tensor.state import Storage, at_home, grads, keep, laid, leaf, of_complex, state, storage_of
+from gnomon.tensor.views import Chain, View
 class Size(tuple):
 
     def numel(self) -> _int:
@@ -41,17 +40,9 @@ class Size(tuple):
 
     def __repr__(self) -> str:
         ...
-class View:
-    base: Any
-    chain: Any
-    detached: Any
-    node: Any
-    source: Any
-
-    def __init__(self, chain: Chain, base: Tensor | None, detached: _bool) -> None:
-        ...
 class Rare:
     accumulated: Any
+    ends: Any
     grad: Any
     hooks: Any
     leaf: Any
@@ -63,7 +54,6 @@ class Rare:
         ...
 class Tensor:
     __array_priority__: Any
-    __array_ufunc__: Any
     _storage: Storage
     _view: View | None
     _rare: Rare | None
@@ -133,9 +123,13 @@ class Tensor:
     def __and__(self, other: Any) -> Tensor:
         ...
     def __array__(self, dtype: Any = ..., copy: _bool | None = ...) -> ndarray:
-        """What numpy.asarray makes of a tensor: the same memory unless a copy is asked for."""
+        """The array of numpy.asarray: the same memory unless a copy is asked for."""
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        """np.mean(t), np.concatenate([t, u])."""
     def __array_namespace__(self, *, api_version: str | None = ...) -> ModuleType:
         """The namespace that the array API standard asks a tensor for: gnomon itself."""
+    def __array_ufunc__(self, function: Any, how: str, *inputs: Any, **named: Any) -> Any:
+        """np.exp(t), array + t."""
     def __bool__(self) -> _bool:
         """The truth of the one element."""
     def __complex__(self) -> complex:
@@ -294,26 +288,30 @@ class Tensor:
         """avg over bins that cut each of the last 3 axes evenly."""
     def adaptive_avg_pool_(self, sizes: Sequence[_int]) -> Tensor:
         """The mean of bins that cut the last axes into so many parts."""
-    def adaptive_max_pool(self, sizes: Sequence[_int]) -> Tensor:
-        """The largest of bins that cut the last axes into so many parts."""
-    def adaptive_max_pool1d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+    def adaptive_max_pool(self, sizes: Sequence[_int], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
+        """The largest of bins that cut the last axes into so many parts, and where it stands first."""
+    def adaptive_max_pool1d(self, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """max over bins that cut each of the last 1 axes evenly."""
-    def adaptive_max_pool1d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+    def adaptive_max_pool1d_(self, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor:
         """max over bins that cut each of the last 1 axes evenly."""
-    def adaptive_max_pool2d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+    def adaptive_max_pool2d(self, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """max over bins that cut each of the last 2 axes evenly."""
-    def adaptive_max_pool2d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+    def adaptive_max_pool2d_(self, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor:
         """max over bins that cut each of the last 2 axes evenly."""
-    def adaptive_max_pool3d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+    def adaptive_max_pool3d(self, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """max over bins that cut each of the last 3 axes evenly."""
-    def adaptive_max_pool3d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
+    def adaptive_max_pool3d_(self, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor:
         """max over bins that cut each of the last 3 axes evenly."""
-    def adaptive_max_pool_(self, sizes: Sequence[_int]) -> Tensor:
-        """The largest of bins that cut the last axes into so many parts."""
+    def adaptive_max_pool_(self, sizes: Sequence[_int], return_indices: _bool = ...) -> Tensor:
+        """The largest of bins that cut the last axes into so many parts, and where it stands first."""
     def add(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x + alpha · y."""
     def add_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x + alpha · y."""
+    def addbmm(self, *args: Any, **kwargs: Any) -> Any:
+        """addbmm of this tensor."""
+    def addbmm_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """addbmm of this tensor."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
         """x + value · tensor1 / tensor2."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
@@ -335,7 +333,7 @@ class Tensor:
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
         """beta · x + alpha · outer(vec1, vec2)."""
     def adjoint(self) -> Tensor:
-        """The last two axes exchanged."""
+        """The last two axes exchanged, and complex numbers conjugated."""
     def all(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether every element over axes differs from 0."""
     def all_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
@@ -354,10 +352,14 @@ class Tensor:
         """The smallest and the largest over an axis, or of all."""
     def aminmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
         """The smallest and the largest over an axis, or of all."""
+    def angle(self, *args: Any, **kwargs: Any) -> Any:
+        """angle of this tensor."""
     def any(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether an element over axes differs from 0."""
     def any_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """Whether an element over axes differs from 0."""
+    def apply_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """apply_ of this tensor."""
     def arccos(self) -> Tensor:
         """The angle of a cosine."""
     def arccos_(self) -> Tensor:
@@ -387,17 +389,23 @@ class Tensor:
     def arctanh_(self) -> Tensor:
         """The inverse of tanh."""
     def argmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """Where the largest stands, the first of equals; NaN is largest. No axis: in x laid flat."""
+        """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
     def argmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """Where the largest stands, the first of equals; NaN is largest. No axis: in x laid flat."""
+        """The position of the largest, the first of equals; NaN is largest. No axis: in x laid flat."""
     def argmin(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """Where the smallest stands, the first of equals; NaN is smallest. No axis: in x laid flat."""
+        """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat."""
     def argmin_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """Where the smallest stands, the first of equals; NaN is smallest. No axis: in x laid flat."""
+        """The position of the smallest, the first of equals; NaN is smallest. No axis: in x laid flat."""
     def argsort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
         """Positions that put an axis in order; equals keep theirs."""
     def argsort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
         """Positions that put an axis in order; equals keep theirs."""
+    def argwhere(self) -> Tensor:
+        """The positions of what is not zero, one row each."""
+    def as_strided(self, *args: Any, **kwargs: Any) -> Any:
+        """as_strided of this tensor."""
+    def as_strided_scatter(self, *args: Any, **kwargs: Any) -> Any:
+        """as_strided_scatter of this tensor."""
     def asin(self) -> Tensor:
         """The angle of a sine."""
     def asin_(self) -> Tensor:
@@ -420,17 +428,17 @@ class Tensor:
         """The inverse of tanh."""
     def atanh_(self) -> Tensor:
         """The inverse of tanh."""
-    def atleast_1d(self) -> Tensor:
+    def atleast_1d(self, *more: Tensor) -> Any:
         """x with at least one axis."""
-    def atleast_1d_(self) -> Tensor:
+    def atleast_1d_(self, *more: Tensor) -> Tensor:
         """x with at least one axis."""
-    def atleast_2d(self) -> Tensor:
+    def atleast_2d(self, *more: Tensor) -> Any:
         """x with at least two axes."""
-    def atleast_2d_(self) -> Tensor:
+    def atleast_2d_(self, *more: Tensor) -> Tensor:
         """x with at least two axes."""
-    def atleast_3d(self) -> Tensor:
+    def atleast_3d(self, *more: Tensor) -> Any:
         """x with at least three axes."""
-    def atleast_3d_(self) -> Tensor:
+    def atleast_3d_(self, *more: Tensor) -> Tensor:
         """x with at least three axes."""
     def avg_pool(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], counted: tuple[tuple[_int, _int], ...], divisor: _int | None = ...) -> Tensor:
         """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements."""
@@ -481,7 +489,7 @@ class Tensor:
     def binary_cross_entropy_with_logits_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
         """binary_cross_entropy of sigmoid(x), without its overflow."""
     def bincount(self, weights: Tensor | None = ..., minlength: _int = ...) -> Tensor:
-        """How often each number occurs."""
+        """The number of times that each number occurs."""
     def bitwise_and(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The bits set in both."""
     def bitwise_and_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -524,24 +532,38 @@ class Tensor:
         """The number of the interval between boundaries in which each element lies."""
     def byte(self, memory_format: object = ...) -> Tensor:
         """The tensor as uint8."""
-    def cdist(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
+    def cauchy_(self, median: _float = ..., sigma: _float = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Take numbers of a Cauchy distribution."""
+    def cdist(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ...) -> Tensor:
         """The p-norm of every row of x minus every row of y."""
-    def cdist_(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
+    def cdist_(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ...) -> Tensor:
         """The p-norm of every row of x minus every row of y."""
     def ceil(self) -> Tensor:
         """The nearest whole number above."""
     def ceil_(self) -> Tensor:
         """The nearest whole number above."""
     def celu(self, alpha: _float = ...) -> Tensor:
-        """elu whose slope is continuous for every alpha."""
+        """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
     def celu_(self, alpha: _float = ...) -> Tensor:
-        """elu whose slope is continuous for every alpha."""
+        """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
     def channel_shuffle(self, groups: _int) -> Tensor:
         """Channels dealt out in turn: the first of every group, then the second, ..."""
     def channel_shuffle_(self, groups: _int) -> Tensor:
         """Channels dealt out in turn: the first of every group, then the second, ..."""
     def char(self, memory_format: object = ...) -> Tensor:
         """The tensor as int8."""
+    def cholesky(self, upper: _bool = ...) -> Tensor:
+        """The lower triangle L of L · Lᵀ = x, x symmetric and positive definite; or the upper one, Lᵀ."""
+    def cholesky_(self, upper: _bool = ...) -> Tensor:
+        """The lower triangle L of L · Lᵀ = x, x symmetric and positive definite; or the upper one, Lᵀ."""
+    def cholesky_inverse(self, upper: _bool = ...) -> Tensor:
+        """The inverse of x · xᵀ, x a factor of cholesky."""
+    def cholesky_inverse_(self, upper: _bool = ...) -> Tensor:
+        """The inverse of x · xᵀ, x a factor of cholesky."""
+    def cholesky_solve(self, L: Tensor, upper: _bool = ...) -> Tensor:
+        """y of L · Lᵀ · y = x, L a factor of cholesky."""
+    def cholesky_solve_(self, L: Tensor, upper: _bool = ...) -> Tensor:
+        """y of L · Lᵀ · y = x, L a factor of cholesky."""
     def chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """At most so many parts, all equal but perhaps the last."""
     def clamp(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
@@ -568,6 +590,18 @@ class Tensor:
         """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
     def combinations(self, r: _int = ..., with_replacement: _bool = ...) -> Tensor:
         """All choices of r elements of a vector, a row each."""
+    def condition_number(self, p: _float | str | None = ...) -> Tensor:
+        """The condition number: the norm of a matrix times that of its inverse, refused without one."""
+    def condition_number_(self, p: _float | str | None = ...) -> Tensor:
+        """The condition number: the norm of a matrix times that of its inverse, refused without one."""
+    def conj(self, *args: Any, **kwargs: Any) -> Any:
+        """conj of this tensor."""
+    def conj_physical(self, *args: Any, **kwargs: Any) -> Any:
+        """conj_physical of this tensor."""
+    def conj_physical_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """conj_physical of this tensor."""
+    def const_data_ptr(self) -> _int:
+        """The address of the first element."""
     def contiguous(self, memory_format: object = ...) -> Tensor:
         """Itself: every value is computed in the order of its axes."""
     def conv1d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
@@ -625,13 +659,13 @@ class Tensor:
     def cosine_similarity_(self, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
         """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
     def count_nonzero(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """How many elements over axes differ from 0."""
+        """The number of elements over axes that differ from 0."""
     def count_nonzero_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """How many elements over axes differ from 0."""
-    def cov(self, *, correction: _int | _float = ...) -> Tensor:
-        """How variables, the rows of x, vary together."""
-    def cov_(self, *, correction: _int | _float = ...) -> Tensor:
-        """How variables, the rows of x, vary together."""
+        """The number of elements over axes that differ from 0."""
+    def cov(self, *, correction: _int | _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
+        """The covariances of variables, the rows of x."""
+    def cov_(self, *, correction: _int | _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
+        """The covariances of variables, the rows of x."""
     def cpu(self) -> Tensor:
         """The tensor in main memory: itself."""
     def cross(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
@@ -674,10 +708,17 @@ class Tensor:
         """Degrees as radians."""
     def deg2rad_(self) -> Tensor:
         """Degrees as radians."""
+    def det(self) -> Tensor:
+        """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
+    def det_(self) -> Tensor:
+        """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
     def detach(self) -> Tensor:
         """The same storage, behind which no backward pass looks."""
     def detach_(self) -> Tensor:
         """Cut this tensor from what made it."""
+    @property
+    def device_mesh(self) -> Any:
+        """The mesh over which it lies."""
     def diag(self, diagonal: _int = ...) -> Tensor:
         """The matrix with this diagonal, or the diagonal of this matrix."""
     def diag_(self, diagonal: _int = ...) -> Tensor:
@@ -686,8 +727,12 @@ class Tensor:
         """Matrices with the rows of x on a diagonal, along two axes of the result."""
     def diag_embed_(self, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
         """Matrices with the rows of x on a diagonal, along two axes of the result."""
+    def diagflat(self, *args: Any, **kwargs: Any) -> Any:
+        """diagflat of this tensor."""
     def diagonal(self, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor:
         """The elements whose places on two axes differ by an offset, along a new last axis."""
+    def diagonal_scatter(self, *args: Any, **kwargs: Any) -> Any:
+        """diagonal_scatter of this tensor."""
     def diff(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
         """Each element minus the one before it, n times; more elements may be put at the ends first."""
     def diff_(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
@@ -698,6 +743,8 @@ class Tensor:
         """The derivative of lgamma."""
     def dim(self) -> _int:
         """Number of axes."""
+    def dim_order(self) -> Any:
+        ...
     def dist(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
         """The p-norm of x − y."""
     def dist_(self, y: Tensor = ..., p: _float = ..., *, other: Tensor = ...) -> Tensor:
@@ -720,6 +767,8 @@ class Tensor:
         """x with each element set to 0 with probability p, and the others divided by 1 − p."""
     def dropout_(self, key: Tensor, p: _float = ...) -> Tensor:
         """x with each element set to 0 with probability p, and the others divided by 1 − p."""
+    def dsplit(self, *args: Any, **kwargs: Any) -> Any:
+        """dsplit of this tensor."""
     def element_size(self) -> _int:
         """Bytes of one element."""
     def elu(self, alpha: _float = ...) -> Tensor:
@@ -778,6 +827,10 @@ class Tensor:
         """Take one value everywhere."""
     def fill_diagonal_(self, fill_value: _float) -> Tensor:
         """Take one value on the diagonal."""
+    def fix(self) -> Tensor:
+        """The whole part."""
+    def fix_(self) -> Tensor:
+        """The whole part."""
     def flatten(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
         """A run of axes as one."""
     def flip(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
@@ -815,17 +868,21 @@ class Tensor:
     def fmin_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The smaller; a number wins over NaN."""
     def fmod(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """What truncated division leaves: it has x's sign."""
+        """The remainder of truncated division: it has x's sign."""
     def fmod_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """What truncated division leaves: it has x's sign."""
+        """The remainder of truncated division: it has x's sign."""
     def frac(self) -> Tensor:
-        """What truncation leaves."""
+        """The fractional part: x minus its whole part."""
     def frac_(self) -> Tensor:
-        """What truncation leaves."""
+        """The fractional part: x minus its whole part."""
+    def frexp(self, *args: Any, **kwargs: Any) -> Any:
+        """frexp of this tensor."""
     def full_like(self, fill_value: _bool | _int | _float, *, dtype: object = ...) -> Tensor:
         """One number in the shape and dtype of x."""
     def full_like_(self, fill_value: _bool | _int | _float, *, dtype: object = ...) -> Tensor:
         """One number in the shape and dtype of x."""
+    def full_tensor(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
+        """The whole value on each rank: all ranks call it."""
     def gather(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """For every position, the element of x there along an axis, at the same place on the others."""
     def gather_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
@@ -834,6 +891,10 @@ class Tensor:
         """−log of the density at target of a normal distribution with mean x and this variance."""
     def gaussian_nll_loss_(self, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
         """−log of the density at target of a normal distribution with mean x and this variance."""
+    def gcd(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The greatest common divisor."""
+    def gcd_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The greatest common divisor."""
     def ge(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≥ y."""
     def ge_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -842,10 +903,16 @@ class Tensor:
         """x times the probability that a normal number lies below it."""
     def gelu_(self, approximate: str = ...) -> Tensor:
         """x times the probability that a normal number lies below it."""
+    def geometric_(self, p: _float, *, generator: Generator | None = ...) -> Tensor:
+        """Take the number of trials up to the first success, each of chance p."""
+    def geqrf(self, *args: Any, **kwargs: Any) -> Any:
+        """geqrf of this tensor."""
     def ger(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
     def ger_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
+    def get_device(self, *args: Any, **kwargs: Any) -> Any:
+        """get_device of this tensor."""
     def glu(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """The first half of an axis, gated by the sigmoid of the second."""
     def glu_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
@@ -908,7 +975,13 @@ class Tensor:
     def hinge_embedding_loss_(self, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
         """x where the target is 1, max(0, margin − x) where it is −1."""
     def histc(self, bins: _int = ..., min: _float = ..., max: _float = ...) -> Tensor:
-        """How many elements lie in each of so many equal intervals of [min, max], or of their range."""
+        """The number of elements in each of so many equal intervals of [min, max], or of the range."""
+    def histogram(self, *args: Any, **kwargs: Any) -> Any:
+        """histogram of this tensor."""
+    def householder_product(self, tau: Tensor) -> Tensor:
+        """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
+    def householder_product_(self, tau: Tensor) -> Tensor:
+        """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
     def hsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """Parts along axis 1, of vectors along axis 0."""
     def hsplit_(self, sections: _int | Sequence[_int]) -> Tensor:
@@ -921,6 +994,18 @@ class Tensor:
         """sqrt(x² + y²), without overflow."""
     def hypot_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """sqrt(x² + y²), without overflow."""
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 0."""
+    def i0_(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 0."""
+    def igamma(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The share of Γ(x) whose integral lies below y: P(x, y)."""
+    def igamma_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The share of Γ(x) whose integral lies below y: P(x, y)."""
+    def igammac(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The share of Γ(x) whose integral lies above y: Q(x, y)."""
+    def igammac_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The share of Γ(x) whose integral lies above y: Q(x, y)."""
     def im2col(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Every window of an image as a column: PyTorch's nn.functional.unfold."""
     def im2col_(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
@@ -941,14 +1026,18 @@ class Tensor:
         """x with values at positions along its first axes."""
     def index_put_(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, src: Any = ..., source: Any = ...) -> Tensor:
         """Write values at positions along the first axes."""
+    def index_reduce(self, *args: Any, **kwargs: Any) -> Any:
+        """index_reduce of this tensor."""
+    def index_reduce_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """index_reduce of this tensor."""
     def index_select(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """The slices at positions along an axis."""
     def index_select_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """The slices at positions along an axis."""
     def inner(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The sum of products of two vectors."""
+        """The sums of products over the last axes of both."""
     def inner_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The sum of products of two vectors."""
+        """The sums of products over the last axes of both."""
     def instance_norm(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
         """x standard within each sample's channel, then scaled and moved per channel."""
     def instance_norm_(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
@@ -963,15 +1052,79 @@ class Tensor:
         """x (n, c, ...) resized over its last axes, to sizes or by factors."""
     def interpolate_(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ...) -> Tensor:
         """x (n, c, ...) resized over its last axes, to sizes or by factors."""
+    def inverse(self) -> Tensor:
+        """The matrix whose product with x is the identity."""
+    def inverse_(self) -> Tensor:
+        """The matrix whose product with x is the identity."""
     def is_complex(self) -> _bool:
-        """Whether elements are complex: never."""
+        """Whether elements are complex numbers."""
+    def is_conj(self, *args: Any, **kwargs: Any) -> Any:
+        """is_conj of this tensor."""
     def is_contiguous(self, memory_format: object = ...) -> _bool:
         """Whether values are laid out in the order of their axes: always, once computed."""
     @property
+    def is_cpu(self, value: Any = ...) -> Any:
+        ...
+    @property
     def is_cuda(self) -> Any:
         ...
+    def is_distributed(self, *args: Any, **kwargs: Any) -> Any:
+        """is_distributed of this tensor."""
     def is_floating_point(self) -> _bool:
         """Whether elements are floats."""
+    def is_inference(self, *args: Any, **kwargs: Any) -> Any:
+        """is_inference of this tensor."""
+    @property
+    def is_ipu(self, value: Any = ...) -> Any:
+        ...
+    @property
+    def is_maia(self, value: Any = ...) -> Any:
+        ...
+    @property
+    def is_meta(self, value: Any = ...) -> Any:
+        ...
+    @property
+    def is_mkldnn(self, value: Any = ...) -> Any:
+        ...
+    @property
+    def is_mps(self, value: Any = ...) -> Any:
+        ...
+    @property
+    def is_mtia(self, value: Any = ...) -> Any:
+        ...
+    def is_neg(self, *args: Any, **kwargs: Any) -> Any:
+        """is_neg of this tensor."""
+    @property
+    def is_nested(self, value: Any = ...) -> Any:
+        ...
+    def is_nonzero(self, *args: Any, **kwargs: Any) -> Any:
+        """is_nonzero of this tensor."""
+    def is_pinned(self) -> _int:
+        """0: every value begins its own memory, which is neither pinned nor shared."""
+    @property
+    def is_quantized(self, value: Any = ...) -> Any:
+        ...
+    def is_same_size(self, *args: Any, **kwargs: Any) -> Any:
+        """is_same_size of this tensor."""
+    def is_shared(self) -> _int:
+        """0: every value begins its own memory, which is neither pinned nor shared."""
+    def is_signed(self, *args: Any, **kwargs: Any) -> Any:
+        """is_signed of this tensor."""
+    @property
+    def is_sparse(self, value: Any = ...) -> Any:
+        ...
+    @property
+    def is_sparse_csr(self, value: Any = ...) -> Any:
+        ...
+    @property
+    def is_vulkan(self, value: Any = ...) -> Any:
+        ...
+    @property
+    def is_xla(self, value: Any = ...) -> Any:
+        ...
+    @property
+    def is_xpu(self, value: Any = ...) -> Any:
+        ...
     def isclose(self, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether |x − y| ≤ atol + rtol · |y|."""
     def isclose_(self, y: Tensor | _bool | _int | _float = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1000,6 +1153,10 @@ class Tensor:
         """Whether x is +∞."""
     def isposinf_(self) -> Tensor:
         """Whether x is +∞."""
+    def isreal(self, *args: Any, **kwargs: Any) -> Any:
+        """isreal of this tensor."""
+    def istft(self, *args: Any, **kwargs: Any) -> Any:
+        """istft of this tensor."""
     def item(self) -> _bool | _int | _float:
         """The one element, as a Python number."""
     @property
@@ -1029,6 +1186,17 @@ class Tensor:
         """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
     def layer_norm_(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
         """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
+    @property
+    def layout(self, value: Any = ...) -> Any:
+        ...
+    def lcm(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The least common multiple."""
+    def lcm_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
+        """The least common multiple."""
+    def ldexp(self, *args: Any, **kwargs: Any) -> Any:
+        """ldexp of this tensor."""
+    def ldexp_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """ldexp of this tensor."""
     def le(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≤ y."""
     def le_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1085,18 +1253,26 @@ class Tensor:
         """The logarithm to base 2."""
     def log_(self) -> Tensor:
         """The natural logarithm."""
+    def log_normal_(self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...) -> Tensor:
+        """Take e to the power of numbers of a normal distribution."""
     def log_softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """The logarithm of softmax, without its underflow."""
     def log_softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
         """The logarithm of softmax, without its underflow."""
     def logaddexp(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """log(exp(x) + exp(y)), without overflow."""
+    def logaddexp2(self, *args: Any, **kwargs: Any) -> Any:
+        """logaddexp2 of this tensor."""
     def logaddexp_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """log(exp(x) + exp(y)), without overflow."""
     def logcumsumexp(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """log of the running sum of exp(x), without overflow."""
     def logcumsumexp_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """log of the running sum of exp(x), without overflow."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant, NaN of a negative one."""
+    def logdet_(self) -> Tensor:
+        """The logarithm of the determinant, NaN of a negative one."""
     def logical_and(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether both hold."""
     def logical_and_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1127,13 +1303,40 @@ class Tensor:
         """log of the sum of exp(x) over axes, without overflow."""
     def long(self, memory_format: object = ...) -> Tensor:
         """The tensor as int64."""
+    def lp_pool1d(self, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+        """The norm of every window over the last 1 axes."""
+    def lp_pool1d_(self, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+        """The norm of every window over the last 1 axes."""
+    def lp_pool2d(self, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+        """The norm of every window over the last 2 axes."""
+    def lp_pool2d_(self, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+        """The norm of every window over the last 2 axes."""
+    def lp_pool3d(self, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+        """The norm of every window over the last 3 axes."""
+    def lp_pool3d_(self, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
+        """The norm of every window over the last 3 axes."""
     def lt(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x < y."""
     def lt_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x < y."""
+    def lu(self, *args: Any, **kwargs: Any) -> Any:
+        """lu of this tensor."""
+    def lu_decomposition(self, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
+        """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
+    def lu_decomposition_(self, *, pivot: _bool = ...) -> Tensor:
+        """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
+    def lu_solve(self, *args: Any, **kwargs: Any) -> Any:
+        """lu_solve of this tensor."""
+    @property
+    def mH(self) -> Any:
+        ...
     @property
     def mT(self) -> Tensor:
         ...
+    def map2_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """map2_ of this tensor."""
+    def map_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """map_ of this tensor."""
     def margin_ranking_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
         """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
     def margin_ranking_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ...) -> Tensor:
@@ -1152,6 +1355,14 @@ class Tensor:
         """The product of matrices; axes before the last two are batches and broadcast."""
     def matmul_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product of matrices; axes before the last two are batches and broadcast."""
+    def matrix_exp(self) -> Tensor:
+        """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
+    def matrix_exp_(self) -> Tensor:
+        """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
+    def matrix_power(self, n: _int) -> Tensor:
+        """The product of n matrices x, of −n inverses of it, or the identity."""
+    def matrix_power_(self, n: _int) -> Tensor:
+        """The product of n matrices x, of −n inverses of it, or the identity."""
     def matrix_transpose(self) -> Tensor:
         """The last two axes exchanged."""
     def max(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
@@ -1187,9 +1398,9 @@ class Tensor:
     def mean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes divided by how many elements it has."""
     def median(self) -> Any:
-        """The middle element of all, the lower of two."""
+        """The middle element of all, the lower of two; NaN of nothing."""
     def median_(self) -> Tensor:
-        """The middle element of all, the lower of two."""
+        """The middle element of all, the lower of two; NaN of nothing."""
     def median_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
         """The middle element of every row along an axis, the lower of two, and where it stood."""
     def median_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
@@ -1207,9 +1418,9 @@ class Tensor:
     def minimum_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The smaller; NaN wins."""
     def mish(self) -> Tensor:
-        """x · tanh(softplus(x))."""
+        """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
     def mish_(self) -> Tensor:
-        """x · tanh(softplus(x))."""
+        """x · tanh(softplus(x)) (Misra 2019, arXiv:1908.08681)."""
     def mm(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product of two matrices."""
     def mm_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
@@ -1222,14 +1433,16 @@ class Tensor:
         """The most frequent element of every row along an axis, the smallest of several, and its place."""
     def mode_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
         """The most frequent element of every row along an axis, the smallest of several, and its place."""
-    def moveaxis(self, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
+    def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """Axes put elsewhere, the others in their order."""
-    def movedim(self, source: _int | Sequence[_int] | None, destination: _int | Sequence[_int] | None) -> Tensor:
+    def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """Axes put elsewhere, the others in their order."""
     def mse_loss(self, target: Tensor, *, reduction: str = ...) -> Tensor:
         """The squared difference."""
     def mse_loss_(self, target: Tensor, *, reduction: str = ...) -> Tensor:
         """The squared difference."""
+    def msort(self, *args: Any, **kwargs: Any) -> Any:
+        """msort of this tensor."""
     def mul(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · y."""
     def mul_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1238,6 +1451,10 @@ class Tensor:
         """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
     def multi_margin_loss_(self, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
         """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
+    def multilabel_margin_loss(self, target: Tensor, *, reduction: str = ...) -> Tensor:
+        """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes."""
+    def multilabel_margin_loss_(self, target: Tensor, *, reduction: str = ...) -> Tensor:
+        """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes."""
     def multilabel_soft_margin_loss(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
         """binary_cross_entropy_with_logits, averaged over the classes of every row."""
     def multilabel_soft_margin_loss_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
@@ -1252,6 +1469,13 @@ class Tensor:
         """The product of a matrix and a vector."""
     def mv_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The product of a matrix and a vector."""
+    def mvlgamma(self, p: _int) -> Tensor:
+        """The logarithm of the gamma function of p dimensions."""
+    def mvlgamma_(self, p: _int) -> Tensor:
+        """The logarithm of the gamma function of p dimensions."""
+    @property
+    def name(self, value: Any = ...) -> Any:
+        ...
     @property
     def names(self) -> Any:
         ...
@@ -1263,15 +1487,21 @@ class Tensor:
         """The mean over axes of what is a number."""
     def nanmean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The mean over axes of what is a number."""
+    def nanmedian(self, *args: Any, **kwargs: Any) -> Any:
+        """nanmedian of this tensor."""
+    def nanquantile(self, *args: Any, **kwargs: Any) -> Any:
+        """nanquantile of this tensor."""
     def nansum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes of what is a number."""
     def nansum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes of what is a number."""
-    def narrow(self, axis: _int = ..., start: _int = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
+    def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
         """A stretch of one axis."""
     @property
     def nbytes(self) -> Any:
         ...
+    def ndimension(self) -> _int:
+        """Number of axes."""
     def ne(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≠ y."""
     def ne_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1286,8 +1516,12 @@ class Tensor:
         """−x."""
     def nelement(self) -> _int:
         """Number of elements."""
+    def new(self, *args: Any, **kwargs: Any) -> Any:
+        """new of this tensor."""
     def new_empty(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
         """Space of this tensor's dtype."""
+    def new_empty_strided(self, *args: Any, **kwargs: Any) -> Any:
+        """new_empty_strided of this tensor."""
     def new_full(self, size: Any, fill_value: Any, dtype: object = ..., device: object = ...) -> Any:
         """One value, in this tensor's dtype."""
     def new_ones(self, *size: Any, dtype: object = ..., device: object = ...) -> Tensor:
@@ -1306,10 +1540,12 @@ class Tensor:
         """−x at the right class, where x holds logarithms of chances."""
     def nonzero(self, *, as_tuple: _bool = ...) -> Any:
         """The positions of what is not zero: one row each, or one tensor per axis."""
+    def nonzero_static(self, *args: Any, **kwargs: Any) -> Any:
+        """nonzero_static of this tensor."""
     def norm(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The p-norm of x over axes; p="fro" is 2."""
+        """The p-norm of x over axes; p="fro" is 2, "nuc" the sum of a matrix's singular values."""
     def norm_(self, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The p-norm of x over axes; p="fro" is 2."""
+        """The p-norm of x over axes; p="fro" is 2, "nuc" the sum of a matrix's singular values."""
     def normal_(self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Take numbers of a normal distribution."""
     def normalize(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
@@ -1328,10 +1564,19 @@ class Tensor:
         """1 in the shape and dtype of x."""
     def ones_like_(self, *, dtype: object = ...) -> Tensor:
         """1 in the shape and dtype of x."""
+    def orgqr(self, tau: Tensor) -> Tensor:
+        """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
+    def orgqr_(self, tau: Tensor) -> Tensor:
+        """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
+    def ormqr(self, *args: Any, **kwargs: Any) -> Any:
+        """ormqr of this tensor."""
     def outer(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
     def outer_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """Every element of one vector times every one of the other."""
+    @property
+    def output_nr(self, value: Any = ...) -> Any:
+        ...
     def pad(self, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
         """x with more around it; pad names before and after for the last axis, then the one before, ..."""
     def pad_(self, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
@@ -1350,6 +1595,10 @@ class Tensor:
         """One element of every row along an axis."""
     def pin_memory(self) -> Tensor:
         """Itself: there is no other memory to copy to."""
+    def pinverse(self, rcond: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
+        """The pseudoinverse: V · diag(1 / S) · Uᵀ over singular values above max(atol, rtol · largest)."""
+    def pinverse_(self, rcond: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
+        """The pseudoinverse: V · diag(1 / S) · Uᵀ over singular values above max(atol, rtol · largest)."""
     def pixel_shuffle(self, upscale_factor: _int) -> Tensor:
         """Channels spread out into finer pixels."""
     def pixel_shuffle_(self, upscale_factor: _int) -> Tensor:
@@ -1362,10 +1611,17 @@ class Tensor:
         """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
     def placed_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """The placement along every axis of its mesh."""
     def poisson_nll_loss(self, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
         """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
     def poisson_nll_loss_(self, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
         """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
+    def polygamma(self, n: Any) -> Any:
+        ...
+    def polygamma_(self, n: Any) -> Tensor:
+        ...
     def pos(self) -> Tensor:
         """x."""
     def pos_(self) -> Tensor:
@@ -1386,10 +1642,18 @@ class Tensor:
         """The product over axes; integers and truth values are multiplied in 64 bits."""
     def prod_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The product over axes; integers and truth values are multiplied in 64 bits."""
-    def quantile(self, q: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """The values below which shares q of every row lie; several shares come along a first axis."""
-    def quantile_(self, q: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """The values below which shares q of every row lie; several shares come along a first axis."""
+    def put(self, *args: Any, **kwargs: Any) -> Any:
+        """put of this tensor."""
+    def put_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """put of this tensor."""
+    def qr(self, mode: str = ...) -> tuple[Tensor, Tensor]:
+        """Orthonormal columns Q and an upper triangle R of Q · R = x."""
+    def qr_(self, mode: str = ...) -> Tensor:
+        """Orthonormal columns Q and an upper triangle R of Q · R = x."""
+    def quantile(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The value below which a share q of every row lies; several shares come along a first axis."""
+    def quantile_(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
+        """The value below which a share q of every row lies; several shares come along a first axis."""
     def rad2deg(self) -> Tensor:
         """Radians as degrees."""
     def rad2deg_(self) -> Tensor:
@@ -1398,10 +1662,15 @@ class Tensor:
         """Take integers from `from_` up to, not including, `to`."""
     def ravel(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
         """A run of axes as one."""
+    @property
+    def real(self, *args: Any, **kwargs: Any) -> Any:
+        """conj of this tensor."""
     def reciprocal(self) -> Tensor:
         """1 / x."""
     def reciprocal_(self) -> Tensor:
         """1 / x."""
+    def redistribute(self, device_mesh: Any = ..., placements: Sequence[Placement] | None = ..., *, async_op: _bool = ...) -> Tensor:
+        """The same value, lying as is said: all ranks call it, and gradients pass."""
     def register_hook(self, hook: Callable) -> Handle:
         """Call hook(gradient) in every backward pass; what it returns, if anything, takes its place."""
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
@@ -1418,13 +1687,17 @@ class Tensor:
         """What floor division leaves: it has y's sign."""
     def remainder_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """What floor division leaves: it has y's sign."""
+    def renorm(self, *args: Any, **kwargs: Any) -> Any:
+        """renorm of this tensor."""
+    def renorm_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """renorm of this tensor."""
     def repeat(self, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
         """Copies of x side by side, so many along each axis."""
     def repeat_(self, repetitions: _int | Sequence[_int], *more: _int) -> Tensor:
         """Copies of x side by side, so many along each axis."""
-    def repeat_interleave(self, repeats: _int, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
+    def repeat_interleave(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
         """Each element so many times in a row; without an axis, of x laid flat."""
-    def repeat_interleave_(self, repeats: _int, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
+    def repeat_interleave_(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
         """Each element so many times in a row; without an axis, of x laid flat."""
     def requires_grad_(self, requires_grad: _bool = ...) -> Tensor:
         """Say whether backward passes should reach this leaf."""
@@ -1432,8 +1705,19 @@ class Tensor:
         """The same elements over other axes; one size may be -1."""
     def reshape_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
+    def resize_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """resize_ of this tensor."""
+    def resize_as_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """resize_as_ of this tensor."""
+    def resolve_conj(self, *args: Any, **kwargs: Any) -> Any:
+        """resolve_conj of this tensor."""
+    def resolve_neg(self, *args: Any, **kwargs: Any) -> Any:
+        """resolve_neg of this tensor."""
     def retain_grad(self) -> None:
         """Gather a gradient although this tensor is no leaf."""
+    @property
+    def retains_grad(self) -> Any:
+        ...
     def rms_norm(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
         """x divided by its root mean square over its last axes, then scaled."""
     def rms_norm_(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
@@ -1468,12 +1752,18 @@ class Tensor:
         """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
     def select(self, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
         """One position of an axis, which goes."""
+    def select_scatter(self, *args: Any, **kwargs: Any) -> Any:
+        """select_scatter of this tensor."""
     def selu(self) -> Tensor:
         """elu scaled so that layers keep mean 0 and variance 1."""
     def selu_(self) -> Tensor:
         """elu scaled so that layers keep mean 0 and variance 1."""
     def set_(self, source: Tensor) -> Tensor:
         """Share another tensor's storage."""
+    def sgn(self) -> Tensor:
+        """-1, 0 or 1, as x is negative, zero or positive."""
+    def sgn_(self) -> Tensor:
+        """-1, 0 or 1, as x is negative, zero or positive."""
     def share_memory_(self) -> Tensor:
         """Itself: threads share all memory."""
     def short(self, memory_format: object = ...) -> Tensor:
@@ -1491,9 +1781,9 @@ class Tensor:
     def signbit_(self) -> Tensor:
         """Whether the sign is minus, −0 included."""
     def silu(self) -> Tensor:
-        """x · sigmoid(x)."""
+        """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
     def silu_(self) -> Tensor:
-        """x · sigmoid(x)."""
+        """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
     def sin(self) -> Tensor:
         """The sine of an angle in radians."""
     def sin_(self) -> Tensor:
@@ -1509,6 +1799,12 @@ class Tensor:
     @property
     def size(self) -> Count:
         """The number of elements; called, the shape."""
+    def slice_scatter(self, *args: Any, **kwargs: Any) -> Any:
+        """slice_scatter of this tensor."""
+    def slogdet(self) -> tuple[Tensor, Tensor]:
+        """The sign of the determinant, and the logarithm of its size."""
+    def slogdet_(self) -> Tensor:
+        """The sign of the determinant, and the logarithm of its size."""
     def smooth_l1_loss(self, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
         """The absolute difference, rounded off within beta of 0."""
     def smooth_l1_loss_(self, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
@@ -1543,6 +1839,8 @@ class Tensor:
         """An axis in order, and where each element stood; equals keep their order."""
     def split(self, split_size: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """Parts of one size (the last may be smaller), or of the sizes given."""
+    def split_with_sizes(self, *args: Any, **kwargs: Any) -> Any:
+        """split_with_sizes of this tensor."""
     def sqrt(self) -> Tensor:
         """The square root."""
     def sqrt_(self) -> Tensor:
@@ -1563,8 +1861,12 @@ class Tensor:
         """The square root of the variance, and the mean."""
     def std_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
         """The square root of the variance, and the mean."""
+    def stft(self, *args: Any, **kwargs: Any) -> Any:
+        """stft of this tensor."""
+    def storage_offset(self) -> _int:
+        """0: every value begins its own memory, which is neither pinned nor shared."""
     def stride(self, dim: _int | None = ...) -> Any:
-        """How many elements lie between neighbours along each axis, or along one."""
+        """The stride: the number of elements between neighbours along each axis, or along one."""
     def sub(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x − alpha · y."""
     def sub_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1577,20 +1879,26 @@ class Tensor:
         """The sum over axes; integers and truth values are summed in 64 bits."""
     def sum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes; integers and truth values are summed in 64 bits."""
+    def sum_to_size(self, *args: Any, **kwargs: Any) -> Any:
+        """sum_to_size of this tensor."""
     def surprise(self, target: Tensor) -> Tensor:
         """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
     def surprise_(self, target: Tensor) -> Tensor:
         """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
+    def svd(self, *args: Any, **kwargs: Any) -> Any:
+        """svd of this tensor."""
     def swapaxes(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
         """Two axes exchanged."""
     def swapaxes_(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
         """Two axes exchanged."""
     def swapdims(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
         """Two axes exchanged."""
+    def swapdims_(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
+        """Two axes exchanged."""
     def swish(self) -> Tensor:
-        """x · sigmoid(x)."""
+        """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
     def swish_(self) -> Tensor:
-        """x · sigmoid(x)."""
+        """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
     def t(self) -> Tensor:
         """A matrix transposed; a vector stays."""
     def t_(self) -> Tensor:
@@ -1603,10 +1911,10 @@ class Tensor:
         """gather, whose other axes broadcast and whose negative positions count from the end."""
     def take_along_axis_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
         """gather, whose other axes broadcast and whose negative positions count from the end."""
-    def take_along_dim(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
-        """gather, whose other axes broadcast and whose negative positions count from the end."""
-    def take_along_dim_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
-        """gather, whose other axes broadcast and whose negative positions count from the end."""
+    def take_along_dim(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
+        """take_along_axis; no axis: of both laid flat."""
+    def take_along_dim_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
+        """take_along_axis; no axis: of both laid flat."""
     def tan(self) -> Tensor:
         """The tangent of an angle in radians."""
     def tan_(self) -> Tensor:
@@ -1619,9 +1927,9 @@ class Tensor:
         """x − tanh(x)."""
     def tanhshrink_(self) -> Tensor:
         """x − tanh(x)."""
-    def tensor_split(self, sections: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+    def tensor_split(self, sections: _int | Sequence[_int] | Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """So many parts of nearly one size, or parts that begin at the places given."""
-    def tensor_split_(self, sections: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> Tensor:
+    def tensor_split_(self, sections: _int | Sequence[_int] | Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """So many parts of nearly one size, or parts that begin at the places given."""
     def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
         """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
@@ -1639,6 +1947,8 @@ class Tensor:
         """The tensor in another dtype; itself when it has it already."""
     def to_device(self, device: object, *, stream: object = ...) -> Tensor:
         """The tensor on another device."""
+    def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
+        """The rank's own part, as the same memory; its gradient lies as the tensor, or as is said."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
     def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
@@ -1657,6 +1967,8 @@ class Tensor:
         """The transpose of a convolution: what its input would get as a gradient."""
     def transposed_convolution_(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], size: tuple[_int, ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
         """The transpose of a convolution: what its input would get as a gradient."""
+    def triangular_solve(self, *args: Any, **kwargs: Any) -> Any:
+        """triangular_solve of this tensor."""
     def tril(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
         """x on and below the k-th diagonal, 0 above."""
     def tril_(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
@@ -1691,6 +2003,12 @@ class Tensor:
         """The distinct elements, in order; and where each one went, and how often it occurs."""
     def unique_consecutive(self, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
         """The elements, or slices along an axis, that differ from the one before."""
+    def unsafe_chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+        """At most so many parts, all equal but perhaps the last."""
+    def unsafe_split(self, split_size: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
+        """Parts of one size (the last may be smaller), or of the sizes given."""
+    def unsafe_split_with_sizes(self, *args: Any, **kwargs: Any) -> Any:
+        """unsafe_split_with_sizes of this tensor."""
     def unsqueeze(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """An axis of size 1 more, at this place in the result."""
     def unsqueeze_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
@@ -1702,17 +2020,17 @@ class Tensor:
     def vander_(self, n: _int | None = ..., increasing: _bool = ...) -> Tensor:
         """The powers of a vector's elements as columns, the highest first."""
     def var(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
-        """The mean square distance from the mean; the count is lowered by the correction, 1 by default."""
+        """The mean square distance from the mean; the count is lowered by the correction."""
     def var_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
-        """The mean square distance from the mean; the count is lowered by the correction, 1 by default."""
+        """The mean square distance from the mean; the count is lowered by the correction."""
     def var_mean(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The variance and the mean."""
     def var_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
         """The variance and the mean."""
     def vdot(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The sum of products of two vectors."""
+        """The sum of products of two vectors, the first conjugated where numbers are complex."""
     def vdot_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The sum of products of two vectors."""
+        """The sum of products of two vectors, the first conjugated where numbers are complex."""
     def vecdot(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
         """The sums of products along an axis."""
     def vecdot_(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
@@ -1741,17 +2059,24 @@ class Tensor:
         """0 in the shape and dtype of x."""
     def zeros_like_(self, *, dtype: object = ...) -> Tensor:
         """0 in the shape and dtype of x."""
+class Paired:
+    _pair: Any
+
+    def __init__(self, parts: Sequence[Tensor]) -> None:
+        ...
+def pair_of(tensor: Any) -> Any:
+    ...
+def pairs_of(tensors: Iterable | None) -> list | None:
+    ...
 def method(function: Callable) -> Callable:
     ...
 def rare(tensor: Tensor) -> Rare:
     ...
 def wrap(node: Node, tracked: _bool=False) -> Tensor:
     ...
-def relieve(serial: _int) -> None:
-    ...
 def alias(tensor: Tensor, chain: Chain, detached: _bool=False) -> Tensor:
     ...
-def from_buffer(buffer: Buffer, shape: Sequence[_int], dtype: DType) -> Tensor:
+def from_buffer(buffer: DeviceBuffer, shape: Sequence[_int], dtype: DType) -> Tensor:
     ...
 def from_array(array: np.ndarray) -> Tensor:
     ...
@@ -1765,15 +2090,9 @@ def node_of_view(tensor: Tensor) -> Node:
     ...
 def detached(node: Node) -> Node:
     ...
+def gradient_for(tensor: Tensor, gradient: Node | None, tracked: _bool) -> Tensor | None:
+    ...
 def leaf_node(tensor: Tensor) -> Node:
     ...
-def unwrapped(value: Any, found: list[Tensor]) -> Any:
-    ...
-def wrapped(result: Any, tracked: _bool) -> Any:
-    ...
-def apply(op: Op | Callable, args: Sequence, kwargs: dict | None=None) -> Any:
-    ...
-def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None=None) -> Any:
-    ...
-def value_of(tensor: Tensor) -> Buffer:
+def value_of(tensor: Tensor) -> DeviceBuffer:
     ...

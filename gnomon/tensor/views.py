@@ -6,17 +6,111 @@ operation's result back to what it was given, so no operation says that it is a 
 
 from __future__ import annotations
 
-from gnomon.dtypes import bool_
-from gnomon.errors import ArgumentError
-from gnomon.ir.node import Node
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gnomon.dtypes import DType, bool_
+from gnomon.errors import ArgumentError, GradientError, LayoutError
+from gnomon.ir.memo import Recent, memo
+from gnomon.ir.node import Node, kind_of
 from gnomon.ir.operators import constant
+from gnomon.ops.layouts import Lying, from_local, to_local
 from gnomon.ops.primitives import expand, flip, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import pad, permute
+from gnomon.tensor.state import grads
 
+if TYPE_CHECKING:
+    from gnomon.tensor.tensor import Tensor
+
+LOST = (
+    "write: values that gradients pass were written to a detached tensor, which keeps no history "
+    "beside that of its memory. Write to a clone(), or write detach() of the values."
+)
 Step = tuple[str, dict]
 Chain = tuple[Step, ...]
 STEPS = frozenset({"permute", "reshape", "slice", "expand"})
+BOUNDARIES = {"from_local": from_local, "to_local": to_local}
+"""Steps between a rank's part and the whole value."""
+
+
+Shown = tuple[list[Chain], list[list[tuple[int, str, dict]]], type | None]
+"""The chains of views, their steps with kinds, and what holds several."""
+known: Recent[tuple, Shown] = memo(Recent())
+"""Views by what they were asked of: most programs ask for few, again and again."""
+
+
+def key_of(value: Any) -> Any:
+    """An argument as part of a key, numbers with their types; a TypeError where it has none."""
+    kind = type(value)
+    if kind is int or kind is str or value is None or value is Ellipsis:
+        return value
+    if kind is tuple or kind is list:
+        return (kind, *[key_of(each) for each in value])
+    if kind is slice:
+        return (slice, key_of(value.start), key_of(value.stop), key_of(value.step))
+    if kind in (bool, float, DType):
+        return (kind, value)
+    raise TypeError(f"{kind.__name__} is no key")
+
+
+class View:
+    """A view of a storage: a chain of steps from the base tensor's value."""
+
+    __slots__ = ("base", "chain", "detached", "lost", "node", "source")
+
+    def __init__(
+        self, chain: Chain, base: Tensor | None, detached: bool, lost: bool = False
+    ) -> None:
+        self.chain, self.base, self.detached = chain, base, detached
+        self.lost = lost
+        """Whether values were written whose history would be this view's alone: none is kept."""
+        self.source: Node | None = None
+        self.node: Node | None = None
+
+
+def lying_of(view: View | None) -> Lying:
+    """The layout of a view's storage along mesh axes of which the view shows the whole value."""
+    if view is None:
+        return ()
+    found = lying_of(None if view.base is None else view.base._view)
+    for op, params in view.chain:
+        if op in BOUNDARIES:
+            named = {name for name, _, _ in params["layout"]}
+            found = tuple(each for each in found if each[0] not in named)
+            found = (*found, *params["layout"]) if op == "from_local" else found
+    return found
+
+
+def refuse_parts(tensor: Tensor) -> None:
+    """Refuse to read, on one rank, what all ranks together hold."""
+    if any(n > 1 and axis is not None for _, n, axis in lying_of(tensor._view)):
+        raise LayoutError(
+            f"value: a tensor {tuple(tensor.shape)} lies over ranks, and this one holds a part. "
+            "Take to_local(), or on all ranks full_tensor()."
+        )
+
+
+def check_kept(view: View | None) -> None:
+    """Refuse to compute with values whose history was not kept, where it would be missed."""
+    if view is not None and view.lost and grads.get():
+        raise GradientError(LOST)
+
+
+LONGER: dict[str, tuple[str, Callable[[tuple], Any]]] = {
+    "permute": ("order", len),
+    "reshape": ("shape", lambda _: 2),
+    "expand": ("shape", lambda _: 2),
+    "slice": ("bounds", lambda _: (0, 2, 1)),
+}
+"""A step of a view -> the parameter that tells of each axis, and what it says of the last one."""
+
+
+def longer(step: Step) -> Step:
+    """A view's step on the pair."""
+    op, params = step
+    word, last = LONGER[op]
+    return op, params | {word: (*params[word], last(params[word]))}
 
 
 def chain_between(result: Node, start: Node) -> Chain | None:
@@ -31,9 +125,28 @@ def chain_between(result: Node, start: Node) -> Chain | None:
 
 
 def read(node: Node, chain: Chain) -> Node:
-    """What a view shows of its storage's node."""
+    """The node that a view shows of its storage's."""
     for op, params in chain:
-        node = node.arena.node(op, (node,), **params)
+        boundary = BOUNDARIES.get(op)
+        node = boundary(node, **params) if boundary else node.arena.node(op, (node,), **params)
+    return node
+
+
+def as_shown(result: Any, start: Node) -> tuple[list[Node], Shown | None]:
+    """The nodes of a result, and the ways to them from the start, where all are views."""
+    parts = [result] if isinstance(result, Node) else result
+    chains = [chain_between(part, start) for part in parts]
+    found = [chain for chain in chains if chain is not None]
+    if len(found) < len(chains):
+        return parts, None
+    steps = [[(kind_of(op, params), op, params) for op, params in chain] for chain in found]
+    return parts, (found, steps, None if isinstance(result, Node) else type(result))
+
+
+def followed(node: Node, steps: list[tuple[int, str, dict]]) -> Node:
+    """The node behind known steps of views."""
+    for kind, op, params in steps:
+        node = node.arena.intern(kind, op, (node,), params)
     return node
 
 
@@ -50,6 +163,10 @@ def put_back(old: Node, op: str, params: dict, new: Node) -> Node:
     """The old node with what one view step shows replaced by the new value."""
     if op == "reshape":
         return reshape(new, old.shape)
+    if op == "from_local":
+        return to_local(new, kept(params["layout"]))
+    if op == "to_local":
+        return from_local(new, params["layout"])
     if op == "permute":
         order = params["order"]
         return permute(new, tuple(order.index(k) for k in range(len(order))))
@@ -59,6 +176,16 @@ def put_back(old: Node, op: str, params: dict, new: Node) -> Node:
         "write: an expanded tensor shows one element in several places, "
         "so a write to it has no meaning. Use clone() first."
     )
+
+
+def kept(layout: Lying) -> Lying:
+    """A layout in which a value can be kept."""
+    if any(isinstance(axis, str) for *_, axis in layout):
+        raise LayoutError(
+            "write: what ranks hold of this tensor is still to be folded, so a write to the whole "
+            "has no meaning. Write to redistribute() of it."
+        )
+    return layout
 
 
 def put_slice(old: Node, bounds: tuple[tuple[int, int, int], ...], new: Node) -> Node:

@@ -10,14 +10,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ComplexError
 from gnomon.ir.node import Node
 from gnomon.passes.batch import batched
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.guards import flatten, unflatten
+from gnomon.tensor.pytree import flatten, unflatten
 from gnomon.tensor.random import default_generator
-from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, node_of, wrap
+from gnomon.tensor.state import grads, state, strict
+from gnomon.tensor.tensor import Paired, Tensor, node_of, wrap
 
 __all__ = ["vmap"]
 
@@ -83,17 +83,19 @@ def number_of_samples(known: dict[Node, Node]) -> int:
 
 
 def called(func: Callable, given: tuple[tuple, dict], known: dict[Node, Node]) -> Any:
-    """What the function gives for stand-ins, which nothing evaluates meanwhile."""
+    """The function's results for stand-ins, which nothing evaluates meanwhile."""
     args, named = given
-    before, state.unknown = state.unknown, [*state.unknown, *known]
-    try:
-        return func(*args, **named)
-    finally:
-        state.unknown = before
+    before = state.unknown
+    with strict():
+        try:
+            state.unknown = [*before, *known]
+            return func(*args, **named)
+        finally:
+            state.unknown = before
 
 
 def with_samples(made: Any, out_dims: Places, known: dict[Node, Node], size: int) -> Any:
-    """What the function gave, for all samples."""
+    """The function's results, for all samples."""
     found: list[Tensor] = []
     tree = flatten(made, found)
     nodes = batched([node_of(x) for x in found], known, size)
@@ -121,11 +123,13 @@ def stand_in(tensor: Tensor, axis: int | None, known: dict[Node, Node]) -> Tenso
     node = node_of(FUNCTIONS["movedim"](tensor, axis, 0) if axis % tensor.ndim else tensor)
     one = state.arena.input(node.shape[1:], node.dtype)
     known[one] = node
-    return wrap(one, tensor.requires_grad and state.grad)
+    return wrap(one, tensor.requires_grad and grads.get())
 
 
 def tensors_in(value: Any) -> list[Tensor]:
     """The tensors of a nested value, repeated ones each time, in the order of flatten."""
+    if isinstance(value, Paired):
+        raise ComplexError("vmap: complex tensors are not supported here. Map view_as_real(x).")
     if isinstance(value, Tensor):
         return [value]
     parts = value.values() if isinstance(value, dict) else value

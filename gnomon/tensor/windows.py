@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +16,25 @@ from gnomon.tensor.tensor import Tensor, from_array
 
 
 def cosines(*weights: float) -> Callable[[np.ndarray], np.ndarray]:
-    """A sum of cosines of a turn and its multiples, with alternating signs."""
+    """A sum of cosines of a angle and its multiples, with alternating signs."""
 
-    def shape(turn: np.ndarray) -> np.ndarray:
-        return sum((-1) ** k * w * np.cos(k * turn) for k, w in enumerate(weights))
+    def shape(angle: np.ndarray) -> np.ndarray:
+        return sum((-1) ** k * w * np.cos(k * angle) for k, w in enumerate(weights))
 
     return shape
+
+
+def drawn(
+    name: str, count: int, gaps: int, shape: Callable[[np.ndarray], np.ndarray], **options: Any
+) -> Tensor:
+    """A window of so many numbers: the shape at angles that go round once over so many gaps."""
+    check_device(options["device"])
+    if count < 0:
+        raise ArgumentError(f"{name}: lengths are not negative: got {count}.")
+    values = shape(np.arange(count) * (2 * math.pi / max(gaps, 1)))
+    values = np.ones(1) if count == 1 else values
+    kind = dtype_of(options["dtype"] or get_default_dtype())
+    return finished(from_array(values.astype(kind.numpy)), options["requires_grad"])
 
 
 def window(name: str, shape: Callable[[np.ndarray], np.ndarray], what: str) -> Callable:
@@ -34,26 +48,47 @@ def window(name: str, shape: Callable[[np.ndarray], np.ndarray], what: str) -> C
         device: object = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        check_device(device)
-        if window_length < 0:
-            raise ArgumentError(f"{name}: lengths are not negative: got {window_length}.")
-        gaps = max(window_length if periodic else window_length - 1, 1)
-        values = shape(np.arange(window_length) * (2 * math.pi / gaps))
-        values = np.ones(1) if window_length == 1 else values
-        kind = dtype_of(get_default_dtype() if dtype is None else dtype)
-        return finished(from_array(values.astype(kind.numpy)), requires_grad)
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        gaps = window_length if periodic else window_length - 1
+        return drawn(name, window_length, gaps, shape, **options)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"{what} A periodic one leaves out its last number."
     return make
 
 
+def straight(angle: np.ndarray) -> np.ndarray:
+    """Up and down in straight lines."""
+    return 1 - np.abs(angle / math.pi - 1)
+
+
 hann_window = window("hann_window", cosines(0.5, 0.5), "A raised cosine.")
 hamming_window = window("hamming_window", cosines(0.54, 0.46), "A raised cosine above 0.")
 blackman_window = window("blackman_window", cosines(0.42, 0.5, 0.08), "Blackman's three cosines.")
-bartlett_window = window(
-    "bartlett_window", lambda turn: 1 - np.abs(turn / math.pi - 1), "Up and down in straight lines."
-)
+bartlett_window = window("bartlett_window", straight, "Up and down in straight lines.")
+
+
+def half_circle(angle: np.ndarray, beta: float = 12.0) -> np.ndarray:
+    """A Bessel function over a half circle."""
+    return np.i0(beta * np.sqrt(np.maximum(1 - (angle / math.pi - 1) ** 2, 0))) / np.i0(beta)
+
+
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Kaiser's window: a Bessel function over a half circle. A periodic one lacks its last number.
+
+    >>> kaiser_window(3, False)
+    Tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
+    """
+    make = window("kaiser_window", lambda angle: half_circle(angle, beta), "")
+    return make(window_length, periodic, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def logspace(
@@ -65,7 +100,12 @@ def logspace(
     dtype: object = None,
     device: object = None,
 ) -> Tensor:
-    """Powers of a base whose exponents have equal distances."""
+    """Powers of a base whose exponents have equal distances.
+
+    >>> import gnomon as gn
+    >>> gn.logspace(0, 2, 3)
+    Tensor([  1.,  10., 100.])
+    """
     check_device(device)
     kind = dtype_of(get_default_dtype() if dtype is None else dtype)
     return from_array(np.logspace(start, end, steps, base=base).astype(kind.numpy))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
+from gnomon.ir.provenance import user_site
+from gnomon.ops.histories import has_other_history, rewritten
 from gnomon.ops.primitives import expand
 from gnomon.tensor import views
-from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, raw, source
-from gnomon.tensor.versions import overwritten
+from gnomon.tensor.autograd.versions import overwritten
+from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.state import FREED, Storage, grads, laid, refusal, state
+from gnomon.tensor.tensor import Tensor, detached, raw, source
 from gnomon.tensor.views import Chain
 
 
@@ -17,17 +23,80 @@ def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
     """Give a tensor a new value; everything that shows its storage changes with it."""
     check_writable(tensor)
     storage, view = tensor._storage, tensor._view
-    overwritten(storage)
+    overwritten(storage, value.serial)
     before = raw(tensor)
     value = expand(cast(value, before.dtype), before.shape)
-    if view is None or not view.chain:
-        storage.tracked = tracked and not tensor._requires
-        storage.set(value)
+    if not grads.get() or (view is not None and view.detached):
+        write_unseen(tensor, value, tracked and grads.get())
+    elif view is None or not view.chain:
+        storage.tracked, storage.released = tracked and not tensor._requires, False
+        give(storage, value)
     else:
-        storage.tracked = storage.tracked or tracked
-        storage.set(views.write(source(storage), full_chain(tensor), value))
-    storage.released = False
+        storage.tracked, storage.released = storage.tracked or tracked, False
+        give(storage, written_through(tensor, value))
+    if laid and state.capture is None and views.lying_of(view):
+        evaluate([storage.node])  # ranks meet here, and not when one of them looks
     return tensor
+
+
+def write_unseen(tensor: Tensor, value: Node, lost: bool) -> None:
+    """Give a tensor a new value that gradients do not see: the storage keeps its history."""
+    storage, view = tensor._storage, tensor._view
+    old, whole = source(storage), view is None or not view.chain
+    node = value if whole else written_through(tensor, value)
+    if storage.tracked:
+        (old, _) = old.inputs if has_other_history(old) else (old, None)
+        node = rewritten(old, node)
+    if view is not None and (lost or whole):
+        if lost and state.capture is not None:
+            raise refusal(f"compile: {views.LOST}   [{user_site()}]")
+        view.lost = lost
+    give(storage, node, storage.tracked)
+
+
+def written_through(tensor: Tensor, value: Node) -> Node:
+    """The whole storage's value, where a tensor that shows part of it has a new one."""
+    return views.write(afresh(source(tensor._storage)), full_chain(tensor), value)
+
+
+def give(storage: Storage, node: Node, history: bool = False) -> None:
+    """Give a storage a new value; where others have its memory, they see it at once."""
+    if state.capture is None and is_lent(storage.node) and not storage.node.value.readonly:
+        value = storage.node.value
+        evaluate([] if borrows(node) else [node])
+        ctypes.memmove(value.address, node.value.address, value.nbytes)
+        node = over(node, value, history or has_history(node))
+    storage.set(node)
+
+
+def replace(storage: Storage, node: Node | None, flags: tuple[bool, bool], since: int) -> None:
+    """Give a storage what a program computed; None where that lies over the old value already."""
+    tracked, released = flags
+    overwritten(storage, since)
+    if node is None:
+        storage.version += 1
+    else:
+        give(storage, node if tracked else settled(node), tracked)
+    storage.tracked, storage.released = tracked, released
+    if tracked and released:
+        storage.node.watch = FREED
+
+
+def put(target: Tensor, node: Node | None, flags: tuple[bool, bool], since: int) -> None:
+    """The same for what a tensor shows; no view is written over without a new value."""
+    tracked, released = flags
+    if target._view is None:
+        replace(target._storage, node, flags, since)
+        return
+    storage = target._storage
+    overwritten(storage, node.serial)
+    give(storage, written_through(target, node if tracked else settled(node)), tracked)
+    storage.tracked, storage.released = storage.tracked or tracked, released
+
+
+def settled(node: Node) -> Node:
+    """A node behind which no gradient looks."""
+    return node if node.value is not None else detached(node)
 
 
 def full_chain(tensor: Tensor) -> Chain:
@@ -41,7 +110,7 @@ def full_chain(tensor: Tensor) -> Chain:
 
 def check_writable(tensor: Tensor) -> None:
     """Refuse to overwrite what a backward pass starts from."""
-    if not state.grad:
+    if not grads.get():
         return
     base = tensor._view.base if tensor._view is not None else None
     if tensor._requires or (base is not None and base._requires):

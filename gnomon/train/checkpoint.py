@@ -4,68 +4,84 @@
         model.safetensors, or model-00001-of-00002.safetensors and so on
         model.safetensors.index.json   config.json   generation_config.json
         tokenizer.json   tokenizer_config.json       what other programs read
-        optimizer.safetensors                        what resuming needs
-        trainer.json                                 step, hashes, SHA-256 of every file
+        optimizer.safetensors, or several, and their index      what resuming needs
+        trainer.json      step, configuration, a sum of every tensor, file and header: written last
 
-Only arrays and text pass here; what they mean is known to state.py and the loop.
+Nothing in it tells of the mesh that wrote it; how it is written is checkpoint_writer.py's business.
+A file is believed when its sum is right, and even then it is checked: whoever changes one can
+change its sum.
 """
 
 from __future__ import annotations
 
 import hashlib
-import shutil
-import uuid
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
-from safetensors import SafetensorError
-from safetensors import numpy as safetensors
+from msgspec import Meta
 
-from gnomon import __version__
+from gnomon.distributed.checkpoint.reader import (
+    TensorReader,
+    damaged,
+    decoded,
+    read_text,
+)
 from gnomon.errors import CheckpointError
-from gnomon.models.config import Qwen3Config, from_hugging_face, to_hugging_face
-from gnomon.runtime.files import flush_folder, write
-from gnomon.train.tokenizer import END, END_ID
+from gnomon.models.config import Qwen3Config, from_hugging_face
+from gnomon.runtime.files import plain
 
 __all__ = [
     "Checkpoint",
-    "Saved",
+    "FORMAT",
+    "INDEX",
+    "TRAINER",
     "checkpoints",
     "fingerprint",
     "newest",
-    "read",
+    "number",
+    "opened",
     "read_json",
-    "save",
+    "sealed",
     "to_json",
+    "whole",
 ]
 
-Arrays = dict[str, np.ndarray]
-LARGEST_SHARD = 4 << 30
-INDEX = "model.safetensors.index.json"
+FORMAT = 2
+INDEX = "{}.safetensors.index.json"
+"""The index over the model's tensors, and over the optimizer's."""
 TRAINER = "trainer.json"
+STEP = re.compile(r"step-(\d{8,18})")
+GROUPS = ("model", "optimizer")
+"""The beginnings of the names of tensor files."""
+
+Name = Annotated[str, Meta(pattern=r"^\w[\w.-]*\Z")]
 
 
-@dataclass(frozen=True)
-class Saved:
-    """What goes into a checkpoint."""
+class Recorded(msgspec.Struct):
+    """A trainer.json, as far as it is looked at here."""
 
-    step: int
-    """How many steps are done."""
-    parameters: Arrays
-    optimizer: Arrays
-    model: Qwen3Config
-    tokenizer: str
-    """The contents of tokenizer.json."""
-    trainer: Mapping[str, object]
-    """What the run wants to find again."""
+    step: Annotated[int, Meta(ge=0, le=10**18)]
+    sha256: dict[Name, str]
+    """Of each description."""
+    format: int = 1
+    headers: dict[Name, str] = {}
+    """SHA-256 of the header of each file of tensors."""
+    sums: dict[str, dict[str, str]] = {}
+    """The sum of each tensor's elements, by group."""
+    data_hash: str = ""
+    config: dict[str, object] | None = None
+    branches: list[dict[str, object]] = []
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint on the disk whose files are what was written."""
+    """A checkpoint on the disk."""
 
     folder: Path
     step: int
@@ -76,14 +92,13 @@ class Checkpoint:
         """The sizes of its model."""
         return from_hugging_face(read_json(self.folder / "config.json"))
 
-    def parameters(self) -> Arrays:
-        """Every parameter by name."""
-        shards = sorted(set(read_json(self.folder / INDEX)["weight_map"].values()))
-        return {name: array for shard in shards for name, array in load(self.folder / shard)}
+    def parameters(self) -> TensorReader:
+        """Every parameter by name, read when it is asked for."""
+        return TensorReader(self.folder / INDEX.format("model"))
 
-    def optimizer(self) -> Arrays:
+    def optimizer(self) -> TensorReader:
         """Every array of the optimizer's state by name."""
-        return dict(load(self.folder / "optimizer.safetensors"))
+        return TensorReader(self.folder / INDEX.format("optimizer"))
 
 
 def fingerprint(arrays: Mapping[str, np.ndarray]) -> str:
@@ -96,91 +111,25 @@ def fingerprint(arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def save(run: Path, saved: Saved, keep: int) -> Path:
-    """Write a checkpoint aside, flush it, rename it, and drop all but the newest `keep`."""
-    folder = run / "checkpoints" / f"step-{saved.step:08d}"
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
-        aside.mkdir()
-        try:
-            fill(aside, saved)
-            aside.rename(folder)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-        flush_folder(folder.parent)
-    for old in checkpoints(run)[:-keep]:
-        shutil.rmtree(old)
-    return folder
-
-
-def fill(folder: Path, saved: Saved) -> None:
-    """Write every file of a checkpoint; the one with the sums comes last."""
-    contents = {**model_files(saved.parameters, LARGEST_SHARD), **text_files(saved)}
-    contents["optimizer.safetensors"] = safetensors.save(ordered(saved.optimizer))
-    sums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    trainer = {**saved.trainer, "step": saved.step, "gnomon": __version__, "sha256": sums}
-    contents[TRAINER] = to_json(trainer)
-    for name, content in contents.items():
-        write(folder / name, content)
-    flush_folder(folder)
-
-
-def model_files(parameters: Arrays, largest: int) -> dict[str, bytes]:
-    """The weights, in as many shards as their size asks for, and the index over them."""
-    parts = shards(parameters, largest)
-    names = ["model.safetensors"]
-    if len(parts) > 1:
-        names = [f"model-{i + 1:05d}-of-{len(parts):05d}.safetensors" for i in range(len(parts))]
-    where = {name: file for file, part in zip(names, parts, strict=True) for name in part}
-    total = sum(array.nbytes for array in parameters.values())
-    index = {"metadata": {"total_size": total}, "weight_map": dict(sorted(where.items()))}
-    files = {
-        file: safetensors.save(part, metadata={"format": "pt"})
-        for file, part in zip(names, parts, strict=True)
-    }
-    return {**files, INDEX: to_json(index)}
-
-
-def shards(parameters: Arrays, largest: int) -> list[Arrays]:
-    """Parameters in the order of names, in parts of at most so many bytes if one fits."""
-    parts: list[Arrays] = [{}]
-    filled = 0
-    for name, array in ordered(parameters).items():
-        if parts[-1] and filled + array.nbytes > largest:
-            parts.append({})
-            filled = 0
-        parts[-1][name] = array
-        filled += array.nbytes
-    return parts
-
-
-def text_files(saved: Saved) -> dict[str, bytes]:
-    """The descriptions beside the weights."""
-    ends = {"bos_token_id": END_ID, "eos_token_id": END_ID}
-    tokenizer = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "bos_token": END,
-        "eos_token": END,
-        "clean_up_tokenization_spaces": False,
-        "model_max_length": saved.model.max_position_embeddings,
-    }
-    return {
-        "config.json": to_json(to_hugging_face(saved.model)),
-        "generation_config.json": to_json(ends),
-        "tokenizer.json": saved.tokenizer.encode("utf-8"),
-        "tokenizer_config.json": to_json(tokenizer),
-    }
-
-
-def ordered(arrays: Arrays) -> Arrays:
-    """The arrays in the order of names, each in one piece."""
-    return {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
+def sealed(trainer: Mapping[str, object]) -> bytes:
+    """A trainer.json that holds, among the sums of all files, one of everything else it says."""
+    sums = trainer["sha256"]
+    assert isinstance(sums, dict), "trainer: the sums are by file."
+    others = {name: total for name, total in sums.items() if name != TRAINER}
+    own = hashlib.sha256(to_json({**trainer, "sha256": others})).hexdigest()
+    return to_json({**trainer, "sha256": {**others, TRAINER: own}})
 
 
 def checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first; whether they are whole is not looked at."""
-    return sorted((run / "checkpoints").glob("step-*"))
+    found = (run / "checkpoints").glob("step-*")
+    return sorted((x for x in found if STEP.fullmatch(x.name) and x.is_dir()), key=number)
+
+
+def number(folder: Path) -> int:
+    """The step in a checkpoint's name; -1 where somebody gave it another name."""
+    found = STEP.fullmatch(folder.name)
+    return int(found[1]) if found else -1
 
 
 def newest(run: Path) -> tuple[Checkpoint | None, list[str]]:
@@ -188,36 +137,68 @@ def newest(run: Path) -> tuple[Checkpoint | None, list[str]]:
     problems = []
     for folder in reversed(checkpoints(run)):
         try:
-            return read(folder), problems
+            return whole(folder), problems
         except CheckpointError as wrong:
             problems.append(str(wrong))
     return None, problems
 
 
-def read(folder: Path) -> Checkpoint:
-    """A checkpoint, after comparing every file with its sum."""
-    trainer = read_json(folder / TRAINER)
-    for name, wanted in trainer["sha256"].items():
-        path = folder / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
-            raise CheckpointError(f"checkpoint: {path} is not what was written. Delete {folder}.")
-    return Checkpoint(folder, trainer["step"], trainer)
+def opened(folder: Path) -> Checkpoint:
+    """A checkpoint whose trainer.json is what was written; tensors are not looked at."""
+    return recorded(folder)[0]
 
 
-def load(path: Path) -> list[tuple[str, np.ndarray]]:
-    """Names and arrays of one file."""
+def recorded(folder: Path) -> tuple[Checkpoint, Recorded]:
+    """A checkpoint and the sums that its trainer.json tells of, which has one of itself."""
+    path = folder / TRAINER
+    trainer = read_json(path)
+    told = decoded(path, to_json(trainer), Recorded)
+    if told.format != FORMAT:
+        raise CheckpointError(
+            f"checkpoint: {path} is of format {told.format}: this version reads format {FORMAT}. "
+            "Go on with the gnomon that it names, or start a new run."
+        )
+    if sealed(trainer) != to_json(trainer) or number(folder) not in (-1, told.step):
+        raise damaged(path)
+    return Checkpoint(folder, told.step, trainer), told
+
+
+def whole(folder: Path) -> Checkpoint:
+    """A checkpoint, after comparing everything with its sum, and the name with the step."""
+    found, told = recorded(folder)
+    for name, wanted in told.sha256.items():
+        if name != TRAINER and sum_of(folder / name) != wanted:
+            raise damaged(folder / name)
+    headers: dict[str, str] = {}
+    readers = {group: TensorReader(folder / INDEX.format(group)) for group in GROUPS}
+    for group, reader in readers.items():
+        headers |= reader.headers
+        refuse_other_headers(folder, told.headers, reader.headers)
+        reader.verify(told.sums.get(group, {}))
+    if headers.keys() != told.headers.keys():
+        raise damaged(folder / TRAINER)
+    return found
+
+
+def refuse_other_headers(folder: Path, wanted: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Stop at a header that is another one."""
+    for name, digest in found.items():
+        if wanted.get(name) != digest:
+            raise damaged(folder / name, "the header")
+
+
+def sum_of(path: Path) -> str:
+    """SHA-256 of a file; of one that cannot be read, nothing."""
     try:
-        return sorted(safetensors.load(path.read_bytes()).items())
-    except (OSError, SafetensorError) as wrong:
-        raise CheckpointError(f"checkpoint: {path} cannot be read: {wrong}.") from None
+        with plain(path, os.O_NOFOLLOW) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def read_json(path: Path) -> dict:
     """The contents of a JSON file."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict)
-    except (OSError, msgspec.DecodeError) as wrong:
-        raise CheckpointError(f"checkpoint: {path} cannot be read: {wrong}.") from None
+    return decoded(path, read_text(path), dict)
 
 
 def to_json(content: object) -> bytes:

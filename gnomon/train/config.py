@@ -1,4 +1,4 @@
-"""What a run is made of, and how a recipe, a TOML file and `--set a.b=c` become it.
+"""The configuration of a run, from a recipe, a TOML file and `--set a.b=c`.
 
 A wrong value names its path, what came and what is allowed. Recipes are in recipes.py.
 """
@@ -16,26 +16,30 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from gnomon.errors import ConfigError
+from gnomon.errors import LONGEST, ConfigError, brief, clipped
 from gnomon.models.config import Qwen3Config
+from gnomon.runtime.files import read
 
-__all__ = ["Config", "build", "near", "overridden", "read_toml", "to_dict"]
+__all__ = ["Config", "build", "keys", "near", "overridden", "read_toml", "to_dict"]
 
-Count = Annotated[int, Meta(ge=0)]
-Size = Annotated[int, Meta(ge=1)]
-Positive = Annotated[float, Meta(gt=0)]
-NotNegative = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Size = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Positive = Annotated[float, Meta(gt=0, le=1e30)]
+NotNegative = Annotated[float, Meta(ge=0, le=1e30)]
+Place = Annotated[str, Meta(pattern=r"^[^\x00]*\Z", max_length=4000)]
+Name = Annotated[str, Meta(pattern=r"^\w[\w .+-]*\Z", max_length=100)]
+LARGEST_RECIPE = 1 << 20
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """Where a run lives, and its seed."""
+    """The folder of a run, and its seed."""
 
-    name: str = "run"
-    dir: str | None = None
+    name: Name = "run"
+    dir: Place | None = None
     """The run's folder; none: runs/NAME-DATE."""
-    seed: Count = 0
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     """Everything random follows from it: first weights, order of the text, samples."""
     threads: Count = 0
     """Threads that compute; 0 means one per usable core. The bits do not depend on it."""
@@ -43,9 +47,9 @@ class RunConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusConfig:
-    """What is read."""
+    """The corpus: the files to read."""
 
-    folder: str | None = None
+    folder: Place | None = None
     """A folder of Python files; none: the standard library of the running interpreter."""
     held_out_percent: Annotated[int, Meta(ge=1, le=50)] = 5
     """Files never learned from, chosen by a hash of their path."""
@@ -82,11 +86,14 @@ class ScheduleConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How long, on how much text at once, and what is kept on the way."""
+    """Training: its length, its batch, and what is kept on the way."""
 
     steps: Size = 500
     batch_size: Size = 8
     """Sequences in a step."""
+    microbatches: Size = 1
+    """In how many parts a rank computes them, one after the other: a power of two; memory falls,
+    and no bit changes."""
     sequence_length: Size = 256
     """Tokens in a sequence."""
     evaluate_every: Count = 100
@@ -94,11 +101,13 @@ class TrainConfig:
     checkpoint_every: Count = 200
     """Steps between checkpoints; 0: only at the end."""
     keep_checkpoints: Size = 2
+    record_hashes: bool = False
+    """Keep a hash of every value that a step computes, for `gnomon diverge`; steps are slower."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
-    """How held-out text is measured."""
+    """The measurement of held-out text."""
 
     batch_size: Size = 8
     stride: Size = 128
@@ -109,7 +118,7 @@ class EvaluationConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleConfig:
-    """What the model writes at the end."""
+    """The sample that the model writes at the end."""
 
     prompt: str = "import os\n\n\ndef"
     max_new_tokens: Count = 120
@@ -141,6 +150,15 @@ def to_dict(config: Config) -> dict[str, dict[str, object]]:
     return asdict(config)
 
 
+def keys() -> str:
+    """Every key that `--set` takes, with what it is where nothing is said, a line per group."""
+    listed = to_dict(Config())
+    return "\n".join(
+        f"{group}: {', '.join(f'{name}={value!r}' for name, value in values.items())}"
+        for group, values in listed.items()
+    )
+
+
 def build(found: Mapping[str, object]) -> Config:
     """A checked configuration out of nested dictionaries.
 
@@ -163,18 +181,18 @@ def refuse_unknown(found: object, kind: type, path: tuple[str, ...]) -> None:
     kinds = get_type_hints(kind)
     for name, value in found.items():
         if name not in kinds:
-            dotted = ".".join((*path, name))
+            dotted = ".".join((*path, str(name)[:LONGEST]))
             raise ConfigError(f"config: {dotted} is not a key: {near(name, kinds)}")
         refuse_unknown(value, kinds[name], (*path, name))
 
 
 def near(name: str, allowed: Iterable[str]) -> str:
-    """What may have been meant, or else everything that is allowed.
+    """The nearest allowed words, or else all of them.
 
     >>> near("step", ["steps", "seed"])
     'did you mean steps? Allowed: seed, steps.'
     """
-    names = sorted(allowed)
+    name, names = str(name)[:LONGEST], sorted(allowed)
     close = difflib.get_close_matches(name, names, n=1)
     meant = f"did you mean {close[0]}? " if close else ""
     return f"{meant}Allowed: {', '.join(names)}."
@@ -190,9 +208,9 @@ def explain(message: str, found: Mapping[str, object]) -> str:
     path = place.strip("`$.").split(".") if place else []
     value: object = found
     for name in path:
-        value = value[name] if isinstance(value, Mapping) else value
+        value = value.get(name, value) if isinstance(value, Mapping) else value
     wanted = re.sub(r", got .*", "", wanted).replace("`", "").removeprefix("Expected ")
-    return f"config: {'.'.join(path) or 'the whole'}: expected {wanted}: got {value!r}."
+    return f"config: {'.'.join(path) or 'the whole'}: expected {wanted}: got {brief(value)}."
 
 
 def refuse_unfit(config: Config) -> None:
@@ -224,15 +242,27 @@ def overridden(found: Mapping[str, Any], changes: Iterable[str]) -> dict[str, An
         name: dict(group) if isinstance(group, Mapping) else group for name, group in found.items()
     }
     for change in changes:
+        refuse_unwritable(change)
         path, equals, text = change.partition("=")
         group, dot, name = path.strip().partition(".")
         if not (equals and dot and group and name):
-            raise ConfigError(f"--set: expected GROUP.NAME=VALUE: got {change!r}.")
+            raise ConfigError(f"--set: expected GROUP.NAME=VALUE: got {brief(change)}.")
         groups = [section.name for section in fields(Config)]
         if group not in groups:
-            raise ConfigError(f"--set: {group} is not a group: {near(group, groups)}")
-        changed.setdefault(group, {})[name] = value_of(text.strip())
+            raise ConfigError(f"--set: {group[:LONGEST]} is not a group: {near(group, groups)}")
+        held = changed.setdefault(group, {})
+        if not isinstance(held, dict):
+            raise ConfigError(f"config: {group}: expected object: got {brief(held)}.")
+        held[name] = value_of(text.strip())
     return changed
+
+
+def refuse_unwritable(change: str) -> None:
+    """Stop at what came from the command line and is no text."""
+    try:
+        change.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ConfigError(f"--set: expected UTF-8: got {brief(change)}.") from None
 
 
 def value_of(text: str) -> object:
@@ -244,14 +274,15 @@ def value_of(text: str) -> object:
     if text == "none":
         return None
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        found = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
         return text
+    return found["value"] if len(found) == 1 else text
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The contents of a configuration file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as wrong:
-        raise ConfigError(f"config: {path} cannot be read: {wrong}.") from None
+        return tomllib.loads(read(path, LARGEST_RECIPE).decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as wrong:
+        raise ConfigError(f"config: {path} cannot be read: {clipped(wrong)}.") from None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnomon.errors import ConfigError
+from gnomon.runtime.files import read
 
 __all__ = ["Corpus", "File", "read_corpus"]
 
@@ -34,7 +35,7 @@ class File:
 
     @property
     def bytes(self) -> bytes:
-        """What is on the disk."""
+        """The bytes on the disk."""
         return self.text.encode("utf-8")
 
 
@@ -54,7 +55,7 @@ class Corpus:
         return b"".join(file.bytes for file in self.held_out)
 
     def listing(self) -> dict[str, object]:
-        """What a run records about it."""
+        """A run's record of it."""
         return {
             "folder": str(self.folder),
             "hash": self.hash,
@@ -91,9 +92,9 @@ def python_files(root: Path) -> list[Path]:
 
 
 def read_file(root: Path, path: Path) -> File | None:
-    """A file's text; None when it is empty or no UTF-8."""
+    """A file's text; None when it is empty, no UTF-8, or no plain file."""
     try:
-        text = (root / path).read_bytes().decode("utf-8")
+        text = read(root / path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
     return File(path.as_posix(), text) if text else None

@@ -1,4 +1,4 @@
-"""What this machine offers, what is off, and why: the text of `gnomon doctor`.
+"""`gnomon doctor`: what this machine offers, what is off, and why.
 
 Everything is read, nothing is changed and nothing is measured.
 """
@@ -11,16 +11,20 @@ import os
 import platform
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from rich.table import Table
+from rich.text import Text
+
 from gnomon import __version__, settings
+from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime import device, system
 from gnomon.train.progress import bytes_text
 
-__all__ = ["Finding", "findings"]
+__all__ = ["Finding", "findings", "table_of"]
 
 PACKAGES = (
     "cyclopts",
@@ -49,9 +53,22 @@ class Finding:
     good: bool = True
 
 
+def table_of(found: Iterable[Finding]) -> Table:
+    """Findings under each other, each topic once."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    before = ""
+    for finding in found:
+        topic = "" if finding.topic == before else finding.topic
+        mark = Text("✓", style="green") if finding.good else Text("·", style="yellow")
+        table.add_row(topic, mark, Text(finding.text))
+        before = finding.topic
+    return table
+
+
 def findings() -> Iterator[Finding]:
     """Everything worth saying, in order."""
-    yield Finding("gnomon", f"{__version__}, Python {platform.python_version()}")
+    version = f"{__version__}, numerics {NUMERICS}, Python {platform.python_version()}"
+    yield Finding("gnomon", version)
     yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
     if platform.system() == "Windows":
         yield Finding("system", "Windows is not supported yet: use WSL 2 with Ubuntu", good=False)
@@ -87,7 +104,7 @@ def processor() -> Iterator[Finding]:
 
 
 def memory() -> Iterator[Finding]:
-    """How much there is, and how much is free where the system says."""
+    """The memory, and how much is free where the system says."""
     try:
         page = os.sysconf("SC_PAGE_SIZE")
         present = page * os.sysconf("SC_PHYS_PAGES")

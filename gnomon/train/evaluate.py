@@ -1,4 +1,4 @@
-"""How well a model predicts held-out text, in bits per byte of the text itself.
+"""Evaluation: a model's prediction of held-out text, in bits per byte of the text itself.
 
 A window slides over the tokens and only its last `stride` targets count, so each token is counted
 once, with as much context as there is. Bytes are those that the tokens decode to, so
@@ -8,7 +8,7 @@ tokenizers, and compressors like xz, can be compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +17,12 @@ import gnomon as gn
 from gnomon.errors import ConfigError
 from gnomon.models.qwen3 import Qwen3ForCausalLM
 
-__all__ = ["HeldOut", "Measure", "Window", "cut"]
+__all__ = ["HeldOut", "Measure", "TokenWindow", "cut"]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What predicting some text cost."""
+    """The cost of predicting some text."""
 
     nats: float
     tokens: int
@@ -40,7 +40,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Window:
+class TokenWindow:
     """Tokens that are read together, and which of them count."""
 
     start: int
@@ -51,12 +51,12 @@ class Window:
     """The token after the last that counts."""
 
 
-def cut(tokens: int, length: int, stride: int) -> list[Window]:
+def cut(tokens: int, length: int, stride: int) -> list[TokenWindow]:
     """Windows of length + 1 tokens in which every token but the first counts exactly once.
 
     >>> cut(8, 4, 2)
-    [Window(start=0, first=1, stop=3), Window(start=0, first=3, stop=5), \
-Window(start=2, first=5, stop=7), Window(start=3, first=7, stop=8)]
+    [TokenWindow(start=0, first=1, stop=3), TokenWindow(start=0, first=3, stop=5), \
+TokenWindow(start=2, first=5, stop=7), TokenWindow(start=3, first=7, stop=8)]
     """
     if tokens < length + 1:
         raise ConfigError(
@@ -67,7 +67,7 @@ Window(start=2, first=5, stop=7), Window(start=3, first=7, stop=8)]
     for first in range(1, tokens, stride):
         stop = min(first + stride, tokens)
         start = min(max(0, stop - 1 - length), tokens - 1 - length)
-        windows.append(Window(start, first, stop))
+        windows.append(TokenWindow(start, first, stop))
     return windows
 
 
@@ -81,15 +81,19 @@ class HeldOut:
         lengths: np.ndarray,
         shape: tuple[int, int],
         stride: int,
+        spread: Callable[[gn.Tensor], gn.Tensor] = lambda window: window,
     ) -> None:
-        """Take the tokens, every token's bytes, and (windows at once, tokens in a window)."""
+        """Take the tokens, every token's bytes, and (windows at once, tokens in a window).
+
+        spread: what gives ranks that measure together their windows.
+        """
         self.tokens, self.lengths, self.shape = tokens, lengths, shape
         self.windows = cut(len(tokens), shape[1], stride)
 
         @gn.compile
         def losses(window_bt: gn.Tensor) -> gn.Tensor:
             with gn.no_grad():
-                return model.losses(window_bt)
+                return model.losses(spread(window_bt))
 
         self.losses = losses
 
@@ -102,8 +106,8 @@ class HeldOut:
         counted = np.concatenate([self.tokens[w.first : w.stop] for w in chosen])
         return Measure(nats, len(counted), int(self.lengths[counted].sum()))
 
-    def nats(self, chosen: Sequence[Window]) -> Iterator[float]:
-        """What each counted token cost."""
+    def nats(self, chosen: Sequence[TokenWindow]) -> Iterator[float]:
+        """The cost of each counted token."""
         batch, length = self.shape
         for place in range(0, len(chosen), batch):
             part = chosen[place : place + batch]

@@ -1,29 +1,61 @@
-"""The end of a run: every held-out byte measured beside gzip and xz; plot, sample, summary."""
+"""A run to its end: every held-out byte measured beside gzip and xz; plot, sample, summary."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gnomon import set_num_threads
+from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime.files import publish
 from gnomon.train.compression import gzip_bits_per_byte, xz_bits_per_byte
-from gnomon.train.generate import Sampling, Writer, stream
+from gnomon.train.evaluate import HeldOut
+from gnomon.train.generate import Sampling, TextGenerator, stream
 from gnomon.train.loop import Trainer
 from gnomon.train.metrics import read_metrics, write_summary
 from gnomon.train.plot import loss_plot
 from gnomon.train.progress import Progress, duration
+from gnomon.train.runs import TrainingRun, find_checkpoint, read_config
+from gnomon.train.state import model_of
+from gnomon.train.team import Team
+from gnomon.train.text import prepare
+from gnomon.train.tokenizer import load_tokenizer
 
-__all__ = ["comparison", "finish", "how_to_resume"]
+__all__ = ["comparison", "finish", "how_to_resume", "remeasured", "train_to_end"]
+
+
+def train_to_end(run: TrainingRun, progress: Progress, team: Team) -> int:
+    """Train to the end, or until somebody asks to stop; the exit code."""
+    for line in run.remarks:
+        progress.say(line)
+    if run.config.run.threads:
+        set_num_threads(run.config.run.threads)
+    branches = list(run.branches)
+    trainer = Trainer(run.config, run.folder, progress, run.checkpoint, run.lock, team, branches)
+    trainer.prepare()
+    for line in trainer.introduction():
+        progress.say(line)
+    stop = trainer.run()
+    if trainer.done == run.config.train.steps:
+        finish(trainer)
+    else:
+        progress.say(how_to_resume(trainer))
+    return stop.exit_code
 
 
 def finish(trainer: Trainer) -> dict[str, Any]:
-    """Measure, plot, write a sample and the summary, and say it all."""
+    """Measure and sample on all ranks; the first one plots, writes the summary and says it all."""
     progress, folder = trainer.progress, trainer.folder
     progress.say("measuring every held-out byte, and gzip and xz beside it")
     summary = summarize(trainer)
+    trainer.check()
+    sample = written_on(trainer)
+    if not trainer.leads:
+        return summary
     draw(folder, summary["held_out_loss"])
-    sample = write_sample(trainer)
+    publish(folder / "sample.txt", sample.encode("utf-8"))
     path = write_summary(folder, summary)
     for line in comparison(summary):
         progress.say(line)
@@ -51,7 +83,9 @@ def summarize(trainer: Trainer) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in trainer.model.parameters()),
         "peak_flops_per_s": trainer.peak,
         "data_hash": trainer.text.corpus.hash,
+        "branches": trainer.branches,
         "hash": trainer.fingerprint(),
+        "numerics": NUMERICS,
     }
 
 
@@ -77,22 +111,22 @@ def comparison(summary: Mapping[str, float]) -> list[str]:
 def draw(folder: Path, last: float) -> None:
     """Publish loss.svg."""
     rows = read_metrics(folder)
-    training = [(row["step"], row["loss"]) for row in rows]
-    looks = [(row["step"], row["held_out_loss"]) for row in rows if "held_out_loss" in row]
+    training, looks = (
+        [(row["step"], row[name]) for row in rows if row.get(name) is not None]
+        for name in ("loss", "held_out_loss")
+    )
     if rows:
         looks.append((rows[-1]["step"], last))
     publish(folder / "loss.svg", loss_plot(folder.name, training, looks).encode("utf-8"))
 
 
-def write_sample(trainer: Trainer) -> str:
-    """What the model writes after the configured prompt; kept in sample.txt."""
+def written_on(trainer: Trainer) -> str:
+    """The model's continuation of the configured prompt."""
     chosen = trainer.config.sample
     sampling = Sampling(chosen.temperature, chosen.top_k, trainer.config.run.seed)
     tokenizer, most = trainer.text.tokenizer, chosen.max_new_tokens
-    pieces = stream(Writer(trainer.model), tokenizer, chosen.prompt, sampling, most)
-    sample = chosen.prompt + "".join(pieces)
-    publish(trainer.folder / "sample.txt", sample.encode("utf-8"))
-    return sample
+    pieces = stream(TextGenerator(trainer.model), tokenizer, chosen.prompt, sampling, most)
+    return chosen.prompt + "".join(pieces)
 
 
 def show(progress: Progress, sample: str) -> None:
@@ -110,3 +144,23 @@ def how_to_resume(trainer: Trainer) -> str:
         f"saved after step {trainer.done}; {left} steps ({seconds}) remain. Continue with:\n"
         f"  gnomon train --resume --set run.dir={trainer.folder}"
     )
+
+
+def remeasured(run: str | None) -> list[str]:
+    """The measure of a trained model on every held-out byte, as lines."""
+    checkpoint = find_checkpoint(run)
+    config = read_config(checkpoint.folder.parent.parent)
+    text = prepare(config, load_tokenizer(checkpoint.folder / "tokenizer.json"))
+    if text.corpus.hash != checkpoint.trainer.get("data_hash"):
+        print("note: these are other files than the model was trained beside.", file=sys.stderr)
+    shape = (config.evaluation.batch_size, config.train.sequence_length)
+    model, stride = model_of(checkpoint), config.evaluation.stride
+    measure = HeldOut(model, text.held_out, text.lengths, shape, stride).measure()
+    content = text.corpus.held_out_bytes
+    figures = {
+        "bits_per_byte": measure.bits_per_byte,
+        "xz_bits_per_byte": xz_bits_per_byte(content),
+        "gzip_bits_per_byte": gzip_bits_per_byte(content),
+    }
+    told = f"{checkpoint.folder}: {len(text.corpus.held_out)} files, {measure.bytes:,} bytes"
+    return [told, *comparison(figures)]

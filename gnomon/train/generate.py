@@ -14,23 +14,35 @@ import numpy as np
 from tokenizers import Tokenizer
 
 import gnomon as gn
+from gnomon.errors import ConfigError
 from gnomon.models.qwen3 import Cache, Qwen3ForCausalLM
 from gnomon.train.order import mix
 from gnomon.train.tokenizer import END_ID
 
-__all__ = ["Sampling", "Writer", "choose", "stream"]
+__all__ = ["Sampling", "TextGenerator", "choose", "stream"]
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn; a temperature of 0 takes the likeliest."""
+    """The drawing of the next token; a temperature of 0 takes the likeliest."""
 
     temperature: float = 0.8
     top_k: int = 40
     seed: int = 0
 
+    def checked(self, most: int) -> Sampling:
+        """Itself; what the command line may ask, and nobody can draw, is refused. most: tokens."""
+        for name, value in (("max-new-tokens", most), ("top-k", self.top_k), ("seed", self.seed)):
+            if value < 0:
+                raise ConfigError(f"generate: --{name}: expected int >= 0: got {value}.")
+        if not 0 <= self.temperature < float("inf"):
+            raise ConfigError(
+                f"generate: --temperature: expected float >= 0: got {self.temperature}."
+            )
+        return self
 
-class Writer:
+
+class TextGenerator:
     """A model and its compiled step."""
 
     def __init__(self, model: Qwen3ForCausalLM) -> None:
@@ -91,7 +103,7 @@ def choose(scores: np.ndarray, sampling: Sampling, number: int) -> int:
 
 
 def stream(
-    writer: Writer, tokenizer: Tokenizer, prompt: str, sampling: Sampling, most: int
+    writer: TextGenerator, tokenizer: Tokenizer, prompt: str, sampling: Sampling, most: int
 ) -> Iterator[str]:
     """Pieces of text as they are written; a character is given when all its bytes are there."""
     written: list[int] = []

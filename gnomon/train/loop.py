@@ -11,43 +11,56 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tokenizers import Tokenizer
+import numpy as np
 
 from gnomon import optim
+from gnomon.distributed.placing import split_rows
+from gnomon.distributed.plans import distribute
 from gnomon.errors import CheckpointError, GnomonError
-from gnomon.models.config import flops_per_token
+from gnomon.models.config import flops_per_token, refuse_too_large
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime.files import publish
-from gnomon.train import checkpoint as checkpoints
-from gnomon.train.checkpoint import Checkpoint, Saved, to_json
-from gnomon.train.config import Config
+from gnomon.train.checkpoint import Checkpoint, fingerprint, to_json
+from gnomon.train.checkpoint_contents import CheckpointContents
+from gnomon.train.checkpoint_writer import CheckpointWriter
+from gnomon.train.config import Config, to_dict
 from gnomon.train.evaluate import HeldOut, Measure
+from gnomon.train.hashes import HashLog
 from gnomon.train.learning_rate import factor_at
-from gnomon.train.metrics import Metrics
+from gnomon.train.lock import Lock
+from gnomon.train.metrics import DAMAGED, Metrics
 from gnomon.train.order import batch_at
 from gnomon.train.peak import measured_peak
 from gnomon.train.progress import Progress, Status, peak_memory
+from gnomon.train.recording import Arrays, circumstances, numbers_of, state_of, values_as_arrays
 from gnomon.train.signals import Stop
 from gnomon.train.state import (
     load_optimizer,
     load_parameters,
     optimizer_arrays,
+    optimizer_tensors,
     parameter_arrays,
+    parameter_tensors,
 )
-from gnomon.train.step import Step, make_optimizer
+from gnomon.train.step import TrainStep, make_optimizer
+from gnomon.train.team import Team
 from gnomon.train.text import Text, prepare
+from gnomon.train.tokenizer import load_tokenizer
 
-__all__ = ["Trainer", "Watch"]
+__all__ = ["StepTimes", "Trainer"]
 
 
+COPIES = 4
+"""What training holds of each weight: itself, its gradient, two averages."""
 WARMING = 2
 """The first steps of a process compile: once without the optimizer's state, once with it."""
 
 
 @dataclass
-class Watch:
-    """How long steps took: the first, which compile, and the others."""
+class StepTimes:
+    """The seconds of steps: the first, which compile, and the others."""
 
     warming: float = 0.0
     warmed: int = 0
@@ -74,7 +87,7 @@ class Watch:
 
     @property
     def compiling(self) -> float:
-        """What the first steps took beyond their computing."""
+        """The seconds of the first steps beyond their computing."""
         return max(0.0, self.warming - self.warmed * self.seconds_per_step)
 
 
@@ -86,55 +99,81 @@ class Trainer:
     folder: Path
     progress: Progress
     resumed: Checkpoint | None = None
-    watch: Watch = field(default_factory=Watch)
+    lock: Lock | None = None
+    team: Team = field(default_factory=Team)
+    """The ranks that train together; the first one writes and speaks."""
+    branches: list[dict[str, object]] = field(default_factory=list)
+    """After which steps it went on with another way of learning."""
+    watch: StepTimes = field(default_factory=StepTimes)
     held_out_loss: float | None = None
     done: int = 0
     """Steps taken, those before a resumption too."""
+    hashes: HashLog | None = None
+    """Where the first rank writes the hashes of what steps compute."""
 
     def __post_init__(self) -> None:
         self.done = self.resumed.step if self.resumed else 0
 
     def prepare(self) -> None:
         """Make text, model and optimizer; a resumed run gets them from its checkpoint."""
+        refuse_too_large(self.config.model, COPIES)
         tokenizer = None
         if self.resumed:
-            tokenizer = Tokenizer.from_file(str(self.resumed.folder / "tokenizer.json"))
+            tokenizer = load_tokenizer(self.resumed.folder / "tokenizer.json")
         self.progress.say(f"{self.folder}: reading the corpus and turning it into tokens")
         self.text: Text = prepare(self.config, tokenizer)
         self.refuse_other_text()
-        publish(self.folder / "corpus.json", to_json(self.text.corpus.listing()))
+        if self.leads:
+            publish(self.folder / "corpus.json", to_json(self.text.corpus.listing()))
         self.model = Qwen3ForCausalLM(self.config.model)
         self.optimizer: optim.AdamW = make_optimizer(self.model, self.config)
-        if self.resumed:
-            load_parameters(self.model, self.resumed.parameters())
-            load_optimizer(self.model, self.optimizer, self.resumed.optimizer())
-        else:
+        if not self.resumed:
             initialize(self.model, self.config.run.seed)
-        self.step = Step(self.model, self.optimizer, self.config)
+        team, mesh, plan = self.team, self.team.mesh, self.team.plan
+        distribute(self.model, plan.table(self.model, AXES, mesh), mesh, team.rank)
+        if self.resumed:
+            place = mesh, team.rank
+            load_parameters(self.model, self.resumed.parameters(), *place)
+            load_optimizer(self.model, self.optimizer, self.resumed.optimizer(), *place)
+        self.step = TrainStep(self.model, self.optimizer, self.config, mesh, plan)
         self.held_out = HeldOut(
             self.model,
             self.text.held_out,
             self.text.lengths,
             (self.config.evaluation.batch_size, self.config.train.sequence_length),
             self.config.evaluation.stride,
+            lambda window_bt: split_rows(window_bt, mesh, *plan.rows),
         )
         self.peak = measured_peak()
+        keep = self.config.train.keep_checkpoints
+        self.writer = CheckpointWriter(self.folder, keep, self.team, self.progress.say)
 
     def introduction(self) -> list[str]:
-        """What is about to happen."""
+        """The introduction of a run."""
         corpus, steps = self.text.corpus, self.config.train.steps
         size = sum(p.numel() for p in self.model.parameters())
         return [
+            *self.other_numerics(),
             f"{len(corpus.training)} files of {corpus.folder} to learn from, "
             f"{len(corpus.held_out)} held out",
             f"{size:,} parameters, {len(self.text.training):,} tokens, {steps} steps; "
             f"matrix products reach {self.peak / 1e9:.0f} GFLOP/s here",
         ]
 
+    def other_numerics(self) -> list[str]:
+        """A warning to a resumed run whose first steps were computed in another order."""
+        began = self.resumed.trainer.get("numerics", 1) if self.resumed else NUMERICS
+        if began == NUMERICS:
+            return []
+        return [
+            f"resume: this run began with numerics {began}, this version has {NUMERICS}: "
+            "its bits will not be those of a run that was never stopped"
+        ]
+
     def refuse_other_text(self) -> None:
         """Stop when a resumed run would read other files than it began with."""
         found = self.text.corpus.hash
-        if self.resumed and self.resumed.trainer["data_hash"] != found:
+        if self.resumed and self.resumed.trainer.get("data_hash") != found:
             raise CheckpointError(
                 f"resume: {self.text.corpus.folder} holds other files than this run began with. "
                 "Use the same interpreter, or start a new run."
@@ -143,30 +182,91 @@ class Trainer:
     def run(self) -> Stop:
         """Take the remaining steps; what comes back says whether somebody asked to stop."""
         first = self.done
-        metrics = Metrics(self.folder, after=first)
+        self.hashes = self.begin_hashes()
+        metrics = Metrics(self.folder, after=first) if self.leads else None
+        if metrics and metrics.unreadable:
+            left = f"{metrics.unreadable} lines cannot be read and are left out"
+            self.progress.say(f"{metrics.path}: {left}; as it was it is {DAMAGED}")
         try:
             with Stop() as stop:
                 for step in range(first, self.config.train.steps):
                     self.take(step, metrics)
-                    self.save_when(step + 1, stop.asked is not None)
-                    if stop.asked is not None:
+                    stopping = self.meet(stop)
+                    self.save_when(step + 1, stopping)
+                    if stopping:
                         break
+                self.writer.wait()
+            if metrics:
+                metrics.settle()
         finally:
-            metrics.close()
+            self.writer.close()
+            for log in (metrics, self.hashes):
+                if log:
+                    log.close()
+        if self.writer.failure:
+            raise self.writer.failure
         return stop
 
-    def take(self, step: int, metrics: Metrics) -> None:
+    def meet(self, stop: Stop) -> bool:
+        """Hear from every rank after a step: whether anybody asked to stop, and who has written."""
+        told = self.team.gather([stop.asked is not None, self.writer.finished])
+        self.writer.advance([finished for _, finished in told])
+        return any(asked for asked, _ in told)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this rank writes and speaks."""
+        return self.team.leads
+
+    def take(self, step: int, metrics: Metrics | None) -> None:
         """One step: read, learn, write down, show."""
-        train = self.config.train
+        self.check()
         began = time.perf_counter()
-        shape = (train.batch_size, train.sequence_length)
-        window = batch_at(self.text.training, shape, self.config.run.seed, step)
-        rate = self.config.optimizer.learning_rate * factor_at(step, self.config)
+        window, rate = self.given(step)
         loss, norm = self.step(window, rate)
         seconds = time.perf_counter() - began
+        if self.config.train.record_hashes:
+            self.record(step + 1, self.arrays_of(step, loss, norm))
         self.refuse_what_is_not_finite(step, loss, norm)
         self.watch.count(seconds)
-        done = step + 1
+        done = self.done = step + 1
+        self.write_down(done, (loss, norm, rate, seconds), metrics)
+
+    def given(self, step: int) -> tuple[np.ndarray, float]:
+        """The tokens and the learning rate of a step."""
+        train = self.config.train
+        shape = (train.batch_size, train.sequence_length)
+        window = batch_at(self.text.training, shape, self.config.run.seed, step)
+        return window, self.config.optimizer.learning_rate * factor_at(step, self.config)
+
+    def begin_hashes(self) -> HashLog | None:
+        """The log of hashes, where they are wanted, with what the steps begin with."""
+        if not self.config.train.record_hashes:
+            return None
+        state = state_of(self.model, self.optimizer)
+        if not self.leads:
+            return None
+        log = HashLog(self.folder, self.done, circumstances(self.team))
+        if self.done not in log.steps:
+            log.write(self.done, state)
+        return log
+
+    def arrays_of(self, step: int, loss: float, norm: float) -> Arrays:
+        """Everything that a step was given, computed and left, whole, on all ranks."""
+        made = numbers_of(*self.given(step)) | values_as_arrays(self.step.values, loss, norm)
+        return made | state_of(self.model, self.optimizer)
+
+    def record(self, done: int, arrays: Arrays) -> None:
+        """Write down the hashes of a step."""
+        if self.hashes:
+            self.hashes.write(done, arrays)
+
+    def write_down(
+        self, done: int, found: tuple[float, float, float, float], metrics: Metrics | None
+    ) -> None:
+        """Look at held-out text when it is time, all ranks together; write a line, and show it."""
+        train, (loss, norm, rate, seconds) = self.config.train, found
+        shape = (train.batch_size, train.sequence_length)
         row: dict[str, object] = {"step": done, "loss": loss, "learning_rate": rate}
         row |= {"gradient_norm": norm, "tokens": done * math.prod(shape), "seconds": seconds}
         row |= {"memory": peak_memory()}
@@ -174,16 +274,23 @@ class Trainer:
             measure = self.measure(self.config.evaluation.quick_windows)
             self.held_out_loss = measure.loss
             row |= {"held_out_loss": measure.loss, "held_out_bits_per_byte": measure.bits_per_byte}
-        metrics.write(row)
-        self.done = done
+        if metrics is None:
+            return
+        refused = metrics.write(row)
+        if refused:
+            left = f"{refused.filename}: {refused.strerror}"
+            self.progress.say(f"metrics of step {done} wait for the next: {left}")
         if self.watch.steps == 1:
             compiled = f"compiled in {self.watch.compiling:.1f} s"
             self.progress.say(f"{compiled}: {self.step.kernels} kernels run in a step")
+            for line in self.step.repetitions() if self.team else ():
+                self.progress.say(line)
         self.progress.update(self.status(done, loss))
 
     def refuse_what_is_not_finite(self, step: int, loss: float, norm: float) -> None:
         """Stop before such numbers reach a checkpoint."""
         if not (math.isfinite(loss) and math.isfinite(norm)):
+            self.writer.wait()
             raise GnomonError(
                 f"train: step {step + 1} gave loss {loss} and gradient norm {norm}. "
                 "The last checkpoint is whole: resume with a lower optimizer.learning_rate."
@@ -197,7 +304,7 @@ class Trainer:
         return found
 
     def status(self, done: int, loss: float) -> Status:
-        """Where the run stands after a step."""
+        """The status of a run after a step."""
         train, seconds = self.config.train, self.watch.seconds_per_step
         rate = self.tokens_per_s
         flops = flops_per_token(self.config.model, train.sequence_length) * rate
@@ -216,29 +323,42 @@ class Trainer:
 
     @property
     def tokens_per_s(self) -> float:
-        """How fast steps of this process read, the first ones left out."""
+        """The tokens per second of this process's steps, the first ones left out."""
         train, seconds = self.config.train, self.watch.seconds_per_step
         return train.batch_size * train.sequence_length / seconds if seconds else 0.0
 
     def save_when(self, done: int, stopping: bool) -> None:
         """Save when it is time, at the end, and when somebody asked to stop."""
         every = self.config.train.checkpoint_every
-        if stopping or done == self.config.train.steps or (every and done % every == 0):
-            self.save(done)
+        due = stopping or done == self.config.train.steps or (every and done % every == 0)
+        if due:
+            self.check()
+            self.writer.begin(self.contents(done))
 
-    def save(self, done: int) -> Path:
-        """Write a checkpoint."""
-        saved = Saved(
+    def check(self) -> None:
+        """Stop when the run's folder is gone."""
+        if self.lock is not None:
+            self.lock.check()
+
+    def contents(self, done: int) -> CheckpointContents:
+        """Everything that a checkpoint holds, and this rank's share of its tensors."""
+        place = self.team.mesh, self.team.rank
+        return CheckpointContents(
             step=done,
-            parameters=parameter_arrays(self.model),
-            optimizer=optimizer_arrays(self.model, self.optimizer),
+            tensors={
+                "model": parameter_tensors(self.model, *place),
+                "optimizer": optimizer_tensors(self.model, self.optimizer, *place),
+            },
             model=self.config.model,
             tokenizer=self.text.tokenizer.to_str(),
-            trainer={"data_hash": self.text.corpus.hash, "seed": self.config.run.seed},
+            trainer={
+                "data_hash": self.text.corpus.hash,
+                "config": to_dict(self.config),
+                "branches": self.branches,
+            },
         )
-        return checkpoints.save(self.folder, saved, self.config.train.keep_checkpoints)
 
     def fingerprint(self) -> str:
         """SHA-256 over parameters and optimizer state in the order of names."""
         arrays = parameter_arrays(self.model) | optimizer_arrays(self.model, self.optimizer)
-        return checkpoints.fingerprint(arrays)
+        return fingerprint(arrays)

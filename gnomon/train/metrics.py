@@ -1,37 +1,67 @@
-"""What a run writes down: a line of JSON per step, and a summary at the end."""
+"""Metrics of a run: a line of JSON per step, and a summary at the end."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
-from gnomon.runtime.files import publish
+from gnomon.runtime.files import NOT_JSON, naming, publish, read, write_at
 
 __all__ = ["Metrics", "read_metrics", "write_summary"]
 
 FILE = "metrics.jsonl"
+DAMAGED = "metrics.jsonl.damaged"
+
+
+class MetricsRow(msgspec.Struct):
+    """A line, as far as it is read again."""
+
+    step: Annotated[int, Meta(ge=0, le=10**18)]
+    loss: float | None = None
+    held_out_loss: float | None = None
 
 
 class Metrics:
     """The open metrics.jsonl of a run; each line is there as soon as it is written."""
 
     def __init__(self, run: Path, after: int = 0) -> None:
-        """Go on after a step: lines of later ones, which a crash outlived, are dropped."""
-        path = run / FILE
-        kept = [row for row in read_metrics(run) if row["step"] <= after]
-        publish(path, b"".join(line(row) for row in kept))
-        self.file = path.open("ab")
+        """Go on after a step: lines of later ones, which a crash outlived, are dropped.
 
-    def write(self, row: Mapping[str, object]) -> None:
-        """Add one line."""
-        self.file.write(line(row))
-        self.file.flush()
+        Lines that cannot be read are left out, and the file as it was is put aside.
+        """
+        self.path = run / FILE
+        found, self.unreadable = rows_of(run)
+        if self.unreadable:
+            publish(run / DAMAGED, read(self.path))
+        publish(self.path, b"".join(line(row) for row in found if row["step"] <= after))
+        self.handle = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+        self.place, self.pending = os.fstat(self.handle).st_size, b""
+        """Where the next line begins, and the lines that the disk did not take yet."""
+
+    def write(self, row: Mapping[str, object]) -> OSError | None:
+        """Add one line; what a full disk refuses waits for the next one, and is given back."""
+        self.pending += line(row)
+        try:
+            self.settle()
+        except OSError as wrong:
+            return wrong
+        return None
+
+    def settle(self) -> None:
+        """Write every line that waits."""
+        with naming(self.path):
+            self.place = write_at(self.handle, memoryview(self.pending), self.place)
+        self.pending = b""
 
     def close(self) -> None:
         """Close the file."""
-        self.file.close()
+        os.close(self.handle)
 
 
 def line(row: Mapping[str, object]) -> bytes:
@@ -41,11 +71,21 @@ def line(row: Mapping[str, object]) -> bytes:
 
 def read_metrics(run: Path) -> list[dict]:
     """Every whole row of a run; none when it has none yet."""
-    path = run / FILE
-    if not path.exists():
-        return []
-    whole = path.read_bytes().split(b"\n")[:-1]
-    return [msgspec.json.decode(text, type=dict) for text in whole]
+    return rows_of(run)[0]
+
+
+def rows_of(run: Path) -> tuple[list[dict], int]:
+    """Every whole row of a run, and how many lines are none; half a line at the end is no line."""
+    try:
+        lines = read(run / FILE).split(b"\n")[:-1]
+    except FileNotFoundError:
+        return [], 0
+    found = []
+    for text in lines:
+        with suppress(*NOT_JSON):
+            msgspec.json.decode(text, type=MetricsRow)
+            found.append(msgspec.json.decode(text, type=dict))
+    return found, len(lines) - len(found)
 
 
 def write_summary(run: Path, summary: Mapping[str, object]) -> Path:

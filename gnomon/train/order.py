@@ -1,4 +1,4 @@
-"""Which piece of text is read when: a pure function of (seed, step, place in the batch).
+"""The order of reading: the piece of text for (seed, step, place in the batch), a pure function.
 
 Nothing is remembered between steps, so resuming needs no state, and any number of readers agree.
 Shuffling is by sorting hashes: no library's generator, whose stream may change between versions.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+
+from gnomon.ir.memo import memo
 
 __all__ = ["batch_at", "mix", "windows"]
 
@@ -27,10 +29,11 @@ def mix(words: np.ndarray) -> np.ndarray:
 
 
 def windows(tokens: int, length: int) -> int:
-    """How many windows of the length, each with the token after it, fit without overlapping."""
+    """The number of windows of a length, each with the token after it, that fit without overlap."""
     return (tokens - 1) // length
 
 
+@memo
 @lru_cache(maxsize=2)
 def shuffled(seed: int, epoch: int, count: int) -> np.ndarray:
     """The windows in the order of one pass over the text."""

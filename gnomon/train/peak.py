@@ -1,4 +1,4 @@
-"""How fast this machine multiplies matrices, measured: what `% of peak` refers to."""
+"""Peak: the measured speed of matrix products on this machine, to which `% of peak` refers."""
 
 from __future__ import annotations
 

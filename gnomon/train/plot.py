@@ -11,6 +11,8 @@ __all__ = ["loss_plot"]
 Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 720, 400
+LARGEST = 1e30
+"""A loss that is drawn is smaller."""
 LEFT, RIGHT, TOP, BOTTOM = 56, 20, 44, 44
 
 STYLE = """
@@ -35,15 +37,15 @@ def loss_plot(title: str, training: Points, held_out: Points) -> str:
     >>> loss_plot("run", [(1, 5.0), (2, 4.0)], [(2, 4.5)]).startswith("<svg")
     True
     """
-    training = [point for point in training if math.isfinite(point[1])]
-    held_out = [point for point in held_out if math.isfinite(point[1])]
-    frame = Frame([*training, *held_out])
+    training = [point for point in training if abs(point[1]) < LARGEST]
+    held_out = [point for point in held_out if abs(point[1]) < LARGEST]
+    area = PlotArea([*training, *held_out])
     parts = [
-        *frame.axes(),
-        frame.line("raw", training),
-        frame.line("smooth", smoothed(training)),
-        frame.line("held", held_out),
-        *frame.dots(held_out),
+        *area.axes(),
+        area.line("raw", training),
+        area.line("smooth", smoothed(training)),
+        area.line("held", held_out),
+        *area.dots(held_out),
         f'<text class="ink title" x="{LEFT}" y="20">{escape(title)}</text>',
         f'<text class="key1" x="{WIDTH - 210}" y="20">training loss</text>',
         f'<text class="key2" x="{WIDTH - 110}" y="20">held-out loss</text>',
@@ -68,8 +70,8 @@ def smoothed(points: Points, weight: float = 0.95) -> list[tuple[float, float]]:
     return result
 
 
-class Frame:
-    """Where values lie on the paper."""
+class PlotArea:
+    """The area of a plot in which values lie."""
 
     def __init__(self, points: Points) -> None:
         xs, ys = [x for x, _ in points] or [0, 1], [y for _, y in points] or [0, 1]

@@ -6,37 +6,43 @@ Tokens are drawn at random: what a step costs does not depend on them, and no te
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 from rich.console import Console
 
 import gnomon as gn
-from gnomon import records
+from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.plans import PLAN, distribute
 from gnomon.errors import ConfigError
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
 from gnomon.profiler.chrome import write_chrome
 from gnomon.profiler.compare import compare_table
 from gnomon.profiler.memory import memory_timeline
 from gnomon.profiler.model import Event, Profile
 from gnomon.profiler.page import write_page
 from gnomon.profiler.perfetto import write_perfetto
+from gnomon.profiler.ranks import as_one, standstill_table, standstills
 from gnomon.profiler.reports import why_recompiled
 from gnomon.profiler.schedule import schedule
 from gnomon.profiler.session import profile as recorded
 from gnomon.profiler.store import PROFILE, read_profile, write_profile
-from gnomon.profiler.tables import line_table, memory_table, summary
+from gnomon.profiler.tables import line_table, memory_table, summary, wide_console
+from gnomon.program import records
+from gnomon.runtime.comm.watch import of_process
 from gnomon.train.config import Config
 from gnomon.train.learning_rate import factor_at
 from gnomon.train.loop import WARMING
 from gnomon.train.recipes import configure
-from gnomon.train.step import Step, make_optimizer
+from gnomon.train.step import TrainStep, make_optimizer
+from gnomon.train.team import Team
 
-__all__ = ["PROFILES", "Wanted", "compare", "measured", "profile"]
+__all__ = ["PROFILES", "ProfileOptions", "compare", "measured", "profile"]
 
 PROFILES = Path("profiles")
 TRACE, PERFETTO, PAGE, RECORDS = "trace.json", "trace.pftrace", "profile.html", "records.json"
@@ -45,8 +51,8 @@ WIDTH = 150
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the command line asks for."""
+class ProfileOptions:
+    """Options of the command line."""
 
     recipe: str = "python"
     changes: tuple[str, ...] = ()
@@ -54,28 +60,62 @@ class Wanted:
     out: Path | None = None
 
 
-def profile(wanted: Wanted, console: Console | None = None) -> Path:
-    """Record steps of a recipe, write everything about them, show where time and memory go."""
+def profile(
+    wanted: ProfileOptions, console: Console | None = None, team: Team | None = None
+) -> Path:
+    """Record steps of a recipe, write everything about them, show where time and memory go.
+
+    Of a team the first rank writes, about all of them, on its clock.
+    """
     if wanted.steps < 1:
         raise ConfigError(f"profile: --steps: expected int >= 1: got {wanted.steps}.")
     if wanted.out is not None and wanted.out.exists() and not wanted.out.is_dir():
         raise ConfigError(f"profile: --out: {wanted.out} is a file. Name a folder.")
-    console = console or wide_console()
+    console = console or wide_console(WIDTH)
     config = configure(wanted.recipe, list(wanted.changes))
     if config.run.threads:
         gn.set_num_threads(config.run.threads)
-    made = measured(config, wanted.steps)
+    made, zero = recording(config, wanted.steps, *((team.mesh, team.rank) if team else (ALONE,)))
+    ranks: list[Profile] = []
     folder = wanted.out or PROFILES / f"{config.run.name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
-    written = write(made, folder, f"{config.run.name}, {wanted.steps} steps")
+    if team is not None and team.mesh.size > 1:
+        ranks, error = gathered(made, zero, team)
+        if not team.leads:
+            return folder
+        made = as_one(ranks)
+        console.print(standstill_table(standstills(ranks)))
+        console.print(f"clocks of ranks agree within {1e-3 * error:.0f} µs", highlight=False)
+    written = write(made, folder, f"{config.run.name}, {wanted.steps} steps", ranks)
     tell(console, made)
     for path, what in written.items():
         console.print(f"{path!s:<{len(str(folder)) + 16}} {what}", highlight=False)
     return folder
 
 
+def gathered(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
+    """The profiles of all ranks, and by how much the clocks may be wrong, in nanoseconds.
+
+    zero: this rank's time at which its profile begins.
+    """
+    watch = of_process()
+    offset, error = watch.clock() if watch else (0, 0)
+    clocks = team.gather([zero + offset, error])
+    started, errors = zip(*clocks, strict=True)
+    own = replace(
+        made, rank=team.rank, world=team.mesh.size, clock_offset=started[team.rank] - started[0]
+    )
+    told = team.gather(msgspec.json.encode(own).decode())
+    return [msgspec.json.decode(each, type=Profile) for each in told], errors[0] + max(errors)
+
+
 def measured(config: Config, steps: int) -> Profile:
     """The profile of a recipe's steps, with the passes of the compilation before them."""
-    step = prepared(config)
+    return recording(config, steps, ALONE)[0]
+
+
+def recording(config: Config, steps: int, mesh: Mesh, rank: int = 0) -> tuple[Profile, int]:
+    """The same of a rank of a mesh, and its process's time at the profile's zero."""
+    step = prepared(config, mesh, rank)
     with recorded() as compiling:
         for _ in range(WARMING):
             step()
@@ -83,14 +123,19 @@ def measured(config: Config, steps: int) -> Profile:
         for _ in range(steps):
             step()
             running.step()
-    return joined(compiling.data, running.data)
+    made = joined(compiling.data, running.data)
+    later = made.events[-1].start - running.data.events[-1].start if made.events else 0
+    return made, running.began - later
 
 
-def prepared(config: Config) -> Callable[[], tuple[float, float]]:
+def prepared(
+    config: Config, mesh: Mesh = ALONE, rank: int = 0
+) -> Callable[[], tuple[float, float]]:
     """A recipe's step on tokens of its own."""
     model = Qwen3ForCausalLM(config.model)
     initialize(model, config.run.seed)
-    step = Step(model, make_optimizer(model, config), config)
+    distribute(model, PLAN.table(model, AXES, mesh), mesh, rank)
+    step = TrainStep(model, make_optimizer(model, config), config, mesh)
     random = np.random.default_rng(config.run.seed)
     shape = (config.train.batch_size, config.train.sequence_length + 1)
 
@@ -115,12 +160,14 @@ def moved(event: Event, by: int) -> Event:
     return replace(event, start=event.start + by, end=event.end + by)
 
 
-def write(made: Profile, folder: Path, title: str) -> dict[Path, str]:
+def write(
+    made: Profile, folder: Path, title: str, ranks: Sequence[Profile] = ()
+) -> dict[Path, str]:
     """Write a profile in all its forms; what each file is."""
     folder.mkdir(parents=True, exist_ok=True)
     write_page(made, folder / PAGE, title)
-    write_chrome(made, folder / TRACE)
-    write_perfetto(made, folder / PERFETTO)
+    write_chrome(ranks or made, folder / TRACE)
+    write_perfetto(ranks or made, folder / PERFETTO)
     records.save(folder / RECORDS, made.records.values())
     write_profile(made, folder / PROFILE)
     return {
@@ -141,23 +188,17 @@ def tell(console: Console, made: Profile) -> None:
     if memory.peak:
         console.print()
         console.print(memory_table(memory, most=5))
-    again = why_recompiled(made)
-    if again:
-        console.print("\n".join(["", "captured again:", *again]), highlight=False, markup=False)
+    reasons = why_recompiled(made)
+    if reasons:
+        console.print("\n".join(["", "recompiled:", *reasons]), highlight=False, markup=False)
     console.print()
 
 
 def compare(before: Path, after: Path, console: Console | None = None) -> None:
     """Show what changed between two profiles, by line."""
-    console = console or wide_console()
+    console = console or wide_console(WIDTH)
     first, second = read_profile(before), read_profile(after)
     for path, made in ((before, first), (after, second)):
         console.print(f"{path}: {summary(made)}", highlight=False)
     console.print()
     console.print(compare_table(first, second))
-
-
-def wide_console() -> Console:
-    """The terminal, or lines of a fixed width in a file."""
-    terminal = Console(highlight=False)
-    return terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH)

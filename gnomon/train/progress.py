@@ -1,4 +1,4 @@
-"""What a run says while it runs: a live line on a terminal, a plain one now and then elsewhere."""
+"""Progress of a run: a live line on a terminal, a plain one now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN_EVERY = 10.0
 
 @dataclass(frozen=True)
 class Status:
-    """Where a run stands."""
+    """The status of a run."""
 
     step: int
     steps: int
@@ -45,9 +45,9 @@ class Status:
 class Progress:
     """Inside `with Progress() as progress:`, `update` shows a status and `say` a lasting line."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(highlight=False, soft_wrap=True)
-        live = self.console.is_terminal
+    def __init__(self, console: Console | None = None, quiet: bool = False) -> None:
+        self.console = console or Console(highlight=False, soft_wrap=True, quiet=quiet)
+        live = self.console.is_terminal and not quiet
         self.live = (
             Live(console=self.console, refresh_per_second=4, transient=True) if live else None
         )

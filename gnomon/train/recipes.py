@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gnomon.errors import ConfigError
+from gnomon.errors import LONGEST, ConfigError
 from gnomon.models.config import Qwen3Config
 from gnomon.train.config import (
     Config,
@@ -91,7 +91,12 @@ def configure(recipe: str, changes: list[str]) -> Config:
     """
     path = Path(recipe)
     if path.suffix == ".toml":
-        return build(overridden(from_file(path), changes))
+        try:
+            return build(overridden(from_file(path), changes))
+        except ConfigError as wrong:
+            if str(path) in str(wrong):
+                raise
+            raise ConfigError(f"{path}: {wrong}") from None
     return build(overridden(to_dict(named(recipe)), changes))
 
 
@@ -99,7 +104,8 @@ def named(recipe: str) -> Config:
     """A recipe's configuration."""
     if recipe not in RECIPES:
         raise ConfigError(
-            f"train: {recipe} is neither a recipe nor a .toml file: {near(recipe, RECIPES)}"
+            f"train: {recipe[:LONGEST]} is neither a recipe nor a .toml file: "
+            f"{near(recipe, RECIPES)}"
         )
     return RECIPES[recipe]()
 

@@ -8,18 +8,31 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gnomon.errors import CheckpointError, ConfigError
 from gnomon.runtime.files import publish
-from gnomon.train.checkpoint import Checkpoint, newest, read, read_json, to_json
+from gnomon.train.checkpoint import (
+    Checkpoint,
+    checkpoints,
+    newest,
+    opened,
+    read_json,
+    to_json,
+    whole,
+)
 from gnomon.train.config import Config, build, overridden, to_dict
+from gnomon.train.lock import ASIDE, LOCK, Lock
 from gnomon.train.recipes import configure
+from gnomon.train.resuming import weighed
+from gnomon.train.team import Team
 
 __all__ = [
     "RUNS",
-    "Run",
+    "TrainingRun",
     "begin",
     "find_checkpoint",
     "find_run",
@@ -27,6 +40,8 @@ __all__ = [
     "latest_run",
     "new_run",
     "read_config",
+    "resumable",
+    "together",
     "write_config",
 ]
 
@@ -35,17 +50,20 @@ CONFIG = "run.json"
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """A run about to begin or to go on."""
 
     folder: Path
     config: Config
+    lock: Lock | None
     checkpoint: Checkpoint | None = None
     """Where it goes on from."""
     remarks: tuple[str, ...] = ()
+    branches: tuple[dict[str, object], ...] = ()
+    """Where it was, or is, going on with another way of learning."""
 
 
-def begin(recipe: str | None, changes: list[str], resume: bool) -> Run:
+def begin(recipe: str | None, changes: list[str], resume: bool) -> TrainingRun:
     """A new run, or an old one to go on with.
 
     What an old run recorded holds, with the changes made to it; RECIPE only says which one is meant
@@ -60,32 +78,89 @@ def begin(recipe: str | None, changes: list[str], resume: bool) -> Run:
             return go_on(folder, changes)
     config = configure(recipe or "python", changes)
     folder = new_run(config.run.name, config.run.dir)
+    lock = Lock(folder)
+    # somebody else may have begun here before the lock was taken
+    refuse_full(folder)
     write_config(folder, config)
-    return Run(folder, config)
+    return TrainingRun(folder, config, lock)
 
 
-def go_on(folder: Path, changes: list[str]) -> Run:
-    """An old run from its newest whole checkpoint, or from its start if it has none."""
-    before = read_config(folder)
-    config = build(overridden(to_dict(before), changes))
-    for group in ("corpus", "model"):
-        if getattr(config, group) != getattr(before, group):
-            raise ConfigError(f"resume: {group} must stay as it was in {folder}. Start a new run.")
+def resumable(
+    command: Sequence[str], ranks: Sequence[int]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A command that trains in a folder known beforehand, and the one that goes on there.
+
+    ranks: how many there are at first, and later.
+    """
+    if len(set(ranks)) > 1 and any(word.startswith("--mesh") for word in command):
+        raise ConfigError(
+            f"launch: -n {','.join(map(str, ranks))}: --mesh says how a number of ranks stands. "
+            "Leave it out, or launch as many ranks each time."
+        )
+    first = tuple(command)
+    if not any(word.startswith("run.dir=") for word in command):
+        named = [word for word in command[1:2] if not word.startswith("-")]
+        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+        name = Path(named[0]).stem if named else "run"
+        first += ("--set", f"run.dir={RUNS / f'{name}-{stamp}-{os.getpid()}'}")
+    return first, first if "--resume" in first else (*first, "--resume")
+
+
+def together(run: TrainingRun | None, team: Team) -> TrainingRun:
+    """The run on every rank: the first one has begun it, and holds its lock."""
+    told = None
+    if run is not None:
+        at = run.checkpoint and str(run.checkpoint.folder)
+        told = [str(run.folder), to_dict(run.config), at, list(run.branches)]
+    folder, config, at, branches = team.share(told)
+    if run is not None:
+        return run
+    checkpoint = opened(Path(at)) if at else None
+    return TrainingRun(Path(folder), build(config), None, checkpoint, branches=tuple(branches))
+
+
+def go_on(folder: Path, changes: list[str]) -> TrainingRun:
+    """An old run from its newest whole checkpoint, or from its start if nothing was saved."""
+    lock = Lock(folder)
     checkpoint, problems = newest(folder)
+    if checkpoint is None and problems:
+        raise CheckpointError(
+            "\n".join([f"resume: {folder} has no whole checkpoint. Start a new run.", *problems])
+        )
+    before, remarks = recorded(folder, checkpoint)
+    config = build(overridden(to_dict(before), changes))
+    made, done, branches = before, 0, []
+    if checkpoint is not None:
+        made, done = build(checkpoint.trainer.get("config") or to_dict(before)), checkpoint.step
+        branches = list(checkpoint.trainer.get("branches", []))
+    free, branch = weighed(made, config, done)
+    remarks += map(str, [*free, *branch])
+    if branch:
+        changed = {x.key: [x.before, x.now] for x in branch}
+        branches.append({"after_step": done, "changed": changed})
+        remarks.append(f"a branch of the run begins after step {done}: its summary will say so")
     write_config(folder, config)
-    where = f"after step {checkpoint.step}" if checkpoint else "from the start: nothing was saved"
-    return Run(folder, config, checkpoint, (*problems, f"{folder}: going on {where}"))
+    where = f"after step {done}" if checkpoint else "from the start: nothing was saved"
+    said = (*problems, *remarks, f"{folder}: going on {where}")
+    return TrainingRun(folder, config, lock, checkpoint, said, tuple(branches))
+
+
+def recorded(folder: Path, checkpoint: Checkpoint | None) -> tuple[Config, list[str]]:
+    """The configuration of a run, as it or else its checkpoint says."""
+    try:
+        return read_config(folder), []
+    except (CheckpointError, ConfigError) as wrong:
+        if checkpoint is None or not checkpoint.trainer.get("config"):
+            raise
+        said = f"{wrong} The configuration is taken from {checkpoint.folder}."
+        return build(checkpoint.trainer["config"]), [said]
 
 
 def new_run(name: str, wanted: str | None) -> Path:
     """Make the folder of a new run: the wanted one, or one with the date in its name."""
     if wanted is not None:
         folder = Path(wanted)
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ConfigError(
-                f"run.dir: {folder} is not empty. Continue what is there with --resume, "
-                "or name another folder."
-            )
+        refuse_full(folder)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
@@ -97,6 +172,21 @@ def new_run(name: str, wanted: str | None) -> Path:
             continue
         return folder
     raise AssertionError("count never ends")
+
+
+def refuse_full(folder: Path) -> None:
+    """Stop where something else is; a run that did not begin left its lock, or half a file."""
+    there = folder.exists()
+    if there and (not folder.is_dir() or any(not is_left(x.name) for x in folder.iterdir())):
+        raise ConfigError(
+            f"run.dir: {folder} is not empty. Continue what is there with --resume, "
+            "or name another folder."
+        )
+
+
+def is_left(name: str) -> bool:
+    """Whether a run that did not begin leaves a file of this name."""
+    return name == LOCK or bool(ASIDE.fullmatch(name))
 
 
 def latest_run(name: str = "") -> Path:
@@ -122,7 +212,7 @@ def find_run(name: str | None) -> Path:
 def find_checkpoint(name: str | None) -> Checkpoint:
     """A checkpoint by its own folder, or the newest whole one of a run."""
     if name is not None and (Path(name) / "trainer.json").is_file():
-        return read(Path(name))
+        return whole(Path(name))
     run = find_run(name)
     checkpoint, problems = newest(run)
     if checkpoint is None:
@@ -136,10 +226,14 @@ def write_config(run: Path, config: Config) -> None:
 
 
 def read_config(run: Path) -> Config:
-    """What a run is made of."""
-    return build(read_json(run / CONFIG))
+    """The configuration of a run."""
+    path = run / CONFIG
+    try:
+        return build(read_json(path))
+    except ConfigError as wrong:
+        raise ConfigError(f"{path}: {wrong}") from None
 
 
 def is_run(folder: Path) -> bool:
     """Whether a folder holds a run."""
-    return (folder / CONFIG).is_file()
+    return (folder / CONFIG).is_file() or bool(checkpoints(folder))

@@ -46,5 +46,5 @@ class Stop:
 
     @property
     def exit_code(self) -> int:
-        """What a shell expects of a process that a signal ended; 0 when none came."""
+        """The exit code of a process that a signal ended; 0 when none came."""
         return 128 + self.asked if self.asked is not None else 0

@@ -12,8 +12,12 @@ import numpy as np
 
 import gnomon as gn
 from gnomon import nn, optim
+from gnomon.distributed.checkpoint.parts import DividedTensor, owned, rectangle
+from gnomon.distributed.checkpoint.reader import StoredTensor
+from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.errors import CheckpointError
 from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.tensor.layouts import layout_of, local_of, spread, whole_of
 from gnomon.train.checkpoint import Checkpoint
 
 __all__ = [
@@ -22,29 +26,62 @@ __all__ = [
     "model_of",
     "optimizer_arrays",
     "optimizer_of",
+    "optimizer_tensors",
     "parameter_arrays",
+    "parameter_tensors",
 ]
 
 Arrays = dict[str, np.ndarray]
+Tensors = dict[str, DividedTensor]
+Stored = Mapping[str, np.ndarray | StoredTensor]
+KEYS = ("step", "exp_avg", "exp_avg_sq")
+"""What AdamW keeps of each parameter."""
+
+
+def parameter_tensors(model: nn.Module, mesh: Mesh, rank: int) -> Tensors:
+    """Every parameter by name, with the parts that a rank of a mesh owns."""
+    return {name: owned_parts(p, mesh, rank) for name, p in model.named_parameters()}
+
+
+def optimizer_tensors(model: nn.Module, optimizer: optim.AdamW, mesh: Mesh, rank: int) -> Tensors:
+    """Every array of the optimizer's state by name, with the parts that a rank owns."""
+    entries = optimizer_entries(model, optimizer)
+    return {name: owned_parts(value, mesh, rank) for name, value in entries.items()}
+
+
+def owned_parts(value: object, mesh: Mesh, rank: int) -> DividedTensor:
+    """A parameter or an entry of a state, with the parts that a rank owns."""
+    if not isinstance(value, gn.Tensor):
+        return owned(entry_as_array(value), (), (), mesh, rank)
+    layout = layout_of(value)
+    local = local_of(value) if layout else value.detach()
+    return owned(local.numpy(), tuple(value.shape), layout, mesh, rank)
 
 
 def parameter_arrays(model: nn.Module) -> Arrays:
     """Every parameter by name."""
-    return {name: value.detach().numpy() for name, value in model.named_parameters()}
+    return {name: entry_as_array(value.detach()) for name, value in model.named_parameters()}
 
 
-def load_parameters(model: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
-    """Fill a model; every name and shape must be there and nothing else."""
+def load_parameters(model: nn.Module, arrays: Stored, mesh: Mesh = ALONE, rank: int = 0) -> None:
+    """Fill a model; every name and shape must be there and nothing else.
+
+    arrays: of each the part is read that this rank of the mesh holds.
+    """
     wanted = dict(model.named_parameters())
     refuse_difference("parameters", wanted, arrays)
     with gn.no_grad():
         for name, parameter in wanted.items():
-            if tuple(parameter.shape) != arrays[name].shape:
-                raise CheckpointError(
-                    f"checkpoint: {name} must be {tuple(parameter.shape)}: "
-                    f"got {arrays[name].shape}. The model was another one."
-                )
-            parameter.copy_(gn.from_numpy(arrays[name].copy()))
+            array = arrays[name]
+            refuse_misfit(name, tuple(parameter.shape), array)
+            part = part_of(array, parameter, mesh, rank)
+            (local_of(parameter) if layout_of(parameter) else parameter).copy_(part)
+
+
+def part_of(array: np.ndarray | StoredTensor, like: gn.Tensor, mesh: Mesh, rank: int) -> gn.Tensor:
+    """The part of an array that a rank holds of a tensor of its shape."""
+    where = rectangle(tuple(like.shape), layout_of(like), mesh.place(rank))
+    return gn.from_numpy(np.array(array[where], order="C"))
 
 
 def optimizer_of(model: nn.Module, groups: Iterable[dict], **options: object) -> optim.AdamW:
@@ -66,31 +103,47 @@ def names_in_order(model: nn.Module, optimizer: optim.AdamW) -> list[str]:
 
 def optimizer_arrays(model: nn.Module, optimizer: optim.AdamW) -> Arrays:
     """Every array of the optimizer's state by name."""
+    entries = optimizer_entries(model, optimizer)
+    return {name: entry_as_array(value) for name, value in entries.items()}
+
+
+def optimizer_entries(model: nn.Module, optimizer: optim.AdamW) -> dict[str, object]:
+    """Every entry of the optimizer's state by name."""
     state = optimizer.state_dict()["state"]
     return {
-        f"{name}.{key}": array_of(value)
+        f"{name}.{key}": value
         for place, name in enumerate(names_in_order(model, optimizer))
         for key, value in state.get(place, {}).items()
     }
 
 
-def array_of(value: object) -> np.ndarray:
-    """A state entry as an array; counts may be plain numbers."""
-    return value.numpy() if isinstance(value, gn.Tensor) else np.asarray(value, np.float32)
+def entry_as_array(value: object) -> np.ndarray:
+    """A state entry as an array, whole; counts may be plain numbers."""
+    if not isinstance(value, gn.Tensor):
+        return np.asarray(value, np.float32)
+    return (whole_of(value) if layout_of(value) else value).numpy()
 
 
 def load_optimizer(
-    model: nn.Module, optimizer: optim.AdamW, arrays: Mapping[str, np.ndarray]
+    model: nn.Module, optimizer: optim.AdamW, arrays: Stored, mesh: Mesh = ALONE, rank: int = 0
 ) -> None:
-    """Fill an optimizer's state; the learning rates stay what they are."""
+    """Fill an optimizer's state as parameters lie; the learning rates stay what they are."""
     names = names_in_order(model, optimizer)
     state: dict[int, dict[str, gn.Tensor]] = {place: {} for place in range(len(names))}
     places = {name: place for place, name in enumerate(names)}
+    parameters = dict(model.named_parameters())
     for entry, array in arrays.items():
         name, _, key = entry.rpartition(".")
-        if name not in places:
+        if name not in places or key not in KEYS:
             raise CheckpointError(f"checkpoint: {entry} belongs to no parameter of this model.")
-        state[places[name]][key] = gn.from_numpy(array.copy())
+        parameter = parameters[name]
+        refuse_misfit(entry, () if key == "step" else tuple(parameter.shape), array)
+        state[places[name]][key] = (
+            gn.from_numpy(np.array(array[()]))
+            if key == "step"
+            else spread(part_of(array, parameter, mesh, rank), layout_of(parameter))
+        )
+    refuse_difference("averages", [f"{name}.{key}" for name in names for key in KEYS], arrays)
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
 
@@ -105,8 +158,24 @@ def refuse_difference(what: str, wanted: Iterable[str], found: Iterable[str]) ->
         )
 
 
+def refuse_misfit(name: str, shape: tuple[int, ...], array: np.ndarray | StoredTensor) -> None:
+    """Stop at an array of another shape, or of other numbers."""
+    if (array.shape, array.dtype) != (shape, np.float32):
+        came = f"{array.shape}" + f" of {array.dtype}" * (array.dtype != np.float32)
+        raise CheckpointError(
+            f"checkpoint: {name} must be {shape}: got {came}. The model was another one."
+        )
+
+
 def model_of(checkpoint: Checkpoint) -> Qwen3ForCausalLM:
-    """The model that a checkpoint holds."""
-    model = Qwen3ForCausalLM(checkpoint.model)
-    load_parameters(model, checkpoint.parameters())
+    """The model that a checkpoint holds; its sizes are compared with the weights before."""
+    config, arrays = checkpoint.model, checkpoint.parameters()
+    found = sum(array.size for array in arrays.values())
+    if found != config.parameters:
+        raise CheckpointError(
+            f"checkpoint: {checkpoint.folder / 'config.json'} tells of {config.parameters:,} "
+            f"parameters: its weights are {found:,}."
+        )
+    model = Qwen3ForCausalLM(config)
+    load_parameters(model, arrays)
     return model

@@ -13,13 +13,21 @@ import numpy as np
 
 import gnomon as gn
 from gnomon import nn, optim
+from gnomon.capture.replay import CapturedProgram
+from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.placing import split_rows
+from gnomon.distributed.plans import PLAN, ShardingPlan
+from gnomon.distributed.report import repetitions
 from gnomon.models.initialization import EMBEDDING
 from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.runtime import events
+from gnomon.tensor.computed_values import ValueName, computed_values, whole_values
 from gnomon.train.config import Config
 from gnomon.train.state import optimizer_of
 
-__all__ = ["Step", "make_optimizer"]
+__all__ = ["TrainStep", "Values", "make_optimizer"]
+
+Values = dict[ValueName, gn.Tensor]
 
 
 def make_optimizer(model: Qwen3ForCausalLM, config: Config) -> optim.AdamW:
@@ -38,22 +46,47 @@ def make_optimizer(model: Qwen3ForCausalLM, config: Config) -> optim.AdamW:
     return optimizer_of(model, groups, lr=chosen.learning_rate, betas=betas, eps=chosen.eps)
 
 
-class Step:
+def values_of(loss: gn.Tensor, parameters: Mapping[str, gn.Tensor]) -> Values:
+    """The values behind a loss and its gradients, then the gradients by parameter."""
+    gradients = {name: p.grad for name, p in parameters.items()}
+    found = computed_values(loss, [*gradients.values()])
+    whole = whole_values(gradients.values())
+    named = (ValueName("gradient", name, "") for name in gradients)
+    return found | dict(zip(named, whole, strict=True))
+
+
+class TrainStep:
     """Takes one step: windows and a learning rate in, loss and gradient norm out."""
 
-    def __init__(self, model: Qwen3ForCausalLM, optimizer: optim.AdamW, config: Config) -> None:
-        parameters = list(model.parameters())
-        largest = config.optimizer.clip_norm
+    def __init__(
+        self,
+        model: Qwen3ForCausalLM,
+        optimizer: optim.AdamW,
+        config: Config,
+        mesh: Mesh = ALONE,
+        plan: ShardingPlan = PLAN,
+    ) -> None:
+        named = dict(model.named_parameters())
+        parameters, microbatches = list(named.values()), config.train.microbatches
+        largest, keeps = config.optimizer.clip_norm, config.train.record_hashes
         self.taken = self.kernels = 0
+        self.values: Values = {}
+        """What the latest step computed, where hashes are recorded."""
 
         @gn.compile
-        def program(window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor]:
+        def program(window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Values]:
             optimizer.zero_grad()
-            loss = model.losses(window_bt).mean()
-            loss.backward()
+            rows_bt = split_rows(window_bt, mesh, *plan.rows)
+            loss = gn.accumulate(
+                lambda rows: model.losses(rows).mean(),
+                rows_bt,
+                microbatches=microbatches,
+            )
+            values = values_of(loss, named) if keeps else {}
             norm = nn.utils.clip_grad_norm_(parameters, largest)
-            optimizer.step()
-            return loss.detach(), norm
+            # numbers that are none must not reach a parameter: whoever asks finds the step untaken
+            optimizer.step(only_if=loss.detach().isfinite() & norm.isfinite())
+            return loss.detach(), norm, values
 
         self.program, self.optimizer = program, optimizer
 
@@ -64,12 +97,22 @@ class Step:
         # listening has its price, so only the first steps are listened to
         stop = events.subscribe(self.hear) if self.taken < 2 else None
         try:
-            loss, norm = self.program(gn.from_numpy(window))
+            loss, norm, self.values = self.program(gn.from_numpy(window))
         finally:
             if stop:
                 stop()
         self.taken += 1
         return loss.item(), norm.item()
+
+    @property
+    def captured(self) -> CapturedProgram:
+        """The program of the latest step."""
+        *_, kept = self.program.programs.values()
+        return kept[-1][1]
+
+    def repetitions(self) -> list[str]:
+        """A line for each product of a step that ranks compute alike, of a hundredth or more."""
+        return repetitions(self.captured.graph)
 
     def hear(self, kind: str, fields: Mapping[str, Any]) -> None:
         """Count what a step runs."""

@@ -6,17 +6,18 @@ The algorithm is the `tokenizers` library's; nothing of it is written here.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from tokenizers import __version__ as library_version
 
 from gnomon import settings
-from gnomon.errors import ConfigError
-from gnomon.runtime.files import publish
+from gnomon.errors import ConfigError, brief, clipped
+from gnomon.runtime.cache import cache_of, digest
+from gnomon.runtime.files import LARGEST_TEXT, NOT_JSON, read
 
 __all__ = ["END", "END_ID", "bytes_per_token", "encode_files", "load_tokenizer", "tokenizer_for"]
 
@@ -30,31 +31,24 @@ AT_ONCE = 32
 
 def tokenizer_for(texts: Sequence[str], vocab_size: int) -> Tokenizer:
     """The tokenizer of these texts: from the cache, or trained now and cached."""
-    folder = settings.current().path_of_cache() / "tokenizers"
-    path = folder / f"{key_of(texts, vocab_size)}.json"
-    if settings.current().cache and path.exists():
-        return load_tokenizer(path)
+    kept, key = cache_of(settings.current(), "tokenizers"), key_of(texts, vocab_size)
+    found = kept.load(key) if kept else None
+    if found is not None:
+        return described(found)
     tokenizer = train(texts, vocab_size)
-    if settings.current().cache:
-        publish(path, tokenizer.to_str().encode("utf-8"))
+    if kept:
+        kept.store(key, tokenizer.to_str().encode("utf-8"))
     return tokenizer
 
 
-def key_of(texts: Iterable[str], vocab_size: int) -> str:
-    """What a trained tokenizer depends on, hashed."""
-    digest = hashlib.sha256(f"bpe {library_version} {vocab_size}\0".encode())
-    for text in texts:
-        content = text.encode("utf-8")
-        digest.update(f"{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()[:32]
+def key_of(texts: Sequence[str], vocab_size: int) -> str:
+    """The hash of all that a trained tokenizer depends on."""
+    return digest("bpe", library_version, str(vocab_size), *texts)
 
 
 def train(texts: Sequence[str], vocab_size: int) -> Tokenizer:
     """Learn the merges; the result does not depend on threads."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer = fitted(Tokenizer(models.BPE()), [])
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         special_tokens=[END],
@@ -65,14 +59,80 @@ def train(texts: Sequence[str], vocab_size: int) -> Tokenizer:
     return tokenizer
 
 
+class Token(msgspec.Struct):
+    """A token beside those that were learned."""
+
+    id: int
+    content: str
+
+
+class Kind(msgspec.Struct):
+    """One stage of a tokenizer, by its name."""
+
+    type: str
+
+
+class Merges(msgspec.Struct):
+    """The merges of byte-level BPE."""
+
+    type: str
+    vocab: dict[str, int]
+    merges: list[tuple[str, str]]
+
+
+class Described(msgspec.Struct):
+    """A tokenizer.json, as far as it is looked at."""
+
+    model: Merges
+    pre_tokenizer: Kind
+    decoder: Kind
+    added_tokens: list[Token]
+
+
 def load_tokenizer(path: Path) -> Tokenizer:
-    """A tokenizer.json, checked to be one whose first token is the end mark."""
+    """A tokenizer.json of the kind that training writes."""
     try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as wrong:  # the library raises plain Exception
-        raise ConfigError(f"tokenizer: {path} cannot be read: {wrong}. Delete it.") from None
-    if tokenizer.token_to_id(END) != END_ID:
-        raise ConfigError(f"tokenizer: {path}: the first token must be {END}. Delete it.")
+        return described(read(path, LARGEST_TEXT))
+    except (OSError, ValueError, *NOT_JSON) as wrong:
+        raise ConfigError(
+            f"tokenizer: {path} cannot be read: {clipped(wrong)}. Delete it."
+        ) from None
+
+
+def described(content: bytes) -> Tokenizer:
+    """The tokenizer that a tokenizer.json describes.
+
+    Only tokens and merges are taken from it. The library itself would run whatever is described,
+    such as patterns that never end, and some files end the process that has it read them.
+    """
+    found = msgspec.json.decode(content, type=Described)
+    kinds = (found.model.type, found.pre_tokenizer.type, found.decoder.type)
+    if kinds != ("BPE", "ByteLevel", "ByteLevel"):
+        raise ValueError(f"it is no byte-level BPE but {brief(kinds)}")
+    if found.added_tokens != [Token(END_ID, END)]:
+        raise ValueError(f"the one token that was not learned must be {END}, the first")
+    vocab, merges = found.model.vocab, found.model.merges
+    refuse_unfit(vocab, merges)
+    return fitted(Tokenizer(models.BPE(vocab, merges)), [END])
+
+
+def refuse_unfit(vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
+    """Stop at tokens that are not numbered one by one, or that no merge could make of bytes."""
+    if sorted(vocab.values()) != [*range(len(vocab))] or vocab.get(END) != END_ID:
+        raise ValueError(f"its tokens are not numbered from {END} on")
+    alphabet = set(pre_tokenizers.ByteLevel.alphabet())
+    made = {first + second for first, second in merges}
+    if not {x for pair in merges for x in pair} | made | alphabet <= vocab.keys():
+        raise ValueError("a byte or a merge has no token")
+    if not vocab.keys() - {END} <= made | alphabet or not set("".join(made)) <= alphabet:
+        raise ValueError("a token is no merge of bytes")
+
+
+def fitted(tokenizer: Tokenizer, special: list[str]) -> Tokenizer:
+    """A tokenizer with everything around its model."""
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(special)
     return tokenizer
 
 
@@ -92,7 +152,7 @@ def encode_files(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
 
 
 def bytes_per_token(tokenizer: Tokenizer) -> np.ndarray:
-    """How many bytes of text each token stands for; the end mark stands for none."""
+    """The number of bytes of text that each token stands for; the end mark stands for none."""
     # the library spells each byte of a token as one character
     lengths = np.zeros(tokenizer.get_vocab_size(), dtype=np.int64)
     for token, place in tokenizer.get_vocab().items():

@@ -1,5 +1,8 @@
 """torch.utils' place: data loading, checkpointing."""
 
+from gnomon.lazy import modules_below
 from gnomon.utils import checkpoint, data
+
+__getattr__ = modules_below(__name__)
 
 __all__ = ["checkpoint", "data"]

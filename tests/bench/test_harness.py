@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gnomon.bench import harness, peers
-from gnomon.bench.cases import Case, Target
+from gnomon.bench.cases import Case, SpeedTarget
 from gnomon.bench.harness import Options, run_case
 from gnomon.bench.peers import Peer
 from gnomon.bench.report import unequal, verdicts
@@ -32,7 +32,7 @@ def case(tmp_path, monkeypatch):
         (package / "__init__.py").touch()
     (folder / "fake_kernels.py").write_text(SOMEBODY.replace("LOSS", "2.0"))
     monkeypatch.setattr(peers, "root", lambda: tmp_path)
-    targets = (Target(("fake.plain",), 1e-9, 1e9),)
+    targets = (SpeedTarget(("fake.plain",), 1e-9, 1e9),)
     return Case(
         *("lce", "a small one", "lce", TINY["lce"]),
         peers=("fake.plain", "fake.broken"),
@@ -53,7 +53,7 @@ def test_everybody_takes_a_turn_and_who_fails_says_why(case):
     assert ours.losses[0] == pytest.approx(2.8, abs=0.3)
     assert not unequal(result)
     assert [v.holds for v in verdicts(result, LIMITS)] == [True]
-    assert any("turn 1" in line for line in said)
+    assert any("sample 1" in line for line in said)
 
 
 def test_a_faster_probe_during_the_case_raises_the_peak(case):

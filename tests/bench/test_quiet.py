@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gnomon.bench.quiet import Watch, others_share, spent_by, wait_for_quiet
+from gnomon.bench.quiet import QuietWatch, others_share, spent_by, wait_for_quiet
 
 pytestmark = pytest.mark.unit
 linux = pytest.mark.skipif(
@@ -26,7 +26,7 @@ def test_a_share_is_not_negative():
 
 
 def test_a_turn_is_clean_unless_others_took_time():
-    watch = Watch([])
+    watch = QuietWatch([])
     watch.seconds, watch.others = 1.0, 0.01
     assert watch.clean
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from gnomon.bench.cases import Case, Share, Target
+from gnomon.bench.cases import Case, LimitShare, SpeedTarget
 from gnomon.bench.harness import Figures, Result
 from gnomon.bench.report import (
     as_values,
@@ -32,8 +32,8 @@ def result(**more) -> Result:
     """Ours twice as fast as one peer; another failed."""
     case = Case(
         *("gpt", "a case", "gpt", {"width": 4}),
-        targets=(Target(("one", "other"), 1.5, 3.0), Target(("other",), 1, 2)),
-        share=Share("copy", 50.0, 0.4, 0.6),
+        targets=(SpeedTarget(("one", "other"), 1.5, 3.0), SpeedTarget(("other",), 1, 2)),
+        share=LimitShare("copy", 50.0, 0.4, 0.6),
         aims={"overhead": 1e-5},
     )
     ours = Figures("gnomon", clean=[1.0, 2.0, 3.0], losses=[5.0], rows=[ROW], **more)
@@ -61,7 +61,7 @@ def test_memory_is_compared_without_results():
     made = result()
     for figures, peak in zip(made.figures, (130, 210, 0), strict=True):
         figures.before, figures.peak_first = 100, peak
-    case = replace(made.case, results=10.0, memory=Target(("one", "other"), 0.5, 0.1))
+    case = replace(made.case, results=10.0, memory=SpeedTarget(("one", "other"), 0.5, 0.1))
 
     (found,) = memory_verdict(Result(case, made.figures))
 

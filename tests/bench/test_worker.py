@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gnomon.bench.peers import Contender
-from gnomon.bench.worker import Failed, Worker
+from gnomon.bench.worker import BenchWorker, Failed
 from tests.bench.tiny import tiny
 
 GOOD = """
@@ -37,7 +37,7 @@ def start(tmp_path):
         tiny("lce", tmp_path / "problem")
         place = {"PYTHONPATH": str(tmp_path)}
         contender = Contender("somebody", sys.executable, "somebody", "lce", "plain", place)
-        workers.append(Worker(contender, tmp_path / "problem", 1))
+        workers.append(BenchWorker(contender, tmp_path / "problem", 1))
         return workers[-1]
 
     yield begin

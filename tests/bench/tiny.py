@@ -10,10 +10,10 @@ import pytest
 
 import gnomon as gn
 from gnomon.bench.problems import write_problem
-from gnomon.bench.serve import Problem
-from gnomon.jit import Compiled
-from gnomon.jit import compile as gn_compile
-from gnomon.tensor.replay import Program
+from gnomon.bench.serve import BenchProblem
+from gnomon.capture.jit import Compiled
+from gnomon.capture.jit import compile as gn_compile
+from gnomon.capture.replay import CapturedProgram
 
 TRAINED = {"lr": 1e-3, "decay": 0.1, "betas": [0.9, 0.99]}
 TINY = {
@@ -53,13 +53,13 @@ SMALL = {
 PLACES = {"gpt": "gpt", "shapes": "gpt", "moe": "moe", "resnet": "resnet", "decode": "decode"}
 
 
-def tiny(name: str, folder: Path, variant: str = "", **changes: object) -> Problem:
+def tiny(name: str, folder: Path, variant: str = "", **changes: object) -> BenchProblem:
     """A small problem, written and read."""
     write_problem(name, {**TINY[name], **changes}, folder)
-    return Problem(folder, variant)
+    return BenchProblem(folder, variant)
 
 
-def program_of(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+def program_of(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> CapturedProgram:
     """What our contender of a SMALL problem compiled."""
     made: list[Compiled] = []
 
@@ -70,7 +70,7 @@ def program_of(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Prog
     monkeypatch.setattr(gn, "compile", noted)
     module = importlib.import_module(f"gnomon.bench.ours.{place(name)}")
     getattr(module, name)(tiny(name, folder, **SMALL[name]))["step"]()
-    (program,) = made[0]._all()
+    (program,) = made[0].captured()
     return program
 
 

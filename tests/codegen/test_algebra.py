@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.algebra import LAYOUTS
-from gnomon.codegen.exact_algebra import ExactAlgebra
 from tests.codegen.vectors import DTYPES, SCALARS, differing
+from tests.oracle.algebra import ExactAlgebra
 
 pytestmark = pytest.mark.unit
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gnomon.codegen.apart import LEAST, taken_apart
-from gnomon.codegen.emitter import KERNEL, Module
+from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.loops import Code
 from gnomon.runtime import cpu
 
 
-def kernel(name: str, lines: int, *, alone: bool = True) -> tuple[Module, tuple[Code, ...]]:
+def kernel(name: str, lines: int, *, alone: bool = True) -> tuple[LLVMModule, tuple[Code, ...]]:
     """A kernel that calls a function of its own, which adds 1 so many times."""
-    module = Module()
+    module = LLVMModule()
     e = module.function(name, KERNEL)
     own = module.function(f"{name}.add", [("i64", "x")], linkage="internal", returns="i64")
     value = "%x"
@@ -43,8 +43,9 @@ def test_a_short_function_or_one_that_needs_others_stays():
 
 def test_a_part_is_found_by_kernels_that_are_linked_later():
     (first, parts), (second, _) = kernel("sooner", 2 * LEAST), kernel("later", 2 * LEAST)
-    cpu.load({"sooner": first.text(), parts[0].symbol: parts[0].text})
+    held = cpu.load({"sooner": first.text(), parts[0].symbol: parts[0].text})
 
     found = cpu.load({"later": second.text()})
 
+    assert held["sooner"]
     assert found["later"]

@@ -8,7 +8,7 @@ import pytest
 from gnomon.codegen.batch import ENTRY, HEAD, PIECE, SYMBOL, Member, batch_code, table
 from gnomon.codegen.loops import emit_loops
 from gnomon.runtime import cpu
-from gnomon.runtime.program import Call, Constant, Input, Needs, Output, Program
+from gnomon.runtime.program import Call, ConstantSlot, InputSlot, Needs, OutputSlot, Program
 from tests.schedule.kernels_of import kernels, leaf
 
 pytestmark = pytest.mark.unit
@@ -32,9 +32,9 @@ def test_every_member_is_computed_in_all_its_pieces(sizes: tuple[int, ...]):
     addresses = cpu.load({code.symbol: code.text, SYMBOL: batch.text})
     given = [np.arange(n, dtype=np.float32) for n in sizes]
     made = [np.full(n, np.nan, np.float32) for n in sizes]
-    own = [(Output(k), Input(k), Constant(n)) for k, n in enumerate(sizes)]
+    own = [(OutputSlot(k), InputSlot(k), ConstantSlot(n)) for k, n in enumerate(sizes)]
     words = table([Member(addresses[code.symbol], 8 * n, 3) for n in sizes])
-    slots = (*map(Constant, words), *(slot for slots in own for slot in slots))
+    slots = (*map(ConstantSlot, words), *(slot for slots in own for slot in slots))
     program = Program([Call(SYMBOL, slots)], addresses, Needs(len(sizes), len(sizes)))
 
     program.run([x.ctypes.data for x in given], [x.ctypes.data for x in made])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int64, uint8
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.lookup_primitives import gather
@@ -13,6 +12,7 @@ from gnomon.ops.primitives import reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import pad, permute, slice_
 from tests.compiled import program, run
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 

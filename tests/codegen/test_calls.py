@@ -10,20 +10,22 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.codegen.calls import CLAIMED, along, row_major
+from gnomon.codegen.calls import KERNELS, along, row_major
 from gnomon.codegen.products import mirrored, product_of
-from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, bfloat16, float32, float64
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast
 from gnomon.ops.attention import attention
+from gnomon.ops.facts import nothing
 from gnomon.ops.primitives import contract, expand, flip, reshape, unsqueeze
-from gnomon.ops.registry import WHOLE
+from gnomon.ops.registry import REGIONS
 from gnomon.ops.view_primitives import permute, slice_, window
 from gnomon.passes.grad import gradients
+from gnomon.schedule.chunks import CHUNKS
 from gnomon.schedule.nested import factors
 from tests import claimed
 from tests.compiled import program, run
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 EVERY = ((0, 3, 1), (0, 5, 1), (0, 8, 1))
@@ -122,8 +124,18 @@ def test_contiguous_memory_and_sizes_around_an_axis():
     assert along((3, 5, 7), 0) == (1, 3, 35)
 
 
-def test_what_stays_whole_has_a_kernel():
-    assert set(CLAIMED) > WHOLE > {"attention_forward"}
+CLAIMS = {name: x.facts.claim for name, x in REGIONS.items() if x.facts.claim}
+WIDENING = {name for name, claim in CLAIMS.items() if claim.widens is not nothing}
+SUMMING = {name for name, claim in CLAIMS.items() if claim.sums}
+
+
+def test_every_claim_has_its_kernel_and_every_kernel_a_claim():
+    assert {claim.kernel for claim in CLAIMS.values()} == set(KERNELS)
+    assert {"attention_backward", "grouped_rows"} == SUMMING
+
+
+def test_what_is_computed_in_chunks_says_how():
+    assert {x.facts.chunked for x in REGIONS.values()} == {"", *CHUNKS}
 
 
 @pytest.mark.parametrize("queries", [1, 3])
@@ -153,7 +165,7 @@ def test_attention_and_its_gradient_read_bfloat_as_it_lies(rng: np.random.Genera
     found, expected = run(graph, arrays), exact(graph, arrays, claimed.CLAIMED)
 
     assert all(map(same_bits, found, expected))
-    reads = [x for k in program(graph).kernels if k.name in WHOLE for x in k.buffers]
+    reads = [x for k in program(graph).kernels if k.name in WIDENING for x in k.buffers]
     assert sum(x.dtype is bfloat16 for x in reads) == 3 + 4
 
 

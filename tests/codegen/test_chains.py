@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.primitives import expand, reduce, unsqueeze
 from tests.compiled import program, run, threads
+from tests.oracle.graphs import exact
 
 
 def column_sums(rows: int, columns: int, *results) -> tuple[Graph, Node]:

@@ -8,12 +8,13 @@ from gnomon.codegen import choices
 from gnomon.codegen.choices import Choice, candidates, chosen, class_of, decide
 from gnomon.codegen.kernels.blocking import choose_tile, fits
 from gnomon.codegen.machine import AVX2, AVX512
+from gnomon.ir import memo
 from tests.codegen.kernels.operands import plain
 
 
 @pytest.fixture(autouse=True)
-def _nothing_decided(monkeypatch):
-    monkeypatch.setattr(choices, "_choices", {})
+def _nothing_decided():
+    memo.clear()
 
 
 @pytest.mark.parametrize("machine", [AVX2, AVX512], ids=lambda machine: machine.name)

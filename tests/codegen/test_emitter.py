@@ -9,20 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnomon.codegen.emitter import Emitter, Module, literal, mask, splat, vector
-from gnomon.runtime import cpu
+from gnomon.codegen.emitter import Emitter, LLVMModule, literal, mask, splat, vector
+from gnomon.runtime import cpu, linking
 
 ONE = [("i64", "n"), ("ptr", "out")]
 
 
 def call(write, n: int) -> int:
     """Run a function of an integer that stores its result."""
-    module = Module()
+    module = LLVMModule()
     e = module.function("f", ONE)
     write(e)
     e.ret()
     code = cpu.compile_kernels([module.text()])
-    address = cpu.link_symbols(code, ["f"])["f"]
+    library = linking.link(code, ["f"])
+    address = library.addresses["f"]
     result = ctypes.c_int64(-1)
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(address)(n, ctypes.addressof(result))
     return result.value
@@ -37,6 +38,13 @@ def test_a_float_is_spelled_by_its_bits(number: float):
 
 
 @pytest.mark.unit
+def test_what_is_too_large_for_a_float_is_infinite():
+    assert literal(1e300, "float") == literal(float("inf"), "float")
+    assert literal(-1e300, "float") == literal(float("-inf"), "float")
+    assert literal(1e300, "double") != literal(float("inf"), "double")
+
+
+@pytest.mark.unit
 def test_integers_are_spelled_in_decimal():
     assert literal(-7, "i64") == "-7"
     assert splat(3, "i32", 2) == "<i32 3, i32 3>"
@@ -46,7 +54,7 @@ def test_integers_are_spelled_in_decimal():
 
 @pytest.mark.unit
 def test_a_declaration_is_written_once():
-    module = Module()
+    module = LLVMModule()
     e = module.function("f", ONE)
     for _ in range(2):
         e.least("%n", 3)

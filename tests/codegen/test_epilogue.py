@@ -7,17 +7,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
+from gnomon.compiler.build import build
 from gnomon.dtypes import bfloat16, float32
-from gnomon.executable import Executable, build
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.primitives import contract, reshape
 from gnomon.ops.scalars import exp, tanh
-from gnomon.runtime.buffer import Buffer
+from gnomon.program.executable import Executable
+from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.settings import override
 from tests.compiled import threads
 from tests.graphs import built
+from tests.oracle.graphs import exact
+from tests.processors import every
 
 pytestmark = pytest.mark.unit
 
@@ -96,7 +98,7 @@ def normal(*shape: int) -> np.ndarray:
 def compiled(roots: list[Node], leaves: list[Node], arrays: list[np.ndarray]) -> tuple:
     """A program, and its results as bytes."""
     program = build(Graph(leaves, roots))
-    found = program.run([Buffer.of(x) for x in arrays])
+    found = program.run([DeviceBuffer.of(x) for x in arrays])
     pairs = zip(found, roots, strict=True)
     return program, [b.numpy(x.dtype.numpy, x.shape).tobytes() for b, x in pairs]
 
@@ -197,6 +199,7 @@ def test_an_epilogue_of_several_operations_is_told_in_one_line():
     assert "with add, mul" in program.explain_fusions()
 
 
+@every
 def test_operands_are_asked_for_before_they_are_read():
     text = {}
     for name in ("bias", "residual and scale of rows"):

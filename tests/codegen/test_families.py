@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from gnomon.codegen.emitter import KERNEL, Module
+from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.families import Families
 from gnomon.codegen.lifted import Lifted
-from gnomon.codegen.scope import sizes_vary
 
 
-def emit(module: Module, name: str, size: int | Lifted, step: int | Lifted) -> int | Lifted:
+def emit(module: LLVMModule, name: str, size: int | Lifted, step: int | Lifted) -> int | Lifted:
     """A kernel that decides by its size whether it is large."""
     e = module.function(name, KERNEL)
     if size > 100:
@@ -18,7 +17,7 @@ def emit(module: Module, name: str, size: int | Lifted, step: int | Lifted) -> i
     return size * 8
 
 
-def emit_table(module: Module, name: str, size: int | Lifted, step: int | Lifted) -> int:
+def emit_table(module: LLVMModule, name: str, size: int | Lifted, step: int | Lifted) -> int:
     """A kernel that needs its size where code cannot read it."""
     module.define(f"@table = constant i64 {size}")
     return 0
@@ -32,19 +31,13 @@ def grown(*kernels: tuple[int, int]) -> Families:
     return families
 
 
-def test_sizes_are_fixed_until_they_vary():
-    assert grown((10, 4)).find(emit, 1, 20, 4) is None
-
-
 def test_a_kernel_without_relatives_has_code_of_its_own():
-    with sizes_vary.set(True):
-        assert Families().find(emit, 1, 20, 4) is None
+    assert Families().find(emit, 1, 20, 4) is None
 
 
 def test_a_second_size_gives_code_for_all():
     families = grown((10, 4))
-    with sizes_vary.set(True):
-        second, third = families.find(emit, 1, 20, 4), families.find(emit, 1, 30, 4)
+    second, third = families.find(emit, 1, 20, 4), families.find(emit, 1, 30, 4)
 
     assert second.code.symbol == third.code.symbol
     assert (second.numbers, third.numbers) == ((20,), (30,))
@@ -53,18 +46,16 @@ def test_a_second_size_gives_code_for_all():
 
 def test_what_stays_the_same_stays_in_the_text():
     families = grown((10, 4))
-    with sizes_vary.set(True):
-        found = families.find(emit, 1, 20, 4)
+    found = families.find(emit, 1, 20, 4)
 
     assert found.code.text.count("load i64") == 1
 
 
 def test_a_further_number_that_varies_is_read_as_well():
     families = grown((10, 4))
-    with sizes_vary.set(True):
-        families.find(emit, 1, 20, 4)
-        found = families.find(emit, 1, 20, 5)
-        again = families.find(emit, 1, 99, 7)
+    families.find(emit, 1, 20, 4)
+    found = families.find(emit, 1, 20, 5)
+    again = families.find(emit, 1, 99, 7)
 
     assert found.numbers == (20, 5)
     assert again.code.symbol == found.code.symbol
@@ -72,17 +63,15 @@ def test_a_further_number_that_varies_is_read_as_well():
 
 def test_a_decision_that_falls_otherwise_gives_another_code():
     families = grown((10, 4))
-    with sizes_vary.set(True):
-        small, large = families.find(emit, 1, 20, 4), families.find(emit, 1, 200, 4)
-        larger = families.find(emit, 1, 300, 4)
+    small, large = families.find(emit, 1, 20, 4), families.find(emit, 1, 200, 4)
+    larger = families.find(emit, 1, 300, 4)
 
     assert small.code.symbol != large.code.symbol == larger.code.symbol
 
 
 def test_what_cannot_be_read_at_run_time_keeps_its_sizes():
     families = grown((10, 4))
-    with sizes_vary.set(True):
-        assert families.find(emit_table, 1, 20, 4) is None
+    assert families.find(emit_table, 1, 20, 4) is None
 
 
 def test_a_kernel_that_loses_nothing_shares_its_code_from_the_start():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Emitter, Module, vector
-from gnomon.codegen.exact_folds import beginning, lanes, tree
+from gnomon.codegen.emitter import Emitter, LLVMModule, vector
 from gnomon.codegen.folds import Folds
 from gnomon.dtypes import DType, float32, float64, int64
 from gnomon.ir.node import Arena, Node
 from gnomon.ir.symbolic import loop_range
 from tests.codegen.kernels.jit import Kernel
+from tests.oracle.folds import beginning, lanes, tree
 
 KINDS = {float32: "float", float64: "double", int64: "i64"}
 MONOIDS = ("add", "mul", "max", "min")
@@ -27,7 +27,7 @@ def fold_of(monoid: str, dtype: DType) -> Node:
 
 def folded(monoid: str, dtype: DType, x: np.ndarray, write) -> np.ndarray:
     """What a piece of code makes of rows of sixteen, in every lane."""
-    module, kind = Module(), vector(KINDS[dtype])
+    module, kind = LLVMModule(), vector(KINDS[dtype])
     parameters = [("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr", "scratch")]
     e: Emitter = module.function("made", parameters)
     made, given = (e.load(e.offset("%buffers", 8 * k), "ptr", 8) for k in range(2))

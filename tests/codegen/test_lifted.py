@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnomon.codegen.emitter import KERNEL, Module
+from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.lifted import Lifted, Lifting, Unliftable, by_caller, is_lifted
 from gnomon.ir.node import digest
 from gnomon.runtime import cpu
@@ -26,9 +26,9 @@ FORMULAS: dict[str, Formula] = {
 }
 
 
-def lifting(first: int = 0) -> tuple[Module, Lifting]:
+def lifting(first: int = 0) -> tuple[LLVMModule, Lifting]:
     """A function that does nothing yet, and numbers for it."""
-    module = Module()
+    module = LLVMModule()
     module.function("own", KERNEL)
     return module, Lifting(module, "own", first)
 
@@ -43,13 +43,13 @@ def machine_code(formula: Formula) -> Callable[[int, int], int]:
     numbers.close()
     text = module.text()
     name = f"lifted{digest(text)}"
-    address = cpu.load({name: text.replace("@own(", f"@{name}(")})[name]
+    functions = cpu.load({name: text.replace("@own(", f"@{name}(")})
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
     def run(a: int, b: int) -> int:
         result = np.zeros(1, np.int64)
         slots = np.array([result.ctypes.data, a, b], np.int64)
-        call(address)(slots.ctypes.data, 0, 1, None)
+        call(functions[name])(slots.ctypes.data, 0, 1, None)
         return int(result[0])
 
     return run

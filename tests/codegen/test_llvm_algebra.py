@@ -15,8 +15,6 @@ ONE = {
         name: (lambda a, x, name=name: a.from_bits(getattr(a, name)(a.bits(x), 5)))
         for name in SHIFTS
     },
-    "to_float": lambda a, x: a.to_float(a.bits(x)),
-    "to_int": lambda a, x: a.from_bits(a.to_int(x)),
     "at_least": lambda a, x: a.at_least(x, 0.25),
     "at_most": lambda a, x: a.at_most(x, 0.25),
     "is_nan": lambda a, x: a.select(a.is_nan(x), a.const(1.0), a.const(2.0)),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.loops import CHUNK, GROUP, emit_loops
-from gnomon.codegen.python import exact
 from gnomon.dtypes import float32
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.normalization import rms_norm
@@ -17,6 +16,7 @@ from gnomon.ops.scalars import exp, rsqrt
 from gnomon.passes.inline import inline
 from tests.compiled import execute, program, threads
 from tests.conftest import Golden
+from tests.oracle.graphs import exact
 from tests.schedule.kernels_of import graph, kernels, leaf, softmax
 from tests.strategies import same_bits
 

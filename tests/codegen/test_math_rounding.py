@@ -41,21 +41,20 @@ def test_remainders_of_floats_are_numpys_to_the_bit(name, rng):
 
 
 @pytest.mark.parametrize("name", DIVISIONS)
-def test_remainders_of_doubles_are_numpys_to_the_bit_within_reach(name, rng):
+def test_remainders_of_doubles_are_numpys_to_the_bit(name, rng):
     x, y = pairs(rng, "double", 20_000)
     with np.errstate(all="ignore"):
-        near = ~(abs(x / y) >= 2.0**200) | ~np.isfinite(x) | (y == 0)
-        wanted = DIVISIONS[name](x, y)[near]
+        wanted = DIVISIONS[name](x, y)
 
-    wrong = differing(run(FUNCTIONS[name], "double", x[near], y[near]), wanted)
+    wrong = differing(run(FUNCTIONS[name], "double", x, y), wanted)
 
-    assert not wrong.size, [(x[near][k], y[near][k], wanted[k]) for k in wrong[:5]]
+    assert not wrong.size, [(x[k], y[k], wanted[k]) for k in wrong[:5]]
 
 
-def test_remainders_of_doubles_out_of_reach_are_nan():
-    made = run(FUNCTIONS["fmod"], "double", np.array([1e300, 1e30]), np.array([0.7, 1e-300]))
+def test_remainders_of_doubles_reach_all_the_way():
+    x, y = np.array([1e300, 1e30, 1.7e308, 1.0]), np.array([0.7, 1e-300, 3e-323, 5e-324])
 
-    assert np.isnan(made).all()
+    assert run(FUNCTIONS["fmod"], "double", x, y).tolist() == np.fmod(x, y).tolist()
 
 
 def test_a_remainder_takes_the_sign_of_its_divisor():

@@ -8,13 +8,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from gnomon.codegen.math import BOUNDS, FUNCTIONS
+from gnomon.codegen.math import FUNCTIONS
 from tests.codegen.vectors import DTYPES, SCALARS, differing, edges, run
 
+LARGEST = {"float": 127, "double": 1023}
 AT = {
-    "sin": {inf: nan, -inf: nan, nan: nan, 1e-45: 1e-45, 2.0**46: nan},
-    "cos": {0.0: 1, inf: nan, nan: nan, 1e-45: 1, -(2.0**46): nan},
-    "tan": {inf: nan, -inf: nan, nan: nan, 1e-45: 1e-45, 2.0**46: nan},
+    "sin": {inf: nan, -inf: nan, nan: nan, 1e-45: 1e-45},
+    "cos": {0.0: 1, inf: nan, nan: nan, 1e-45: 1},
+    "tan": {inf: nan, -inf: nan, nan: nan, 1e-45: 1e-45},
     "asin": {1: pi / 2, -1: -pi / 2, 1.5: nan, -inf: nan, nan: nan, 1e-45: 1e-45},
     "acos": {1: 0, 0.0: pi / 2, -1: pi, 1.5: nan, inf: nan, nan: nan},
     "atan": {inf: pi / 2, -inf: -pi / 2, 1: pi / 4, nan: nan, 1e-45: 1e-45},
@@ -50,21 +51,22 @@ def test_the_angle_of_special_points_is_that_of_c(scalar):
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_multiples_of_a_quarter_turn_lose_no_precision(name, rng):
-    turns = np.unique(np.exp2(rng.uniform(0, 44, 300)).astype(np.int64))
-    angles = (turns * (pi / 2)).astype(np.float64)
+    turns = np.floor(np.exp2(rng.uniform(0, 1020, 300)))
+    # the last is the double that lies nearest to a multiple of a quarter turn
+    angles = np.append(turns * (pi / 2), 6381956970095103 * 2.0**797)
 
     made = run(FUNCTIONS[name], "double", angles)
 
     for angle, value in zip(angles, made, strict=True):
-        with mpmath.workdps(60):
+        with mpmath.workdps(400):
             wanted = getattr(mpmath, name)(mpmath.mpf(float(angle)))
             error = abs(mpmath.mpf(float(value)) - wanted) / float(np.spacing(abs(value)))
-        assert error <= BOUNDS[name][1], angle
+        assert error <= 4, angle
 
 
 @pytest.mark.parametrize("scalar", SCALARS)
 def test_sine_and_cosine_lie_on_the_circle_at_any_angle(scalar, rng):
-    angles = (rng.choice([-1, 1], 5000) * np.exp2(rng.uniform(-20, 45, 5000))).astype(
+    angles = (rng.choice([-1, 1], 5000) * np.exp2(rng.uniform(-20, LARGEST[scalar], 5000))).astype(
         DTYPES[scalar]
     )
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import pytest
 
-from gnomon.codegen import opaque
-from gnomon.codegen.emitter import KERNEL, Module
-from gnomon.codegen.families import Families
+from gnomon.codegen.emitter import KERNEL, LLVMModule
+from gnomon.codegen.families import NumberedCode
 from gnomon.codegen.lifted import Lifted
-from gnomon.codegen.scope import sizes_vary
+from gnomon.codegen.opaque import OpaqueCall
+from gnomon.ir import memo
 from tests.schedule.kernels_of import leaf
 
 
 @pytest.fixture(autouse=True)
-def _nothing_written(monkeypatch):
-    monkeypatch.setattr(opaque, "_written", {})
-    monkeypatch.setattr(opaque, "_families", defaultdict(Families))
+def _nothing_written():
+    memo.clear()
 
 
-def emit(module: Module, name: str, size: int | Lifted) -> int | Lifted:
+def emit(module: LLVMModule, name: str, size: int | Lifted) -> int | Lifted:
     """A kernel that stores its size."""
     e = module.function(name, KERNEL)
     e.store(str(size), e.load("%buffers", "ptr", 8), "i64", 8)
@@ -28,9 +25,10 @@ def emit(module: Module, name: str, size: int | Lifted) -> int | Lifted:
     return size
 
 
-def called(size: int, **more: int) -> opaque.OpaqueCall:
-    """A call of that kernel, with two buffers."""
-    return opaque.call("sized", emit, (size,), (leaf(size), leaf(size)), size, **more)
+def called(size: int, sizes_vary: bool = False, checks: int = 0) -> NumberedCode:
+    """The code of a call of that kernel, with two buffers."""
+    described = OpaqueCall("sized", emit, (size,), (leaf(size), leaf(size)), size, checks=checks)
+    return described.given(sizes_vary)
 
 
 def test_a_code_is_made_once_per_description():
@@ -41,8 +39,7 @@ def test_a_code_is_made_once_per_description():
 
 def test_where_sizes_vary_a_call_carries_its_own():
     called(5)
-    with sizes_vary.set(True):
-        one, other = called(6), called(7)
+    one, other = called(6, sizes_vary=True), called(7, sizes_vary=True)
 
     assert one.code.symbol == other.code.symbol
     assert (one.numbers, other.numbers) == ((6,), (7,))
@@ -52,9 +49,7 @@ def test_where_sizes_vary_a_call_carries_its_own():
 def test_numbers_stand_behind_buffers_and_reports():
     for checks, place in ((0, 16), (1, 32)):
         called(5, checks=checks)
-        with sizes_vary.set(True):
-            found = called(6 + checks, checks=checks)
+        found = called(6 + checks, sizes_vary=True, checks=checks)
 
         assert f"getelementptr i8, ptr %buffers, i64 {place}" in found.code.text
-        opaque._written.clear()
-        opaque._families.clear()
+        memo.clear()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.codegen.machine import AVX2
 from gnomon.codegen.products import SHARED, opens
 from gnomon.dtypes import bfloat16, float32
 from gnomon.ir.node import Arena, Node
@@ -23,19 +22,19 @@ def test_a_factor_of_whole_rows_can_be_computed(spec: str, steps: int):
     left = (50, 30) if steps == 30 else (10, 5, 6)
     made = product(spec, left, (steps, 20))
 
-    assert opens(made, AVX2) == Factor(made.inputs[0], steps)
+    assert opens(made) == Factor(made.inputs[0], steps)
 
 
 def test_columns_that_threads_share_are_a_reason_against():
     made = product("ab,bc->ac", (10, 30), (30, 100))
 
-    assert opens(made, AVX2) == Factor(made.inputs[0], 30, SHARED)
+    assert opens(made) == Factor(made.inputs[0], 30, SHARED)
 
 
 def test_panels_that_are_filled_several_times_are_a_reason_against():
     made = product("ab,bc->ac", (9000, 512), (512, 8000))
 
-    assert "several times" in opens(made, AVX2).refused
+    assert "several times" in opens(made).refused
 
 
 def test_factors_that_lie_another_way_are_not_considered():
@@ -43,10 +42,10 @@ def test_factors_that_lie_another_way_are_not_considered():
     x, w = arena.input((40, 40), float32), arena.input((40, 40), float32)
     narrow = arena.input((40, 40), bfloat16)
 
-    assert opens(contract("ba,bc->ac", x, w), AVX2) is None
-    assert opens(contract("hab,hbc->hac", *batched(arena)), AVX2) is None
-    assert opens(contract("ab,bc->ac", x, x), AVX2) is None
-    assert opens(contract("ab,bc->ac", narrow, narrow), AVX2) is None
+    assert opens(contract("ba,bc->ac", x, w)) is None
+    assert opens(contract("hab,hbc->hac", *batched(arena))) is None
+    assert opens(contract("ab,bc->ac", x, x)) is None
+    assert opens(contract("ab,bc->ac", narrow, narrow)) is None
 
 
 def batched(arena: Arena) -> tuple[Node, Node]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import bfloat16, float32
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import cast, elementwise
@@ -15,6 +14,8 @@ from gnomon.settings import override
 from tests.codegen.test_epilogue import compiled, normal
 from tests.compiled import threads
 from tests.graphs import built
+from tests.oracle.graphs import exact
+from tests.processors import every
 
 pytestmark = pytest.mark.unit
 
@@ -135,6 +136,7 @@ def test_few_rows_and_many_columns_are_refused_with_a_reason():
     assert len(program.kernels) == 2
 
 
+@every
 def test_one_code_serves_several_sizes():
     symbols = set()
     for rows, steps, columns in ((50, 33, 20), (70, 65, 37), (96, 48, 48)):

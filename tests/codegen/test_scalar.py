@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.math import FUNCTIONS
-from gnomon.codegen.python import exact
 from gnomon.codegen.scalar import TEMPLATES
 from gnomon.dtypes import (
     DType,
@@ -32,6 +31,7 @@ from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import cast
 from gnomon.ops.scalars import SCALARS
 from tests.compiled import run
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 FLOATS = (float32, float64, bfloat16, float16)

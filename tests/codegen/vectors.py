@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 
 from gnomon.codegen.algebra import Algebra, Value
-from gnomon.codegen.emitter import LANES, Module
-from gnomon.codegen.exact_algebra import ExactAlgebra
+from gnomon.codegen.emitter import LANES, LLVMModule
 from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from tests.codegen.kernels.jit import Kernel, assembly
+from tests.oracle.algebra import ExactAlgebra
 
 SCALARS = ("float", "double")
 DTYPES = {"float": np.dtype("f4"), "double": np.dtype("f8")}
@@ -31,7 +31,7 @@ EDGES += [1 + 2.0**-23, 1 - 2.0**-24, 1 + 2.0**-52]
 
 def written(function: Function, scalar: str, arity: int) -> str:
     """A kernel that maps a function over its buffers, 16 elements a step, as LLVM text."""
-    module = Module()
+    module = LLVMModule()
     e = module.function("vector", PARAMETERS)
     a = LlvmAlgebra(e, scalar)
     width = a.layout.bits // 8

@@ -8,17 +8,17 @@ Letters: b batch, t tokens, d width, h heads, k width of a head, f inner width, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gnomon.distributed.plans import shared_axis
 from gnomon.dtypes import DType, float32, int64
-from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.node import Arena, Graph, Node, Shape
 from gnomon.ir.operators import elementwise
 from gnomon.ops.activations import relu, silu
 from gnomon.ops.attention import attention
+from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.cross_entropy import cross_entropy
 from gnomon.ops.embedding import embedding
 from gnomon.ops.joining import cat
@@ -26,8 +26,9 @@ from gnomon.ops.linalg import linear
 from gnomon.ops.normalization import rms_norm
 from gnomon.ops.primitives import reduce, reshape
 from gnomon.ops.view_primitives import permute, slice_
-from gnomon.passes.grad import gradients, seed_of
-from gnomon.passes.layout import Layout, Placement, Split
+from gnomon.passes.grad import gradients
+from gnomon.passes.layout import REPLICATED, Layout, Placement, Split
+from tests.graphs import seed_of
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,14 @@ class Step:
         """Inputs to run with: small weights, tokens below the vocabulary."""
         rng = np.random.default_rng(seed)
         return [value_for(rng, x, vocabulary) for x in self.graph.inputs]
+
+
+def shared_axis(shape: Shape, candidates: Sequence[int], ranks: int) -> Placement:
+    """A split along the first candidate that cuts between leaves; else replicated."""
+    for axis in candidates:
+        if leaves(shape[axis], CONTRACTED) % ranks == 0:
+            return Split(axis)
+    return REPLICATED
 
 
 def value_for(rng: np.random.Generator, x: Node, vocabulary: int) -> np.ndarray:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gnomon.distributed.launch import run_ranks
 from gnomon.distributed.mesh import Mesh, local_part, whole_of
 from gnomon.distributed.program import Division, RankProgram, compiled
+from gnomon.distributed.ranks import run_ranks
 from gnomon.passes.layout import Layout
 from tests.distributed.programs import Step
 
@@ -50,12 +50,12 @@ class OnMesh:
     def run(self, arrays: Sequence[np.ndarray]) -> Hashes:
         """What the ranks give together."""
 
-        def one(comm, rank: int):
+        def one(rank: int):
             given = [
                 local_part(self.mesh, rank, layout, x)
                 for layout, x in zip(self.inputs, arrays, strict=True)
             ]
-            return self.program.run(comm, given)
+            return self.program.run(given)
 
         made = run_ranks(self.mesh, one)
         whole = [

@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 import pytest
 
-from gnomon.distributed.launch import run_ranks
 from gnomon.distributed.mesh import Mesh
-from gnomon.distributed.program import compiled, run_steps
+from gnomon.distributed.program import compiled
+from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32, int64
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import constant
@@ -17,7 +17,6 @@ from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.linear_cross_entropy import linear_cross_entropy
 from gnomon.passes.grad import gradients
 from gnomon.passes.layout import REPLICATED, Placement, Split
-from gnomon.passes.segments import cut
 from gnomon.passes.shard import open_up, shard
 from tests.passes.on_ranks import across, held_by
 
@@ -53,9 +52,9 @@ def test_ranks_give_the_bits_of_one_process(way: str, ranks: int, rng: np.random
     arrays.append(rng.integers(0, CLASSES, ROWS))
     divided = shard(open_up(graph), across(ranks), inputs, outputs)
 
-    def one(comm, rank: int) -> list[np.ndarray]:
+    def one(rank: int) -> list[np.ndarray]:
         held = [held_by(rank, ranks, p, x) for p, x in zip(inputs, arrays, strict=True)]
-        return run_steps(divided.graph, cut(divided.graph), comm, held, compiled)
+        return compiled(divided.graph, held)
 
     found = run_ranks(Mesh((("a", ranks),)), one)
 

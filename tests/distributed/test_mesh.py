@@ -47,3 +47,19 @@ def test_the_outer_axis_has_the_larger_stretches():
 def test_parts_of_unequal_sizes_are_refused():
     with pytest.raises(LayoutError, match="3 ranks of mesh axis 'tensor' do not divide axis 0"):
         local_part(MESH, 0, {"tensor": Split(0)}, np.arange(4))
+
+
+def test_ranks_beside_one_differ_along_an_axis_alone():
+    mesh = Mesh((("data", 2), ("shard", 3), ("tensor", 4)))
+
+    for rank in range(mesh.size):
+        for axis, count in mesh.axes:
+            wanted = [{**mesh.place(rank), axis: k} for k in range(count)]
+            assert [mesh.place(k) for k in mesh.beside(rank, axis)] == wanted
+
+
+def test_a_rank_of_a_large_world_knows_its_neighbours():
+    mesh = Mesh((("data", 128), ("shard", 8), ("tensor", 8)))
+
+    assert mesh.beside(8191, "data")[:2] == [63, 127]
+    assert mesh.beside(8191, "tensor") == [*range(8184, 8192)]

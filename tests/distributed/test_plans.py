@@ -1,24 +1,53 @@
-"""Which axis of a parameter is split."""
+"""Plans: the axis along which each parameter lies over each mesh axis."""
 
 from __future__ import annotations
 
 import pytest
 
-from gnomon.distributed.plans import shared_axis
-from gnomon.passes.layout import REPLICATED, Split
+from gnomon.distributed import Mesh, ShardingPlan
+from gnomon.models.config import Qwen3Config
+from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.train.recipes import tiny
 
 pytestmark = pytest.mark.unit
 
-
-def test_the_first_axis_that_ranks_share_in_whole_leaves():
-    assert shared_axis((600, 384), (0, 1), 2) == Split(0)
-    assert shared_axis((600, 384), (1, 0), 2) == Split(1)
-
-
-def test_an_axis_that_only_sizes_divide_is_passed_over():
-    assert shared_axis((100, 512), (0, 1), 2) == Split(1)  # 100 is one leaf
-    assert shared_axis((307, 512), (0, 1), 4) == Split(1)
+PLAN = ShardingPlan()
+TENSOR, SHARD = Mesh((("tensor", 2),)), Mesh((("shard", 2),))
+BOTH = Mesh((*SHARD.axes, *TENSOR.axes))
 
 
-def test_a_parameter_with_no_such_axis_is_replicated():
-    assert shared_axis((307, 100), (0, 1), 2) == REPLICATED
+def split(mesh: Mesh, names: tuple[str, ...], shape: tuple[int, ...]) -> list[int | None]:
+    """The axes that the mesh axes split."""
+    return [axis for _, _, axis in PLAN.layout(mesh, names, shape)]
+
+
+def test_an_axis_that_the_plan_names_is_split():
+    assert split(TENSOR, ("heads", "width"), (8, 6)) == [0]
+    assert split(TENSOR, ("width", "heads"), (6, 8)) == [1]
+    assert split(TENSOR, ("width",), (6,)) == [None]
+    assert split(TENSOR, (), (6, 8)) == [None]
+
+
+def test_where_ranks_do_not_divide_it_another_one_is():
+    assert split(TENSOR, ("vocabulary", "width"), (307, 8)) == [1]
+    assert split(TENSOR, ("vocabulary", "width"), (307, 9)) == [None]
+
+
+def test_fully_sharded_parameters_are_split_along_what_is_left():
+    assert split(SHARD, ("heads", "width"), (8, 6)) == [0]
+    assert split(SHARD, (), (3, 6)) == [1]
+    assert split(BOTH, ("heads", "width"), (8, 6)) == [1, 0]
+    assert split(BOTH, ("heads", "width"), (8, 5)) == [None, 0]
+
+
+def test_mesh_axes_that_a_plan_does_not_name_hold_everything():
+    assert split(Mesh((("data", 2), ("other", 3))), ("heads", "width"), (6, 6)) == [None, None]
+    assert PLAN.layout(Mesh((("tensor", 1),)), ("heads", "width"), (8, 6)) == ()
+
+
+def test_every_matrix_of_the_decoder_has_names_for_its_axes():
+    config: Qwen3Config = tiny().model
+    rows = PLAN.table(Qwen3ForCausalLM(config), AXES, TENSOR)
+
+    assert {row.layout[0][2] for row in rows if len(row.shape) == 2} == {0, 1}
+    assert {row.layout[0][2] for row in rows if len(row.shape) == 1} == {None}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.distributed.launch import run_ranks
 from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.program import Division, RankProgram
+from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.collectives import all_gather, all_to_all, permute_ranks, reduce_scatter
-from gnomon.ops.interpret import interpret_graph
 from gnomon.ops.primitives import contract
 from gnomon.passes.layout import REPLICATED, Split
 
@@ -29,12 +28,35 @@ def test_a_sum_over_ranks_is_one_message_each_way():
     mesh = Mesh((("tensor", 4),))
     graph = product()
 
-    program = RankProgram(product(), Division(mesh, (layout, layout), ({},)), interpret_graph)
+    program = RankProgram(product(), Division(mesh, (layout, layout), ({},)))
 
-    # leaves of 128: two ranks could share them, four gather one operand and cut nothing in two
-    assert dict(program.traffic()) == {("all_gather", "tensor"): 3 * 4 * (4 * 64 + 8 * 64)}
+    assert dict(program.traffic()) == {("all_reduce", "tensor"): 2 * 3 * 4 * 8}
     assert program.outputs == [{"tensor": REPLICATED}]
-    assert program.flops == 2 * graph.outputs[0].size * 256
+    assert program.flops == 2 * graph.outputs[0].size * 64
+
+
+def over(ranks: int) -> RankProgram:
+    """The product over so many ranks, both of whose operands lie split along the summed axis."""
+    layout = {"tensor": Split(1)}
+    return RankProgram(product(), Division(Mesh((("tensor", ranks),)), (layout, layout), ({},)))
+
+
+def test_a_sum_with_fewer_leaves_than_ranks_is_split_by_columns():
+    program = over(8)
+
+    # leaves of 64: four ranks could share them; each of eight computes one of the eight columns
+    assert dict(program.traffic()) == {
+        ("all_gather", "tensor"): 7 * 4 * (4 * 32 + 4 * 1),  # x, and the columns of the result
+        ("all_to_all", "tensor"): 7 * 4 * (8 * 32 // 8),  # w from stretches of rows to columns
+    }
+    assert program.flops == 2 * 4 * 8 * 256 / 8
+
+
+def test_a_product_that_no_axis_splits_is_computed_by_all():
+    program = over(16)
+
+    assert dict(program.traffic()) == {("all_gather", "tensor"): 15 * 4 * (4 * 16 + 8 * 16)}
+    assert program.flops == 2 * 4 * 8 * 256
 
 
 def test_bytes_of_a_pending_sum():
@@ -43,7 +65,7 @@ def test_bytes_of_a_pending_sum():
     program = RankProgram(product(), Division(Mesh((("tensor", 2),)), (layout, layout), ({},)))
 
     assert dict(program.traffic()) == {("all_reduce", "tensor"): 4 * 8 * 4}
-    assert [type(step).__name__ for step in program.steps] == ["Segment", "Meeting"]
+    assert [node.op for node in program.collectives] == ["all_reduce"]
 
 
 def test_collectives_by_hand_run_in_a_ranks_own_program():
@@ -57,11 +79,9 @@ def test_collectives_by_hand_run_in_a_ranks_own_program():
     ]
     mesh = Mesh((("b", 1), ("a", 2)))
     alone = Division(Mesh(()), ({},), ({},) * 4)
-    program = RankProgram(Graph([x], made), alone, interpret_graph)
+    program = RankProgram(Graph([x], made), alone)
 
-    first, second = run_ranks(
-        mesh, lambda comm, rank: program.run(comm, [np.full((4, 2), rank, np.float32)])
-    )
+    first, second = run_ranks(mesh, lambda rank: program.run([np.full((4, 2), rank, np.float32)]))
 
     assert first[0].ravel().tolist() == [0] * 8 + [1] * 8
     assert first[1].tolist() == second[1].tolist() == [[1, 1]] * 2

@@ -17,26 +17,28 @@ pytestmark = pytest.mark.unit
 BY_COLUMNS = {"tensor": Split(1)}
 
 
-def page(width: int) -> str:
+def page(width: int, rows: int = 4, columns: int = 8) -> str:
     """About a product over a split axis of this size, on two ranks."""
     arena = Arena()
-    x, w = arena.input((4, width), float32, "x"), arena.input((8, width), float32, "w")
+    x, w = arena.input((rows, width), float32, "x"), arena.input((columns, width), float32, "w")
     graph = Graph([x, w], [contract("bi,oi->bo", x, w)])
     return explain(RankProgram(graph, Division(Mesh((("tensor", 2),)), (BY_COLUMNS,) * 2, ({},))))
 
 
 def test_a_page_says_what_is_sent_for_which_line():
-    first, x, w, sum_, *rest = page(256).splitlines()
+    first, x, w, sum_, modelled, *rest = page(256).splitlines()
 
     assert first == "mesh: tensor 2; 8,192 flops in products per rank"
     assert (x, w) == ("  x: float32[4, 128] tensor S(1)", "  w: float32[8, 128] tensor S(1)")
     assert sum_.startswith("all_reduce along tensor: 1 value, 128 bytes from each rank  [")
     assert "test_report.py" in sum_
+    assert modelled.startswith("modelled: 0.0")
+    assert modelled.endswith(" of it waiting for 0.021 ms of transfers")
     assert not rest
 
 
 def test_a_page_says_what_all_ranks_repeat():
-    *_, gathered, repeated = page(96).splitlines()
+    *_, gathered, _, repeated = page(48, 1, 1).splitlines()
 
-    assert gathered.startswith("all_gather along tensor: 2 values, 2,304 bytes from each rank")
-    assert repeated.startswith("every rank along tensor computes contract: float32[4, 8]")
+    assert gathered.startswith("all_gather along tensor: 2 values, 192 bytes from each rank")
+    assert repeated.startswith("every rank along tensor computes contract: float32[1, 1]")

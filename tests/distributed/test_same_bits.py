@@ -10,9 +10,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+from gnomon.ops import canonical
 from gnomon.settings import override
 from tests.distributed.programs import Sizes, Step, decoder, mlp
 from tests.distributed.ranks import Hashes, OnMesh, alone
+from tests.witnesses import forgotten
 
 SIX_HEADS = Sizes(heads=6, vocabulary=300)
 """Six heads; 300 words are two leaves of 150."""
@@ -86,6 +88,21 @@ def test_microbatches_give_the_bits_of_one_batch():
 
 def test_fully_split_parameters_give_the_bits_of_one_process():
     check("mlp", "adamw", DATA2, 1, fully=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "microbatches"), [("mlp", DATA4, 2), ("mlp", BOTH, 4), ("blocks", BOTH, 1)]
+)
+def test_so_do_ranks_whose_leaves_are_many_blocks(name, axes, microbatches, monkeypatch):
+    step, arrays, before = given(name, "adamw")
+    monkeypatch.setattr(canonical, "BLOCK", 2)
+
+    with forgotten():
+        expected = alone(step, arrays)
+        got = OnMesh(step, *axes, microbatches=microbatches).run(arrays)
+
+    assert expected != before
+    assert got == expected
 
 
 def test_without_canonical_order_the_bits_differ():

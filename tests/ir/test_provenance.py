@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,13 +20,24 @@ from gnomon.ir.provenance import (
     current_sites,
     inherit,
     is_ours,
-    module_path,
     phase,
+    scope,
     union,
 )
 from gnomon.ops.scalars import exp
+from tests.house import ROOT
 
 pytestmark = pytest.mark.unit
+
+
+@contextmanager
+def module_path(*names: str) -> Iterator[None]:
+    """Nodes built inside belong to the named part of a model."""
+    before, scope.modules = scope.modules, names
+    try:
+        yield
+    finally:
+        scope.modules = before
 
 
 def test_a_node_names_the_line_that_built_it():
@@ -61,7 +77,7 @@ def test_what_replaces_a_node_inherits_its_lines():
 def test_the_part_of_the_model_and_of_the_step_are_kept():
     x = Arena().input((2,), float32)
 
-    with module_path("blocks"), module_path("0"), phase("optimizer"):
+    with module_path("blocks", "0"), phase("optimizer"):
         y = -x
 
     assert (y.sites[0].module, y.sites[0].phase) == ("blocks.0", "optimizer")
@@ -110,3 +126,27 @@ def test_equal_functions_of_two_files_name_their_own():
         sites.append(names["build"](x).sites)
 
     assert [[site.file for site in each] for each in sites] == [["one.py"], ["two.py"]]
+
+
+def reported(tmp_path, **environment: str) -> list[str]:
+    """What a script prints whose error nobody catches."""
+    script = tmp_path / "script.py"
+    script.write_text("import gnomon as gn\n\ngn.ones(3, 4) @ gn.ones(5)\n")
+    run = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+    )
+    return run.stderr.splitlines()
+
+
+def test_an_error_that_nobody_catches_shows_the_user_s_lines(tmp_path):
+    first, place, line, *marks, hidden, told = reported(tmp_path, GNOMON_DEBUG="0")
+    assert (first, line) == ("Traceback (most recent call last):", "    gn.ones(3, 4) @ gn.ones(5)")
+    assert place.endswith('script.py", line 3, in <module>')
+    assert len(marks) <= 1
+    assert re.fullmatch(r"  \[\d+ frames of gnomon: GNOMON_DEBUG=1 shows them\]", hidden)
+    assert told.startswith("gnomon.errors.ShapeError: matmul: inner sizes differ")
+
+    assert any(PACKAGE in line for line in reported(tmp_path, GNOMON_DEBUG="1"))

@@ -20,7 +20,6 @@ from gnomon.ir.symbolic import (
     modulo,
     number,
     plus,
-    ranges_in,
     split,
     times,
     unflatten,
@@ -129,10 +128,3 @@ def test_a_position_from_memory_is_bounded_once_it_is_clamped():
 
     assert bounds(inside) == (0, 6)
     assert not has_division([modulo(inside, 7)])
-
-
-def test_a_scalar_knows_its_ranges():
-    arena = Arena()
-    i, j = loop_range(arena, 5, "i"), loop_range(arena, 7, "j")
-
-    assert ranges_in(plus(times(i, 7), modulo(j, 3))) == {i, j}

@@ -7,13 +7,14 @@ from unittest.mock import patch
 
 import pytest
 
+from gnomon.compiler.build import compile_graph
+from gnomon.compiler.target import context
 from gnomon.dtypes import float32, float64
-from gnomon.executable import compile_graph
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.operators import cast
 from gnomon.ir.provenance import inherit
 from gnomon.ir.verify import verify
-from gnomon.settings import current, override
+from gnomon.settings import override
 
 pytestmark = pytest.mark.unit
 
@@ -54,11 +55,11 @@ def test_a_lost_line_is_found():
 
 
 def test_every_pass_is_checked_when_that_is_asked_for():
-    pipeline = importlib.import_module("gnomon.compile")
+    pipeline = importlib.import_module("gnomon.compiler.pipeline")
 
     with (
         patch.object(pipeline, "simplify", lambda graph: Graph(graph.inputs, ())),
         override(verify=True),
         pytest.raises(AssertionError, match="simplify: outputs were"),
     ):
-        compile_graph(twice(), current())
+        compile_graph(twice(), context())

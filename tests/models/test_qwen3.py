@@ -10,7 +10,7 @@ import pytest
 import gnomon as gn
 from gnomon.models.config import Qwen3Config
 from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import Qwen3ForCausalLM, rotate, turns_of
+from gnomon.models.qwen3 import Qwen3ForCausalLM, rotary_tables, rotate
 from gnomon.runtime.buffer import memory
 
 SMALL = Qwen3Config(
@@ -120,7 +120,7 @@ def address(tensor):
 
 
 def test_turning_keeps_lengths_and_depends_on_distance_alone(rng):
-    cosines, sines = (gn.from_numpy(part) for part in turns_of(SMALL))
+    cosines, sines = (gn.from_numpy(part) for part in rotary_tables(SMALL))
     row = rng.standard_normal((1, 1, 1, 4)).astype(np.float32)
     same = gn.from_numpy(np.repeat(row, 10, axis=2))
 

@@ -11,6 +11,7 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
+from gnomon.nn.attention import SDPBackend, sdpa_kernel
 
 RANDOM = np.random.default_rng(0)
 Q, K, V = RANDOM.standard_normal((3, 2, 2, 4, 3))
@@ -95,3 +96,11 @@ def test_a_mask_does_not_make_scores_a_tensor():
 
     sizes = [prod(x.shape) for kernel in step.kernels() for x in kernel.buffers]
     assert max(sizes) == q.numel()
+
+
+def test_any_backend_of_attention_is_the_compilers():
+    x = gn.ones(1, 2, 3)
+    with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
+        assert F.scaled_dot_product_attention(x, x, x).equal(x)
+    with pytest.raises(ArgumentError, match="backends are of SDPBackend"), sdpa_kernel([]):
+        pass

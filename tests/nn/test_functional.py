@@ -74,3 +74,48 @@ def test_batch_norm_writes_the_statistics_that_it_is_given():
 def test_functions_are_the_operations_themselves():
     assert F.linear is gn.linear
     assert F.cross_entropy(gn.zeros(1, 4), gn.tensor([2])).item() == pytest.approx(np.log(4))
+
+
+@pytest.mark.parametrize("weight", [None, gn.zeros(0)])
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+def test_rows_that_do_not_count_need_no_classes(name, weight):
+    x, loss = gn.zeros(2, 0, requires_grad=True), getattr(F, name)
+    ignored = gn.tensor([-100, -100])
+
+    assert loss(x, ignored, weight, reduction="none").tolist() == [0.0, 0.0]
+    assert np.isnan(loss(x, ignored, weight).item())
+    total = loss(x, ignored, weight, reduction="sum")
+    total.backward()
+    assert (total.item(), x.grad.shape) == (0.0, (2, 0))
+    with pytest.raises(IndexError):
+        loss(x, gn.tensor([-100, 0]), weight, reduction="sum").item()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_pools_say_where_the_largest_stand(count):
+    x = gn.arange(4.0**count).flip(0).reshape(1, 1, *(4,) * count)
+
+    for name, size in ((f"max_pool{count}d", 2), (f"adaptive_max_pool{count}d", 2)):
+        values, places = getattr(F, f"{name}_with_indices")(x, size)
+
+        assert x.flatten().take(places).tolist() == values.tolist()
+        assert getattr(F, name)(x, size, return_indices=True)[1].tolist() == places.tolist()
+
+
+def test_rrelu_draws_its_shares_in_training_alone():
+    x = gn.arange(-100.0, 100.0)
+
+    drawn = F.rrelu(x, 0.25, 0.5, training=True)
+
+    shares = (drawn[:100] / x[:100]).numpy()
+    assert (shares.min() >= 0.25, shares.max() < 0.5, len(set(shares.tolist())) > 50) == (True,) * 3
+    assert drawn[100:].equal(x[100:])
+    assert F.rrelu_(x, 0.25, 0.75) is x
+    assert x[0].item() == -50.0
+
+
+def test_whole_channels_are_replaced_and_keep_their_mean():
+    made = F.feature_alpha_dropout(gn.ones(40, 50, 3, 2), 0.3, training=True).reshape(-1, 6)
+
+    assert (made == made[:, :1]).all()
+    assert 0.2 < (made[:, 0] < 0).float().mean().item() < 0.4

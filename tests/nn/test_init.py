@@ -73,3 +73,8 @@ def test_gains_are_known_by_name():
     assert init.calculate_gain("leaky_relu", 0.0) == np.sqrt(2)
     with pytest.raises(ArgumentError, match="Unsupported nonlinearity"):
         init.calculate_gain("wave")
+
+
+def test_older_names_mean_the_same():
+    for name in ("uniform", "normal", "constant", "xavier_normal", "kaiming_uniform", "orthogonal"):
+        assert getattr(init, name) is getattr(init, f"{name}_")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import gnomon as gn
+from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
 
 
@@ -100,3 +102,11 @@ def test_bfloat16_is_summed_in_float32():
 
     assert narrow.dtype is gn.bfloat16
     assert narrow.item() == wide.bfloat16().item()
+
+
+@pytest.mark.parametrize("softcap", [-1, 0, 0.0, float("nan")])
+def test_a_cap_is_above_zero(softcap: float):
+    x, target = problem()
+
+    with pytest.raises(ArgumentError, match=r"softcap must be above 0: got .*\. Use None"):
+        F.linear_cross_entropy(x, gn.randn(256, 8), target, softcap=softcap)

@@ -71,3 +71,19 @@ def test_running_statistics_are_saved_and_loaded():
     assert list(one.state_dict()) == names
     assert two.running_mean.tolist() == pytest.approx([0.2, 0.4])
     assert int(two.num_batches_tracked) == 1
+
+
+class Noted(dict):
+    """A state with the notes that PyTorch keeps beside it."""
+
+
+def test_a_state_of_before_batches_were_counted_is_whole():
+    net = nn.Sequential(nn.BatchNorm1d(2))
+    old = {k: v for k, v in net.state_dict().items() if "num_batches" not in k}
+    new = Noted(old)
+    new._metadata = {"0": {"version": 2}}
+
+    assert net.load_state_dict(old).missing_keys == []
+    with pytest.raises(CheckpointError, match=r"Missing key.*0\.num_batches_tracked"):
+        net.load_state_dict(new)
+    assert net.load_state_dict({}, strict=False).missing_keys == [k for k in old]

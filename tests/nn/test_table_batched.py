@@ -52,6 +52,18 @@ def test_a_backward_pass_is_a_step(pooling):
     np.testing.assert_allclose(module.weight(0).numpy(), wanted, rtol=1e-6)
 
 
+def test_a_bag_of_many_rows_errs_as_little_as_one_of_few():
+    module = TableBatchedEmbeddingBags([TableSpec(1, 20)], optimizer=RowOptimizer("sgd", lr=1.0))
+    module.set_weight(0, np.full((1, 20), 0.1, np.float32))
+
+    made = module(gn.zeros(1, 2, 100_001, dtype=gn.int64))
+    made.backward(gn.full(made.shape, 0.1))
+
+    exactly = 100_001 * np.float64(np.float32(0.1))
+    np.testing.assert_allclose(made.detach().numpy(), exactly, rtol=2e-6)
+    np.testing.assert_allclose(module.weight(0).numpy(), 0.1 - 2 * exactly, rtol=2e-6)
+
+
 def test_bags_of_many_sizes_are_bags_of_one_filled_up():
     module = filled()
     weights = gn.rand(9)

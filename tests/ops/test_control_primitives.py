@@ -30,7 +30,7 @@ def branches(x: Node, y: Node) -> list[Node]:
     return call("cond", (pred, x, y), then=then, other=other)
 
 
-def turns(c: Node, xs: Node, w: Node, reverse: bool = False) -> list[Node]:
+def iterations(c: Node, xs: Node, w: Node, reverse: bool = False) -> list[Node]:
     """A loop whose rows show what it carries."""
 
     def body(c, x, w):
@@ -72,8 +72,8 @@ def test_a_loop_over_slices_gives_the_last_values_and_rows(reverse):
         c = np.tanh(c * w + xs[k])
         rows[k] = c * xs[k]
 
-    last = value(lambda *a: turns(*a, reverse)[0], X, xs, w)
-    made = value(lambda *a: turns(*a, reverse)[1], X, xs, w)
+    last = value(lambda *a: iterations(*a, reverse)[0], X, xs, w)
+    made = value(lambda *a: iterations(*a, reverse)[1], X, xs, w)
 
     np.testing.assert_allclose(last, c)
     np.testing.assert_allclose(made, rows)
@@ -90,19 +90,19 @@ def test_the_slope_of_a_loop_over_slices(length, reverse):
     xs = np.cos(np.arange(3.0 * length)).reshape(length, 3)
 
     def both(c, xs, w):
-        last, rows = turns(c, xs, w, reverse)
+        last, rows = iterations(c, xs, w, reverse)
         return last * 2.0 + reduce("add", rows, (0,))
 
     check_gradient(both, X, xs, np.array([0.3, 0.2, 0.1]))
 
 
 def test_the_slope_of_a_loop_whose_rows_alone_are_read():
-    check_gradient(lambda *a: turns(*a)[1], X, np.ones((3, 3)), np.array([0.3, 0.2, 0.1]))
+    check_gradient(lambda *a: iterations(*a)[1], X, np.ones((3, 3)), np.array([0.3, 0.2, 0.1]))
 
 
 def test_a_loop_inside_a_choice_inside_a_loop_has_a_slope():
     def inner(c, x):
-        return turns(c, spread(c, x), x)[:1]
+        return iterations(c, spread(c, x), x)[:1]
 
     def spread(c, x):
         arena = c.arena
@@ -132,8 +132,8 @@ def test_a_loop_without_a_bound_has_no_slope():
 def test_results_of_one_call_know_each_other():
     arena = Arena()
     c, xs, w = (arena.input(s, float64) for s in ((3,), (2, 3), (3,)))
-    last, rows = turns(c, xs, w)
-    (other, _) = turns(c, xs, w, reverse=True)
+    last, rows = iterations(c, xs, w)
+    (other, _) = iterations(c, xs, w, reverse=True)
 
     assert call_of(last) == call_of(rows) != call_of(other)
     assert list(graphs_of(last.params)) == ["body"]

@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.pooling import avg_pool, max_pool
 from gnomon.passes.grad import gradients
 from tests.compiled import run, threads
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 GEOMETRIES = [

@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.sliding import convolved, kernel_gradient, spread_back
 from gnomon.ops.windows import phases
 from tests.compiled import program, run, threads
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 GEOMETRIES = [
@@ -146,10 +146,10 @@ def test_windows_need_no_memory(rng):
 def test_phases_are_every_element_and_what_it_met(size, low, kernel, stride, dilation):
     found = phases(size, low, kernel, stride, dilation)
 
-    assert sum(p.count for p in found) == size
+    assert sum(p.elements for p in found) == size
     for start, phase in enumerate(found):
         first, taps, step = phase.taps
-        for number in range(phase.count):
+        for number in range(phase.elements):
             element = start + number * stride
             met = [(u, element + low - u * dilation) for u in range(kernel)]
             wanted = [(u, far // stride) for u, far in met if far % stride == 0]

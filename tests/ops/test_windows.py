@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gnomon.ir.node import Graph
-from gnomon.ops.windows import all_stretches, framed, laid_back, stretches
+from gnomon.ops.windows import all_stretches, laid_back, stretches, zero_padded
 from tests.compiled import run
 from tests.graphs import built, value
 
@@ -48,8 +48,8 @@ def test_stretches_without_overlap_are_no_windows():
 
 def test_a_frame_that_is_made_again_is_a_kernel_of_its_own(rng):
     x = rng.standard_normal((2, 3, 4)).astype(np.float32)
-    first, leaves = built(lambda x: framed(x, ((1, 0), (2, 1))), x)
-    again = framed(leaves[0], ((1, 0), (2, 1)), again=True)
+    first, leaves = built(lambda x: zero_padded(x, ((1, 0), (2, 1))), x)
+    again = zero_padded(leaves[0], ((1, 0), (2, 1)), apart=True)
 
     found = run(Graph(leaves, [first, again]), [x])
 

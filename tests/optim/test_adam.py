@@ -74,7 +74,7 @@ def test_half_precision_parameters_are_updated_in_single_precision():
 
 
 def test_twenty_parameters_of_different_shapes_share_a_handful_of_kernels(monkeypatch):
-    module = importlib.import_module("gnomon.executable")
+    module = importlib.import_module("gnomon.compiler.build")
     random, built, original = np.random.default_rng(0), [], module.build
     monkeypatch.setattr(module, "build", lambda graph: built.append(original(graph)) or built[-1])
     shapes = [(k + 2, 2 * k + 3) for k in range(12)] + [(k + 7,) for k in range(8)]

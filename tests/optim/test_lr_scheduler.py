@@ -152,3 +152,37 @@ def test_a_rate_that_the_function_itself_sets_is_never_stale():
         return [run().item() for _ in range(4)]
 
     assert weights(False) == weights(True)
+
+
+def test_a_cycle_rises_and_falls_while_momentum_falls_and_rises():
+    o = optimizer(momentum=0.5)
+    scheduler = s.CyclicLR(o, 0.1, 0.5, step_size_up=2, step_size_down=4)
+
+    np.testing.assert_allclose(rates(scheduler, 6), [0.1, 0.3, 0.5, 0.4, 0.3, 0.2, 0.1])
+    np.testing.assert_allclose(o.param_groups[0]["momentum"], 0.9)
+    scheduler.step()
+    np.testing.assert_allclose(o.param_groups[0]["momentum"], 0.85)
+
+
+def test_tops_of_cycles_follow_a_mode_or_a_function():
+    def tops(**options):
+        scheduler = s.CyclicLR(optimizer(), 0.0, 1.0, 1, cycle_momentum=False, **options)
+        return rates(scheduler, 5)[1::2]
+
+    assert tops(mode="triangular2") == [1.0, 0.5, 0.25]
+    np.testing.assert_allclose(tops(mode="exp_range", gamma=0.5), [0.5, 0.125, 0.03125])
+    assert tops(scale_fn=lambda cycle: cycle) == [1.0, 2.0, 3.0]
+
+
+def test_a_cycle_is_saved_and_taken_over_and_wrong_ones_are_refused():
+    first = s.CyclicLR(optimizer(momentum=0.9), 0.1, 0.5, 4, scale_fn=lambda cycle: 1.0)
+    rates(first, 3)
+    second = s.CyclicLR(optimizer(momentum=0.9), 0.1, 0.5, 4)
+    assert "scale_fn" not in first.state_dict()
+    second.load_state_dict(first.state_dict())
+
+    assert rates(first, 3)[1:] == rates(second, 3)[1:]
+    with pytest.raises(ArgumentError, match="mode is invalid"):
+        s.CyclicLR(optimizer(), 0.1, 0.5, mode="square")
+    with pytest.raises(ArgumentError, match="must support momentum"):
+        s.CyclicLR(optim.Adagrad(parameters()), 0.1, 0.5)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gnomon.optim.numbers import Numbers
+from gnomon.optim.numbers import NumberTensors
 
 
 def test_a_number_keeps_its_tensor_until_it_changes():
-    numbers, groups = Numbers(), [{"lr": 0.1, "betas": (0.9, 0.99)}]
+    numbers, groups = NumberTensors(), [{"lr": 0.1, "betas": (0.9, 0.99)}]
 
     first = numbers.get(groups, (0, "lr", None))
     again = numbers.get(groups, (0, "lr", None))

@@ -155,6 +155,28 @@ def test_a_compiled_step_reads_the_rate_at_every_call():
     assert optimizers[1].state[compiled[0]]["step"].item() == 4.0
 
 
+def test_a_compiled_step_reads_state_that_a_user_put_there():
+    def walked(compiles):
+        p = gn.full((2,), 0.5, requires_grad=True)
+        sgd = optim.SGD([p], lr=0.25, momentum=0.5)
+
+        def step(x):
+            sgd.zero_grad()
+            (p * x).sum().backward()
+            sgd.step()
+
+        step, x = gn.compile(step) if compiles else step, gn.tensor([1.25, -0.5])
+        step(x)
+        step(x)
+        sgd.state[p] = {}
+        step(x)
+        sgd.state[p]["momentum_buffer"] = gn.full((2,), 0.25)
+        step(x)
+        return p.tolist()
+
+    assert walked(True) == walked(False)
+
+
 def test_the_text_of_an_optimizer_lists_its_options():
     text = repr(optim.SGD(parameters(), lr=0.25))
 
@@ -175,3 +197,42 @@ def test_hooks_are_called_around_a_step():
     optimizer.step()
 
     assert seen == [0.0, -1.0, -2.0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda params: optim.AdamW(params, lr=0.1, amsgrad=True),
+        lambda params: optim.SGD(params, lr=0.1, momentum=0.9),
+        lambda params: optim.Adagrad(params, lr=0.1),
+        lambda params: optim.RMSprop(params, lr=0.1, centered=True),
+        lambda params: optim.ASGD(params, lr=0.1, t0=1),
+        lambda params: optim.Rprop(params, lr=0.1),
+        lambda params: optim.Adafactor(params, lr=0.1),
+        lambda params: optim.Muon(params[:1], lr=0.1),
+    ],
+    ids=["AdamW", "SGD", "Adagrad", "RMSprop", "ASGD", "Rprop", "Adafactor", "Muon"],
+)
+def test_a_step_that_is_shut_changes_nothing_and_an_open_one_what_any_would(made, compiled):
+    def step(optimizer, params, scale, gate):
+        optimizer.zero_grad()
+        loss = sum((p * p * scale).sum() for p in params)
+        loss.backward()
+        optimizer.step(only_if=loss.detach().isfinite() if gate else None)
+
+    def taken(scales, gate):
+        params = parameters()
+        optimizer = made(params)
+        run = gn.compile(lambda x: step(optimizer, params, x, gate)) if compiled else step
+        for scale in scales:
+            run(gn.tensor(scale)) if compiled else run(optimizer, params, gn.tensor(scale), gate)
+        state = optimizer.state_dict()["state"]
+        kept = [x.numpy().tobytes() for entry in state.values() for x in entry.values()]
+        return values(params), kept
+
+    gated, kept = taken([1.0, float("nan"), 2.0, float("inf"), 3.0], True)
+    free, wanted = taken([1.0, 2.0, 3.0], False)
+
+    assert all(np.array_equal(a, b) for a, b in zip(gated, free, strict=True))
+    assert kept == wanted

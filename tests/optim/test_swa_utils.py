@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.errors import ArgumentError
 from gnomon.optim import swa_utils
 
 
@@ -42,3 +44,21 @@ def test_statistics_are_measured_anew():
     assert model[0].running_mean.tolist() == [3.0, 5.0]
     assert model[0].momentum == 0.1
     assert not model.training
+
+
+def test_the_rate_goes_to_that_of_the_averages_and_stays():
+    for strategy, middle in (("linear", 0.75), ("cos", 0.75)):
+        optimizer = gn.optim.SGD([gn.ones(1)], lr=1.0)
+        schedule = swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=4, anneal_strategy=strategy)
+        rates = []
+        for _ in range(6):
+            rates.append(schedule.get_last_lr()[0])
+            schedule.step()
+        assert rates[0] == 1.0
+        np.testing.assert_allclose(rates[2], middle)
+        np.testing.assert_allclose(rates[4:], 0.5)
+    at_once = swa_utils.SWALR(gn.optim.SGD([gn.ones(1)], lr=1.0), 0.5, anneal_epochs=0)
+    assert at_once.get_last_lr() == [0.5]
+    for wrong in ({"anneal_strategy": "square"}, {"anneal_epochs": -1}):
+        with pytest.raises(ArgumentError, match=next(iter(wrong))):
+            swa_utils.SWALR(optimizer, 0.5, **wrong)

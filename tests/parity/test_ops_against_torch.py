@@ -17,6 +17,9 @@ from tests.parity.table import RECORDS
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install -e '.[parity]'")
 
+# what torch says of functions that it may give up
+pytestmark = pytest.mark.filterwarnings("ignore:.*(deprecated|beta).*:UserWarning")
+
 # relative and absolute: what a different order of sums may cost, with some room
 CLOSE = {"float64": (1e-11, 1e-12), "float32": (2e-5, 4e-6)}
 

@@ -27,6 +27,9 @@ OPTIMIZERS = (
     *("NAdam(p, 0.1, weight_decay=0.1, decoupled_weight_decay=True)", "Adamax(p, 0.1)"),
     *("RAdam(p, 0.1, (0.5, 0.6), weight_decay=0.1)", "Adamax(p, 0.1, weight_decay=0.1)"),
     *("Adadelta(p)", "Adadelta(p, 0.5, rho=0.8, weight_decay=0.1, maximize=True)"),
+    *("ASGD(p, 0.1)", "ASGD(p, 0.1, lambd=0.1, alpha=0.5, t0=2, weight_decay=0.1, maximize=True)"),
+    *("Rprop(p, 0.1)", "Rprop(p, 0.1, etas=(0.4, 1.5), step_sizes=(0.05, 0.12), maximize=True)"),
+    *("Adafactor(p, 0.1)", "Adafactor(p, 0.9, -0.5, eps=(1e-2, 1e-2), d=1.1, weight_decay=0.1)"),
 )
 SCHEDULES = (
     *("StepLR(o, 3, gamma=0.5)", "MultiStepLR(o, [2, 5])", "ExponentialLR(o, 0.9)"),
@@ -34,6 +37,9 @@ SCHEDULES = (
     *("LinearLR(o, 0.1, total_iters=5)", "ConstantLR(o, 0.5, total_iters=3)"),
     *("PolynomialLR(o, 8, power=2)", "CosineAnnealingWarmRestarts(o, 4, T_mult=2)"),
     *("MultiplicativeLR(o, lambda n: 0.95)", "OneCycleLR(o, max_lr=0.3, total_steps=20)"),
+    *("CyclicLR(o, 0.01, 0.2, 3)", "CyclicLR(o, 0.01, 0.2, 2, 4, 'triangular2')"),
+    "CyclicLR(o, 0.01, 0.2, 3, mode='exp_range', gamma=0.9, cycle_momentum=True)",
+    *("swa.SWALR(o, 0.02, 5)", "swa.SWALR(o, 0.02, 4, 'linear')"),
     "SequentialLR(o, [s.LinearLR(o, 0.1, total_iters=3), s.ExponentialLR(o, 0.9)], [3])",
 )
 SHAPES = ((3, 4), (5,), ())
@@ -113,6 +119,50 @@ def test_state_dict_has_torchs_keys(text: str):
     assert keys[0] == keys[1]
 
 
+def valley(lib: Any, x: Any) -> Any:
+    """A curved valley with its least value, 0, where all elements are 1."""
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+@pytest.mark.parametrize("options", [{}, {"history_size": 3}, {"max_iter": 4}])
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_goes_torchs_way_down_a_valley(search: str | None, options: dict):
+    ends = []
+    for lib in (gnomon, torch):
+        x = lib.tensor([-1.0, 0.5, 2.0, -0.3], dtype=lib.float64, requires_grad=True)
+        rate = 1.0 if search else 0.01
+        optimizer = lib.optim.LBFGS([x], lr=rate, line_search_fn=search, **options)
+
+        def closure(lib=lib, x=x, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = valley(lib, x)
+            loss.backward()
+            return loss
+
+        losses = [optimizer.step(closure).item() for _ in range(3)]
+        ends.append([*losses, *x.tolist(), optimizer.state_dict()["state"][0]["func_evals"]])
+
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (6, 2)])
+@pytest.mark.parametrize("options", [{}, {"nesterov": False, "adjust_lr_fn": "match_rms_adamw"}])
+def test_muon_turns_as_torch_turns(shape: tuple[int, int], options: dict):
+    random = np.random.default_rng(0)
+    start, slopes = random.standard_normal(shape), random.standard_normal((4, *shape))
+    ends = []
+    for lib in (gnomon, torch):
+        p = lib.tensor(start, dtype=lib.float64, requires_grad=True)
+        optimizer = lib.optim.Muon([p], lr=0.1, **options)
+        for g in slopes:
+            p.grad = lib.tensor(g, dtype=lib.float64)
+            optimizer.step()
+        ends.append(p.detach().numpy())
+
+    # the direction is computed in bfloat16, by products whose sums are in different orders
+    np.testing.assert_allclose(ends[0], ends[1], atol=4 * 0.1 * 2**-7)
+
+
 def test_groups_have_their_own_options():
     ends = []
     for lib in (gnomon, torch):
@@ -132,8 +182,8 @@ def test_rates_are_torchs(text: str):
         params = parameters(lib)
         optimizer = lib.optim.SGD(params, lr=0.1, momentum=0.9)
         schedulers = lib.optim.lr_scheduler
-        names = {"s": schedulers, "o": optimizer, "schedulers": schedulers}
-        scheduler = eval(f"s.{text}", names)
+        names = {"s": schedulers, "o": optimizer, "swa": lib.optim.swa_utils}
+        scheduler = eval(text if text.startswith("swa.") else f"s.{text}", names)
         curve = [optimizer.param_groups[0]["lr"]]
         for step in range(12):
             walk(lib, optimizer, params, range(step, step + 1))

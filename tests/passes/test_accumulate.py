@@ -1,4 +1,4 @@
-"""Microbatches: equal blocks of rows in turns, sums as a tree, the global count."""
+"""Microbatches: equal blocks of rows in microbatches, sums as a tree, the global count."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from gnomon.dtypes import float32
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.collectives import COLLECTIVES
+from gnomon.ops.control_primitives import executed
 from gnomon.ops.interpret import interpret_graph
 from gnomon.ops.primitives import reduce
-from gnomon.passes.accumulate import accumulate, tree
-from gnomon.passes.grad import gradients, seed_of
+from gnomon.passes.accumulate import accumulate
+from gnomon.passes.grad import gradients
+from tests.graphs import seed_of
 
 pytestmark = pytest.mark.unit
 
@@ -27,44 +29,37 @@ def mean_of_squares() -> Graph:
     return Graph([x, w], [loss, rows, *gradients(loss, seed_of(loss), [w])])
 
 
-@pytest.mark.parametrize("turns", [1, 2, 4, 8])
-def test_turns_change_no_value(turns):
+@pytest.mark.parametrize("microbatches", [1, 2, 4, 8])
+def test_microbatches_change_no_value(microbatches):
     graph = mean_of_squares()
     rng = np.random.default_rng(0)
     arrays = [rng.integers(-3, 4, x.shape).astype(np.float32) for x in graph.inputs]
 
-    turned = accumulate(graph, [0, None], turns)
+    repeated = accumulate(graph, [0, None], microbatches)
 
     for got, expected in zip(
-        interpret_graph(turned, arrays), interpret_graph(graph, arrays), strict=True
+        interpret_graph(repeated, arrays), interpret_graph(graph, arrays), strict=True
     ):
         np.testing.assert_array_equal(got, expected)
-    assert [x.shape for x in turned.inputs] == [(8, 3), (3,)]
+    assert [x.shape for x in repeated.inputs] == [(8, 3), (3,)]
 
 
 def test_nothing_is_left_of_the_ranks():
-    turned = accumulate(mean_of_squares(), [0, None], 4)
+    repeated = accumulate(mean_of_squares(), [0, None], 4)
 
-    assert not [x for x in turned if x.op in COLLECTIVES]
-    assert max(x.size for x in turned if x.op == "map") <= 8
+    assert not [x for x, _ in executed(repeated) if x.op in COLLECTIVES]
+    assert max(x.size for x, _ in executed(repeated) if x.op == "map") <= 8
 
 
-def test_what_does_not_depend_on_the_turn_is_computed_once():
+def test_what_does_not_depend_on_the_microbatch_is_computed_once():
     arena = Arena()
     x, w = arena.input((4,), float32, "x"), arena.input((4,), float32, "w")
     shared = reduce("max", w * w, (0,))
     graph = Graph([x, w], [reduce("add", x * shared, (0,))])
 
-    turned = accumulate(graph, [0, None], 4)
+    repeated = accumulate(graph, [0, None], 4)
 
-    assert len([n for n in turned if n.op == "reduce" and n.params["monoid"] == "max"]) == 1
-
-
-def test_a_tree_adds_neighbours():
-    arena = Arena()
-    a, b, c, d = (arena.input((), float32, n) for n in "abcd")
-
-    assert tree([a, b, c, d], "add") is (a + b) + (c + d)
+    assert len([n for n in repeated if n.op == "reduce" and n.params["monoid"] == "max"]) == 1
 
 
 def test_other_numbers_of_microbatches_are_refused():
@@ -72,6 +67,6 @@ def test_other_numbers_of_microbatches_are_refused():
         accumulate(mean_of_squares(), [0, None], 3)
 
 
-def test_rows_that_turns_do_not_divide_are_refused():
+def test_rows_that_microbatches_do_not_divide_are_refused():
     with pytest.raises(LayoutError, match=r"x \(8, 3\) cannot lie as S\(0\): 16 ranks"):
         accumulate(mean_of_squares(), [0, None], 16)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import float32, float64
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.convolution import convolution
 from gnomon.ops.primitives import contract
 from gnomon.passes.chains import is_short_chain
 from tests.compiled import program, run
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 AROUND = (((1, 1), (2, 0)), ((1, 2), (1, 1), 6))

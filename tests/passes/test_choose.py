@@ -44,8 +44,14 @@ def test_a_row_parallel_layer_leaves_a_pending_sum():
     assert given(contract("bi,oi->bo", x, w), {x: Split(1), w: Split(1)}) == Partial("add")
 
 
-def test_what_cannot_be_cut_between_leaves_is_gathered():
-    x, w = two((8, 96), (512, 96))  # 96 is one leaf
+def test_what_cannot_be_cut_between_leaves_is_cut_elsewhere():
+    x, w = two((8, 48), (512, 48))  # 48 is one leaf
+
+    assert given(contract("bi,oi->bo", x, w), {x: Split(1), w: Split(1)}) == Split(1)
+
+
+def test_what_can_be_cut_nowhere_is_repeated():
+    x, w = two((7, 48), (511, 48))
 
     assert given(contract("bi,oi->bo", x, w), {x: Split(1), w: Split(1)}) == REPLICATED
 
@@ -58,10 +64,12 @@ def test_a_pending_sum_does_not_pass_an_addition():
     assert given(-y, {x: Split(1), w: Split(1)}) == Partial("add")
 
 
-def test_no_split_appears_where_nothing_is_split():
+def test_where_nothing_is_split_only_products_are_shared():
     x, w = two((8, 256), (512, 256))
+    whole = {x: REPLICATED, w: REPLICATED}
 
-    assert given(contract("bi,oi->bo", x, w), {x: REPLICATED, w: REPLICATED}) == REPLICATED
+    assert given(contract("bi,oi->bo", x, w), whole) == Split(0)
+    assert given(x * x, whole) == REPLICATED
 
 
 def test_flops_are_counted():

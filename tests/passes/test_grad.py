@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from gnomon.dtypes import float32, float64
-from gnomon.errors import GradientError
 from gnomon.ir.node import Arena, topological
 from gnomon.ir.operators import cast
 from gnomon.ops.primitives import contract, reduce
 from gnomon.ops.registry import OPS, op
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import slice_
-from gnomon.passes.grad import gradients, seed_of
-from tests.graphs import check_gradient, value
+from gnomon.passes.grad import gradients
+from tests.graphs import check_gradient, seed_of, value
 
 pytestmark = pytest.mark.unit
 
@@ -48,14 +47,14 @@ def test_parts_of_one_tensor_collect_into_it(rng):
 
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_many_stretches_of_one_tensor_are_joined_and_those_that_meet_are_added(rng, step):
-    def turns(x, y):
+    def iterations(x, y):
         h = y
         for k in range(0, 7, step):
             h = h * slice_(x, ((k, min(k + 2, 8), 1), (0, 3, 1))) + h * 0.5
         return h * reduce("add", x, (0,))
 
     x, y = rng.standard_normal((8, 3)) / 4, rng.standard_normal((2, 3)) / 4
-    check_gradient(turns, x, y)
+    check_gradient(iterations, x, y)
 
 
 def test_a_loop_over_slices_adds_no_tensors_of_the_whole_size():
@@ -174,14 +173,6 @@ def test_gradients_carry_the_lines_of_what_they_differentiate():
     (g,) = gradients(y, seed, [x])
 
     assert g.sites[0].line == y.sites[0].line
-
-
-def test_only_a_scalar_starts_a_backward_pass_by_itself():
-    arena = Arena()
-
-    assert seed_of(arena.input((1, 1), float32)).shape == (1, 1)
-    with pytest.raises(GradientError, match=r"one element: it has shape \(2, 3\)"):
-        seed_of(arena.input((2, 3), float32))
 
 
 def test_results_of_one_region_are_pulled_back_together(declare, rng):

@@ -1,4 +1,4 @@
-"""What turns compute alike stands before the loop, with the same values."""
+"""What iterations compute alike stands before the loop, with the same values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def opened(graph: Graph) -> Graph:
 
 
 def with_a_square() -> Graph:
-    """A loop that multiplies its weights by themselves in every turn of an inner loop."""
+    """A loop that multiplies its weights by themselves in every iteration of an inner loop."""
     arena = Arena()
     shapes = [(2, 3), (4, 2, 3), (3, 3)]
     leaves = [arena.input(s, float32) for s in shapes]
@@ -33,10 +33,10 @@ def with_a_square() -> Graph:
         body = closed([(2, 3), (3, 3)], lambda c, w: [matmul(c, matmul(w, w)) + 1.0])
         return call("scan_over", (c, w), body=body, carried=1, sliced=0, length=2, reverse=False)
 
-    def turn(c, x, w):
+    def iteration(c, x, w):
         return [*step(*inner(c, x, w), x, elementwise("exp", w))]
 
-    body = closed([(2, 3), (2, 3), (3, 3)], turn)
+    body = closed([(2, 3), (2, 3), (3, 3)], iteration)
     return opened(
         Graph(
             leaves,

@@ -11,7 +11,7 @@ from gnomon.ir.node import Arena
 from gnomon.passes.layout import (
     REPLICATED,
     TIME,
-    Across,
+    MeshAxis,
     Partial,
     Split,
     fits,
@@ -41,13 +41,13 @@ WHOLE = 4 * 12
 def test_a_move_costs_its_bytes(have, want, price):
     x = Arena().input((2, 6), float32, "x")
 
-    assert move_price(have, want, x, Across("a", 2)) == price
+    assert move_price(have, want, x, MeshAxis("a", 2)) == price
 
 
 def test_between_turns_a_sum_is_free():
     x = Arena().input((2, 6), float32, "x")
 
-    assert move_price(Partial("add"), REPLICATED, x, Across("time", 2, TIME)) == 0
+    assert move_price(Partial("add"), REPLICATED, x, MeshAxis("time", 2, TIME)) == 0
 
 
 def test_only_a_split_changes_the_shape_and_must_divide_it():

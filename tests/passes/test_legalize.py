@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.lookup_primitives import scatter
 from gnomon.ops.primitives import contract
 from gnomon.passes.legalize import is_legal, kernel_layout, legalize
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 pytestmark = pytest.mark.unit

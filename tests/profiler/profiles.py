@@ -8,15 +8,26 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from gnomon.profiler.model import Buffer, Decision, Event, Line, Machine, Op, Profile, Record
+from gnomon.profiler.model import (
+    BufferRecord,
+    Decision,
+    Event,
+    Line,
+    MachineLimits,
+    OpRecord,
+    Profile,
+    Record,
+)
 
 T = TypeVar("T")
-CPU = Machine("a cpu", 2, 1e11, 2e10)
+CPU = MachineLimits("a cpu", 2, 1e11, 2e10)
 HERE = Line("train.py", 7, "step", "layers.0", "backward")
 THERE = Line("model.py", 21, "forward", "layers.1", "forward")
-X = Buffer("x", "input", "float32", (2, 3), 24)
-Y = Buffer("y", "output", "float32", (2,), 8)
-ADD = Record(4, "map_add", "k1", "step", (HERE, THERE), (Op("add", (HERE,)),), (X, Y), 600, 3200)
+X = BufferRecord("x", "input", "float32", (2, 3), 24)
+Y = BufferRecord("y", "output", "float32", (2,), 8)
+ADD = Record(
+    4, "map_add", "k1", "step", (HERE, THERE), (OpRecord("add", (HERE,)),), (X, Y), 600, 3200
+)
 
 NAMES = ("", "a", "to tell", '"\\\n', "\0é\U0001f600", "\udc80")
 WHOLE = (0, -1, 7, 2**31, -(2**63), 2**64, 10**30)
@@ -62,11 +73,11 @@ class Maker:
         phase = self.random.choice(("forward", "backward"))
         return Line(self.name(), self.number(), self.name(), self.name(), phase)
 
-    def buffer(self) -> Buffer:
+    def buffer(self) -> BufferRecord:
         """A buffer, which may be empty."""
         role = self.random.choice(("input", "output", "in-place"))
         dtype = self.random.choice(("float32", "int64"))
-        return Buffer(self.name(), role, dtype, self.several(self.number, 3), self.number())
+        return BufferRecord(self.name(), role, dtype, self.several(self.number, 3), self.number())
 
     def record(self, number: int) -> Record:
         """A call site of any names and sizes."""

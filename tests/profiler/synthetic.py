@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnomon.profiler.model import Buffer, Decision, Event, Line, Machine, Op, Profile, Record
+from gnomon.profiler.model import (
+    BufferRecord,
+    Decision,
+    Event,
+    Line,
+    MachineLimits,
+    OpRecord,
+    Profile,
+    Record,
+)
 
 FILE = "/home/somebody/model.py"
 SOURCE = '''\
@@ -57,7 +66,7 @@ entry:
 def made_up(layers: int = 4, steps: int = 2, threads: int = 2, seed: int = 0) -> Profile:
     """A profile of steps of a model: forward, backward, optimizer, with all that can happen."""
     records = records_of(layers)
-    machine = Machine("made-up", threads, 2e11, 3e10)
+    machine = MachineLimits("made-up", threads, 2e11, 3e10)
     profile = Profile(machine, records, sources={FILE: SOURCE})
     for record in records.values():
         profile.code[record.symbol] = CODE.format(name=record.name, symbol=record.symbol)
@@ -93,13 +102,15 @@ def add(records: dict[int, Record], name: str, line: Line, flops: int, nbytes: i
     """One more call; a fused name has two operations, the second on the line before."""
     before = Line(line.file, line.line - 1, line.function, line.module, line.phase)
     first, _, second = name.removesuffix("_grad").partition("_")
-    ops = [Op(first, (line,), flops=flops)]
+    ops = [OpRecord(first, (line,), flops=flops)]
     if second:
-        ops.append(Op(second, (before,), recomputed=line.phase == "backward", flops=flops // 9))
+        ops.append(
+            OpRecord(second, (before,), recomputed=line.phase == "backward", flops=flops // 9)
+        )
     half, number = nbytes // 2, len(records) + 1
     buffers = (
-        Buffer(f"v{number}", "output", "float32", (4, 64, half // 1024), half),
-        Buffer("x", "input", "float32", (4, 64, half // 1024), half),
+        BufferRecord(f"v{number}", "output", "float32", (4, 64, half // 1024), half),
+        BufferRecord("x", "input", "float32", (4, 64, half // 1024), half),
     )
     decisions = ()
     if "contract" in name:

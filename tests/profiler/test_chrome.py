@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from gnomon.profiler.chrome import chrome, write_chrome
 from gnomon.profiler.model import Event, Profile
-from gnomon.profiler.validate import faults
 from tests.profiler.profiles import ADD, CPU, one_run, profiles
+from tests.profiler.validate import faults
 
 pytestmark = pytest.mark.unit
 

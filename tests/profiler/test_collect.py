@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import gnomon as gn
-from gnomon.distributed.launch import run_ranks
 from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.program import Division, RankProgram
+from gnomon.distributed.ranks import run_ranks
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.provenance import Site, inherit
@@ -65,14 +65,14 @@ def test_ranks_have_lanes_and_their_messages_lines():
     program = RankProgram(graph, Division(mesh, (split, split), ({},)))
     parts = [np.ones((4, 128), np.float32), np.ones((8, 128), np.float32)]
 
-    data = collected(lambda: run_ranks(mesh, lambda comm, rank: program.run(comm, parts))).profile()
+    data = collected(lambda: run_ranks(mesh, lambda rank: program.run(parts))).profile()
 
     messages = [e for e in data.events if e.kind == "comm"]
     kernels = [e for e in data.events if e.kind == "kernel"]
     assert len({e.thread for e in messages}) == 2
     assert len(meetings([data])) == 1
     for event in messages:
-        assert (event.name, event.nbytes) == ("all_reduce along tensor", 4 * 8 * 4)
+        assert (event.name, event.nbytes) == ("all_reduce along tensor", 3 * 4 * 8 * 4)
         assert event.lines == (Line("model.py", 7, "forward", "head", "comm"),)
     assert {line.file for e in kernels for line in data.records[e.record].lines} == {"model.py"}
     assert len({e.thread for e in kernels}) >= 2

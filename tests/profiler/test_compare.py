@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from gnomon.profiler.compare import changes, compare_table, line_moves
-from gnomon.profiler.model import Event, Line, Machine, Profile, Record
+from gnomon.profiler.model import Event, Line, MachineLimits, Profile, Record
 from tests.profiler.synthetic import made_up
 from tests.profiler.test_tables import shown
 
@@ -15,7 +15,7 @@ TEXT = "a = 1\nb = a + 1\nc = b + 1\n"
 
 def profile(text=TEXT, file="x.py", steps=1, **times) -> Profile:
     """A step that spends the named times, in microseconds, at lines l1, l2, ..."""
-    made = Profile(Machine("m", 1, 1e9, 1e9), sources={file: text})
+    made = Profile(MachineLimits("m", 1, 1e9, 1e9), sources={file: text})
     clock = 0
     for _ in range(steps):
         began = clock

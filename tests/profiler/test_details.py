@@ -8,7 +8,7 @@ import pytest
 
 from gnomon.profiler.details import alike, details, rates
 from gnomon.profiler.lanes import arrange
-from gnomon.profiler.model import Buffer, Event, Line, Profile, Record
+from gnomon.profiler.model import BufferRecord, Event, Line, Profile, Record
 from tests.profiler.profiles import ADD, CPU
 
 pytestmark = pytest.mark.unit
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.unit
 
 def test_long_lists_end_with_how_many_more():
     lines = tuple(Line("train.py", number) for number in range(12))
-    buffers = tuple(Buffer(f"x{k}", "input", "float32", (k,), 4 * k) for k in range(10))
+    buffers = tuple(BufferRecord(f"x{k}", "input", "float32", (k,), 4 * k) for k in range(10))
     record = Record(1, "many", "k", "step", lines, (), buffers, 0, 0)
 
     said = details(Event("kernel", "many", 0, 1, record=1), record)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from gnomon.profiler.memory import memory_timeline
-from gnomon.profiler.model import Event, Line, Machine, Profile
+from gnomon.profiler.model import Event, Line, MachineLimits, Profile
 from tests.profiler.profiles import profiles
 from tests.profiler.synthetic import made_up
 
@@ -19,7 +19,7 @@ def profile_of(*changes) -> Profile:
         else Event("free", f"b{n}", t, t, args={"buffer": n})
         for t, (n, size) in enumerate(changes)
     ]
-    return Profile(Machine("m", 1, 1e9, 1e9), events=events)
+    return Profile(MachineLimits("m", 1, 1e9, 1e9), events=events)
 
 
 def test_the_peak_knows_what_was_alive():

@@ -10,10 +10,10 @@ from gnomon.errors import ArgumentError
 from gnomon.profiler.chrome import chrome
 from gnomon.profiler.merge import meetings, merge
 from gnomon.profiler.model import Event, Profile
-from gnomon.profiler.perfetto import perfetto
-from gnomon.profiler.validate import faults
+from gnomon.profiler.perfetto import pieces
 from tests.profiler.packets import fields, values
 from tests.profiler.profiles import CPU
+from tests.profiler.validate import faults
 
 pytestmark = pytest.mark.unit
 
@@ -66,7 +66,7 @@ def test_both_traces_lead_an_arrow_from_rank_to_rank():
     both = ranks((30, 50), (10, 50), (20, 51))
 
     links = [e for e in json.loads(chrome(both))["traceEvents"] if e.get("name") == "meeting"]
-    packets = [dict(fields(x)) for x in values(perfetto(both), 1)]
+    packets = [dict(fields(x)) for x in values(b"".join(pieces(both)), 1)]
     met = [values(x[11], 47) + values(x[11], 48) for x in packets if 11 in x]
 
     assert faults(chrome(both)) == []

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from gnomon.profiler.model import Machine, Profile
+from gnomon.profiler.model import MachineLimits, Profile
 from gnomon.profiler.packing import MOST_POINTS, packed, thinned
 from gnomon.profiler.reports import by_source_line
 from tests.profiler.synthetic import FILE, made_up
@@ -50,7 +50,7 @@ def test_lines_have_the_report_of_lines():
 
 
 def test_a_profile_of_nothing_can_be_packed():
-    msgspec.json.encode(packed(Profile(Machine("m", 1, 0.0, 0.0))))
+    msgspec.json.encode(packed(Profile(MachineLimits("m", 1, 0.0, 0.0))))
 
 
 def test_a_long_curve_keeps_its_peaks_and_valleys(rng):

@@ -10,13 +10,18 @@ from hypothesis import given, settings
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as published
 
 from gnomon.profiler.model import Event, Profile
-from gnomon.profiler.perfetto import perfetto, write_perfetto
+from gnomon.profiler.perfetto import pieces, write_perfetto
 from tests.profiler.packets import fields, values
 from tests.profiler.profiles import CPU, one_run, profiles
 
 pytestmark = pytest.mark.unit
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
+
+
+def perfetto(profile: Profile | list[Profile]) -> bytes:
+    """The bytes of a Perfetto trace."""
+    return b"".join(pieces(profile))
 
 
 def packets(trace: bytes) -> list[dict[int, int | bytes]]:

@@ -17,6 +17,8 @@ from gnomon.profiler.python import profile_compile
 from gnomon.profiler.store import read_profile
 from tests.house import ROOT
 
+# a function that sleeps is captured anew by each call, and says so
+pytestmark = pytest.mark.filterwarnings("ignore:compile. <lambda>. `time.sleep`")
 HERE = __file__
 MONITORS = hasattr(sys, "monitoring")
 

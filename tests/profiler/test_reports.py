@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from gnomon.profiler.model import Event, Line, Machine, Op, Profile, Record
+from gnomon.profiler.model import Event, Line, MachineLimits, OpRecord, Profile, Record
 from gnomon.profiler.reports import by_kernel, by_module, by_source_line, paths_to, totals
 from tests.profiler.profiles import ADD, CPU, profiles
 from tests.profiler.synthetic import FILE, made_up
@@ -17,14 +17,14 @@ THERE = Line("a.py", 2, "f", "layers.0", "backward")
 
 def small() -> Profile:
     """One kernel of two lines, on two threads, called twice."""
-    ops = (Op("a", (HERE,), flops=30), Op("b", (THERE,), flops=10))
+    ops = (OpRecord("a", (HERE,), flops=30), OpRecord("b", (THERE,), flops=10))
     record = Record(7, "k", "k", "p", (HERE, THERE), ops, (), 40, 80)
     events = [
         Event("step", "s", 0, 100),
         *(Event("kernel", "k", t, t + 20, thread, 7) for t in (10, 50) for thread in (0, 1)),
         Event("copy", "to", 80, 90, 0, None, 64),
     ]
-    return Profile(Machine("m", 2, 4e9, 2e9), {7: record}, events)
+    return Profile(MachineLimits("m", 2, 4e9, 2e9), {7: record}, events)
 
 
 def test_a_line_has_its_part_of_a_kernel():
@@ -127,7 +127,7 @@ def test_allocations_are_counted_for_their_line():
 
 
 def test_nothing_at_all_can_be_reported():
-    empty = Profile(Machine("m", 1, 1e9, 1e9))
+    empty = Profile(MachineLimits("m", 1, 1e9, 1e9))
 
     assert by_kernel(empty) == by_source_line(empty) == []
     assert [row.module for row in by_module(empty)] == [""]

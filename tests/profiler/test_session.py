@@ -12,8 +12,8 @@ import gnomon as gn
 from gnomon.errors import ArgumentError
 from gnomon.profiler.session import profile, record_function
 from gnomon.runtime import events
-from tests.test_records import HERE as RECORDS
-from tests.test_records import line_of, training_step
+from tests.program.test_records import HERE as RECORDS
+from tests.program.test_records import line_of, training_step
 
 HERE = __file__
 

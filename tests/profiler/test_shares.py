@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gnomon.profiler.model import Event, Line, Op, Record
+from gnomon.profiler.model import Event, Line, OpRecord, Record
 from gnomon.profiler.shares import NOWHERE, calls_of, line_shares, member_shares, time_shares
 from tests.profiler.synthetic import made_up
 
@@ -49,21 +49,21 @@ def test_no_events_have_no_time():
 
 
 def test_lines_of_a_kernel_share_by_flops():
-    found = line_shares(record(Op("a", (HERE,), flops=90), Op("b", (THERE,), flops=10)))
+    found = line_shares(record(OpRecord("a", (HERE,), flops=90), OpRecord("b", (THERE,), flops=10)))
 
     assert found == {HERE: 0.9, THERE: 0.1}
 
 
 def test_lines_share_equally_where_flops_are_unknown():
-    found = line_shares(record(Op("a", (HERE,)), Op("b", (HERE, THERE))))
+    found = line_shares(record(OpRecord("a", (HERE,)), OpRecord("b", (HERE, THERE))))
 
     assert found == {HERE: 0.75, THERE: 0.25}
     assert line_shares(record(lines=(HERE, THERE))) == {HERE: 0.5, THERE: 0.5}
 
 
 def test_an_operation_without_a_line_belongs_to_the_first_of_its_kernel():
-    assert line_shares(record(Op("a"))) == {HERE: 1.0}
-    assert line_shares(record(Op("a"), lines=())) == {NOWHERE: 1.0}
+    assert line_shares(record(OpRecord("a"))) == {HERE: 1.0}
+    assert line_shares(record(OpRecord("a"), lines=())) == {NOWHERE: 1.0}
 
 
 def test_parts_of_every_record_add_up_to_one():

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from gnomon.profiler.memory import memory_timeline
-from gnomon.profiler.model import Event, Machine, Profile
+from gnomon.profiler.model import Event, MachineLimits, Profile
 from gnomon.profiler.tables import (
     kernel_table,
     line_table,
@@ -19,7 +19,7 @@ from tests.profiler.synthetic import made_up
 
 pytestmark = pytest.mark.unit
 
-EMPTY = Profile(Machine("m", 1, 1e9, 1e9))
+EMPTY = Profile(MachineLimits("m", 1, 1e9, 1e9))
 
 
 def shown(table, width=130) -> str:

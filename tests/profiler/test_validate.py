@@ -9,8 +9,8 @@ import pytest
 
 from gnomon.errors import ArgumentError
 from gnomon.profiler.chrome import chrome
-from gnomon.profiler.validate import check_chrome, faults
 from tests.profiler.profiles import one_run
+from tests.profiler.validate import check_chrome, faults
 
 pytestmark = pytest.mark.unit
 
@@ -109,3 +109,24 @@ def test_a_spoiled_trace_of_ours_is_refused(tmp_path, spoil: Callable[[str], str
 
     with pytest.raises(ArgumentError, match=r"trace\.json: "):
         check_chrome(path)
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1e308, "dur": 1}, "ts is 1e+308"),
+        ({"ph": "M", "name": [], "pid": 1, "args": {}}, "name is []"),
+        ({"ph": [], "name": "a"}, "unknown letter []"),
+    ],
+)
+def test_values_that_no_trace_has_are_told_not_met(event, said):
+    found = faults(json.dumps({"traceEvents": [event]}))
+
+    assert any(said in each for each in found)
+
+
+@pytest.mark.parametrize("trace", [b"\xff", b"[" * 100_000])
+def test_what_is_no_text_and_what_is_too_deep_is_no_json(trace):
+    (found,) = faults(trace)
+
+    assert found.startswith("not JSON: ")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gnomon.codegen.emitter import LANES, Emitter, Module, splat, vector
+from gnomon.codegen.emitter import LANES, Emitter, LLVMModule, splat, vector
 from gnomon.runtime.cpu import load
 from gnomon.runtime.program import Call, Needs, Program
 
@@ -19,7 +19,7 @@ PARAMETERS = [("ptr", "buffers"), ("i64", "thread"), ("i64", "threads"), ("ptr",
 
 def kernel(name: str, body: Callable[[Emitter], None]) -> str:
     """The text of a kernel."""
-    module = Module()
+    module = LLVMModule()
     e = module.function(name, PARAMETERS)
     body(e)
     e.ret()

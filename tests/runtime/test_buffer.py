@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnomon.runtime.buffer import ALIGN, HUGE, SMALL, Allocator, Buffer, size_class
+from gnomon.runtime.buffer import ALIGN, HUGE, SMALL, Allocator, DeviceBuffer, size_class
 
 pytestmark = pytest.mark.unit
 
@@ -29,7 +29,7 @@ def test_a_size_class_holds_the_request_and_wastes_little(nbytes):
 
 @pytest.mark.parametrize("nbytes", [0, 1, 63, 1000, SMALL, SMALL + 1, HUGE, 3 * HUGE + 5])
 def test_blocks_are_aligned_and_writable_to_the_end(nbytes):
-    buffer = Buffer(nbytes)
+    buffer = DeviceBuffer(nbytes)
 
     buffer.numpy()[:] = 7
 
@@ -48,25 +48,25 @@ def test_live_blocks_do_not_overlap():
 
 def test_a_block_that_came_back_is_used_again():
     source = Allocator()
-    first = Buffer(5_000, source)
+    first = DeviceBuffer(5_000, source)
     address = first.address
 
     del first
     gc.collect()
 
-    assert Buffer(5_000, source).address == address
+    assert DeviceBuffer(5_000, source).address == address
 
 
 @pytest.mark.parametrize("nbytes", [5, 5_000, 3 * SMALL])
 def test_zeros_are_zeros_also_in_a_block_that_was_used(nbytes):
     source = Allocator()
-    first = Buffer(nbytes, source)
+    first = DeviceBuffer(nbytes, source)
     first.numpy()[:] = 7
     address = first.address
     del first
     gc.collect()
 
-    again, fresh = (Buffer(nbytes, source, zeros=True) for _ in range(2))
+    again, fresh = (DeviceBuffer(nbytes, source, zeros=True) for _ in range(2))
 
     assert again.address == address
     assert not again.numpy().any()
@@ -86,7 +86,7 @@ def test_use_counts_what_is_allocated_reserved_and_at_most_allocated():
     source = Allocator()
     large = size_class(SMALL + 1)
 
-    first, second = Buffer(large, source), Buffer(large, source)
+    first, second = DeviceBuffer(large, source), DeviceBuffer(large, source)
     del second
     use = source.use()
 
@@ -98,7 +98,7 @@ def test_use_counts_what_is_allocated_reserved_and_at_most_allocated():
 
 def test_trimming_returns_idle_large_blocks_and_no_others():
     source = Allocator()
-    kept, idle = Buffer(SMALL + 1, source), Buffer(4 * SMALL, source)
+    kept, idle = DeviceBuffer(SMALL + 1, source), DeviceBuffer(4 * SMALL, source)
     kept.numpy()[:] = 3
 
     del idle
@@ -112,7 +112,7 @@ def test_idle_blocks_are_returned_before_too_many_lie_about():
     source = Allocator(keep=10 * SMALL)
 
     for multiple in range(2, 12):
-        Buffer(multiple * SMALL, source)
+        DeviceBuffer(multiple * SMALL, source)
 
     assert source.use().reserved <= 20 * SMALL
 
@@ -122,7 +122,7 @@ def test_threads_get_blocks_of_their_own():
 
     def work(number: int) -> None:
         for round_ in range(300):
-            buffer = Buffer(64 + 200 * (round_ % 7), source)
+            buffer = DeviceBuffer(64 + 200 * (round_ % 7), source)
             view = buffer.numpy()
             view[:] = number
             if not (view == number).all():
@@ -140,7 +140,7 @@ def test_threads_get_blocks_of_their_own():
 
 def test_a_view_keeps_its_buffer_alive():
     source = Allocator()
-    view = Buffer(4096, source).numpy(np.float32, (32, 32))
+    view = DeviceBuffer(4096, source).numpy(np.float32, (32, 32))
     gc.collect()
 
     assert source.use().allocated == 4096
@@ -150,7 +150,7 @@ def test_a_view_keeps_its_buffer_alive():
 
 
 def test_a_view_has_the_type_and_shape_asked_for_and_shares_memory():
-    buffer = Buffer(60)
+    buffer = DeviceBuffer(60)
 
     buffer.numpy(np.float32, (3, 5))[1, 2] = 2.5
 
@@ -161,7 +161,7 @@ def test_a_view_has_the_type_and_shape_asked_for_and_shares_memory():
 
 def test_foreign_memory_is_neither_copied_nor_freed_and_its_owner_lives():
     array = np.arange(6, dtype=np.int16)
-    buffer = Buffer.of(array)
+    buffer = DeviceBuffer.of(array)
 
     buffer.numpy(np.int16)[0] = 40
     address = array.ctypes.data
@@ -174,15 +174,15 @@ def test_foreign_memory_that_must_not_be_written_stays_so():
     array = np.arange(6)
     array.flags.writeable = False
 
-    buffer = Buffer.of(array)
+    buffer = DeviceBuffer.of(array)
 
     assert buffer.readonly
     assert not buffer.numpy().flags.writeable
 
 
 def test_a_request_without_room_says_its_size():
-    with pytest.raises(MemoryError, match="no room for"):
-        Buffer(1 << 60)
+    with pytest.raises(MemoryError, match="no memory for"):
+        DeviceBuffer(1 << 60)
 
 
 def test_a_block_that_another_thread_takes_meanwhile_is_nobody_elses():

@@ -7,9 +7,9 @@ import ctypes
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.runtime import cpu, device, native
-from gnomon.runtime.program import Call, Input, Needs, Output
+from gnomon.runtime.program import Call, InputSlot, Needs, OutputSlot
 from gnomon.runtime.threads import get_num_threads, set_num_threads
 from tests.runtime.kernels import add_text, addresses, program_of
 
@@ -24,7 +24,7 @@ STICKY = 0 if ARM else 0x3F
 
 def floats_text() -> str:
     """A module whose `set_state` sets the floating-point state and gives the one before."""
-    module = Module()
+    module = LLVMModule()
     native.write_floats(module, device.host())
     e = module.function("set_state", [("i64", "state")], returns="i64")
     before = e.call("i64", "floats")
@@ -36,7 +36,8 @@ def floats_text() -> str:
 @pytest.fixture
 def set_state():
     """Sets this thread's floating-point state, giving the one before; undone after the test."""
-    address = cpu.load({"set_state": floats_text()})["set_state"]
+    functions = cpu.load({"set_state": floats_text()})
+    address = functions["set_state"]
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)
     before = function(0 if ARM else native.X86_FLOATS)
     yield function
@@ -69,7 +70,7 @@ def test_kernels_see_denormals_whatever_the_caller_had_set(set_state, threads):
     expected = (tiny + tiny).view(np.int32).copy()
     program = program_of(
         {"test_native_add": add_text("test_native_add", n)},
-        [Call("test_native_add", (Output(0), Input(0), Input(0)))],
+        [Call("test_native_add", (OutputSlot(0), InputSlot(0), InputSlot(0)))],
         Needs(1, 1),
     )
     set_num_threads(threads)

@@ -9,17 +9,17 @@ from gnomon.codegen.emitter import Emitter
 from gnomon.runtime import events, threads
 from gnomon.runtime.buffer import memory
 from gnomon.runtime.program import (
-    Arena,
+    ArenaSlot,
     Bind,
     Branch,
     Call,
-    Constant,
-    Input,
+    ConstantSlot,
+    InputSlot,
     Needs,
-    Output,
+    OutputSlot,
     Program,
-    Register,
-    Scalar,
+    RegisterSlot,
+    ScalarSlot,
     Set,
     Skip,
 )
@@ -54,7 +54,14 @@ def record_text(name: str, slots: int) -> str:
 
 
 def test_slots_point_where_the_program_says(count):
-    slots = (Output(1, 8), Input(2, 24), Output(0, 16), Scalar(1), Constant(-5), Scalar(0))
+    slots = (
+        OutputSlot(1, 8),
+        InputSlot(2, 24),
+        OutputSlot(0, 16),
+        ScalarSlot(1),
+        ConstantSlot(-5),
+        ScalarSlot(0),
+    )
     program = program_of(
         {"program_record": record_text("program_record", 5)},
         [Call("program_record", slots)],
@@ -71,7 +78,10 @@ def test_every_call_sees_its_own_slots(count):
     program = program_of(
         {"program_record": record_text("program_record", 5)},
         [
-            Call("program_record", (Output(0, 40 * k), *(Constant(10 * k + j) for j in range(5))))
+            Call(
+                "program_record",
+                (OutputSlot(0, 40 * k), *(ConstantSlot(10 * k + j) for j in range(5))),
+            )
             for k in range(4)
         ],
         Needs(0, 1),
@@ -90,8 +100,8 @@ def test_the_arena_carries_values_between_calls_and_returns_after(count, rng):
     program = program_of(
         text,
         [
-            Call("program_copy", (Arena(1024), Input(0))),
-            Call("program_copy", (Output(0), Arena(1024)), barrier=True),
+            Call("program_copy", (ArenaSlot(1024), InputSlot(0))),
+            Call("program_copy", (OutputSlot(0), ArenaSlot(1024)), barrier=True),
         ],
         Needs(1, 1, arena=1024 + 4 * n),
     )
@@ -131,11 +141,11 @@ def more_text(name: str) -> str:
 def test_branches_make_a_loop_inside_one_run(count, limit):
     texts = {"program_less": less_text("program_less"), "program_more": more_text("program_more")}
     steps = [
-        Call("program_less", (Arena(0), Output(0), Scalar(0)), barrier=True),
-        Branch(Arena(0), otherwise=4),
-        Call("program_more", (Output(0),), barrier=True),
+        Call("program_less", (ArenaSlot(0), OutputSlot(0), ScalarSlot(0)), barrier=True),
+        Branch(ArenaSlot(0), otherwise=4),
+        Call("program_more", (OutputSlot(0),), barrier=True),
         Skip(0),
-        Call("program_more", (Output(1),)),
+        Call("program_more", (OutputSlot(1),)),
     ]
     program = Program(steps, threads.cpu.load(texts), Needs(0, 2, 1, arena=64))
     counts = np.zeros((2, 1), np.int64)
@@ -145,30 +155,30 @@ def test_branches_make_a_loop_inside_one_run(count, limit):
     assert counts.ravel().tolist() == [limit, 1]
 
 
-@pytest.mark.parametrize("turns", [0, 1, 7])
-def test_registers_move_what_the_steps_of_a_loop_see(count, turns):
+@pytest.mark.parametrize("iterations", [0, 1, 7])
+def test_registers_move_what_the_steps_of_a_loop_see(count, iterations):
     texts = {"program_copy": copy_text("program_copy", 160)}
-    given, made = Register(0), Register(1)
+    given, made = RegisterSlot(0), RegisterSlot(1)
     steps = [
-        Set(0, Input(0)),
-        Set(1, Output(0, 640 * 6)),
-        Set(2, Scalar(0)),
-        Skip(10, Register(2)),
+        Set(0, InputSlot(0)),
+        Set(1, OutputSlot(0, 640 * 6)),
+        Set(2, ScalarSlot(0)),
+        Skip(10, RegisterSlot(2)),
         Bind(6),
         Call("program_copy", (made, given), barrier=True),
-        Set(0, Register(0, 640)),
-        Set(1, Register(1, -640)),
-        Set(2, Register(2, -1)),
+        Set(0, RegisterSlot(0, 640)),
+        Set(1, RegisterSlot(1, -640)),
+        Set(2, RegisterSlot(2, -1)),
         Skip(3),
     ]
     program = Program(steps, threads.cpu.load(texts), Needs(1, 1, 1, registers=3))
     rows = np.arange(7 * 160, dtype=np.float32).reshape(7, 160)
     found = np.zeros_like(rows)
 
-    program.run(addresses(rows), addresses(found), [turns])
+    program.run(addresses(rows), addresses(found), [iterations])
 
-    assert np.array_equal(found[::-1][:turns], rows[:turns])
-    assert not found[: 7 - turns].any()
+    assert np.array_equal(found[::-1][:iterations], rows[:iterations])
+    assert not found[: 7 - iterations].any()
 
 
 def test_every_thread_takes_part_with_scratch_of_its_own(count):
@@ -179,7 +189,7 @@ def test_every_thread_takes_part_with_scratch_of_its_own(count):
 
     program = program_of(
         {"program_who": kernel("program_who", body)},
-        [Call("program_who", (Output(0),))],
+        [Call("program_who", (OutputSlot(0),))],
         Needs(0, 1, scratch=100_000),
     )
     seen = np.zeros((count, 2), np.int64)
@@ -197,7 +207,7 @@ def test_a_small_program_stays_on_its_caller(count):
 
     program = program_of(
         {"program_threads": kernel("program_threads", body)},
-        [Call("program_threads", (Output(0),))],
+        [Call("program_threads", (OutputSlot(0),))],
         Needs(0, 1, alone=True),
     )
     seen = np.zeros(1, np.int64)
@@ -210,7 +220,7 @@ def test_a_small_program_stays_on_its_caller(count):
 def test_a_run_is_recorded_for_a_listener(count):
     program = program_of(
         {"program_copy": copy_text("program_copy", 160)},
-        [Call("program_copy", (Output(0), Input(0)), barrier=True)] * 3,
+        [Call("program_copy", (OutputSlot(0), InputSlot(0)), barrier=True)] * 3,
         Needs(1, 1),
     )
     heard = []
@@ -232,9 +242,9 @@ def test_a_run_is_recorded_for_a_listener(count):
 def test_records_that_find_no_room_are_counted(count):
     texts = {"program_less": less_text("program_less"), "program_more": more_text("program_more")}
     steps = [
-        Call("program_less", (Arena(0), Output(0), Scalar(0)), barrier=True),
-        Branch(Arena(0), otherwise=4),
-        Call("program_more", (Output(0),), barrier=True),
+        Call("program_less", (ArenaSlot(0), OutputSlot(0), ScalarSlot(0)), barrier=True),
+        Branch(ArenaSlot(0), otherwise=4),
+        Call("program_more", (OutputSlot(0),), barrier=True),
         Skip(0),
     ]
     program = Program(steps, threads.cpu.load(texts), Needs(0, 1, 1, arena=64))
@@ -251,9 +261,9 @@ def test_records_that_find_no_room_are_counted(count):
 def test_a_run_after_one_that_lost_records_has_room_for_all(count):
     text, less = more_text("program_more"), less_text("program_less")
     steps = [
-        Call("program_less", (Arena(0), Output(0), Scalar(0)), barrier=True),
-        Branch(Arena(0), otherwise=4),
-        Call("program_more", (Output(0),), barrier=True),
+        Call("program_less", (ArenaSlot(0), OutputSlot(0), ScalarSlot(0)), barrier=True),
+        Branch(ArenaSlot(0), otherwise=4),
+        Call("program_more", (OutputSlot(0),), barrier=True),
         Skip(0),
     ]
     addresses_of = threads.cpu.load({"program_less": less, "program_more": text})
@@ -284,7 +294,16 @@ def test_a_wrong_number_of_buffers_is_our_mistake(given):
 
 
 @pytest.mark.parametrize(
-    "wrong", [Input(1), Output(2), Scalar(0), Arena(65), Input(-1), Arena(-1), Register(0)]
+    "wrong",
+    [
+        InputSlot(1),
+        OutputSlot(2),
+        ScalarSlot(0),
+        ArenaSlot(65),
+        InputSlot(-1),
+        ArenaSlot(-1),
+        RegisterSlot(0),
+    ],
 )
 def test_a_slot_that_points_nowhere_is_our_mistake(wrong):
     with pytest.raises(AssertionError, match=r"no (input|output|scalar|byte|register)"):
@@ -305,7 +324,7 @@ def test_a_small_arena_of_a_program_on_its_caller_lies_behind_its_scratch_memory
 
     program = program_of(
         {"program_arena": kernel("program_arena", body)},
-        [Call("program_arena", (Arena(64), Output(0)))],
+        [Call("program_arena", (ArenaSlot(64), OutputSlot(0)))],
         Needs(0, 1, arena=128, scratch=1000, alone=True),
     )
     seen = np.zeros(3, np.int64)

@@ -14,7 +14,7 @@ import pytest
 
 from gnomon.errors import ArgumentError
 from gnomon.runtime import native, system, threads
-from gnomon.runtime.program import Arena, Call, Input, Needs, Output, Program
+from gnomon.runtime.program import ArenaSlot, Call, InputSlot, Needs, OutputSlot, Program
 from tests.house import ROOT
 from tests.runtime.kernels import (
     add_text,
@@ -44,9 +44,9 @@ def sum_program() -> Program:
         "threads_total": total_text("threads_total", PARTS),
     }
     calls = [
-        Call("threads_add", (Arena(0), Input(0), Input(1))),
-        Call("threads_part", (Arena(4 * N), Arena(0)), barrier=True),
-        Call("threads_total", (Output(0), Arena(4 * N)), barrier=True),
+        Call("threads_add", (ArenaSlot(0), InputSlot(0), InputSlot(1))),
+        Call("threads_part", (ArenaSlot(4 * N), ArenaSlot(0)), barrier=True),
+        Call("threads_total", (OutputSlot(0), ArenaSlot(4 * N)), barrier=True),
     ]
     return program_of(texts, calls, Needs(2, 1, 0, arena=4 * N + 64 * PARTS))
 
@@ -81,8 +81,8 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng, count):
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_a_barrier_holds_back_every_thread_every_time(count):
     texts = {"threads_increment": increment_text("threads_increment")}
-    there = Call("threads_increment", (Output(0), Output(1)), barrier=True)
-    back = Call("threads_increment", (Output(1), Output(0)), barrier=True)
+    there = Call("threads_increment", (OutputSlot(0), OutputSlot(1)), barrier=True)
+    back = Call("threads_increment", (OutputSlot(1), OutputSlot(0)), barrier=True)
     steps, rounds = 200, 10
     program = program_of(texts, [there, back] * (steps // 2), Needs(0, 2))
     numbers = np.zeros((2, count), np.int64)
@@ -244,3 +244,44 @@ def test_a_process_with_a_pool_ends_quietly(ending):
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+FEWER = """
+import sys, warnings
+import numpy as np
+from gnomon.runtime import threads
+import gnomon as gn
+
+class Full:
+    # the system, which has no room for more threads than these
+    left = int(sys.argv[1])
+    def __getattr__(self, name):
+        return getattr(real, name)
+    def pthread_create(self, *arguments):
+        Full.left -= 1
+        return 11 if Full.left < 0 else real.pthread_create(*arguments)
+
+real = threads.libc()
+threads.libc = Full
+gn.set_num_threads(4)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    x = gn.arange(300000, dtype=gn.float32)
+    values = [float((x * k).sum()) for k in range(5)]
+
+print([str(w.message) for w in told if w.category is RuntimeWarning], threads.start_pool().threads)
+gn.set_num_threads(1)
+assert values == [float((x * k).sum()) for k in range(5)]
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_where_threads_cannot_be_started_those_that_can_run_everything(left):
+    command = [sys.executable, "-c", FEWER, str(left)]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (said.returncode, said.stderr) == (0, "")
+    assert (
+        f"threads: 4 were wanted, {left + 1} run: Resource temporarily unavailable." in said.stdout
+    )
+    assert said.stdout.endswith(f"] {left + 1}\n")

@@ -17,7 +17,7 @@ from tests.runtime.kernels import add_text
 
 def compile_all(requests: list[workers.Request], processes: int) -> list[bytes]:
     """Object code of each request."""
-    line = workers.Line(processes)
+    line = workers.RequestQueue(processes)
     for asked in requests:
         line.add(asked)
     return line.finish()
@@ -48,7 +48,7 @@ def test_processes_give_the_bytes_that_this_one_gives(eager):
 
 def test_a_process_answers_exactly_what_this_one_answers():
     asked = request(add_text("k", 320))
-    process = workers.Worker()
+    process = workers.CompileWorker()
 
     answers = [process.ask(asked), process.ask(request("nonsense"))]
 
@@ -80,7 +80,7 @@ def test_a_text_that_llvm_refuses_is_an_error_with_its_reason(eager):
 
 
 def test_a_process_that_dies_is_an_error_and_not_the_end(eager):
-    process = workers.Worker()
+    process = workers.CompileWorker()
     os.kill(process.process.pid, signal.SIGKILL)
 
     answer = process.ask(request(add_text("k", 64)))
@@ -91,7 +91,7 @@ def test_a_process_that_dies_is_an_error_and_not_the_end(eager):
 def test_a_process_that_left_idle_is_done_without(eager, monkeypatch, tmp_path):
     (tmp_path / "idle.py").write_text("")
     monkeypatch.setattr(worker, "__file__", str(tmp_path / "idle.py"))
-    workers.release(workers.Worker())
+    workers.release(workers.CompileWorker())
     requests = [request(add_text(f"k{k}", 64)) for k in range(3)]
 
     made = compile_all(requests, 2)
@@ -127,7 +127,7 @@ def test_a_script_without_a_main_guard_can_use_processes_and_leaves_none(tmp_pat
 
 
 def test_processes_begin_before_all_is_asked_for(eager):
-    line = workers.Line(2)
+    line = workers.RequestQueue(2)
     for k in range(3):
         line.add(request(add_text(f"k{k}", 64)))
     (thread,) = line.threads
@@ -138,7 +138,7 @@ def test_processes_begin_before_all_is_asked_for(eager):
 
 
 def test_a_line_that_is_given_up_leaves_its_processes_free(eager):
-    line = workers.Line(2)
+    line = workers.RequestQueue(2)
     for k in range(2):
         line.add(request(add_text(f"k{k}", 64)))
 
@@ -150,7 +150,7 @@ def test_a_line_that_is_given_up_leaves_its_processes_free(eager):
 
 def test_a_process_that_was_called_early_takes_part():
     workers.stop_all()
-    line = workers.Line(2)
+    line = workers.RequestQueue(2)
     line.prepare()
     line.prepare()
     assert len(line.threads) == 1
@@ -162,7 +162,7 @@ def test_a_process_that_was_called_early_takes_part():
 
 
 def test_one_process_alone_calls_nobody():
-    line = workers.Line(1)
+    line = workers.RequestQueue(1)
     line.prepare()
 
     assert line.threads == []

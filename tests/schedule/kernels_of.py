@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, float32
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ops.primitives import reduce, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.schedule.kernel import LoopKernel
-from gnomon.schedule.nest import Nest
-from gnomon.schedule.partition import Partition
+from gnomon.schedule.nest import LoopNest
+from gnomon.schedule.partition import partition_of
+from gnomon.schedule.placed import Placed
 from gnomon.settings import Settings
 from tests.compiled import execute, program, threads
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 
@@ -38,9 +39,9 @@ def graph(*roots: Node) -> Graph:
     return Graph(leaves, roots)
 
 
-def partition(*roots: Node, without: str = "") -> Partition:
+def partition(*roots: Node, without: str = "") -> Placed:
     """The partition of such a graph."""
-    return Partition(graph(*roots), Settings(without=without).allows)
+    return partition_of(graph(*roots), Settings(without=without).allows)
 
 
 def kernels(*roots: Node, without: str = "") -> list[LoopKernel]:
@@ -51,7 +52,7 @@ def kernels(*roots: Node, without: str = "") -> list[LoopKernel]:
         part.kernel
         for cluster in made.ordered()
         if not cluster.opaque and any(x in stored for x in cluster.members)
-        for part in Nest(cluster, made).parts
+        for part in LoopNest(cluster, made).parts
     ]
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from gnomon.ir.node import Node
+from gnomon.ops.index_primitives import is_index
 from gnomon.ops.interpret import interpret
 from gnomon.ops.primitives import expand, flip, reduce, reshape, unsqueeze
 from gnomon.ops.view_primitives import pad, permute, slice_, window
-from gnomon.schedule.access import VIEWS, readings, strided
+from gnomon.schedule.access import readings, strided
 from tests.schedule.kernels_of import leaf
 
 pytestmark = pytest.mark.unit
@@ -63,7 +64,7 @@ def test_a_padded_value_is_stored_as_it_is():
 
 def seen(node: Node) -> list[tuple[bool, bool]]:
     """Per reading of a node: at the same element, at the same row."""
-    return [(r.same, r.row) for r in readings(node, lambda x: x.op in VIEWS)]
+    return [(r.same, r.row) for r in readings(node, is_index)]
 
 
 def test_an_elementwise_operand_is_read_at_the_same_element():

@@ -10,7 +10,7 @@ from gnomon.ops.primitives import reduce, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.schedule.cut import cut, cuts
 from gnomon.schedule.fusion import Act, Fusion
-from gnomon.schedule.partition import Partition
+from gnomon.schedule.partition import partition_of
 from gnomon.schedule.placed import Placed
 from tests.schedule.kernels_of import graph, leaf, partition, softmax
 
@@ -37,14 +37,14 @@ def test_kernels_that_a_judge_wants_apart_are_cut_until_it_is_content():
         asked.append(len(fusion.nodes))
         return replace(fusion, refused="slower")
 
-    made = Partition(graph(softmax(leaf(30, 40))))
-    cut(made, judge)
+    made = partition_of(graph(softmax(leaf(30, 40))))
+    told = cut(made, judge)
 
     homes = [c.members for c in made.ordered()]
     assert len(homes) == len(asked) + 1 == 4
     assert [len(c.needs) for c in made.ordered()] == [0, 1, 2, 3]
     assert all(made.home[x] in made.clusters for members in homes for x in members)
-    assert {w.refused for w in made.weighed if w.kind == "join" and w.judged} == {"slower"}
+    assert {w.refused for w in told} == {"slower"}
 
 
 def test_values_of_a_row_stay_with_a_fold():

@@ -12,7 +12,9 @@ from gnomon.ops.view_primitives import permute
 from gnomon.schedule.cluster import MEMBERS, has_epilogue, waits_for
 from gnomon.schedule.epilogue import epilogue_of, is_plain, table_of
 from gnomon.schedule.fusion import Fusion
-from gnomon.schedule.partition import Partition
+from gnomon.schedule.notes import Notes
+from gnomon.schedule.partition import partition_of
+from gnomon.schedule.placed import Placed
 from tests.schedule.kernels_of import graph, leaf
 
 pytestmark = pytest.mark.unit
@@ -25,9 +27,9 @@ def product(spec: str = "ab,cb->ac", *shapes: tuple[int, ...]) -> Node:
     return contract(spec, x, x.arena.input(second, x.dtype))
 
 
-def fused(*roots: Node) -> Partition:
+def fused(*roots: Node) -> Placed:
     """The partition in which every product may carry an epilogue."""
-    return Partition(graph(*roots), carries=lambda node: True)
+    return partition_of(graph(*roots), carries=lambda node: True)
 
 
 def beside(like: Node, *shape: int) -> Node:
@@ -122,7 +124,7 @@ def test_a_refusal_says_why():
     c = product()
     y = c + beside(c, 40, 50) + beside(c, 40, 50)
 
-    (refused,) = (f for f in fused(y).fusions if f.refused)
+    (refused,) = (f for f in Notes(fused(y)).products if f.refused)
 
     assert isinstance(refused, Fusion)
     assert refused.refused == "reads 2 operands of its size"
@@ -132,7 +134,7 @@ def test_a_refusal_says_why():
 def test_nothing_is_weighed_when_no_product_carries():
     c = product()
 
-    assert Partition(graph(exp(c))).fusions == []
+    assert Notes(partition_of(graph(exp(c)))).products == []
 
 
 def test_rows_of_all_batches_count_and_columns_are_those_of_one_factor():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gnomon.ir.node import Node
@@ -10,8 +12,10 @@ from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import permute
 from gnomon.schedule.epilogue import LAID
 from gnomon.schedule.excerpt import SLOWER, Excerpt, Verdicts
-from gnomon.schedule.fusion import Verdict
-from gnomon.schedule.partition import Partition
+from gnomon.schedule.fusion import FusionVerdict
+from gnomon.schedule.notes import Notes
+from gnomon.schedule.partition import partition_of
+from gnomon.schedule.placed import Placed
 from tests.schedule.kernels_of import graph, leaf
 
 pytestmark = pytest.mark.unit
@@ -24,7 +28,7 @@ class Kept(Verdicts):
         super().__init__()
         self.met: list[Excerpt] = []
 
-    def find(self, excerpt: Excerpt) -> Verdict | None:
+    def find(self, excerpt: Excerpt) -> FusionVerdict | None:
         """Nothing is known."""
         self.met += [excerpt] if excerpt.forms else []
         return super().find(excerpt)
@@ -38,9 +42,9 @@ def layers(times: int) -> Node:
     return made
 
 
-def partition(judge: Verdicts, *roots: Node) -> Partition:
+def partition(judge: Verdicts, *roots: Node) -> Placed:
     """The partition in which every product may carry an epilogue, if a judge agrees."""
-    return Partition(graph(*roots), carries=lambda node: True, judge=judge)
+    return partition_of(graph(*roots), carries=lambda node: True, judge=judge)
 
 
 def test_an_excerpt_reads_what_is_stored_and_makes_what_others_read():
@@ -66,14 +70,27 @@ def test_equal_layers_are_one_excerpt_and_other_sizes_are_not():
     assert kept.met[3].key != kept.met[0].key
 
 
+def test_a_fusion_of_another_kind_or_of_other_nodes_is_another_excerpt():
+    kept = Kept()
+    partition(kept, exp(layers(1)) * 2.0)
+    found = kept.met[0]
+    (node, *_), maker = found.fusion.nodes, found.fusion.maker
+    kinds = [replace(found.fusion, kind=kind) for kind in ("epilogue", "join")]
+    turned = replace(found.fusion, maker=node, nodes=(maker,))
+
+    keys = [Excerpt(found.placed, each, lambda *_: None).key for each in (*kinds, turned)]
+
+    assert len({*keys}) == 3
+
+
 def test_a_verdict_decides_and_what_bytes_said_is_kept():
     kept = Kept()
     partition(kept, layers(1))
     key = kept.met[0].key
     for together, refused in ((0.5, ""), (0.98, SLOWER), (2.0, SLOWER)):
-        verdict = Verdict(1.0, together, 0.1)
+        verdict = FusionVerdict(1.0, together, 0.1)
 
-        (found,) = partition(Verdicts([(key, (1.0, together, 0.1))]), layers(1)).fusions
+        (found,) = Notes(partition(Verdicts([(key, (1.0, together, 0.1))]), layers(1))).products
 
         assert (found.refused, found.modelled, found.measured) == (refused, "", verdict)
         assert found.regret == (0 if not refused else together - 1)
@@ -81,9 +98,9 @@ def test_a_verdict_decides_and_what_bytes_said_is_kept():
 
 def test_what_is_left_to_bytes_stays_so():
     kept = Kept()
-    plainly = partition(kept, layers(1)).fusions
+    plainly = Notes(partition(kept, layers(1))).products
 
-    left = partition(Verdicts([(kept.met[0].key, None)]), layers(1)).fusions
+    left = Notes(partition(Verdicts([(kept.met[0].key, None)]), layers(1))).products
 
     assert [x.refused for x in left] == [x.refused for x in plainly] == [""]
     assert left[0].measured is None
@@ -103,6 +120,6 @@ def test_what_has_no_code_is_not_measured():
     c = layers(1).inputs[0]
     turned = permute(c.arena.input((30, 40), c.dtype), (1, 0))
 
-    (found,) = partition(kept, c + turned).fusions
+    (found,) = Notes(partition(kept, c + turned)).products
 
     assert (found.refused, kept.met) == (LAID, [])

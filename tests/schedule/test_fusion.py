@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from gnomon import tuning
-from gnomon.codegen.scope import budget
-from gnomon.compile import form
-from gnomon.executable import Executable
+from gnomon.compiler import autotuning as tuning
+from gnomon.compiler.build import form
+from gnomon.compiler.target import context
 from gnomon.ir.node import Graph
 from gnomon.ops.primitives import contract, reduce, unsqueeze
 from gnomon.ops.scalars import exp
+from gnomon.program.executable import Executable
 from gnomon.schedule.excerpt import Excerpt, Verdicts
-from gnomon.schedule.fusion import Verdict
+from gnomon.schedule.fusion import FusionVerdict
 from gnomon.schedule.placed import Placed
 from tests.compiled import execute, program
 from tests.schedule.kernels_of import leaf
@@ -29,18 +29,18 @@ class Drawn(Verdicts):
         self.odd = odd
         self.met: dict[str, tuple[str, tuple[Placed, Placed]]] = {}
 
-    def find(self, excerpt: Excerpt) -> Verdict:
+    def find(self, excerpt: Excerpt) -> FusionVerdict:
         """A verdict, the same for the same excerpt."""
         self.met[excerpt.key] = excerpt.fusion.kind, excerpt.forms
         together = 0.5 if sum(excerpt.key.encode()) % 2 == self.odd else 2.0
-        return self.known.setdefault(excerpt.key, Verdict(1.0, together, 0.0))
+        return self.known.setdefault(excerpt.key, FusionVerdict(1.0, together, 0.0))
 
 
 def under(judge: Verdicts, graph: Graph) -> Executable:
     """A program whose fusions somebody decides."""
-    with pytest.MonkeyPatch.context() as patch, budget.set(1.0):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "Tuner", lambda *given: judge)
-        return program(graph, keep_programs=False)
+        return program(graph, seconds=1.0, keep_programs=False)
 
 
 def kinds_met(graph: Graph, arrays: list[np.ndarray]) -> set[str]:
@@ -52,7 +52,9 @@ def kinds_met(graph: Graph, arrays: list[np.ndarray]) -> set[str]:
         for kind, forms in judge.met.values():
             kinds.add(kind)
             part = forms[0].graph
-            apart, together = (execute(form(x), part, arrays_for(part, 1)) for x in forms)
+            apart, together = (
+                execute(form(context(), x), part, arrays_for(part, 1)) for x in forms
+            )
             assert all(map(same_bits, apart, together))
             assert layout(forms[0]) != layout(forms[1])
     return kinds

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
-from gnomon.schedule import partition
+from gnomon.schedule import clustering
 from gnomon.schedule.access import readings
 from gnomon.schedule.glance import glance
 from tests.strategies import graphs
@@ -29,11 +29,11 @@ def test_a_glance_agrees_with_index_arithmetic(case):
             seen.append((kept(told), kept(readings(node, transparent))))
         return told
 
-    original = partition.glance
-    partition.glance = both
+    original = clustering.glance
+    clustering.glance = both
     try:
-        partition.Partition(graph)
+        clustering.Clustering(graph)
     finally:
-        partition.glance = original
+        clustering.glance = original
 
     assert all(quick == slow for quick, slow in seen)

@@ -8,42 +8,74 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnomon.schedule.memory import ALIGN, Life, plan_memory
+from gnomon.schedule.memory import ALIGN, LiveInterval, plan_memory
 
 pytestmark = pytest.mark.unit
 
 ends = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted)
-lives = st.lists(st.builds(lambda n, e: Life(n, *e), st.integers(1, 5000), ends), max_size=12)
+intervals = st.lists(
+    st.builds(lambda n, e: LiveInterval(n, *e), st.integers(1, 5000), ends), max_size=12
+)
 
 
-@given(lives)
-def test_values_alive_together_never_overlap(given_lives: list[Life]):
-    plan = plan_memory(given_lives)
-    placed = zip(plan.offsets, given_lives, strict=True)
+@given(intervals)
+def test_values_alive_together_never_overlap(given_intervals: list[LiveInterval]):
+    plan = plan_memory(given_intervals)
+    placed = zip(plan.offsets, given_intervals, strict=True)
 
     for (at, a), (there, b) in combinations(placed, 2):
         together = a.first <= b.last and b.first <= a.last
         assert not together or at + a.nbytes <= there or there + b.nbytes <= at
 
 
-@given(lives)
-def test_every_value_is_aligned_and_inside(given_lives: list[Life]):
-    plan = plan_memory(given_lives)
+@given(intervals)
+def test_every_value_is_aligned_and_inside(given_intervals: list[LiveInterval]):
+    plan = plan_memory(given_intervals)
 
-    for at, life in zip(plan.offsets, given_lives, strict=True):
+    for at, interval in zip(plan.offsets, given_intervals, strict=True):
         assert at % ALIGN == 0
-        assert at + life.nbytes <= plan.total
+        assert at + interval.nbytes <= plan.total
 
 
-@given(lives)
-def test_the_block_is_between_the_bound_and_the_sum(given_lives: list[Life]):
-    plan = plan_memory(given_lives)
+@given(intervals)
+def test_the_block_is_between_the_bound_and_the_sum(given_intervals: list[LiveInterval]):
+    plan = plan_memory(given_intervals)
 
-    assert plan.bound <= plan.total <= sum(-(-x.nbytes // ALIGN) * ALIGN for x in given_lives)
+    assert plan.bound <= plan.total <= sum(-(-x.nbytes // ALIGN) * ALIGN for x in given_intervals)
+
+
+def first_fit(given_intervals: list[LiveInterval]) -> tuple[int, ...]:
+    """Offsets by the definition: largest first, each at the lowest place that is free."""
+    at: dict[int, int] = {}
+    for k in sorted(
+        range(len(given_intervals)),
+        key=lambda k: (-given_intervals[k].nbytes, given_intervals[k].first),
+    ):
+        own, place = given_intervals[k], 0
+        size = -(-own.nbytes // ALIGN) * ALIGN
+        alive = [j for j in at if not disjoint_in_time(given_intervals[j], own)]
+        for j in sorted(alive, key=at.__getitem__):
+            end = at[j] + -(-given_intervals[j].nbytes // ALIGN) * ALIGN
+            if place + size > at[j]:
+                place = max(place, end)
+            else:
+                break
+        at[k] = place
+    return tuple(at[k] for k in range(len(given_intervals)))
+
+
+def disjoint_in_time(a: LiveInterval, b: LiveInterval) -> bool:
+    """Whether two values are never alive together."""
+    return a.last < b.first or b.last < a.first
+
+
+@given(intervals)
+def test_places_are_those_of_first_fit(given_intervals: list[LiveInterval]):
+    assert plan_memory(given_intervals).offsets == first_fit(given_intervals)
 
 
 def test_a_chain_of_equal_values_needs_two():
-    chain = [Life(640, k, k + 1) for k in range(9)]
+    chain = [LiveInterval(640, k, k + 1) for k in range(9)]
 
     assert plan_memory(chain).total == plan_memory(chain).bound == 1280
 
@@ -53,20 +85,23 @@ def test_nothing_needs_nothing():
 
 
 def test_an_heir_lies_where_its_operand_did():
-    chain = [Life(640, k, k + 1) for k in range(9)]
+    chain = [LiveInterval(640, k, k + 1) for k in range(9)]
     plan = plan_memory(chain, [(k + 1, k) for k in range(8)])
 
     assert plan.total == plan.bound == 640
     assert set(plan.offsets) == {0}
 
 
-@given(lives)
-def test_heirs_and_others_never_overlap(given_lives: list[Life]):
-    order = sorted(given_lives, key=lambda x: x.first)
+@given(intervals)
+def test_heirs_and_others_never_overlap(given_intervals: list[LiveInterval]):
+    order = sorted(given_intervals, key=lambda x: x.first)
     heirs = {}
-    for k, life in enumerate(order):
+    for k, interval in enumerate(order):
         for j in range(k):
-            fits = order[j].last == life.first > order[j].first and order[j].nbytes == life.nbytes
+            fits = (
+                order[j].last == interval.first > order[j].first
+                and order[j].nbytes == interval.nbytes
+            )
             if fits and j not in heirs.values():
                 heirs[k] = j
     plan = plan_memory(order, heirs.items())

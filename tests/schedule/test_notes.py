@@ -11,9 +11,10 @@ from gnomon.ops.primitives import contract, reduce, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute
-from gnomon.schedule import cluster, epilogue, join, notes, spare
+from gnomon.schedule import cluster, epilogue, join, notes, rematerialization
 from gnomon.schedule.fusion import Fusion
-from gnomon.schedule.partition import Partition
+from gnomon.schedule.notes import Notes
+from gnomon.schedule.partition import partition_of
 from tests.schedule.kernels_of import graph, leaf, softmax
 
 pytestmark = pytest.mark.unit
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.unit
 
 def decided(*roots: Node, carries: Callable[[Node], bool] | None = None) -> list[Fusion]:
     """All decisions about a program of these results."""
-    return list(Partition(graph(*roots), carries=carries).notes().decisions())
+    return list(Notes(partition_of(graph(*roots), carries=carries)).decisions())
 
 
 def refusal(found: list[Fusion], maker: Node, reader: Node) -> str:
@@ -127,7 +128,7 @@ def test_chains_are_named_when_they_keep_an_operand_from_being_shared():
     g = leaf(30, 7)
     y, sums = exp(g), reduce("add", g, (0,))
 
-    wide = Partition(graph(y, sums))
+    wide = partition_of(graph(y, sums))
     wide.home[sums].rows, wide.home[sums].inner = 30, 7
 
     assert join.why_apart(wide.home[y], wide.home[sums], wide.home, wide.reads) == (join.CHAINS)
@@ -142,10 +143,12 @@ def test_what_is_costly_is_not_made_again():
 
     again = [each for each in decided(second) if each.kind == "recompute"]
 
-    assert [each.refused for each in again if each.maker is costly] == [spare.COSTLY] * 2
+    assert [each.refused for each in again if each.maker is costly] == [
+        rematerialization.COSTLY
+    ] * 2
 
 
 def test_nothing_of_this_is_worked_out_while_a_partition_decides():
     x = leaf(5, 7)
 
-    assert Partition(graph(softmax(x))).weighed == []
+    assert partition_of(graph(softmax(x))).decisions == []

@@ -14,7 +14,7 @@ from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_
 from gnomon.passes.inline import inline
 from gnomon.schedule.cluster import DEEP, waits_for
-from gnomon.schedule.partition import Partition
+from gnomon.schedule.partition import partition_of
 from tests.schedule.kernels_of import kernels, leaf, partition, softmax
 
 pytestmark = pytest.mark.unit
@@ -192,7 +192,7 @@ def test_what_is_narrower_is_stored_in_place_of_what_it_is_made_of():
         lambda node: False,
     )
 
-    made = Partition(shared)
+    made = partition_of(shared)
 
     assert bool_ in {node.dtype for node in made.stored}
     assert uint64 not in {node.dtype for node in made.stored if node.size > 1}

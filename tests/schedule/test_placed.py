@@ -8,13 +8,13 @@ from gnomon.ir.node import Node
 from gnomon.ops.primitives import contract
 from gnomon.ops.scalars import exp
 from gnomon.schedule.glance import Reading
-from gnomon.schedule.partition import Partition
+from gnomon.schedule.placed import Placed
 from tests.schedule.kernels_of import leaf, partition
 
 pytestmark = pytest.mark.unit
 
 
-def placed() -> tuple[Partition, Node, Node, Node]:
+def placed() -> tuple[Placed, Node, Node, Node]:
     """A factor, its product, and a function of that."""
     x = leaf(30, 40)
     factor = exp(x)

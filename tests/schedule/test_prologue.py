@@ -10,16 +10,18 @@ from gnomon.ir.operators import cast
 from gnomon.ops.primitives import contract, reduce, unsqueeze
 from gnomon.ops.scalars import exp, rsqrt
 from gnomon.ops.view_primitives import permute
-from gnomon.schedule.partition import Partition
+from gnomon.schedule.notes import Notes
+from gnomon.schedule.partition import partition_of
+from gnomon.schedule.placed import Placed
 from gnomon.schedule.prologue import Factor
 from tests.schedule.kernels_of import graph, leaf
 
 pytestmark = pytest.mark.unit
 
 
-def opened(*roots: Node, refused: str = "") -> Partition:
+def opened(*roots: Node, refused: str = "") -> Placed:
     """The partition in which every product may compute its first factor."""
-    return Partition(
+    return partition_of(
         graph(*roots),
         carries=lambda node: True,
         opens=lambda node: Factor(node.inputs[0], node.inputs[0].shape[-1], refused),
@@ -41,7 +43,7 @@ def test_a_factor_that_only_a_product_reads_is_not_stored():
     (cluster,) = made.clusters
     assert cluster.before == {factor}
     assert list(made.stored) == [y]
-    assert [(f.kind, f.refused) for f in made.fusions] == [("prologue", "")]
+    assert [(f.kind, f.refused) for f in Notes(made).products] == [("prologue", "")]
 
 
 def test_a_cast_is_done_on_the_way():
@@ -87,14 +89,14 @@ def test_what_others_read_or_ask_for_is_stored():
     made = opened(y, z, w, other)
 
     assert {factor, other} <= set(made.stored)
-    assert made.fusions == []
+    assert Notes(made).products == []
 
 
 def test_what_takes_long_to_compute_stays_apart():
     x = leaf(40, 30)
     y = contract("ab,bc->ac", exp(x), weight(x, 30, 20))
 
-    (decision,) = opened(y).fusions
+    (decision,) = Notes(opened(y)).products
 
     assert "longer to compute" in decision.refused
 
@@ -104,7 +106,7 @@ def test_operands_that_lie_another_way_are_refused():
     factor = permute(x, (1, 0)) * weight(x, 40, 30) + 1.0
     y = contract("ab,bc->ac", factor, weight(x, 30, 20))
 
-    (decision,) = opened(y).fusions
+    (decision,) = Notes(opened(y)).products
 
     assert decision.refused == "its operands lie another way"
 
@@ -114,7 +116,7 @@ def test_many_operands_are_refused():
     factor = x * weight(x, 40, 30) + weight(x, 40, 30)
     y = contract("ab,bc->ac", factor, weight(x, 30, 20))
 
-    (decision,) = opened(y).fusions
+    (decision,) = Notes(opened(y)).products
 
     assert decision.refused in ("saves too little", "reads 3 operands of its size")
 
@@ -125,5 +127,5 @@ def test_a_refusal_of_the_kernel_is_kept():
 
     made = opened(y, refused="why")
 
-    assert [f.refused for f in made.fusions] == ["why"]
+    assert [f.refused for f in Notes(made).products] == ["why"]
     assert len(made.stored) == 2

@@ -80,3 +80,69 @@ def test_factors_that_make_no_sense_are_refused():
         gn.amp.GradScaler(growth_factor=1.0)
     with pytest.raises(AssertionError, match="No inf checks"):
         gn.amp.GradScaler().update()
+
+
+def test_a_scaler_and_autocast_of_a_device_that_is_not_there_are_off():
+    x = gn.ones(2, 2)
+    for make in (lambda: gn.amp.GradScaler("cuda"), lambda: gn.cuda.amp.GradScaler(8.0)):
+        with pytest.warns(UserWarning, match="there is no cuda here"):
+            assert not make().is_enabled()
+    for make in (lambda: gn.autocast("cuda"), gn.cuda.amp.autocast):
+        with pytest.warns(UserWarning, match="autocast: there is no cuda here"), make():
+            assert (x @ x).dtype is gn.float32
+    with gn.cuda.amp.autocast(False):
+        assert (x @ x).dtype is gn.float32
+    assert gn.cpu.amp.GradScaler(8.0).get_scale() == 8.0
+    with gn.cpu.amp.autocast():
+        assert (x @ x).dtype is gn.bfloat16
+
+
+def test_the_state_of_autocast_is_told_by_device():
+    assert gn.amp.is_autocast_available("cpu")
+    assert not gn.amp.is_autocast_available("cuda")
+    with gn.autocast("cpu", dtype=gn.float16):
+        assert gn.is_autocast_enabled("cpu")
+        assert not gn.is_autocast_enabled()
+        assert gn.get_autocast_dtype("cpu") is gn.float16
+        gn.set_autocast_enabled("cpu", False)
+        assert not gn.is_autocast_enabled("cpu")
+    assert not gn.is_autocast_enabled("cpu")
+    assert [gn.get_autocast_dtype(x) for x in ("cpu", "cuda")] == [gn.bfloat16, gn.float16]
+    gn.set_autocast_enabled("cpu", True)
+    assert gn.is_autocast_enabled("cpu")
+    gn.set_autocast_enabled("cpu", False)
+    assert [gn.get_autocast_cpu_dtype(), gn.get_autocast_gpu_dtype()] == [gn.bfloat16, gn.float16]
+    assert not gn.is_autocast_cpu_enabled()
+
+
+def test_a_function_of_ones_own_has_the_autocast_of_its_marks():
+    seen = []
+
+    def function(**options):
+        class Product(gn.autograd.Function):
+            @staticmethod
+            @gn.amp.custom_fwd(device_type="cpu", **options)
+            def forward(context, x):
+                context.save_for_backward(x)
+                seen.append((x.dtype, (x @ x).dtype))
+                return x @ x
+
+            @staticmethod
+            @gn.amp.custom_bwd(device_type="cpu")
+            def backward(context, gradient):
+                (x,) = context.saved_tensors
+                seen.append((x @ x).dtype)
+                return 2 * gradient @ x
+
+        return Product.apply
+
+    x = gn.ones(2, 2, requires_grad=True)
+    for options in ({}, {"cast_inputs": gn.float64}):
+        with gn.autocast("cpu"):
+            y = function(**options)(x)
+        y.sum().backward()
+    function(cast_inputs=gn.float64)(x).sum().backward()
+
+    narrow, wide, plain = gn.bfloat16, gn.float64, gn.float32
+    assert seen[:2] == [(plain, narrow), narrow]
+    assert seen[2:] == [(wide, wide), wide, (plain, plain), plain]

@@ -1,4 +1,4 @@
-"""Python numbers that vary from turn to turn do not make a program each."""
+"""Python numbers that vary from iteration to iteration do not make a program each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 import gnomon as gn
 
 evaluation = importlib.import_module("gnomon.tensor.evaluate")
-plans = importlib.import_module("gnomon.tensor.backward")
+plans = importlib.import_module("gnomon.tensor.autograd.backward")
 
 
 def counts():

@@ -76,8 +76,18 @@ def test_triangles_of_positions():
 
 def test_what_no_tensor_holds_is_refused():
     with pytest.raises(DtypeError, match="complex"):
-        gn.tensor([1j])
+        gn.tensor([1j], dtype=gn.float32)
     with pytest.raises(ArgumentError, match="too many kinds"):
         gn.tensor(["a"])
     with pytest.raises(DtypeError, match=r"from_numpy: no tensor holds"):
         gn.from_numpy(np.array(["a"]))
+
+
+@pytest.mark.parametrize("name", ["new_zeros", "new_ones", "new_empty"])
+def test_a_device_that_is_not_here_is_refused_by_relatives_of_a_tensor(name):
+    x = gn.zeros(2)
+
+    with pytest.raises(ArgumentError, match=r"device: this build computes on the CPU: got 'cuda'"):
+        getattr(x, name)(3, device="cuda")
+    with pytest.raises(ArgumentError, match=r"device: this build computes on the CPU: got 'cuda'"):
+        x.new_full((3,), 1.0, device="cuda")

@@ -1,4 +1,4 @@
-"""There is one device, under its usual spellings; others are refused where they are named."""
+"""There is one device, under its usual spellings; others can be named, and are refused in use."""
 
 from __future__ import annotations
 
@@ -16,17 +16,27 @@ def test_the_cpu_has_several_spellings():
     assert len({gn.device("cpu"), gn.device("cpu:0")}) == 1
 
 
-@pytest.mark.parametrize("name", ["cuda", "cuda:1", "mps"])
-def test_a_device_that_is_not_there_is_refused(name):
-    with pytest.raises(ArgumentError, match=rf"computes on the CPU: got '{name}'"):
-        gn.device(name)
-    with pytest.raises(ArgumentError):
-        gn.zeros(2, device=name)
+@pytest.mark.parametrize("name", ["cuda", "cuda:1", "mps", "meta"])
+def test_a_device_that_is_not_there_can_be_named_and_is_refused_in_use(name):
+    named = gn.device(name)
+    layer, x = gn.nn.Linear(2, 2), gn.ones(2)
+
+    assert (str(named), named.type, gn.device(named)) == (name, name.partition(":")[0], named)
+    for device in (name, named):
+        for use in (lambda d: gn.zeros(2, device=d), layer.to, x.to, gn.Generator):
+            with pytest.raises(ArgumentError, match=rf"computes on the CPU: got '{name}'"):
+                use(device)
+    with pytest.raises(ArgumentError, match="Give 'cpu', or nothing"), named:
+        pass
 
 
-def test_programs_may_ask_for_a_gpu_and_are_told_that_there_is_none():
-    assert not gn.cuda.is_available()
-    assert gn.cuda.device_count() == 0
-    gn.cuda.manual_seed_all(0)
-    with pytest.raises(ArgumentError):
-        gn.cuda.synchronize()
+def test_a_word_that_is_no_device_is_refused_with_those_that_are():
+    for name in ("gpu", "cuda:x"):
+        with pytest.raises(ArgumentError, match=rf"got '{name}'. A device is one of cpu, cuda"):
+            gn.device(name)
+
+
+def test_a_device_is_a_block_and_prints_its_number():
+    with gn.device("cpu") as here:
+        assert gn.ones(2).device == here
+    assert repr(gn.device("cuda", 1)) == "device(type='cuda', index=1)"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import operator
+import sys
 
 import numpy as np
 import pytest
 
 import gnomon as gn
 from gnomon.errors import DtypeError, GradientError
-from gnomon.tensor.dlpack import _lent
 
 
 def test_numpy_reads_a_tensors_memory():
@@ -47,15 +48,40 @@ def test_bfloat16_goes_out_and_back():
 
 
 def test_memory_is_given_back_when_the_taker_is_gone():
-    before = len(_lent)
-    shared = np.from_dlpack(gn.arange(4) + 1)
-    unused = (gn.arange(4) + 1).__dlpack__()
-    assert len(_lent) == before + 2
+    tensors = [gn.tensor([1, 2, 3, k]) for k in (1, 2)]
+    shared, unused = np.from_dlpack(tensors[0]), tensors[1].__dlpack__()
+    buffers = [x._storage.node.value for x in tensors]
+    assert [x.lent for x in buffers] == [1, 1]
 
     del shared, unused
     gc.collect()
 
-    assert len(_lent) == before
+    assert [x.lent for x in buffers] == [0, 0]
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_capsule_may_die_while_an_exception_is_on_its_way(taken: bool):
+    unraisable, told = [], sys.unraisablehook
+    sys.unraisablehook = unraisable.append
+    try:
+        for _ in range(3):
+            x = gn.arange(4) + 1
+            # the list dies where it could not be indexed
+            with pytest.raises(TypeError, match="list indices must be integers"):
+                operator.getitem([np.from_dlpack(x) if taken else x.__dlpack__()], "a")
+    finally:
+        sys.unraisablehook = told
+
+    assert not unraisable
+
+
+def test_all_dtypes_and_layouts_go_out():
+    x = gn.arange(24).reshape(2, 3, 4)
+    for y in (x.bool(), x.to(gn.uint8), x.half(), x.double(), x.mT, x[:, ::2], x[:0], x[0, 0, 0]):
+        shared = np.from_dlpack(y.detach())
+
+        assert shared.dtype == y.dtype.numpy
+        assert shared.tolist() == y.tolist()
 
 
 def test_what_dlpack_cannot_say_is_refused():

@@ -171,13 +171,13 @@ def test_a_program_that_is_found_again_names_the_lines_of_its_own_caller():
     rows, inside, outside = gn.arange(5.0), gn.tensor([4]), gn.tensor([9])
     gn.evaluate(rows, inside, outside)
     assert first(rows, inside) == second(rows, inside)
-    compiled = len(importlib.import_module("gnomon.executable")._built)
+    compiled = len(importlib.import_module("gnomon.compiler.build")._built)
 
     for caller in (first, second, first):
         line = caller.__code__.co_firstlineno + 1
         with pytest.raises(IndexOutOfBounds, match=rf"test_evaluate\.py:{line}\b"):
             caller(rows, outside)
-    assert len(importlib.import_module("gnomon.executable")._built) == compiled
+    assert len(importlib.import_module("gnomon.compiler.build")._built) == compiled
 
 
 def test_a_nan_in_a_program_that_is_found_again_is_laid_to_its_own_line():
@@ -209,3 +209,56 @@ def test_lines_of_values_make_no_difference_to_what_reads_them():
 
     assert len(added) == 1
     assert used[0] is used[1]
+
+
+def compiled_by(step, calls=3):
+    """How many programs each call of a step has built."""
+    counts = []
+    for _ in range(calls):
+        before = sum(map(len, evaluation._programs.values()))
+        step()
+        counts.append(sum(map(len, evaluation._programs.values())) - before)
+    return counts
+
+
+def test_the_second_step_of_unrolled_cells_builds_no_program():
+    # the zeros of the first step were computed with the model's parameters, those of the second not
+    cell, x = gn.nn.LSTMCell(3, 5), gn.randn(4, 2, 3)
+
+    def step():
+        h, c = gn.zeros(2, 5), gn.zeros(2, 5)
+        for k in range(4):
+            h, c = cell(x[k], (h, c))
+        h.sum().backward()
+        gn.evaluate(cell.weight_hh.grad)
+        cell.zero_grad()
+
+    assert compiled_by(step)[1:] == [0, 0]
+
+
+def test_the_first_call_of_a_model_computes_it_beforehand():
+    model, x = gn.nn.Linear(3, 2), gn.randn(5, 3)
+
+    def step():
+        with gn.no_grad():
+            return (x + model(x)[:, :1]).sum().item()
+
+    assert compiled_by(step)[1:] == [0, 0]
+
+
+def test_a_plain_tensor_has_no_value_of_its_own_until_it_is_read(runs):
+    plain = gn.full((3,), 0.625)
+    (plain + gn.tensor([1.0, 2.0, 3.0])).tolist()
+
+    assert raw(plain).value is None
+    assert (plain.tolist(), runs()) == ([0.625] * 3, 2)
+
+
+def test_a_plain_tensor_whose_parts_are_read_is_computed_once(runs):
+    board = gn.full((3, 3), 0.375)
+    other = gn.tensor([1.0, 2.0, 3.0])
+
+    assert [(board[k, k] * other[k]).item() for k in range(3)] == [0.375, 0.75, 1.125]
+    assert raw(board).value is not None
+    assert [board[0, k].item() for k in range(3)] == [0.375] * 3
+    assert runs() == 3

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import gnomon as gn
 from gnomon.errors import GnomonError
+from gnomon.nn import functional as F
 
 X = np.arange(60.0).reshape(3, 4, 5)
 MASK = X[:, :, 0] % 3 == 0
@@ -98,3 +101,72 @@ def test_a_place_that_is_not_there_is_refused(index):
 
 def test_a_loop_over_a_tensor_gives_its_rows():
     assert [row.tolist() for row in gn.from_numpy(X[:, 0, :2])] == X[:, 0, :2].tolist()
+
+
+LOOKUPS = {
+    "embedding": lambda x: F.embedding(gn.tensor(3), x),
+    "take": lambda x: gn.take(x, gn.tensor(-2), 0),
+    "index": lambda x: x[gn.tensor(3)] + x[:, gn.tensor(1)].sum(),
+    "index_select": lambda x: gn.index_select(x, 0, gn.tensor(3)),
+    "gather": lambda x: gn.gather(x, 1, gn.tensor([[0], [1], [2], [0], [1]])),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_one_position_has_a_gradient(name: str, compiled: bool):
+    function = lambda x: (LOOKUPS[name](x) * 3).sum()  # noqa: E731
+    run = gn.compile(function) if compiled else function
+    x = gn.rand(5, 3, requires_grad=True)
+
+    run(x).backward()
+
+    moved = 0.25
+    for place in ((3, 1), (0, 2), (2, 0)):
+        y = x.detach().clone()
+        y[place] += moved
+        slope = (function(y) - function(x.detach())).item() / moved
+        assert x.grad[place].item() == pytest.approx(slope, abs=1e-4)
+
+
+def test_windows_of_nothing_have_a_gradient_of_zeros():
+    x = gn.rand(2, 7, requires_grad=True)
+
+    (x.unfold(1, 0, 2).sum() + x.sum()).backward()
+
+    assert (x.grad == 1).all()
+
+
+@pytest.mark.parametrize("n", [5, 6, 2**62])
+def test_differences_of_everything_are_nothing_at_once(n: int):
+    assert gn.diff(gn.rand(3, 5), n).shape == (3, 0)
+
+
+@pytest.mark.parametrize("step", [-2, -1, 1, 2])
+def test_one_element_of_parts_of_parts_is_the_one_that_numpy_has(step):
+    array = np.arange(24.0).reshape(2, 3, 4)
+    x = gn.tensor(array)
+
+    for k, j in product(range(-2, 2), range(-3, 3)):
+        assert x[k, j].flip(0)[1:][0].item() == array[k, j][::-1][1:][0]
+        assert x[k][j, abs(step)].item() == array[k][j, abs(step)]
+    assert x[1][2][3].item() == x[1:, 2:, 3:].item() == 23
+    assert x[1:2, ::2][0, 1, 3:].item() == array[1:2, ::2][0, 1, 3:].item()
+
+
+def test_a_part_shows_what_is_written_to_the_whole_after_it_was_read():
+    x = gn.zeros(2, 2)
+    part = x[1, 1]
+    assert part.item() == 0
+    x.fill_(3)
+    assert part.item() == 3
+    x.numpy()[1, 1] = 4
+    assert (part.item(), x[1, 1].item()) == (4, 4)
+
+
+def test_an_index_met_again_is_read_of_the_shape_at_hand():
+    for shape in ((2, 3), (3, 2), (2, 3)):
+        x = gn.arange(6).reshape(shape)
+
+        assert x[-1].tolist() == x.numpy()[-1].tolist()
+        assert x[:, 1:].tolist() == x.numpy()[:, 1:].tolist()

@@ -49,3 +49,12 @@ def test_the_namespace_tells_what_it_has():
     assert told.default_dtypes()["integral"] is gn.int64
     assert told.devices() == [told.default_device()]
     assert gn.zeros(1).__array_namespace__() is gn
+
+
+def test_names_that_programs_ask():
+    assert gn.is_complex(gn.ones(1)) is False
+    assert gn.get_default_device() == gn.device("cpu")
+    assert gn.version.cuda is None
+    gn._assert(True, "no")
+    with pytest.raises(AssertionError, match="too long"):
+        gn._assert(False, "too long")

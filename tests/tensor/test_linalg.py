@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ArgumentError
+from gnomon.errors import DtypeError
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,16 @@ def test_a_product_of_vectors_is_numpys(name, rng):
     np.testing.assert_allclose(made.numpy(), getattr(np.linalg, name)(x, y), rtol=1e-12)
 
 
-def test_norms_that_need_singular_values_are_refused():
-    with pytest.raises(ArgumentError, match=r"norm: ord 2 of a matrix is not known. Name one axis"):
-        gn.linalg.norm(gn.zeros(2, 3), 2)
+@pytest.mark.parametrize("ord", ["nuc", 1, -1, 2, -2, np.inf, -np.inf])
+def test_a_norm_of_a_matrix_is_numpys(ord, rng):
+    x = rng.standard_normal((3, 4))
+
+    assert gn.linalg.norm(gn.tensor(x), ord).item() == pytest.approx(np.linalg.norm(x, ord))
+
+
+def test_complex_results_are_refused():
+    with pytest.raises(DtypeError, match=r"linalg.eig: the results are complex numbers"):
+        gn.linalg.eigvals(gn.ones(2, 2))
 
 
 def test_what_is_added_by_a_factor_of_nothing_is_not_looked_at():
@@ -52,3 +59,11 @@ def test_what_is_added_by_a_factor_of_nothing_is_not_looked_at():
     assert (gn.addmm(nothing, x, y, beta=0) == 3).all()
     f = gn.compile(lambda c: gn.addmm(c, x, y, beta=0.0, alpha=2))
     assert (f(nothing) == 6).all()
+
+
+def test_a_matrix_without_elements_has_results_with_some():
+    empty = gn.zeros(3, 0)
+    info = gn.compile(lambda x: gn.linalg.cholesky_ex(x)[1] + 1)
+
+    assert gn.linalg.svd(empty)[0].tolist() == np.eye(3).tolist()
+    assert info(gn.zeros(2, 0, 0)).tolist() == [1, 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import gnomon as gn
 
@@ -49,3 +50,114 @@ def test_pending_readers_are_computed_before_others_can_write():
     x.numpy()[:] = 5
 
     assert y.tolist() == [2, 2]
+
+
+def test_a_look_by_numpy_leaves_gradients_their_way():
+    for look in (lambda y: y.numpy(force=True), lambda y: y.detach().numpy()):
+        for function in (lambda x: x * 2, gn.compile(lambda x: (x * 2)[:])):
+            x = gn.ones(3, requires_grad=True)
+            y = function(x)
+
+            assert look(y).tolist() == [2, 2, 2]
+            (y * y).sum().backward()
+
+            assert x.grad.tolist() == [8, 8, 8]
+
+
+@pytest.mark.parametrize(
+    "part", [lambda x: x[1:], lambda x: x.view(2, 2), lambda x: x[::-1], lambda x: x.detach()]
+)
+def test_a_part_shows_numpy_the_memory_of_the_whole(part):
+    for x in (gn.ones(4), gn.ones(4).clone() * 1, gn.from_numpy(np.ones(4, np.float32))):
+        shown, other = part(x), x * 3
+        part(x).numpy().reshape(-1)[-1] = 5
+
+        assert sorted(x.tolist()) == [1, 1, 1, 5]
+        assert shown.tolist() == part(x).tolist()
+        assert other.tolist() == [3, 3, 3, 3]
+        assert np.shares_memory(np.from_dlpack(part(x).T), x.numpy())
+
+
+def test_what_waits_has_read_before_numpy_writes():
+    x = gn.ones(4)
+    array = x.numpy()
+    turned, row = x.view(2, 2).T, x[1:]
+    row.tolist(), turned.tolist()
+    doubled, sums, parts = x * 2, turned.sum(0), row + 1
+    array *= 3
+
+    assert doubled.tolist() == [2, 2, 2, 2]
+    assert sums.tolist() == [2, 2]
+    assert parts.tolist() == [2, 2, 2]
+    assert (turned.tolist(), row.tolist()) == ([[3, 3], [3, 3]], [3, 3, 3])
+    assert (turned + row[0]).tolist() == [[6, 6], [6, 6]]
+
+
+def test_gradients_read_what_was_there_when_numpy_writes():
+    w, x = gn.ones(2, requires_grad=True), gn.tensor([2.0, 3.0])
+    array, seed = x.numpy(), np.ones(2, np.float32)
+    y = w * x
+    array[:] = 9
+    y.backward(gn.from_numpy(seed))
+    seed[:] = 9
+
+    assert w.grad.tolist() == [2, 3]
+
+
+def test_numpy_sees_what_is_written_in_place():
+    w = gn.ones(4, requires_grad=True)
+    for x in (gn.zeros(4), gn.from_numpy(np.zeros(4, np.float32))):
+        array, taken = x.numpy(), np.from_dlpack(x[2:])
+        x.add_(1)
+        x[1:] *= 4
+        gn.compile(lambda x: x.mul_(2))(x)
+        assert array.tolist() == [2, 8, 8, 8]
+        assert taken.tolist() == [8, 8]
+        x.mul_(w)
+        x.sum().backward()
+
+        assert w.grad.tolist() == [2, 8, 8, 8]
+        w.grad = None
+
+
+def test_memory_that_numpy_has_let_go_of_is_written_over_again():
+    x = gn.ones(4)
+    array = x.numpy()[1:]
+
+    assert x._storage.node.value.lent
+    del array
+    assert not x._storage.node.value.lent
+
+
+def test_an_array_of_a_result_that_nobody_else_holds_is_its_memory():
+    y = gn.ones(1000) + 1
+    y.tolist()
+    address = y._storage.node.value.address
+
+    assert y.numpy().ctypes.data == address
+    y.numpy()[0] = 7
+    assert y[0].item() == 7
+
+
+def test_a_loan_ends_when_the_array_is_gone():
+    y = gn.ones(3) + 1
+    array, other = y.numpy(), y.numpy()
+    value = y._storage.node.value
+
+    assert value.lent == 2
+    del array, other
+    assert value.lent == 0
+
+
+def test_what_numpy_wrote_is_read_by_all_that_is_computed_after_it():
+    x = gn.ones(3, 3) + 1
+    doubled, column = x * 2, x[:, 1]
+    assert (doubled.tolist()[0], column.tolist()) == ([4, 4, 4], [2, 2, 2])
+    for number in (9.0, 7.0):
+        array = x.numpy()
+        array[0, 1] = number
+        del array
+        assert (x * 2).tolist()[0] == [4, 2 * number, 4]
+        assert (column.tolist(), x[0, 1].item()) == ([number, 2, 2], number)
+        assert x.sum().item() == 16 + number
+    assert doubled.tolist()[0] == [4, 4, 4]

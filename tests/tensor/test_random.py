@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import gnomon as gn
@@ -90,3 +92,34 @@ def test_a_stream_can_be_taken_back():
     gn.set_rng_state(kept)
 
     assert gn.randint_like(gn.zeros(4), 0, 100).tolist() == first
+
+
+def test_draws_go_on_after_a_fork_as_before():
+    gn.manual_seed(3)
+    with gn.random.fork_rng():
+        inside = gn.rand(2).tolist()
+    after = gn.rand(2).tolist()
+    with gn.random.fork_rng(enabled=False):
+        gn.manual_seed(4)
+
+    assert after == inside
+    assert gn.initial_seed() == 4
+
+
+def test_a_draw_and_the_look_at_its_chances_are_one_program():
+    evaluation = sys.modules["gnomon.tensor.evaluate"]
+    chances = gn.tensor([[0.2, 0.8], [1.0, 0.0]]) * 1.0
+    before = evaluation.evaluations
+
+    drawn = gn.multinomial(chances, 1)
+
+    assert drawn[1].tolist() == [0]
+    assert evaluation.evaluations - before == 1
+
+
+def test_one_position_is_drawn_alike_with_and_without_replacement():
+    gn.manual_seed(3)
+    one = gn.multinomial(gn.ones(7, 5), 1)
+    gn.manual_seed(3)
+
+    assert one.tolist() == gn.multinomial(gn.ones(7, 5), 1, True).tolist()

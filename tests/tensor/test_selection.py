@@ -50,9 +50,14 @@ def test_closeness_and_equality_are_python_truths():
     assert not gn.arange(2).equal(gn.arange(3))
 
 
-def test_a_traced_value_has_no_positions():
+def test_the_positions_of_a_traced_value_are_its_programs_or_refused():
     with pytest.raises(TraceError):
-        gn.compile(lambda x: gn.nonzero(x))(gn.ones(2))
+        gn.compile(lambda x: gn.nonzero(x), breaks="error")(gn.ones(2))
+
+    positions = gn.compile(lambda x: gn.argwhere(x) * 2)
+    found = [positions(gn.tensor(x)).tolist() for x in ([1.0, 0.0], [0.0, 0.0], [0.0, 5.0])]
+
+    assert found == [[[0]], [], [[2]]]
 
 
 def test_neighbours_that_are_equal_become_one():
@@ -85,3 +90,6 @@ def test_several_shares_come_along_a_first_axis():
 
     assert gn.quantile(x, gn.tensor([0.5, 1.0]), dim=1).tolist() == [[1, 10], [2, 20]]
     assert x.quantile(0.25, dim=1).tolist() == [0.5, 5]
+    assert x.quantile((0.5, 1), 1, keepdim=True).tolist() == [[[1], [10]], [[2], [20]]]
+    assert gn.quantile(x, np.array([0.5, 1.0]), dim=1).tolist() == [[1, 10], [2, 20]]
+    assert gn.quantile(input=x, q=gn.tensor(0.25), dim=1).tolist() == [0.5, 5]

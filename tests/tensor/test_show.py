@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import gnomon as gn
 
 
@@ -24,17 +26,23 @@ def test_long_axes_are_shortened():
     assert len(repr(gn.arange(2000))) < 100
 
 
-def test_a_traced_tensor_shows_no_values():
+@pytest.mark.parametrize(
+    ("breaks", "told"),
+    [
+        ("allow", "Tensor([[1., 1., 1.],\n        [1., 1., 1.]])"),
+        ("error", "Tensor(traced, shape=(2, 3), dtype=gnomon.float32)"),
+    ],
+)
+def test_a_traced_tensor_shows_values_where_python_may_look(breaks: str, told: str):
     shown = []
 
-    @gn.compile
     def double(x):
         shown.append(repr(x))
         return x * 2
 
-    double(gn.ones(2, 3))
+    gn.compile(double, breaks=breaks)(gn.ones(2, 3))
 
-    assert shown == ["Tensor(traced, shape=(2, 3), dtype=gnomon.float32)"]
+    assert shown == [told]
 
 
 def test_notebooks_see_what_is_pending_and_never_html():
@@ -43,3 +51,15 @@ def test_notebooks_see_what_is_pending_and_never_html():
     assert "pending" in large._repr_html_()
     assert "computed" in gn.tensor([1.0])._repr_html_()
     assert "<b>Tensor (1,) float32" in gn.tensor([1.0])._repr_html_()
+
+
+def test_print_options_are_obeyed_and_reset():
+    x = gn.arange(6.0) / 3
+    try:
+        gn.set_printoptions(precision=2, threshold=5, edgeitems=1)
+        assert repr(x) == "Tensor([0.  , ..., 1.67])"
+        gn.set_printoptions(sci_mode=True, profile="default")
+        assert repr(x[1:2]) == "Tensor([3.3333e-01])"
+    finally:
+        gn.set_printoptions(profile="default")
+    assert repr(x[1:2]) == "Tensor([0.3333])"

@@ -73,19 +73,10 @@ def test_copies_are_made_where_they_are_asked_for():
     x[0] = 7
 
     assert (shown[0, 0].item(), own[0, 0].item(), cast[0].item()) == (7, 0, 0)
+    assert gn.reshape(input=x, size=(4, 1), copy=True).shape == (4, 1)
     assert gn.astype(x, gn.int64, copy=False) is x
     with pytest.raises(ArgumentError, match="asarray: a list cannot"):
         gn.asarray([1], copy=False)
-
-
-def test_elements_are_repeated_as_often_as_a_tensor_says():
-    x, times = gn.tensor([[1, 2], [3, 4]]), gn.tensor([0, 2])
-
-    assert gn.repeat(x, times, axis=1).tolist() == [[2, 2], [4, 4]]
-    assert gn.repeat_interleave(x, times, dim=0).tolist() == [[3, 4], [3, 4]]
-    assert x.repeat_interleave(gn.tensor([2]), 0).shape == (4, 2)
-    assert gn.repeat_interleave(times).tolist() == [1, 1]
-    assert gn.repeat_interleave(input=x, repeats=2).tolist() == [1, 1, 2, 2, 3, 3, 4, 4]
 
 
 def test_shapes_are_broadcast_without_tensors():
@@ -98,3 +89,10 @@ def test_a_version_of_the_standard_that_is_not_known_is_refused():
     assert x.__array_namespace__(api_version="2024.12") is gn
     with pytest.raises(ArgumentError, match=r"no version '1999\.1'"):
         x.__array_namespace__(api_version="1999.1")
+
+
+def test_the_median_of_two_tensors_is_refused_by_name():
+    x = gn.tensor([3.0, 1.0, 2.0])
+
+    with pytest.raises(ArgumentError, match=r"^median: an axis is an integer: got"):
+        gn.median(x, x)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from gnomon.errors import ConfigError
@@ -76,3 +78,13 @@ def test_a_folder_that_is_none_or_holds_too_little_is_refused(tmp_path):
         read_corpus(str(tmp_path / "nowhere"), 5)
     with pytest.raises(ConfigError, match="expected at least 20 Python files"):
         read_corpus(str(tmp_path), 5)
+
+
+def test_what_is_no_plain_file_is_left_out(tmp_path):
+    folder = folder_of(tmp_path)
+    before = read_corpus(str(folder), 20).hash
+    os.mkfifo(folder / "pipe.py")
+    (folder / "folder.py").mkdir()
+    (folder / "gone.py").symlink_to(folder / "nowhere.py")
+
+    assert read_corpus(str(folder), 20).hash == before

@@ -7,7 +7,7 @@ import pytest
 
 from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import Qwen3ForCausalLM
-from gnomon.train.generate import Sampling, Writer, choose, stream
+from gnomon.train.generate import Sampling, TextGenerator, choose, stream
 from gnomon.train.tokenizer import END_ID, train
 
 GREEDY = Sampling(temperature=0.0)
@@ -18,7 +18,7 @@ def writer(config):
     """A writer of random weights."""
     model = Qwen3ForCausalLM(config.model)
     initialize(model, seed=0)
-    return Writer(model)
+    return TextGenerator(model)
 
 
 def test_the_likeliest_token_is_chosen_at_temperature_zero():

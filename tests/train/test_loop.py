@@ -87,12 +87,12 @@ def test_other_text_than_the_run_began_with_is_refused(config, tmp_path):
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_before_it_is_saved(config, tmp_path, monkeypatch):
-    run, step = trainer(config, tmp_path / "run"), loop.Step.__call__
+    run, step = trainer(config, tmp_path / "run"), loop.TrainStep.__call__
 
     def third_time_unlucky(self, window, rate):
         return (float("nan"), 1.0) if run.done == 3 else step(self, window, rate)
 
-    monkeypatch.setattr(loop.Step, "__call__", third_time_unlucky)
+    monkeypatch.setattr(loop.TrainStep, "__call__", third_time_unlucky)
 
     with pytest.raises(GnomonError, match="step 4 gave loss nan"):
         run.run()
@@ -101,7 +101,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_it_is_saved(config, tmp_p
 
 
 def test_the_watch_tells_compiling_from_computing():
-    watch = loop.Watch()
+    watch = loop.StepTimes()
 
     for seconds in (5.0, 2.0, 1.0, 1.0):
         watch.count(seconds)

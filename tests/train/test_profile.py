@@ -8,13 +8,13 @@ from rich.console import Console
 
 import gnomon as gn
 from gnomon.errors import ConfigError
-from gnomon.profiler.model import Event, Machine, Profile
+from gnomon.profiler.model import Event, MachineLimits, Profile
 from gnomon.profiler.reports import totals
 from gnomon.profiler.store import read_profile
-from gnomon.profiler.validate import faults
-from gnomon.records import Saved
-from gnomon.train.profile import Wanted, compare, joined, profile, tell
+from gnomon.program.records import SavedRecords
+from gnomon.train.profile import ProfileOptions, compare, joined, profile, tell
 from tests.profiler.synthetic import made_up
+from tests.profiler.validate import faults
 
 SMALL = (
     "model.vocab_size=300",
@@ -45,7 +45,7 @@ def said(work, *words):
 def written(tmp_path_factory):
     """The folder of a profile of two steps, and what was said."""
     out = tmp_path_factory.mktemp("profile") / "one"
-    return out, said(profile, Wanted("tiny", SMALL, 2, out))
+    return out, said(profile, ProfileOptions("tiny", SMALL, 2, out))
 
 
 def test_every_file_is_there_and_sound(written):
@@ -59,7 +59,7 @@ def test_every_file_is_there_and_sound(written):
     trace = (folder / "trace.json").read_bytes()
     assert faults(trace) == []
     assert "kernel" in {x.get("cat") for x in json.loads(trace)["traceEvents"]}
-    saved = msgspec.json.decode((folder / "records.json").read_bytes(), type=Saved)
+    saved = msgspec.json.decode((folder / "records.json").read_bytes(), type=SavedRecords)
     assert {r.id for r in saved.records} == {*read_profile(folder).records}
 
 
@@ -94,7 +94,7 @@ def test_the_costliest_lines_are_shown(written):
 def test_two_profiles_are_compared(written, tmp_path):
     folder, _ = written
     again = tmp_path / "two"
-    profile(Wanted("tiny", (*SMALL, "run.threads=1"), 1, again), Console(quiet=True))
+    profile(ProfileOptions("tiny", (*SMALL, "run.threads=1"), 1, again), Console(quiet=True))
 
     text = said(compare, folder, again / "profile.json")
 
@@ -104,16 +104,16 @@ def test_two_profiles_are_compared(written, tmp_path):
 
 def test_steps_and_folders_that_cannot_be_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="--steps: expected int >= 1: got 0"):
-        profile(Wanted(steps=0))
+        profile(ProfileOptions(steps=0))
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"--out: .* is a file"):
-        profile(Wanted(out=tmp_path / "file"))
+        profile(ProfileOptions(out=tmp_path / "file"))
     with pytest.raises(ConfigError, match="No such file"):
         compare(tmp_path / "a", tmp_path / "b")
 
 
 def test_passes_stand_before_the_steps_that_they_compiled():
-    machine = Machine("m", 1, 1e9, 1e9)
+    machine = MachineLimits("m", 1, 1e9, 1e9)
     passes = Event("compile", "simplify", 1000, 1500)
     compiling = Profile(machine, events=[passes, Event("kernel", "k", 1600, 1700)])
     running = Profile(machine, events=[Event("kernel", "k", 10, 30), Event("compile", "x", 40, 50)])
@@ -126,4 +126,4 @@ def test_passes_stand_before_the_steps_that_they_compiled():
 def test_functions_that_were_captured_again_are_told():
     text = said(lambda console: tell(console, made_up()))
 
-    assert "captured again:\nstep, capture 2: tensor 0: shape is (4,), was (3,)" in text
+    assert "recompiled:\nstep, capture 2: tensor 0: shape is (4,), was (3,)" in text

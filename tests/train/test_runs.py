@@ -75,7 +75,9 @@ def test_going_on_where_nothing_is_begins():
 def test_another_model_cannot_go_on():
     begin("tiny", ["run.dir=here"], resume=False)
 
-    with pytest.raises(ConfigError, match="model must stay as it was"):
+    with pytest.raises(
+        ConfigError, match=r"model\.hidden_size must stay 64: got 32\. Start a new run"
+    ):
         begin(None, ["run.dir=here", "model.hidden_size=32"], resume=True)
 
 

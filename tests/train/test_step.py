@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+import gnomon as gn
 from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import Qwen3ForCausalLM
-from gnomon.train.state import parameter_arrays
-from gnomon.train.step import Step, make_optimizer
+from gnomon.train.checkpoint import fingerprint
+from gnomon.train.state import optimizer_arrays, parameter_arrays
+from gnomon.train.step import TrainStep, make_optimizer
 
 WINDOW = np.arange(34, dtype=np.int64).reshape(2, 17)
 
@@ -17,7 +19,7 @@ def made(config):
     model = Qwen3ForCausalLM(config.model)
     initialize(model, seed=0)
     optimizer = make_optimizer(model, config)
-    return model, optimizer, Step(model, optimizer, config)
+    return model, optimizer, TrainStep(model, optimizer, config)
 
 
 def test_the_loss_starts_near_uniform_and_falls(config):
@@ -64,3 +66,21 @@ def test_a_step_becomes_kernels(config):
     assert step.kernels == 0
     step(WINDOW, 1e-3)
     assert step.kernels > 10
+
+
+def test_a_step_that_gives_no_numbers_leaves_parameters_and_state_as_they_were(config):
+    model, optimizer, step = made(config)
+    step(WINDOW, 1e-3)
+    weight = model.get_parameter("model.norm.weight")
+    sound = weight.detach().numpy().copy()
+    before = fingerprint(parameter_arrays(model) | optimizer_arrays(model, optimizer))
+    with gn.no_grad():
+        weight[3] = float("inf")
+
+    found = step(WINDOW, 1e-3)
+
+    assert not np.isfinite(found).all()
+    with gn.no_grad():
+        weight.copy_(gn.tensor(sound))
+    after = parameter_arrays(model) | optimizer_arrays(model, optimizer)
+    assert fingerprint(after) == before

@@ -1,4 +1,4 @@
-"""What several workloads share: first weights, groups of an optimizer, what we say of ourselves."""
+"""Parts that several workloads share: first weights, an optimizer's groups, our own description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import gnomon as gn
 from gnomon import nn, optim
 from gnomon.bench.profile import profile
-from gnomon.bench.serve import Problem
+from gnomon.bench.serve import BenchProblem
 from gnomon.runtime import device
 
 __all__ = ["about", "compiled", "load", "trained"]
@@ -22,7 +22,7 @@ def load(model: nn.Module, weights: dict[str, np.ndarray]) -> nn.Module:
     return model
 
 
-def decaying(model: nn.Module, problem: Problem) -> list[dict]:
+def decaying(model: nn.Module, problem: BenchProblem) -> list[dict]:
     """Groups of parameters: matrices decay, vectors do not."""
     parameters = list(model.parameters())
     return [
@@ -31,7 +31,7 @@ def decaying(model: nn.Module, problem: Problem) -> list[dict]:
     ]
 
 
-def compiled(model: nn.Module, problem: Problem) -> Callable:
+def compiled(model: nn.Module, problem: BenchProblem) -> Callable:
     """A training step of a language model: tokens and targets to the loss."""
     optimizer = optim.AdamW(decaying(model, problem), lr=problem["lr"], betas=problem["betas"])
 
@@ -46,13 +46,13 @@ def compiled(model: nn.Module, problem: Problem) -> Callable:
     return train
 
 
-def trained(model: nn.Module, problem: Problem) -> dict:
+def trained(model: nn.Module, problem: BenchProblem) -> dict:
     """One compiled training step of a language model, window after window."""
     train = compiled(model, problem)
-    windows, turn = problem.array("tokens"), iter(range(1 << 60))
+    windows, number = problem.array("tokens"), iter(range(1 << 60))
 
     def step() -> float:
-        window = windows[next(turn) % len(windows)]
+        window = windows[next(number) % len(windows)]
         given = (np.ascontiguousarray(window[:, s]) for s in (slice(-1), slice(1, None)))
         return train(*map(gn.from_numpy, given)).item()
 

@@ -9,9 +9,10 @@ import numpy as np
 import gnomon as gn
 from gnomon.bench.ours.common import about
 from gnomon.bench.ours.kernels import DTYPES
-from gnomon.bench.ours.moe import Weights, normal, rotate
+from gnomon.bench.ours.moe import ProblemWeights, normal
 from gnomon.bench.profile import profile
-from gnomon.bench.serve import Problem
+from gnomon.bench.serve import BenchProblem
+from gnomon.models.qwen3 import rotate
 from gnomon.nn import functional as F
 
 __all__ = ["decode"]
@@ -19,10 +20,10 @@ __all__ = ["decode"]
 Cache = list[tuple[gn.Tensor, gn.Tensor]]
 
 
-class Decoder(Weights):
+class DenseDecoder(ProblemWeights):
     """A dense decoder with a cache of all positions, so that one program serves every position."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: BenchProblem) -> None:
         super().__init__({n.replace(".", "_"): w for n, w in problem.weights().items()})
         self.count, self.heads = problem["layers"], problem["heads"]
         angles = problem.array("angles")
@@ -37,15 +38,15 @@ class Decoder(Weights):
     def attend(
         self, x_1d: gn.Tensor, layer: int, place: gn.Tensor, cache: tuple[gn.Tensor, gn.Tensor]
     ) -> gn.Tensor:
-        """What the new position reads; the cache takes it in."""
+        """Attention of the new position; the cache takes it in."""
         parts = F.linear(x_1d, self.weight(layer, "qkv")).chunk(3, -1)
         q, k, v = (z.view(1, self.heads, 1, -1) for z in parts)
-        turns = (self.cosines[place].to(x_1d.dtype), self.sines[place].to(x_1d.dtype))
+        rotary = (self.cosines[place].to(x_1d.dtype), self.sines[place].to(x_1d.dtype))
         keys, values = (
-            c.index_copy_(2, place, z) for z, c in zip((rotate(k, turns), v), cache, strict=True)
+            c.index_copy_(2, place, z) for z, c in zip((rotate(k, rotary), v), cache, strict=True)
         )
         seen = (gn.arange(keys.shape[2]) <= place).reshape(1, -1)
-        y = F.scaled_dot_product_attention(rotate(q, turns), keys, values, attn_mask=seen)
+        y = F.scaled_dot_product_attention(rotate(q, rotary), keys, values, attn_mask=seen)
         return F.linear(y.reshape(1, -1), self.weight(layer, "o"))
 
     def forward(self, token_1: gn.Tensor, place_1: gn.Tensor, cache: Cache) -> gn.Tensor:
@@ -61,9 +62,9 @@ class Decoder(Weights):
         return F.linear(normal(x_1d, self.nf), self.head)
 
 
-def decode(problem: Problem) -> dict:
+def decode(problem: BenchProblem) -> dict:
     """One token by a decoder."""
-    model = Decoder(problem).to(DTYPES[problem["dtype"]])
+    model = DenseDecoder(problem).to(DTYPES[problem["dtype"]])
     shape = (1, problem["heads"], problem["longest"], problem["width"] // problem["heads"])
     dtype = DTYPES[problem["dtype"]]
     cache = [

@@ -10,13 +10,13 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.bench.ours.common import about, compiled, load, trained
 from gnomon.bench.profile import profile
-from gnomon.bench.serve import Problem
+from gnomon.bench.serve import BenchProblem
 from gnomon.nn import functional as F
 
 __all__ = ["gpt", "shapes"]
 
 
-class Block(nn.Module):
+class GPTBlock(nn.Module):
     """Attention, then MLP, each on a normalized copy and added back."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -41,12 +41,14 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """Tables of tokens and positions, blocks, and the table again as the head."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: BenchProblem) -> None:
         super().__init__()
         width = problem["width"]
         self.wte = nn.Embedding(problem["words"], width)
         self.wpe = nn.Embedding(problem["tokens"], width)
-        self.h = nn.ModuleList([Block(width, problem["heads"]) for _ in range(problem["layers"])])
+        self.h = nn.ModuleList(
+            [GPTBlock(width, problem["heads"]) for _ in range(problem["layers"])]
+        )
         self.lnf = nn.LayerNorm(width, bias=False)
 
     def forward(self, tokens_bt: gn.Tensor, targets_bt: gn.Tensor) -> gn.Tensor:
@@ -58,12 +60,12 @@ class GPT(nn.Module):
         return F.cross_entropy(scores.view(-1, scores.shape[-1]), targets_bt.reshape(-1))
 
 
-def gpt(problem: Problem) -> dict:
+def gpt(problem: BenchProblem) -> dict:
     """One training step of a GPT."""
     return trained(load(GPT(problem), problem.weights()), problem)
 
 
-def shapes(problem: Problem) -> dict:
+def shapes(problem: BenchProblem) -> dict:
     """The training step at many batches and lengths; what counts is how many of them compile."""
     train = compiled(load(GPT(problem), problem.weights()), problem)
     tokens = problem.array("tokens")[0]

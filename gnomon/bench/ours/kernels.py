@@ -11,7 +11,7 @@ import gnomon as gn
 from gnomon import nn, optim
 from gnomon.bench.ours.common import about
 from gnomon.bench.profile import profile
-from gnomon.bench.serve import Problem, times
+from gnomon.bench.serve import BenchProblem, times
 from gnomon.nn import functional as F
 
 __all__ = ["attention", "chains", "embedding", "gemm", "lce", "replay"]
@@ -20,12 +20,12 @@ DTYPES = {"float32": gn.float32, "bfloat16": gn.bfloat16}
 
 
 def contender(step: Callable[[], float]) -> dict:
-    """What gnomon/bench/serve.py asks for."""
+    """The contender, as gnomon/bench/serve.py asks for it."""
     kernels = functools.partial(profile, step)
     return {"step": step, "about": about(), "profile": kernels}
 
 
-def lce(problem: Problem) -> dict:
+def lce(problem: BenchProblem) -> dict:
     """Linear layer and cross entropy, with the gradients of rows and matrix; perhaps in pieces."""
     x, w = (gn.from_numpy(problem.array(name)).requires_grad_() for name in ("x", "w"))
     targets = gn.from_numpy(problem.array("targets"))
@@ -45,7 +45,7 @@ def lce(problem: Problem) -> dict:
     return contender(lambda: program().item())
 
 
-def gemm(problem: Problem) -> dict:
+def gemm(problem: BenchProblem) -> dict:
     """One product of two matrices; with "transposed", of the second as it is stored by layers."""
     dtype = DTYPES[problem["dtype"]]
     a, b = (gn.from_numpy(problem.array(name)).to(dtype) for name in "ab")
@@ -64,7 +64,7 @@ def gemm(problem: Problem) -> dict:
     return contender(step)
 
 
-def attention(problem: Problem) -> dict:
+def attention(problem: BenchProblem) -> dict:
     """Causal attention, forward and backward."""
     q, k, v = (gn.from_numpy(problem.array(name)).requires_grad_() for name in "qkv")
     given = gn.from_numpy(problem.array("g"))
@@ -83,7 +83,7 @@ def attention(problem: Problem) -> dict:
     return contender(step)
 
 
-def chains(problem: Problem) -> dict:
+def chains(problem: BenchProblem) -> dict:
     """A chain of pointwise operations and sums, named by the problem."""
     made = OPTIMIZER if problem["chain"] == "adamw" else CHAINS[problem["chain"]]
     if made is OPTIMIZER:
@@ -106,7 +106,7 @@ CHAINS = {
 }
 
 
-def adamw(problem: Problem) -> dict:
+def adamw(problem: BenchProblem) -> dict:
     """One step of AdamW on one tensor."""
     p = nn.Parameter(gn.from_numpy(problem.array("x")))
     given = gn.from_numpy(problem.array("g"))
@@ -125,7 +125,7 @@ def adamw(problem: Problem) -> dict:
     return contender(step)
 
 
-def embedding(problem: Problem) -> dict:
+def embedding(problem: BenchProblem) -> dict:
     """Sums of rows of many tables, the gradients of the rows, and a step of plain descent."""
     specs = [nn.TableSpec(problem["rows"], problem["width"]) for _ in range(problem["tables"])]
     rule = nn.RowOptimizer("sgd", lr=problem["lr"])
@@ -134,10 +134,10 @@ def embedding(problem: Problem) -> dict:
         bags.set_weight(n, problem.array("table"))
     # bags stand before tables there
     given = gn.from_numpy(np.concatenate(problem.array("g"), axis=1))
-    asked, turn = problem.array("asked"), iter(range(1 << 60))
+    asked, number = problem.array("asked"), iter(range(1 << 60))
 
     def step() -> float:
-        sums = bags(gn.from_numpy(asked[next(turn) % len(asked)]))
+        sums = bags(gn.from_numpy(asked[next(number) % len(asked)]))
         loss = (sums.detach()[:16] ** 2).mean()
         sums.backward(given)
         return loss.item()
@@ -145,7 +145,7 @@ def embedding(problem: Problem) -> dict:
     return contender(step)
 
 
-def replay(problem: Problem) -> dict:
+def replay(problem: BenchProblem) -> dict:
     """Many products that do almost nothing: each needs the one before it."""
     x, w = (gn.from_numpy(problem.array(name)) for name in "xw")
 

@@ -7,15 +7,16 @@ import numpy as np
 import gnomon as gn
 from gnomon import nn
 from gnomon.bench.ours.common import trained
-from gnomon.bench.serve import Problem
+from gnomon.bench.serve import BenchProblem
+from gnomon.models.qwen3 import rotate
 from gnomon.nn import functional as F
 
 __all__ = ["moe"]
 
-Turns = tuple[gn.Tensor, gn.Tensor]
+Rotary = tuple[gn.Tensor, gn.Tensor]
 
 
-class Weights(nn.Module):
+class ProblemWeights(nn.Module):
     """A module whose parameters are the problem's, by name."""
 
     def __init__(self, weights: dict[str, np.ndarray]) -> None:
@@ -24,20 +25,20 @@ class Weights(nn.Module):
             setattr(self, name, nn.Parameter(gn.from_numpy(array)))
 
 
-class Layer(Weights):
+class MoELayer(ProblemWeights):
     """Attention, then experts."""
 
-    def __init__(self, problem: Problem, weights: dict[str, np.ndarray]) -> None:
+    def __init__(self, problem: BenchProblem, weights: dict[str, np.ndarray]) -> None:
         super().__init__(weights)
         self.heads, self.key_heads = problem["heads"], problem["key_heads"]
         self.width, self.chosen = problem["head_width"], problem["chosen"]
 
-    def attend(self, x_btd: gn.Tensor, turns: Turns) -> gn.Tensor:
-        """What each position reads from itself and those before it."""
+    def attend(self, x_btd: gn.Tensor, rotary: Rotary) -> gn.Tensor:
+        """Attention of each position to itself and those before it."""
         b, t, _ = x_btd.shape
         q, k, v = (F.linear(x_btd, w).view(b, t, -1, self.width) for w in (self.q, self.k, self.v))
-        q = rotate(normal(q, self.qn).transpose(1, 2), turns)
-        k = rotate(normal(k, self.kn).transpose(1, 2), turns)
+        q = rotate(normal(q, self.qn).transpose(1, 2), rotary)
+        k = rotate(normal(k, self.kn).transpose(1, 2), rotary)
         y_bhtk = F.scaled_dot_product_attention(
             q, k, v.transpose(1, 2), is_causal=True, enable_gqa=True
         )
@@ -59,32 +60,32 @@ class Layer(Weights):
         y_ncd = y_rd[order_r.argsort()].view(*expert_nc.shape, -1)
         return (y_ncd * share_nc.unsqueeze(-1)).sum(1)
 
-    def forward(self, x_btd: gn.Tensor, turns: Turns) -> gn.Tensor:
+    def forward(self, x_btd: gn.Tensor, rotary: Rotary) -> gn.Tensor:
         """One layer."""
-        x_btd = x_btd + self.attend(normal(x_btd, self.n1), turns)
+        x_btd = x_btd + self.attend(normal(x_btd, self.n1), rotary)
         y_nd = normal(x_btd, self.n2).view(-1, x_btd.shape[-1])
         return x_btd + self.route(y_nd).view(*x_btd.shape)
 
 
-class Decoder(Weights):
+class MoEDecoder(ProblemWeights):
     """Embedding, layers, last norm, head."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: BenchProblem) -> None:
         weights = problem.weights()
         super().__init__({name: weights[name] for name in ("emb", "head", "nf")})
         layers = [
             {n.split(".")[1]: w for n, w in weights.items() if n.startswith(f"{layer}.")}
             for layer in range(problem["layers"])
         ]
-        self.layers = nn.ModuleList([Layer(problem, found) for found in layers])
+        self.layers = nn.ModuleList([MoELayer(problem, found) for found in layers])
         angles = problem.array("angles")
-        self.turns = tuple(gn.from_numpy(f(angles).astype(np.float32)) for f in (np.cos, np.sin))
+        self.rotary = tuple(gn.from_numpy(f(angles).astype(np.float32)) for f in (np.cos, np.sin))
 
     def forward(self, tokens_bt: gn.Tensor, targets_bt: gn.Tensor) -> gn.Tensor:
         """The mean loss of predicting each target."""
         x_btd = F.embedding(tokens_bt, self.emb)
         for layer in self.layers:
-            x_btd = layer(x_btd, self.turns)
+            x_btd = layer(x_btd, self.rotary)
         scores = F.linear(normal(x_btd, self.nf), self.head)
         return F.cross_entropy(scores.view(-1, scores.shape[-1]), targets_bt.reshape(-1))
 
@@ -94,13 +95,6 @@ def normal(x: gn.Tensor, weight: gn.Tensor) -> gn.Tensor:
     return F.rms_norm(x, weight.shape, weight, 1e-6)
 
 
-def rotate(x_bhtk: gn.Tensor, turns: Turns) -> gn.Tensor:
-    """Turn each pair (i, i + k/2) of a head by its position's angle."""
-    cosine, sine = turns
-    first, second = x_bhtk.chunk(2, dim=-1)
-    return gn.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
-
-
-def moe(problem: Problem) -> dict:
+def moe(problem: BenchProblem) -> dict:
     """One training step of a decoder with experts."""
-    return trained(Decoder(problem), problem)
+    return trained(MoEDecoder(problem), problem)

@@ -8,7 +8,7 @@ import gnomon as gn
 from gnomon import nn, optim
 from gnomon.bench.ours.common import about
 from gnomon.bench.profile import profile
-from gnomon.bench.serve import Problem
+from gnomon.bench.serve import BenchProblem
 from gnomon.nn import functional as F
 
 __all__ = ["resnet"]
@@ -27,7 +27,7 @@ class Normed(nn.Module):
         return self.n(self.c(x))
 
 
-class Block(nn.Module):
+class BasicBlock(nn.Module):
     """Two convolutions around a short cut."""
 
     def __init__(self, given: int, made: int, stride: int) -> None:
@@ -44,13 +44,13 @@ class Block(nn.Module):
 class ResNet(nn.Module):
     """Stem, blocks, mean over the image, classes."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: BenchProblem) -> None:
         super().__init__()
         width, blocks = problem["width"], problem["blocks"]
         given = [width, *(made for made, _ in blocks)]
         self.stem = Normed(3, width, 3, 1)
         rows = zip(given, blocks, strict=False)
-        self.blocks = nn.Sequential(*[Block(n, made, stride) for n, (made, stride) in rows])
+        self.blocks = nn.Sequential(*[BasicBlock(n, made, stride) for n, (made, stride) in rows])
         self.fc = nn.Linear(given[-1], problem["classes"])
 
     def forward(self, x: gn.Tensor, targets: gn.Tensor) -> gn.Tensor:
@@ -59,7 +59,7 @@ class ResNet(nn.Module):
         return F.cross_entropy(self.fc(x), targets)
 
 
-def resnet(problem: Problem) -> dict:
+def resnet(problem: BenchProblem) -> dict:
     """One training step of a residual network."""
     model = ResNet(problem)
     first = {name: gn.from_numpy(array) for name, array in problem.weights().items()}
@@ -75,10 +75,10 @@ def resnet(problem: Problem) -> dict:
         return loss.detach()
 
     batches = [problem.array(name) for name in ("images", "targets")]
-    turn = iter(range(1 << 60))
+    number = iter(range(1 << 60))
 
     def step() -> float:
-        place = next(turn) % len(batches[0])
+        place = next(number) % len(batches[0])
         return train(*(gn.from_numpy(array[place]) for array in batches)).item()
 
     return {

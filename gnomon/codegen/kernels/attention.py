@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, vector
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, LLVMModule, vector
 from gnomon.codegen.kernels.attention_parts import (
     BLOCK_KEYS,
     BLOCK_QUERIES,
@@ -28,7 +28,7 @@ from gnomon.codegen.machine import Machine
 from gnomon.codegen.math import FUNCTIONS
 
 
-def emit_attention(module: Module, name: str, spec: AttentionSpec, machine: Machine) -> int:
+def emit_attention(module: LLVMModule, name: str, spec: AttentionSpec, machine: Machine) -> int:
     """Define kernel `name`, which writes out and lse; gives the bytes of scratch per thread."""
     if is_row(spec):
         return emit_row(module, name, spec, machine)
@@ -183,13 +183,13 @@ class Forward:
         return e.value(f"add {vector('i32')} {limit}, {self.parts.lane_numbers()}")
 
     def seen_by_all(self, e: Emitter, lane: str) -> str:
-        """How many keys all of 16 queries see."""
+        """The number of keys that all of 16 queries see."""
         if not self.spec.causal:
             return "%keys"
         return e.most(e.least(e.add(e.add("%limit", lane), 1), "%keys"), 0)
 
     def seen_by_any(self, e: Emitter, lane: str) -> str:
-        """How many keys any of 16 queries sees."""
+        """The number of keys that any of 16 queries sees."""
         if not self.spec.causal:
             return "%keys"
         return e.most(e.least(e.add(e.add("%limit", lane), LANES), "%keys"), 0)
@@ -243,8 +243,7 @@ class Forward:
     def pack_pair(self, number: str) -> None:
         """Copy the keys and values of one head, block by block."""
         e, parts, spec = self.e, self.parts, self.spec
-        batch = e.value(f"udiv i64 {number}, {spec.key_heads}")
-        head = e.value(f"urem i64 {number}, {spec.key_heads}")
+        batch, head = e.divided(number, spec.key_heads)
         k, v = parts.head(e, spec.k, batch, head), parts.head(e, spec.v, batch, head)
 
         def block(index: str) -> None:
@@ -260,8 +259,7 @@ class Forward:
     def one_block(self, pair: str, unit: str) -> None:
         """One block of queries against all blocks of keys that it sees."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
-        batch = e.value(f"udiv i64 {pair}, {spec.key_heads}")
-        head = e.value(f"urem i64 {pair}, {spec.key_heads}")
+        batch, head = e.divided(pair, spec.key_heads)
         inner = e.value(f"udiv i64 {unit}, {spec.query_blocks}")
         head = e.add(e.mul(head, spec.group), inner)
         start, end = parts.queries_of(e, parts.balanced(e, unit))
@@ -323,9 +321,7 @@ class Forward:
         """Write the block's results, and what its gradient will need of its sums."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
         out = parts.skip(e, parts.head(e, spec.out, batch, head), (start, spec.out.row))
-        lse = e.load(e.offset("%buffers", 8 * spec.lse), "ptr", 8)
-        flat = e.add(e.mul(batch, spec.heads), head)
-        lse = parts.skip(e, lse, (flat, spec.queries), (start, 1))
+        lse = parts.lse(e, batch, head, start)
 
         def panel(first: str) -> None:
             index = e.value(f"udiv i64 {first}, {columns}")

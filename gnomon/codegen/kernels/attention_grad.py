@@ -1,4 +1,4 @@
-"""The gradient of attention: scores are computed again, block by block, never stored as a whole.
+"""The gradient of attention: scores are recomputed, block by block, never stored as a whole.
 
 One thread has a head of keys and all queries that meet it. For each query head of the group and
 each block of queries, ascending, all blocks of keys that it sees, ascending:
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gnomon.codegen.emitter import KERNEL, Module
+from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.kernels.attention_parts import (
     BLOCK_KEYS,
     BLOCK_QUERIES,
@@ -51,7 +51,7 @@ class AttentionGradSpec:
 
 
 def emit_attention_grad(
-    module: Module, name: str, spec: AttentionGradSpec, machine: Machine
+    module: LLVMModule, name: str, spec: AttentionGradSpec, machine: Machine
 ) -> int:
     """Define kernel `name`, which writes dq, dk and dv; gives the bytes of scratch per thread."""
     return Backward(Parts(module, name, spec.forward, machine), spec).write()
@@ -147,8 +147,7 @@ class Backward:
     def pair(self, number: str) -> None:
         """One head of keys and every query that meets it."""
         e, parts, spec = self.e, self.parts, self.spec
-        batch = e.value(f"udiv i64 {number}, {spec.key_heads}")
-        head = e.value(f"urem i64 {number}, {spec.key_heads}")
+        batch, head = e.divided(number, spec.key_heads)
         self.pack_keys(batch, head)
         leaves = spec.leaves[1]
 
@@ -167,7 +166,7 @@ class Backward:
         self.store_keys(batch, head)
 
     def seen_by(self, index: str) -> str:
-        """How many panels of keys the queries of a leaf see."""
+        """The number of panels of keys that the queries of a leaf see."""
         e, spec, columns = self.e, self.spec, self.tile.columns
         if not spec.queries:
             return "0"
@@ -176,7 +175,7 @@ class Backward:
         return e.value(f"udiv i64 {e.add(seen, columns - 1)}, {columns}")
 
     def stretches(self, level: str) -> tuple[tuple[str, int], ...]:
-        """Where the panels of dK and dV begin, and the values of each."""
+        """The addresses of the panels of dK and dV, and the values of each."""
         values = self.parts.skip(self.e, level, (self.key_panels, self.width_panel))
         return (level, self.width_panel), (values, self.value_panel)
 
@@ -222,9 +221,7 @@ class Backward:
         count = e.sub(end, start)
         self.pack_queries(where, start, count)
         parts.fill(e, parts.at(e, "dq"), e.mul(count, self.pitch))
-        lse = e.load(e.offset("%buffers", 8 * spec.lse), "ptr", 8)
-        flat = e.add(e.mul(where[0], spec.heads), where[1])
-        lse = parts.skip(e, lse, (flat, spec.queries), (start, 1))
+        lse = parts.lse(e, *where, start)
         masks = None if spec.mask is None else parts.head(e, spec.mask, *where)
         first = e.value(f"icmp eq i64 {e.value(f'urem i64 {start}, {spec.leaf}')}, 0")
         known = e.value(f"select i1 {first}, i64 0, i64 {parts.keys_seen(e, start)}")
@@ -307,7 +304,7 @@ class Backward:
             parts.multiply(e, (a, rows, width), b, width, target)
 
     def add_to_dq(self, key: str, length: str, queries: tuple[str, str]) -> None:
-        """What a block of keys adds to dQ, for queries that meet the same keys at a time."""
+        """Add a block of keys to dQ, for queries that meet the same keys at a time."""
         e, parts, spec, columns = self.e, self.parts, self.spec, self.tile.columns
         start, count = queries
         limit = e.sub(e.add(start, spec.keys - spec.queries), key)
@@ -364,7 +361,7 @@ class Backward:
 
 
 def height(letters: Sequence[Letter]) -> int | Lifted:
-    """How many sums of dK and dV there are at once, at most."""
+    """The number of sums of dK and dV at once, at most."""
 
     def most(*flat: int) -> tuple[int]:
         nest = list(zip(flat[::2], flat[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""What attention's two kernels share: the description, tiles of scores, rows written back.
+"""Parts that attention's two kernels share: the description, tiles of scores, rows written back.
 
 Scores are computed in squares of BLOCK_QUERIES by BLOCK_KEYS. The latter is part of the numerics,
 as is what is not computed: the keys that the causal mask hides from all of SEEN_TOGETHER queries.
@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from gnomon.codegen.algebra import Value
-from gnomon.codegen.emitter import BITS, LANES, Emitter, Module, splat, vector
+from gnomon.codegen.emitter import BITS, LANES, Emitter, LLVMModule, splat, vector
 from gnomon.codegen.kernels.attention_tiles import emit_columns
-from gnomon.codegen.kernels.blocking import cycles, fits
+from gnomon.codegen.kernels.blocking import best_tile
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.packing import Packing, emit_pack
+from gnomon.codegen.kernels.steps import FUSED
 from gnomon.codegen.kernels.strides import merge
 from gnomon.codegen.kernels.transposing import BLOCK, read_turned
 from gnomon.codegen.kernels.units import Source
@@ -35,7 +36,7 @@ SEEN_TOGETHER = 32
 
 @dataclass(frozen=True)
 class Operand:
-    """Where a tensor of (batch, head, row, column) lies: slot, strides in elements, first one.
+    """The place of a tensor (batch, head, row, column): slot, strides in elements, first element.
 
     narrow: what it holds, "bfloat", where that is not what is computed with.
     """
@@ -85,7 +86,7 @@ class AttentionSpec:
 
     @property
     def pairs(self) -> int:
-        """How often a head of keys is met: batch by key heads."""
+        """The number of heads of keys: batch by key heads."""
         return self.batch * self.key_heads
 
     @property
@@ -109,30 +110,25 @@ class AttentionSpec:
         return -(-self.keys // BLOCK_KEYS)
 
 
-def choose_tile(machine: Machine, scalar: str) -> Tile:
-    """The tile that is quickest per value among those whose width divides SEEN_TOGETHER."""
-    lanes = machine.lanes(scalar)
-    tiles = [
-        Tile(scalar, lanes, high, columns)
-        for columns in (16, 32)
-        for high in range(1, 13)
-        if fits(machine, high, columns // lanes)
-    ]
-    return min(tiles, key=lambda tile: cycles(tile, 1, 1) / (tile.rows * tile.columns))
+def score_tile(machine: Machine, scalar: str) -> Tile:
+    """The tile of scores: its width divides SEEN_TOGETHER."""
+    return best_tile(machine, scalar, FUSED, widest=SEEN_TOGETHER)
 
 
 def panels(count: int, width: int) -> int:
-    """How many panels hold that many rows."""
+    """The number of panels for that many rows."""
     return -(-count // width)
 
 
 class Parts:
     """Writes the functions that an attention kernel calls, and hands out scratch memory."""
 
-    def __init__(self, module: Module, name: str, spec: AttentionSpec, machine: Machine) -> None:
+    def __init__(
+        self, module: LLVMModule, name: str, spec: AttentionSpec, machine: Machine
+    ) -> None:
         assert spec.scale > 0, f"attention: the scale must be positive, got {spec.scale}."
         self.module, self.name, self.spec = module, name, spec
-        self.tile = choose_tile(machine, spec.scalar)
+        self.tile = score_tile(machine, spec.scalar)
         self.item = BITS[spec.scalar] // 8
         self.reserved: dict[str, tuple[int, int]] = {}
         self.packings: dict[str, Packing] = {}
@@ -155,7 +151,7 @@ class Parts:
         self.bytes += -(-size // 64) * 64
 
     def at(self, e: Emitter, label: str) -> str:
-        """Where reserved memory lies."""
+        """The address of reserved memory."""
         return e.offset("%scratch", self.reserved[label][0])
 
     def skip(self, e: Emitter, base: str, *steps: tuple[str | int, int], item: int = 0) -> str:
@@ -165,15 +161,21 @@ class Parts:
         return base
 
     def source(self, operand: Operand) -> Source:
-        """What an operand holds."""
+        """The contents of an operand."""
         return Source(operand.narrow or self.spec.scalar)
 
     def head(self, e: Emitter, operand: Operand, batch: str, head: str) -> str:
-        """Where one head of a tensor begins."""
-        base = e.load(e.offset("%buffers", 8 * operand.slot), "ptr", 8)
+        """The address of one head of a tensor."""
+        base = e.buffer(operand.slot)
         item = self.source(operand).item
         base = e.offset(base, operand.start * item)
         return self.skip(e, base, (batch, operand.batch), (head, operand.head), item=item)
+
+    def lse(self, e: Emitter, batch: str, head: str, start: str) -> str:
+        """The address of a head's logarithms of sums, from a query on."""
+        base = e.buffer(self.spec.lse)
+        flat = e.add(e.mul(batch, self.spec.heads), head)
+        return self.skip(e, base, (flat, self.spec.queries), (start, 1))
 
     # functions
 
@@ -200,11 +202,11 @@ class Parts:
         """Copy (first row, panels), (first step, steps) into panels."""
         numbers = [("i64", str(number)) for number in (*rows, *steps)]
         told = [("i64", str(number)) for number in self.packings[name].numbers]
-        room = ("ptr", self.at(e, f"{name}.offsets"))
-        self.call(e, name, ("ptr", base), *numbers, ("ptr", target), room, *told)
+        offsets = ("ptr", self.at(e, f"{name}.offsets"))
+        self.call(e, name, ("ptr", base), *numbers, ("ptr", target), offsets, *told)
 
     def multiplier(self, *ways: str, pitch: int = 0) -> None:
-        """What multiplies rows of A with a panel of B, by name."""
+        """The name of the function that multiplies rows of A with a panel of B."""
         emit_columns(self.module, self.name, self.tile, ways, pitch)
 
     def multiply(
@@ -235,10 +237,10 @@ class Parts:
         self.call(e, "fill", ("ptr", target), ("i64", str(values)))
 
     def turner(self) -> None:
-        """turn(source, from, target, to, rows, columns): transpose squares, strides in bytes."""
+        """transpose(source, from, target, to, rows, columns): of squares, strides in bytes."""
         side, scalar = BLOCK[self.spec.scalar], self.spec.scalar
         e = self.start(
-            "turn",
+            "transpose_squares",
             *(("ptr", "source"), ("i64", "from"), ("ptr", "target"), ("i64", "to")),
             *(("i64", "rows"), ("i64", "columns")),
         )
@@ -257,13 +259,13 @@ class Parts:
         e.loop(0, "%rows", side, strip)
         e.ret()
 
-    def turn(
+    def transpose(
         self, e: Emitter, source: tuple[str, int], target: tuple[str, int],
         rows: str | int, columns: str | int,
     ) -> None:  # fmt: skip
         """target[column][row] = source[row][column]; (address, values in a row); squares whole."""
         self.call(
-            e, "turn", ("ptr", source[0]), ("i64", str(source[1] * self.item)),
+            e, "transpose_squares", ("ptr", source[0]), ("i64", str(source[1] * self.item)),
             ("ptr", target[0]), ("i64", str(target[1] * self.item)),
             ("i64", str(rows)), ("i64", str(columns)),
         )  # fmt: skip
@@ -282,7 +284,7 @@ class Parts:
             self.reserve(name, self.tile.columns * padded)
             turned = self.at(e, name)
             source = ("%panel", self.tile.columns)
-            self.turn(e, source, (turned, padded), padded, self.tile.columns)
+            self.transpose(e, source, (turned, padded), padded, self.tile.columns)
         whole = width // LANES * LANES if column == 1 else 0
         single, kind = vector(self.spec.scalar, 1), vector(self.spec.scalar)
 
@@ -320,7 +322,7 @@ class Parts:
         return start, e.least(e.add(start, BLOCK_QUERIES), e.add(first, self.spec.leaf))
 
     def balanced(self, e: Emitter, unit: str) -> str:
-        """Which block of a head's queries comes as this one: first, last, second, ...
+        """The block of a head's queries that comes as this one: first, last, second, ...
 
         Under a causal mask later blocks meet more keys; in this order equal runs cost alike.
         """
@@ -333,7 +335,7 @@ class Parts:
         return e.value(f"select i1 {is_odd}, i64 {last}, i64 {half}")
 
     def keys_seen(self, e: Emitter, end: str) -> str:
-        """How many keys the queries before `end` see."""
+        """The number of keys that the queries before `end` see."""
         if not self.spec.causal:
             return str(self.spec.keys)
         seen = e.least(e.add(end, self.spec.keys - self.spec.queries), self.spec.keys)
@@ -344,7 +346,7 @@ class Parts:
         return e.value(f"and i64 {query}, {-SEEN_TOGETHER}")
 
     def keys_met(self, e: Emitter, limit: str, query: str, keys: str) -> str:
-        """How many of a square's keys a query is multiplied with, by what the first query sees."""
+        """The number of a square's keys that a query meets, by what the first query sees."""
         if not self.spec.causal:
             return keys
         last = e.add(self.together(e, query), SEEN_TOGETHER)

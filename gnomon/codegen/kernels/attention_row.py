@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
-from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, literal, mask, splat, vector
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, LLVMModule, literal, mask, splat, vector
 from gnomon.codegen.kernels.attention_parts import BLOCK_KEYS, AttentionSpec, Operand, Parts
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.kernels.transposing import BLOCK, halves, read_turned
@@ -33,12 +33,12 @@ def is_row(spec: AttentionSpec) -> bool:
     return spec.queries == 1 and spec.k.column == spec.v.column == 1
 
 
-def emit_row(module: Module, name: str, spec: AttentionSpec, machine: Machine) -> int:
+def emit_row(module: LLVMModule, name: str, spec: AttentionSpec, machine: Machine) -> int:
     """Define kernel `name`, which writes out and lse; gives the bytes of scratch per thread."""
-    return Row(Parts(module, name, spec, machine)).write()
+    return AttentionRowWriter(Parts(module, name, spec, machine)).write()
 
 
-class Row:
+class AttentionRowWriter:
     """Writes the kernel."""
 
     def __init__(self, parts: Parts) -> None:
@@ -282,8 +282,7 @@ class Row:
     def one_head(self, number: str) -> None:
         """All keys of one query head."""
         e, parts, spec = self.e, self.parts, self.spec
-        batch = e.value(f"udiv i64 {number}, {spec.heads}")
-        head = e.value(f"urem i64 {number}, {spec.heads}")
+        batch, head = e.divided(number, spec.heads)
         shared = e.value(f"udiv i64 {head}, {spec.group}")
         self.copy_line(
             e, parts.head(e, spec.q, batch, head), spec.q.column, parts.at(e, "q"), spec.width
@@ -347,7 +346,7 @@ class Row:
 
         e.loop(0, spec.value_width, LANES, one)
         self.write_line(results, parts.head(e, spec.out, batch, head), spec.out)
-        lse = e.load(e.offset("%buffers", 8 * spec.lse), "ptr", 8)
+        lse = e.buffer(spec.lse)
         last = a.add(top, FUNCTIONS["log"](a, total))
         value = e.value(f"extractelement {vector(self.scalar)} {last}, i32 0")
         flat = e.add(e.mul(batch, spec.heads), head)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from gnomon.codegen.emitter import Emitter, Module
+from gnomon.codegen.emitter import Emitter, LLVMModule
 from gnomon.codegen.kernels.lines import Lines, Turned, is_narrow
 from gnomon.codegen.kernels.microkernel import (
     Right,
@@ -38,11 +38,11 @@ class Squares(Lines):
     """Steps lie in panels of as many columns as B's, panels `stride` apart."""
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """How far rows are from the first: as in a panel of B."""
+        """Write the distances of rows from the first: as in a panel of B."""
         self.rows = [row * tile.columns * tile.item for row in range(tile.rows)]
 
     def row(self, e: Emitter, tile: Tile, a: str, first: str) -> str:
-        """Where a row begins."""
+        """The address of a row."""
         return e.offset(a, e.mul(first, tile.columns * tile.item))
 
     def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
@@ -67,7 +67,7 @@ there, "grow" with their products with the factors."""
 
 
 def emit_columns(
-    module: Module, name: str, tile: Tile, ways: Iterable[str], pitch: int = 0
+    module: LLVMModule, name: str, tile: Tile, ways: Iterable[str], pitch: int = 0
 ) -> None:
     """Define name.way for each way; rows of sums are as far apart as said, or as wide as a tile."""
     for way in ways:
@@ -84,7 +84,7 @@ def emit_columns(
 
 
 def row_counts(e: Emitter, tile: Tile) -> tuple[str, Tile, str]:
-    """How many whole tiles take all rows, and how many of a lower one the last rows.
+    """The number of whole tiles for all rows, and the number of lower ones for the last rows.
 
     With fewer rows than the lower one, chains would wait for themselves.
     """

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, splat, vector
+from gnomon.codegen.blocks import Folded
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, LLVMModule, mask, splat, vector
 from gnomon.codegen.kernels.bags import (
     F32,
     BagSpec,
@@ -18,7 +19,8 @@ from gnomon.codegen.kernels.bags import (
     report_position,
     store_lanes,
 )
-from gnomon.codegen.kernels.scatter import GROUP, Folded, ScatterSpec, ScatterWriter
+from gnomon.codegen.kernels.scatter import GROUP, ScatterSpec, ScatterWriter
+from gnomon.codegen.kernels.sharing import part
 from gnomon.dtypes import float32, int64
 from gnomon.ops.canonical import ROWS, SEQUENCE, leaves
 
@@ -32,7 +34,7 @@ POSITION = (1 << 32) - 1
 """The part of a key that holds where a lookup stands in its batch."""
 
 
-def emit_step(module: Module, name: str, spec: BagSpec) -> int:
+def emit_step(module: LLVMModule, name: str, spec: BagSpec) -> int:
     """Kernel `name`; gives the bytes of scratch that each thread needs.
 
     Slots are table, gradients of bags, positions, report, first check, state, numbers, weights.
@@ -49,8 +51,7 @@ class StepWriter(ScatterWriter):
         super().__init__(e, ScatterSpec("add", float32, int64, 1, folded, spec.width, 1))
         self.bag_spec = spec
         self.state, numbers, self.weights = (
-            e.load(e.offset("%buffers", 8 * k), "ptr", 8) if k < 7 or spec.weighted else ""
-            for k in (5, 6, 7)
+            e.buffer(k) if k < 7 or spec.weighted else "" for k in (5, 6, 7)
         )
         self.numbers = {
             name: e.broadcast(e.load(e.offset(numbers, 4 * k), "float", 4))
@@ -67,8 +68,7 @@ class StepWriter(ScatterWriter):
     def write(self) -> int:
         """The whole function; gives the bytes of scratch."""
         e, rows = self.e, self.bag_spec.rows
-        self.low = e.value(f"udiv i64 {e.mul('%thread', rows)}, %threads")
-        self.high = e.value(f"udiv i64 {e.mul(e.add('%thread', 1), rows)}, %threads")
+        self.low, self.high = part(e, rows, "%thread", "%threads")
         self.values_here = self.values
         self.total = self.gather_own()
         here, there = self.order, self.other
@@ -106,7 +106,7 @@ class StepWriter(ScatterWriter):
         return e.loop(0, self.bag_spec.lookups, 1, look, [("i64", "0")])[0]
 
     def counter(self, key: str, number: int) -> str:
-        """Where a digit of a key is counted."""
+        """The counter of a key's digit."""
         e, size = self.e, 1 << self.digit
         shifted = e.value(f"lshr i64 {key}, {32 + self.digit * number}")
         digit = e.value(f"and i64 {shifted}, {size - 1}")
@@ -154,7 +154,7 @@ class StepWriter(ScatterWriter):
         return self.e.value(f"ashr i64 {self.read(self.order, i)}, 32")
 
     def occurrence(self, i: str) -> str:
-        """Where in the batch a sorted lookup stands."""
+        """The place in the batch of a sorted lookup."""
         return self.e.value(f"and i64 {self.read(self.order, i)}, {POSITION}")
 
     def values_at(self, position: str, c: str, active: Sequence[int]) -> list[str]:
@@ -200,7 +200,7 @@ class StepWriter(ScatterWriter):
             store_lanes(self.e, value, self.e.offset(table, 4 * c), lanes)
 
     def row_and_gradient(self, row: str) -> tuple[str, list[str], list[str]]:
-        """Where a row lies, its values, its gradient with decay."""
+        """A row's address, its values, its gradient with decay."""
         e = self.e
         place = e.offset(self.out, e.mul(row, 4 * self.bag_spec.width))
         values, gradient = self.parts(place), self.parts(self.gradient)

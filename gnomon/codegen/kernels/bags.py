@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, splat, vector
+from gnomon.codegen.blocks import ChainBlocks, scratch_of
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, LLVMModule, mask, splat, vector
+from gnomon.codegen.kernels.sharing import part
 from gnomon.dtypes import float32
+from gnomon.ops import canonical
 
 GROUP = 4
 """Vectors of a row that are added up side by side."""
@@ -75,10 +78,10 @@ def apply(e: Emitter, f: str, *operands: str) -> str:
 # looking up
 
 
-def emit_bags(module: Module, name: str, spec: BagSpec) -> int:
+def emit_bags(module: LLVMModule, name: str, spec: BagSpec) -> int:
     """Kernel `name`: slots are results, table, positions, report, first check, weights."""
     BagsWriter(module.function(name, KERNEL), spec).write()
-    return 0
+    return scratch_of(GROUP) if spec.size > canonical.BLOCK else 0
 
 
 class BagsWriter:
@@ -86,18 +89,15 @@ class BagsWriter:
 
     def __init__(self, e: Emitter, spec: BagSpec) -> None:
         self.e, self.spec = e, spec
-        self.out, self.table, self.index, self.report = (
-            e.load(e.offset("%buffers", 8 * k), "ptr", 8) for k in range(4)
-        )
+        self.out, self.table, self.index, self.report = map(e.buffer, range(4))
         self.first_check = e.load(e.offset("%buffers", 32), "i64", 8)
         if spec.weighted:
-            self.weights = e.load(e.offset("%buffers", 40), "ptr", 8)
+            self.weights = e.buffer(5)
 
     def write(self) -> None:
         """The whole function: threads share bags."""
         e, bags = self.e, self.spec.bags
-        low = e.value(f"udiv i64 {e.mul('%thread', bags)}, %threads")
-        high = e.value(f"udiv i64 {e.mul(e.add('%thread', 1), bags)}, %threads")
+        low, high = part(e, bags, "%thread", "%threads")
         self.last = e.mul(high, self.spec.size)
         e.loop(low, high, 1, self.bag)
         e.ret()
@@ -109,7 +109,7 @@ class BagsWriter:
             self.columns(bag, vectors[k : k + GROUP], first=k == 0)
 
     def columns(self, bag: str, vectors: Sequence[tuple[int, int]], first: bool) -> None:
-        """The sums of some vectors: one chain over the bag."""
+        """The sums of some vectors: one chain over the bag, in blocks."""
         e, spec = self.e, self.spec
         begin = e.mul(bag, spec.size)
 
@@ -122,7 +122,17 @@ class BagsWriter:
             return self.added(row, i, vectors, sums)
 
         state = [(F32, splat(-0.0, "float"))] * len(vectors)
-        sums = e.loop(begin, e.add(begin, spec.size), 1, one, state)
+
+        def stretch(low: str | int, high: str | int) -> list[str]:
+            return e.loop(e.add(begin, low), e.add(begin, high), 1, one, state)
+
+        length = canonical.BLOCK
+        if spec.size > length:
+            blocks = ChainBlocks(e, state, lambda j, a, b: apply(e, "add", a, b), "%scratch")
+            blocked = blocks.over(-(-spec.size // length), length, str(spec.size), stretch)
+            sums = blocks.joined(blocked)
+        else:
+            sums = stretch(0, spec.size)
         for (column, lanes), total in zip(vectors, sums, strict=True):
             place = e.offset(self.out, e.mul(e.add(e.mul(bag, spec.stride), column), 4))
             store_lanes(e, apply(e, "add", total, splat(0.0, "float")), place, lanes)
@@ -154,7 +164,7 @@ class BagsWriter:
         return self.e.load(self.e.offset(self.index, self.e.mul(i, 8)), "i64", 8)
 
     def row(self, position: str) -> str:
-        """Where a row lies."""
+        """The address of a row."""
         return self.e.offset(self.table, self.e.mul(position, 4 * self.spec.width))
 
     def check(self, i: str) -> None:

@@ -1,4 +1,4 @@
-"""How a matrix product is cut: the register tile, the blocks kept in caches, the blocks of K.
+"""Blocking of a matrix product: the register tile, the blocks kept in caches, the blocks of K.
 
 Every choice here changes speed alone. The order of additions is given (order.py); a block of K
 holds whole chunks, or a piece of one whose chain goes on in the next block.
@@ -7,15 +7,15 @@ holds whole chunks, or a piece of one whose chain goes on in the next block.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from gnomon.codegen.emitter import LANES
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.order import Letter, chunk_length, combine_counts, depths
 from gnomon.codegen.kernels.product import MatmulSpec, count
-from gnomon.codegen.kernels.steps import FUSED, Step, choose_step, sums_of
+from gnomon.codegen.kernels.steps import FUSED, ChainStep, choose_step, sums_of
 from gnomon.codegen.lifted import by_caller
-from gnomon.codegen.machine import Machine
+from gnomon.codegen.machine import COMMON, Machine
 
 DEEPEST = 512
 """Most units of K in a block, in floats; half as many doubles."""
@@ -25,12 +25,14 @@ MOST = 4 << 20
 """Bytes of L3 for either operand, where it is large: other cores want some too."""
 SEVERAL = 8
 """Panels of rows from which on what the last one wastes is little."""
+WIDEST = 8
+"""Vectors of 16 values that a tile is wide at most."""
 LATENCY = 4
 """Cycles that a chain waits for its own last sum, with two additions a cycle."""
 
 
 @dataclass(frozen=True)
-class Blocks:
+class KBlocks:
     """The cut of K into blocks, in units of panels, and what the stack holds between them."""
 
     pieces: int
@@ -50,7 +52,7 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         return len(self.before) - 1
 
     @property
@@ -64,7 +66,7 @@ class Blocks:
         return self.piece * self.chunks
 
 
-def cut_k(letters: Sequence[Letter], item: int, step: Step = FUSED) -> Blocks:
+def cut_k(letters: Sequence[Letter], item: int, step: ChainStep = FUSED) -> KBlocks:
     """Cut the summed letters: whole chunks where a block holds them, else pieces of one."""
     limit, chunk = DEEPEST * 4 // item, -(-chunk_length(letters) // step.together)
     counts = combine_counts(letters)
@@ -81,7 +83,7 @@ def cut_k(letters: Sequence[Letter], item: int, step: Step = FUSED) -> Blocks:
         deep = depths(counts)
         pops, before = counts, [*deep[:-1:chunks], deep[-1]]
         pieces, piece = 1, chunk
-    return Blocks(pieces, piece, chunk, chunks, tuple(pops), tuple(before), max(deep) + 1)
+    return KBlocks(pieces, piece, chunk, chunks, tuple(pops), tuple(before), max(deep) + 1)
 
 
 def largest_power(limit: int) -> int:
@@ -89,20 +91,50 @@ def largest_power(limit: int) -> int:
     return 1 << (limit.bit_length() - 1)
 
 
-def choose_tile(machine: Machine, scalar: str, rows: int, columns: int, step: Step = FUSED) -> Tile:
+def choose_tile(
+    machine: Machine, scalar: str, rows: int, columns: int, step: ChainStep = FUSED
+) -> Tile:
     """The tile that takes fewest cycles for one step of K: in general, or over few tiles.
 
-    >>> from gnomon.codegen.machine import AVX2
-    >>> tile = choose_tile(AVX2, "float", 2048, 384)
-    >>> tile.rows, tile.columns
-    (6, 16)
+    Which sizes share one is decided for the common processor; each processor has its own for it.
+
+    >>> from gnomon.codegen.machine import AVX2, AVX512
+    >>> [(x.rows, x.columns) for x in (choose_tile(m, "float", 2048, 384) for m in (AVX2, AVX512))]
+    [(6, 16), (6, 64)]
     """
-    tiles = all_tiles(machine, scalar, step)
-    best = min(tiles, key=lambda tile: cycles(tile, 1, 1) / (tile.rows * tile.columns))
+    # a result of nothing has no tile, but it has a kernel
+    rows, columns = rows or 1, columns or 1
+    tiles, best = all_tiles(COMMON, scalar, step), best_tile(COMMON, scalar, step)
     if rows >= SEVERAL * best.rows and columns >= best.columns:
-        return best
+        return best_tile(machine, scalar, step)
     tiles = [tile for tile in tiles if tile.rows <= rows]
-    return min(tiles, key=lambda tile: cycles(tile, rows, columns))
+    chosen = min(tiles, key=lambda tile: cycles(tile, rows, columns))
+    return best_tile(machine, scalar, step) if chosen == best else counterpart(machine, chosen)
+
+
+def panel_tile(machine: Machine, spec: MatmulSpec) -> Tile:
+    """The tile for panels that stay: all rows share the best tile's width, so one packing does."""
+    step, rows = choose_step(machine, spec.scalar, spec.letters, spec.run), count(spec.rows)
+    common, own = (best_tile(each, spec.sums, step) for each in (COMMON, machine))
+    tiles = [replace(common, rows=high) for high in range(1, min(rows, common.rows) + 1)]
+    chosen = min(reversed(tiles), key=lambda tile: cycles(tile, rows, count(spec.columns)))
+    return own if chosen == common else replace(own, rows=min(chosen.rows, own.rows))
+
+
+def best_tile(machine: Machine, scalar: str, step: ChainStep, widest: int = WIDEST * LANES) -> Tile:
+    """The tile of products of many rows: of the widths that divide those of most layers, 2^n."""
+    tiles = [tile for tile in all_tiles(machine, scalar, step) if tile.columns <= widest]
+    tiles = [tile for tile in tiles if tile.columns.bit_count() == 1]
+    return min(tiles, key=lambda tile: cycles(tile, 1, 1) / (tile.rows * tile.columns))
+
+
+def counterpart(machine: Machine, tile: Tile) -> Tile:
+    """A processor's tile for one of the common processor: as many vectors, if they are as wide."""
+    lanes = machine.lanes(tile.scalar)
+    columns = tile.columns * max(1, lanes // tile.lanes)
+    while tile.rows > 1 and not fits(machine, tile.rows, columns // lanes):
+        tile = replace(tile, rows=tile.rows - 1)
+    return replace(tile, lanes=lanes, columns=columns)
 
 
 def tile_of(machine: Machine, spec: MatmulSpec) -> Tile:
@@ -110,27 +142,28 @@ def tile_of(machine: Machine, spec: MatmulSpec) -> Tile:
     step = choose_step(machine, spec.scalar, spec.letters, spec.run)
     if spec.tile != (0, 0):
         return Tile(spec.sums, machine.lanes(spec.sums), *spec.tile, step)
-    # a result of nothing has no tile, but it has a kernel
-    sizes = (count(axes) or 1 for axes in (spec.rows, spec.columns))
-    return choose_tile(machine, spec.sums, *sizes, step)
+    return choose_tile(machine, spec.sums, count(spec.rows), count(spec.columns), step)
 
 
-def tiles_for(machine: Machine, scalar: str, rows: int, columns: int, step: Step) -> list[Tile]:
+def tiles_for(
+    machine: Machine, scalar: str, rows: int, columns: int, step: ChainStep
+) -> list[Tile]:
     """The tiles that a result of this size fills, by the registers of the machine."""
     tiles = all_tiles(machine, scalar, step)
     widest = -(-columns // LANES) * LANES
     return [tile for tile in tiles if tile.rows <= rows and tile.columns <= widest]
 
 
-def all_tiles(machine: Machine, scalar: str, step: Step) -> list[Tile]:
+def all_tiles(machine: Machine, scalar: str, step: ChainStep) -> list[Tile]:
     """Every tile whose sums stay in registers."""
     lanes = machine.lanes(scalar)
-    return [
+    tiles = [
         Tile(scalar, lanes, high, wide * LANES, step)
-        for wide in range(1, 9)
+        for wide in range(1, WIDEST + 1)
         for high in range(1, 13)
         if fits(machine, high, wide * LANES // lanes)
     ]
+    return tiles or [Tile(scalar, lanes, 1, LANES, step)]
 
 
 def fits(machine: Machine, rows: int, vectors: int) -> bool:
@@ -153,14 +186,14 @@ def cycles(tile: Tile, rows: int, columns: int) -> int:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BlockingPlan:
     """All of it: the tile, the cut of K, and panels of rows and columns in a cache block.
 
     `span`: panels of rows whose partial sums wait together while K goes on; a multiple of blocks.
     """
 
     tile: Tile
-    blocks: Blocks
+    blocks: KBlocks
     row_panels: int
     column_panels: int
     span: int
@@ -172,8 +205,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A plan in numbers, as code takes them: those of Blocks and Plan, bytes of scratch memory."""
+class BlockingNumbers:
+    """A plan in numbers, as code takes them; bytes of scratch memory."""
 
     pieces: int
     piece: int
@@ -202,10 +235,10 @@ def plan(
     sizes: tuple[int, int],
     letters: Sequence[Letter],
     run: int | None = None,
-) -> Plan:
+) -> BlockingPlan:
     """Cut a product of (rows, columns) and summed letters for a machine; `run` as in steps.py."""
     step = choose_step(machine, scalar, letters, run)
-    tile = choose_tile(machine, sums_of(scalar), *(size or 1 for size in sizes), step)
+    tile = choose_tile(machine, sums_of(scalar), *sizes, step)
     return plan_with(machine, tile, sizes, letters)
 
 
@@ -215,7 +248,7 @@ def plan_with(
     sizes: tuple[int, int],
     letters: Sequence[Letter],
     far: int = 0,
-) -> Plan:
+) -> BlockingPlan:
     """The rest of a plan, for a tile; a block of B has `far` bytes at most, if that is known."""
     rows, columns = sizes
     blocks = cut_k(letters, tile.item, tile.step)
@@ -231,7 +264,7 @@ def plan_with(
     while wide * high * waiting > 2 * share:
         wide = -(-wide // 2)
     span = panels if not waiting else max(high, 2 * share // (wide * waiting) // high * high)
-    return Plan(tile, blocks, high, wide, min(span, -(-panels // high) * high))
+    return BlockingPlan(tile, blocks, high, wide, min(span, -(-panels // high) * high))
 
 
 def share_of(machine: Machine) -> int:
@@ -239,10 +272,10 @@ def share_of(machine: Machine) -> int:
     return min(machine.l3 // 4, MOST)
 
 
-def cut_of(plan: Plan) -> Cut:
+def cut_of(plan: BlockingPlan) -> BlockingNumbers:
     """A plan's numbers."""
     blocks, parts = plan.blocks, scratch_parts(plan)
-    return Cut(
+    return BlockingNumbers(
         blocks.pieces,
         blocks.piece,
         blocks.chunk,
@@ -264,7 +297,7 @@ def cut_for(
     sizes: tuple[int, int],
     letters: Sequence[Letter],
     far: int = 0,
-) -> Cut:
+) -> BlockingNumbers:
     """The numbers of a tile's plan; the caller makes it, where sizes are not known yet."""
 
     def numbers(rows: int, columns: int, *flat: int) -> tuple[int, ...]:
@@ -272,12 +305,12 @@ def cut_for(
         cut = cut_of(plan_with(machine, tile, (rows, columns), nest, far))
         return tuple(getattr(cut, name) for name in names)
 
-    names = [field.name for field in fields(Cut)]
+    names = [field.name for field in fields(BlockingNumbers)]
     flat = (number for letter in letters for number in letter)
-    return Cut(*by_caller(numbers, len(names), *sizes, *flat))
+    return BlockingNumbers(*by_caller(numbers, len(names), *sizes, *flat))
 
 
-def scratch_parts(plan: Plan) -> tuple[int, ...]:
+def scratch_parts(plan: BlockingPlan) -> tuple[int, ...]:
     """Bytes of the private stack, packed A, packed B, partial sums, a block's numbers of additions.
 
     Each is a multiple of 64.

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from gnomon.codegen.emitter import KERNEL, Emitter, Module, vector
+from gnomon.codegen.emitter import KERNEL, Emitter, LLVMModule, vector
 from gnomon.codegen.kernels.microkernel import Left, Tile
-from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.packing import BLOCK, transpose
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, walk
-from gnomon.codegen.kernels.storing import Bounds, Region
+from gnomon.codegen.kernels.storing import Bounds, TileRegion
 from gnomon.codegen.kernels.strides import Dims, offset, total
-from gnomon.codegen.kernels.tally import Block
+from gnomon.codegen.kernels.tally import KBlock
 from gnomon.codegen.machine import Machine
 
 WORD = 8
@@ -26,13 +26,13 @@ FEWEST = 8
 """Columns below which most of a vector would be unused."""
 
 
-def emit_convolution(module: Module, name: str, spec: MatmulSpec, machine: Machine) -> int:
+def emit_convolution(module: LLVMModule, name: str, spec: MatmulSpec, machine: Machine) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
     return WindowWriter(module, name, spec, machine).write()
 
 
 def emit_convolutions(
-    module: Module, name: str, specs: tuple[MatmulSpec, ...], machine: Machine
+    module: LLVMModule, name: str, specs: tuple[MatmulSpec, ...], machine: Machine
 ) -> int:
     """Define kernel `name`, which computes several products into parts of one result."""
     parts = [f"{name}.{k}" for k in range(len(specs))]
@@ -82,19 +82,19 @@ class Gathered(Left):
         return [e.load(e.offset(row, far), tile.scalar, tile.item) for row in self.rows]
 
 
-class WindowWriter(Writer):
+class WindowWriter(PackedWriter):
     """Writes a convolution's functions: the right operand's packer, the microkernel, the rest."""
 
     copied, left = "b", Gathered()
 
     def fill_table(self, target: str, first: str, entries: str, dims: Dims) -> None:
-        """Where flat indices lie, in bytes."""
+        """Fill a table with the byte offsets of flat indices."""
         e, last = self.e, total(dims) - 1
 
         def entry(index: str) -> None:
             place = offset(e, e.least(e.add(first, index), last), dims)
             entry_at = e.offset(target, e.mul(index, WORD))
-            e.store(e.mul(place, self.spec.operand_item), entry_at, "i64", WORD)
+            e.store(e.mul(place, self.spec.item_of("a")), entry_at, "i64", WORD)
 
         e.loop(0, entries, 1, entry)
 
@@ -114,7 +114,7 @@ class WindowWriter(Writer):
             self.scratch.offsets, start + WORD * self.row_entries * (label == "steps")
         )
 
-    def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
+    def pack(self, operand: str, base: str, panels: Bounds, block: KBlock) -> None:
         """Fill the tables instead of panels of A."""
         if operand == "b":
             super().pack(operand, base, panels, block)
@@ -125,7 +125,9 @@ class WindowWriter(Writer):
         steps = walk(self.spec.steps, "a")
         self.fill_table(self.table("steps"), block.start, block.units, steps)
 
-    def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
+    def left_of(
+        self, panel: str, part: TileRegion, block: KBlock
+    ) -> tuple[str, list[tuple[str, str]]]:
         """The table of steps; where A begins, and the panel's part of the table of rows."""
         rows = self.e.mul(panel, self.tile.rows * WORD)
         places = self.e.offset(self.table("rows"), rows)
@@ -144,7 +146,7 @@ class WindowWriter(Writer):
         """Upright tiles are transposed on their way."""
         return super().stores and not self.upright
 
-    def prefetch(self, part: Region, row: str, column: str) -> None:
+    def prefetch(self, part: TileRegion, row: str, column: str) -> None:
         """Ask for the lines that will be written; of upright results one per column."""
         if not self.upright:
             super().prefetch(part, row, column)
@@ -158,7 +160,7 @@ class WindowWriter(Writer):
 
         e.loop(0, tile.columns, 1, one)
 
-    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+    def finish(self, part: TileRegion, row: str, column: str, sums: str) -> None:
         """One tile to its place."""
         if not self.upright:
             super().finish(part, row, column, sums)
@@ -170,7 +172,7 @@ class WindowWriter(Writer):
 class Upright:
     """Stores a tile whose rows are neighbours in memory: squares are transposed on the way."""
 
-    def __init__(self, writer: Writer, sums: str, place: tuple[str, str, str]) -> None:
+    def __init__(self, writer: PackedWriter, sums: str, place: tuple[str, str, str]) -> None:
         self.e, self.spec, self.tile, self.sums = writer.e, writer.spec, writer.tile, sums
         self.side, (batch, self.row, self.left) = BLOCK[self.tile.scalar], place
         e, spec = self.e, self.spec

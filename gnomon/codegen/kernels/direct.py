@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from gnomon.codegen.emitter import LANES, Emitter
-from gnomon.codegen.kernels.blocking import Blocks, Cut, Plan, cut_of
+from gnomon.codegen.kernels.blocking import BlockingNumbers, BlockingPlan, KBlocks, cut_of
 from gnomon.codegen.kernels.microkernel import (
     Left,
     Sides,
@@ -23,15 +23,21 @@ from gnomon.codegen.kernels.microkernel import (
     places_of,
 )
 from gnomon.codegen.kernels.order import chunk_length, combine_counts, depths
-from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.packing import BLOCK, emit_pack
 from gnomon.codegen.kernels.product import MatmulSpec, count, walk
 from gnomon.codegen.kernels.readers import STREAMS, Across, Along
-from gnomon.codegen.kernels.steps import choose_step, sums_of, switches
-from gnomon.codegen.kernels.storing import Region
-from gnomon.codegen.kernels.tally import Block, additions
+from gnomon.codegen.kernels.steps import (
+    ChainStep,
+    choose_single,
+    choose_step,
+    switches,
+    whole_pairs,
+)
+from gnomon.codegen.kernels.storing import TileRegion
+from gnomon.codegen.kernels.tally import KBlock, additions
 from gnomon.codegen.kernels.units import Source
-from gnomon.codegen.machine import Machine
+from gnomon.codegen.machine import COMMON, Machine
 
 MOST_ROWS = 16
 """With more rows, arithmetic takes longer than reading, and packing pays."""
@@ -41,19 +47,32 @@ WAITING = 128 << 10
 """Bytes of sums that wait in the second cache."""
 
 
-def layout_of(spec: MatmulSpec, machine: Machine) -> str:
-    """How B is read directly: "along" its steps, "across" them, or "" if it is not."""
+def layout_of(spec: MatmulSpec) -> str:
+    """The direct reading of B: "along" its steps, "across" them, or "" if there is none.
+
+    The same on every processor, whether or not it multiplies pairs at once.
+    """
     columns, steps = walk(spec.columns, "b"), walk(spec.steps, "b")
     rows, wide = count(spec.rows), count(spec.columns)
-    step = choose_step(machine, spec.scalar, spec.letters, spec.run)
     panels = rows * count(spec.steps) * 4
-    if not 0 < rows <= MOST_ROWS or wide < LANES or panels > machine.l2 or spec.scalar == "double":
+    if not 0 < rows <= MOST_ROWS or wide < LANES or panels > COMMON.l2 or spec.scalar == "double":
         return ""
-    if len(columns) > 1 or len(steps) > 1 or chunk_length(spec.letters) % step.together:
+    if any(spec.narrow):
+        return ""
+    pairs = spec.sums == "i32" and whole_pairs(spec.letters, spec.run)
+    if len(columns) > 1 or len(steps) > 1 or (pairs and chunk_length(spec.letters) % 2):
         return ""
     if steps[0][1] == 1 and count(spec.steps) >= BLOCK["float"]:
         return "along"
-    return "across" if columns[0][1] == 1 and step.together == 1 else ""
+    # integers are quicker in pairs, which lie along steps
+    return "across" if columns[0][1] == 1 and not pairs else ""
+
+
+def step_of(spec: MatmulSpec, machine: Machine, layout: str) -> ChainStep:
+    """The number of steps at once: one where pairs are no neighbours, or do not come out."""
+    step = choose_step(machine, spec.scalar, spec.letters, spec.run)
+    apart = step.together > 1 and (layout == "across" or chunk_length(spec.letters) % 2)
+    return choose_single(machine, spec.scalar) if apart else step
 
 
 def tile_for(spec: MatmulSpec, machine: Machine, layout: str) -> Tile:
@@ -62,12 +81,12 @@ def tile_for(spec: MatmulSpec, machine: Machine, layout: str) -> Tile:
     panels = -(-rows // HIGHEST)
     high = -(-rows // panels)
     narrow = high > 1 or layout == "along" or count(spec.columns) < 2 * LANES
-    step = choose_step(machine, spec.scalar, spec.letters, spec.run)
-    return Tile(sums_of(spec.scalar), BLOCK["float"], high, LANES if narrow else 2 * LANES, step)
+    wide, step = LANES if narrow else 2 * LANES, step_of(spec, machine, layout)
+    return Tile(spec.sums, BLOCK["float"], high, wide, step)
 
 
-class DirectWriter(Writer):
-    """What both layouts share: threads cut columns alone, and the last tile ends where B does."""
+class DirectWriter(PackedWriter):
+    """The base of both layouts: threads cut columns alone, and the last tile ends where B does."""
 
     layout, copied, narrow, stores = "", "a", 0, False
 
@@ -75,12 +94,12 @@ class DirectWriter(Writer):
         """All rows together."""
         return tile_for(self.spec, machine, self.layout)
 
-    def make_cut(self, machine: Machine) -> Cut:
+    def make_cut(self, machine: Machine) -> BlockingNumbers:
         """The numbers of the plan."""
         self.plan = self.make_plan()
         return cut_of(self.plan)
 
-    def make_plan(self) -> Plan:
+    def make_plan(self) -> BlockingPlan:
         """Each tile takes as many columns as its sums may wait for."""
         tile = self.tile
         counts = tuple(combine_counts(self.spec.letters))
@@ -88,10 +107,10 @@ class DirectWriter(Writer):
         chunk = chunk_length(self.spec.letters) // tile.step.together
         together = len(counts) if self.layout == "along" else 1
         before = (*deep[:-1:together], deep[-1])
-        blocks = Blocks(1, chunk, chunk, together, counts, before, max(deep) + 1)
+        blocks = KBlocks(1, chunk, chunk, together, counts, before, max(deep) + 1)
         high = -(-self.sizes[0] // tile.rows)
         wide = 1 if self.layout == "along" else max(1, WAITING // (high * tile.bytes))
-        return Plan(tile, blocks, high, min(wide, -(-self.sizes[1] // tile.columns)), high)
+        return BlockingPlan(tile, blocks, high, min(wide, -(-self.sizes[1] // tile.columns)), high)
 
     @property
     def row_panels(self) -> int:
@@ -100,7 +119,7 @@ class DirectWriter(Writer):
 
     @property
     def source(self) -> Source:
-        """What B holds."""
+        """The contents of B."""
         return self.packings["b"].source
 
     def write_parts(self) -> None:
@@ -109,7 +128,7 @@ class DirectWriter(Writer):
         self.write_reader()
 
     def write_reader(self) -> None:
-        """What reads B."""
+        """Write the function that reads B."""
         raise NotImplementedError
 
     def parts(self) -> tuple[int, ...]:
@@ -125,7 +144,7 @@ class DirectWriter(Writer):
         """Bytes of sums that wait."""
         return 0
 
-    def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
+    def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
         """All rows, whatever part threads cut."""
         super().sum_up(replace(part, rows=("0", str(self.plan.row_panels))), fresh)
 
@@ -134,7 +153,7 @@ class DirectWriter(Writer):
         wide = self.plan.tile.columns
         return e.least(e.mul(column, wide), self.sizes[1] - wide)
 
-    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+    def finish(self, part: TileRegion, row: str, column: str, sums: str) -> None:
         """Run the epilogue on one tile, from its first column that no other tile has."""
         e, tile = self.e, self.plan.tile
         extra = e.sub(e.mul(column, tile.columns), self.first_of(e, column))
@@ -152,8 +171,8 @@ class AlongWriter(DirectWriter):
         right = Along(self.source, far, tile.step.paired)
         emit_tile(self.module, f"{self.name}.tile", tile, right=right)
 
-    def right_of(self, panel: str, part: Region, block: Block) -> str:
-        """Where the tile's first column begins."""
+    def right_of(self, panel: str, part: TileRegion, block: KBlock) -> str:
+        """The address of the tile's first column."""
         e, far = self.e, walk(self.spec.columns, "b")[-1][1]
         first = self.first_of(e, e.add(part.columns[0], panel))
         return e.offset(part.b, e.mul(first, far * self.source.item))
@@ -232,7 +251,7 @@ class AcrossWriter(DirectWriter):
             for place, value in zip(places, values, strict=True):
                 e.store(value, place, tile.kind, tile.item)
 
-    def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
+    def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
         """Chunk by chunk; partial sums are added as they are due."""
         e, blocks = self.e, self.plan.blocks
         part = replace(part, rows=("0", str(self.plan.row_panels)))
@@ -252,8 +271,8 @@ class AcrossWriter(DirectWriter):
             part, lambda row, column: self.finish(part, row, column, self.sums(part, row, column))
         )
 
-    def sums(self, part: Region, row: str, column: str) -> str:
-        """Where the finished sums of a tile lie."""
+    def sums(self, part: TileRegion, row: str, column: str) -> str:
+        """The address of a tile's finished sums."""
         e = self.e
         number = e.add(e.mul(e.sub(column, part.columns[0]), self.plan.row_panels), row)
         return e.offset(self.scratch.sums, e.mul(number, self.plan.tile.bytes))
@@ -265,7 +284,7 @@ class AcrossWriter(DirectWriter):
         e.call("void", f"{self.name}.add", ("ptr", older), ("ptr", newer), ("i64", str(self.level)))
         return [e.sub(depth, 1)]
 
-    def sweep(self, part: Region, block: Block, sums: str) -> None:
+    def sweep(self, part: TileRegion, block: KBlock, sums: str) -> None:
         """One chunk, a few rows of B at a time."""
         e, tile, chunk = self.e, self.plan.tile, str(self.plan.blocks.chunk)
         far = walk(self.spec.steps, "b")[-1][1] * self.source.item

@@ -11,16 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gnomon.codegen.emitter import Emitter, Module, splat, vector
-from gnomon.codegen.kernels.blocking import DEEPEST, Cut, choose_tile, cut_for
+from gnomon.codegen.emitter import Emitter, LLVMModule, splat, vector
+from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, choose_tile, cut_for
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.order import Letter
-from gnomon.codegen.kernels.packed import Writer
-from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, Place, count, store_to
-from gnomon.codegen.kernels.sharing import Work, part, share_work
+from gnomon.codegen.kernels.packed import PackedWriter
+from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, VectorPlace, count, store_to
+from gnomon.codegen.kernels.sharing import TileWork, part, share_work
 from gnomon.codegen.kernels.steps import choose_step
-from gnomon.codegen.kernels.storing import Bounds, Region
-from gnomon.codegen.kernels.tally import Block, ones, some, trailing_ones
+from gnomon.codegen.kernels.storing import Bounds, TileRegion
+from gnomon.codegen.kernels.tally import KBlock, ones, some, trailing_ones
 from gnomon.codegen.machine import Machine
 
 
@@ -39,38 +39,38 @@ class GroupedSpec:
     ends: int
 
 
-def emit_grouped(module: Module, name: str, spec: GroupedSpec, machine: Machine) -> int:
+def emit_grouped(module: LLVMModule, name: str, spec: GroupedSpec, machine: Machine) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
     writer = {"rows": RowsWriter, "steps": StepsWriter}[spec.axis]
     return writer(module, name, spec, machine).write()
 
 
-class GroupedWriter(Writer):
-    """What both ways share."""
+class GroupedWriter(PackedWriter):
+    """The base of both ways."""
 
-    def __init__(self, module: Module, name: str, spec: GroupedSpec, machine: Machine) -> None:
+    def __init__(self, module: LLVMModule, name: str, spec: GroupedSpec, machine: Machine) -> None:
         self.grouped = spec
         super().__init__(module, name, spec.product, machine, self.storing(spec.product))
 
     def storing(self, spec: MatmulSpec) -> Epilogue | None:
-        """How sums are stored, if not as they are."""
+        """The way in which sums are stored, if not as they are."""
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return count(self.spec.batch)
 
     def end_of(self, run: str, least: str, axis: int) -> str:
-        """Where a run ends, no earlier than it begins and no later than the axis."""
+        """The end of a run, no earlier than its beginning and no later than the axis's."""
         e = self.e
-        ends = e.load(e.offset("%buffers", 8 * self.grouped.ends), "ptr", 8)
+        ends = e.buffer(self.grouped.ends)
         end = e.load(e.offset(ends, e.mul(run, 8)), "i64", 8)
         return e.most(e.least(end, axis), least)
 
     def operands(self, group: str) -> tuple[str, str]:
-        """Where both operands begin for a group."""
-        slots, starts = self.spec.slots, self.spec.starts
-        bases = self.base(slots.a, starts[0]), self.base(slots.b, starts[1])
+        """The addresses of both operands for a group."""
+        slots = self.spec.slots
+        bases = self.base("a", slots.a), self.base("b", slots.b)
         a, b = (self.advance(base, group, x) for base, x in zip(bases, "ab", strict=True))
         return a, b
 
@@ -85,11 +85,11 @@ class RowsWriter(GroupedWriter):
 
     def make_tile(self, machine: Machine) -> Tile:
         """As for groups of average size."""
-        spec, sizes = self.spec, (self.average, self.sizes[1])
+        spec = self.spec
         step = choose_step(machine, spec.scalar, spec.letters, spec.run)
-        return choose_tile(machine, spec.sums, *(size or 1 for size in sizes), step)
+        return choose_tile(machine, spec.sums, self.average, self.sizes[1], step)
 
-    def make_cut(self, machine: Machine) -> Cut:
+    def make_cut(self, machine: Machine) -> BlockingNumbers:
         """The same."""
         return cut_for(machine, self.tile, (self.average, self.sizes[1]), self.spec.letters)
 
@@ -102,12 +102,12 @@ class RowsWriter(GroupedWriter):
             last = e.add(e.mul(number, self.grouped.runs), self.grouped.runs - 1)
             self.begin, self.end = begin, self.end_of(last, begin, self.sizes[0])
             a, b = self.operands(number)
-            self.cover(Region(number, a, b, self.panels(), columns))
+            self.cover(TileRegion(number, a, b, self.panels(), columns))
             return [self.end]
 
         self.begin = e.loop(0, self.groups, 1, group, [("i64", "0")])[0]
         self.end = str(self.sizes[0])
-        self.store_zeros(Region("0", "null", "null", self.panels(), columns))
+        self.store_zeros(TileRegion("0", "null", "null", self.panels(), columns))
 
     def panels(self) -> Bounds:
         """All panels of the group at hand."""
@@ -120,7 +120,7 @@ class RowsWriter(GroupedWriter):
         return self.end
 
     def first_row(self, panel: str) -> str:
-        """Where a panel of the group begins."""
+        """The first row of a panel of the group."""
         return self.e.add(self.begin, super().first_row(panel))
 
 
@@ -131,7 +131,7 @@ class StepsWriter(GroupedWriter):
         """Sums of nothing are -0.0, and shown as 0."""
         store = store_to(spec)
 
-        def shown(e: Emitter, place: Place, value: str) -> None:
+        def shown(e: Emitter, place: VectorPlace, value: str) -> None:
             zero = splat(0.0, spec.sums)
             store(e, place, e.value(f"fadd {vector(spec.sums)} {value}, {zero}"))
 
@@ -145,29 +145,29 @@ class StepsWriter(GroupedWriter):
     def make_tile(self, machine: Machine) -> Tile:
         """For runs of an even length, perhaps."""
         step = choose_step(machine, self.spec.scalar, self.letters)
-        return choose_tile(machine, self.spec.sums, *(size or 1 for size in self.sizes), step)
+        return choose_tile(machine, self.spec.sums, *self.sizes, step)
 
-    def make_cut(self, machine: Machine) -> Cut:
+    def make_cut(self, machine: Machine) -> BlockingNumbers:
         """For long runs."""
         return cut_for(machine, self.tile, self.sizes, self.letters)
 
     def share(self) -> None:
         """One group after another."""
         e, tile = self.e, self.tile
-        work = Work(1, self.row_panels, -(-self.sizes[1] // tile.columns), tile)
+        work = TileWork(1, self.row_panels, -(-self.sizes[1] // tile.columns), tile)
         mine = share_work(e, work)
 
         def group(number: str) -> None:
             a, b = self.operands(number)
-            self.cover(Region(number, a, b, mine.rows, mine.columns))
+            self.cover(TileRegion(number, a, b, mine.rows, mine.columns))
 
         e.loop(0, self.groups, 1, group)
 
-    def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
+    def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
         """Run by run."""
         self.e.loop(0, self.grouped.runs, 1, lambda run: self.one_run(part, run))
 
-    def one_run(self, part: Region, run: str) -> None:
+    def one_run(self, part: TileRegion, run: str) -> None:
         """The steps of one run, in blocks; a run of nothing is one block of nothing."""
         e, steps = self.e, count(self.spec.steps)
         number = e.add(e.mul(part.batch, self.grouped.runs), run)
@@ -186,7 +186,7 @@ class StepsWriter(GroupedWriter):
 
         e.loop(0, pieces, 1, piece)
 
-    def run_block(self, run: str, piece: str, last: str) -> Block:
+    def run_block(self, run: str, piece: str, last: str) -> KBlock:
         """A piece of a run, as blocks are told to the microkernel; all sums wait for others."""
         e, (start, length) = self.e, self.piece
         together, pops = self.tile.step.together, self.scratch.pops
@@ -199,8 +199,8 @@ class StepsWriter(GroupedWriter):
         finished = e.value(f"icmp eq i64 {run}, {self.grouped.runs - 1}")
         numbers = ("1", units, carried, depth, str(self.cut.slots // self.tile.bytes))
         parameters = (("ptr", pops), *(("i64", x) for x in numbers))
-        return Block(start, units, e.value(f"and i1 {finished}, {last}"), parameters)
+        return KBlock(start, units, e.value(f"and i1 {finished}, {last}"), parameters)
 
-    def steps_of(self, block: Block, together: int) -> tuple[str, str]:
+    def steps_of(self, block: KBlock, together: int) -> tuple[str, str]:
         """The first step of the piece at hand, and how many."""
         return self.piece

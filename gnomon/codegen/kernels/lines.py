@@ -24,7 +24,7 @@ class Lines(Left):
     parameters = (("i64", "stride"),)
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """How far each row is from the first, in bytes."""
+        """Write the distance of each row from the first, in bytes."""
         self.rows = [e.mul("%stride", row) for row in range(tile.rows)]
 
     def unit(self, tile: Tile) -> int:
@@ -32,7 +32,7 @@ class Lines(Left):
         return tile.item
 
     def row(self, e: Emitter, tile: Tile, a: str, first: str) -> str:
-        """Where a row begins."""
+        """The address of a row."""
         return e.offset(a, e.mul(first, "%stride"))
 
     def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
@@ -49,7 +49,7 @@ class Turned(Lines):
     """A step of all rows is a line of memory; lines are `stride` apart."""
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """How far rows are from the first, and the next steps."""
+        """Write the distances of rows from the first, and the next steps."""
         self.rows = [row * tile.item for row in range(tile.rows)]
         self.steps = [e.mul("%stride", step) for step in range(UNROLL + 1)]
 

@@ -6,19 +6,21 @@ one alone, and direct.py reads it where it lies.
 
 from __future__ import annotations
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
-from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec
 from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
 from gnomon.codegen.machine import Machine
 
 
 def emit_matmul(
-    module: Module, name: str, spec: MatmulSpec, machine: Machine, epilogue: Epilogue | None = None
+    module: LLVMModule,
+    name: str,
+    spec: MatmulSpec,
+    machine: Machine,
+    epilogue: Epilogue | None = None,
 ) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
-    writer = WRITERS.get(
-        layout_of(spec, machine), UnpackedWriter if reader_of(spec, machine) else Writer
-    )
+    writer = WRITERS.get(layout_of(spec), UnpackedWriter if reader_of(spec) else PackedWriter)
     return writer(module, name, spec, machine, epilogue).write()

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from gnomon.codegen.emitter import BITS, Emitter, Module, splat, vector
-from gnomon.codegen.kernels.steps import FUSED, Step, Switch, multiply, switches
+from gnomon.codegen.emitter import BITS, Emitter, LLVMModule, splat, vector
+from gnomon.codegen.kernels.steps import FUSED, ChainStep, Switch, multiply, switches
 
 UNROLL = 4
 """Units of packed panels between two tests of the loop's end.
@@ -32,7 +32,7 @@ class Tile:
     lanes: int
     rows: int
     columns: int
-    step: Step = FUSED
+    step: ChainStep = FUSED
     used: int = 0
 
     @property
@@ -62,7 +62,7 @@ class Tile:
 
     @property
     def places(self) -> list[int]:
-        """Where each accumulator lies in the tile, in bytes."""
+        """The place of each accumulator in the tile, in bytes."""
         lines = range(0, self.rows * self.columns, self.columns)
         return [(i + j * self.lanes) * self.item for i in lines for j in range(self.wide)]
 
@@ -86,7 +86,7 @@ Row = tuple[int, list[str]]
 
 
 class Left:
-    """Where the microkernel finds values of A: `a` points at a packed panel.
+    """The microkernel's source of A: `a` points at a packed panel.
 
     Others (convolution.py) may take more parameters, and mean something else by `a`.
     """
@@ -94,14 +94,14 @@ class Left:
     parameters: tuple[tuple[str, str], ...] = ()
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """What is written once, before any loop."""
+        """Write what comes once, before any loop."""
 
     def unit(self, tile: Tile) -> int:
         """By how many bytes `a` goes on with every unit of K."""
         return tile.rows * tile.item
 
     def at(self, e: Emitter, tile: Tile, a: str, units: int) -> str:
-        """Where `a` points so many units of K later."""
+        """The value of `a` so many units of K later."""
         return e.offset(a, units * self.unit(tile))
 
     def values(self, e: Emitter, tile: Tile, a: str) -> list[str]:
@@ -111,20 +111,20 @@ class Left:
 
 
 class Right:
-    """Where the microkernel finds rows of B: `b` points at a packed panel.
+    """The microkernel's source of B: `b` points at a packed panel.
 
     Others (direct.py) mean something else by `b`.
     """
 
     def begin(self, e: Emitter, tile: Tile) -> None:
-        """What is written once, before any loop."""
+        """Write what comes once, before any loop."""
 
     def groups(self, tile: Tile) -> list[range]:
-        """Which of a row's vectors are counted together: all, or one group after another."""
+        """The groups of a row's vectors that are counted together: all, or one after another."""
         return [range(tile.wide)]
 
     def unrolls(self, tile: Tile) -> tuple[int, ...]:
-        """How many units are taken at once: as many as can be, then fewer, at last one."""
+        """The numbers of units at once: as many as can be, then fewer, at last one."""
         # LLVM adds integers in another order, for which there are no registers
         if tile.scalar.startswith("i"):
             return 2, 1
@@ -158,14 +158,14 @@ def in_order(tile: Tile, units: int) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class Sides:
-    """Where both operands come from."""
+    """The sources of both operands."""
 
     left: Left
     right: Right
 
 
 def emit_tile(
-    module: Module, name: str, tile: Tile, left: Left | None = None, right: Right | None = None
+    module: LLVMModule, name: str, tile: Tile, left: Left | None = None, right: Right | None = None
 ) -> None:
     """Define the microkernel; gives where the last sum is: on top of the stack, or at its goal."""
     sides = Sides(left or Left(), right or Right())
@@ -204,7 +204,7 @@ def emit_tile(
 
 
 def minus_zero(tile: Tile) -> list[tuple[str, str]]:
-    """Where every chain starts: the identity of addition, -0.0 for floats."""
+    """The start of every chain: the identity of addition, -0.0 for floats."""
     zero = 0 if tile.scalar.startswith("i") else -0.0
     return [(tile.kind, splat(zero, tile.scalar, tile.lanes))] * len(tile.places)
 
@@ -267,7 +267,7 @@ def chain(
 
 
 def places_of(tile: Tile, vectors: range) -> list[int]:
-    """Which accumulators belong to these vectors of a row of B."""
+    """The accumulators of these vectors of a row of B."""
     return [i * tile.wide + j for i in range(tile.rows) for j in vectors]
 
 

@@ -41,7 +41,7 @@ def after(index: int, chain: int) -> int:
 
 
 def trailing_ones(number: int) -> int:
-    """How many subtrees of a binary tree end with this leaf.
+    """The number of subtrees of a binary tree that end with this leaf.
 
     >>> [trailing_ones(n) for n in range(8)]
     [0, 1, 0, 2, 0, 1, 0, 3]
@@ -50,7 +50,7 @@ def trailing_ones(number: int) -> int:
 
 
 def chunk_length(letters: Sequence[Letter]) -> int:
-    """How many products one chunk chains: the innermost letter's leaf.
+    """The number of products in one chunk's chain: the innermost letter's leaf.
 
     >>> chunk_length([(3, 1), (256, 2)]), chunk_length([])
     (128, 1)
@@ -61,7 +61,7 @@ def chunk_length(letters: Sequence[Letter]) -> int:
 
 
 def depths(counts: Sequence[int]) -> list[int]:
-    """How many partial sums the stack holds before each chunk, and after the last.
+    """The numbers of partial sums on the stack before each chunk, and after the last.
 
     >>> depths([0, 1, 0, 2])
     [0, 1, 1, 2, 1]

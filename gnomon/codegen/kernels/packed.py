@@ -1,4 +1,4 @@
-"""The packed matrix product, as one kernel: Writer.
+"""The packed matrix product, as one kernel: PackedWriter.
 
 Operands are copied by cache blocks into panels (packing.py) that one microkernel reads straight
 through (microkernel.py); an epilogue given by the caller turns sums into what is stored. Sums have
@@ -9,18 +9,20 @@ Knows nothing of graphs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from gnomon.codegen.emitter import KERNEL, Module
-from gnomon.codegen.kernels.blocking import Cut, cut_for, share_of, tile_of
+from gnomon.codegen.emitter import KERNEL, LLVMModule
+from gnomon.codegen.kernels.blocking import BlockingNumbers, cut_for, share_of, tile_of
 from gnomon.codegen.kernels.microkernel import Left, Tile, emit_tile
+from gnomon.codegen.kernels.order import Letter
 from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, count, store_to, walk
-from gnomon.codegen.kernels.sharing import Work, evenly, share_work
-from gnomon.codegen.kernels.storing import Bounds, Region, Storing
+from gnomon.codegen.kernels.sharing import TileWork, evenly, share_work
+from gnomon.codegen.kernels.steps import note_pairs
+from gnomon.codegen.kernels.storing import Bounds, Storing, TileRegion
 from gnomon.codegen.kernels.strides import offset
-from gnomon.codegen.kernels.tally import Block, find_block
+from gnomon.codegen.kernels.tally import KBlock, find_block
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.machine import Machine
 
@@ -30,7 +32,7 @@ LINE = 64
 
 @dataclass(frozen=True)
 class Scratch:
-    """Where things lie in this thread's scratch memory: SSA names."""
+    """The layout of this thread's scratch memory: SSA names."""
 
     stack: str
     a: str
@@ -40,7 +42,7 @@ class Scratch:
     offsets: str
 
 
-class Writer(Storing):
+class PackedWriter(Storing):
     """Writes one product's functions: two packers, the microkernel, the kernel.
 
     Sizes, strides and leaves may be numbers that are known only when the code runs (lifted.py):
@@ -52,7 +54,7 @@ class Writer(Storing):
 
     def __init__(
         self,
-        module: Module,
+        module: LLVMModule,
         name: str,
         spec: MatmulSpec,
         machine: Machine,
@@ -61,29 +63,35 @@ class Writer(Storing):
         self.module, self.name, self.spec = module, name, spec
         self.epilogue, self.plain = epilogue or store_to(spec), epilogue is None
         self.e = module.function(name, KERNEL)
+        note_pairs(self.e, spec.scalar, self.letters, spec.run)
         self.sizes = (count(spec.rows), count(spec.columns))
         self.copied = self.copied.strip("b") if spec.ready else self.copied
         self.tile = self.make_tile(machine)
         self.cut = self.make_cut(machine)
         self.packings = {"a": self.packing("a", spec.rows), "b": self.packing("b", spec.columns)}
 
+    @property
+    def letters(self) -> Sequence[Letter]:
+        """The summed letters that a chain's steps are chosen for."""
+        return self.spec.letters
+
     def make_tile(self, machine: Machine) -> Tile:
-        """What one call of the microkernel computes."""
+        """The tile that one call of the microkernel computes."""
         return tile_of(machine, self.spec)
 
-    def make_cut(self, machine: Machine) -> Cut:
-        """How the product is cut."""
+    def make_cut(self, machine: Machine) -> BlockingNumbers:
+        """The blocking of the product."""
         far = share_of(machine) if self.spec.ready else 0
         return cut_for(machine, self.tile, self.sizes, self.spec.letters, far)
 
     def packing(self, operand: str, across: tuple[Axis, ...]) -> Packing:
-        """How the panels of an operand are made."""
+        """The packing of an operand's panels."""
         tile, spec = self.tile, self.spec
         width = tile.rows if operand == "a" else tile.columns
         walks = walk(across, operand), walk(spec.steps, operand)
         # half a pair at the end is filled up with factors whose product, -0.0, changes no sum
         padding = -(1 << 15) if operand == "a" and spec.sums == "float" else 0
-        source = Source(spec.scalar, tile.step.together, padding)
+        source = Source(spec.held(operand), tile.step.together, padding)
         return Packing(tile.scalar, width, *walks, source)
 
     def write(self) -> int:
@@ -112,7 +120,7 @@ class Writer(Storing):
         return -(-self.sizes[0] // self.tile.rows)
 
     def write_parts(self) -> None:
-        """What the kernel calls."""
+        """Write the functions that the kernel calls."""
         for operand in self.copied:
             emit_pack(self.module, f"{self.name}.pack_{operand}", self.packings[operand])
         self.write_tiles()
@@ -126,7 +134,7 @@ class Writer(Storing):
 
     @property
     def narrow(self) -> int:
-        """How many columns the narrower microkernel counts; 0 if there is none."""
+        """The number of columns of the narrower microkernel; 0 if there is none."""
         vectors = self.tile.wide
         return (vectors + 1) // 2 * self.tile.lanes if vectors > 1 else 0
 
@@ -145,9 +153,9 @@ class Writer(Storing):
         e, tile, spec = self.e, self.tile, self.spec
         panels = self.row_panels
         columns = -(-self.sizes[1] // tile.columns)
-        work = Work(count(spec.batch), panels, columns, tile, self.copied)
+        work = TileWork(count(spec.batch), panels, columns, tile, self.copied)
         share = share_work(e, work)
-        bases = [self.base(spec.slots.a, spec.starts[0]), self.base(spec.slots.b, spec.starts[1])]
+        bases = self.base("a", spec.slots.a), self.base("b", spec.slots.b)
 
         def one(batch: str) -> None:
             done = e.mul(batch, panels)
@@ -159,23 +167,23 @@ class Writer(Storing):
                 self.advance(base, batch, operand)
                 for base, operand in zip(bases, "ab", strict=True)
             )
-            self.cover(Region(batch, a, b, rows, share.columns))
+            self.cover(TileRegion(batch, a, b, rows, share.columns))
 
         first = e.value(f"udiv i64 {share.rows[0]}, {panels}")
         last = e.value(f"udiv i64 {e.add(share.rows[1], panels - 1)}, {panels}")
         e.loop(first, last, 1, one)
 
-    def base(self, slot: int, start: int) -> str:
-        """Where an operand begins."""
-        pointer = self.e.load(self.e.offset("%buffers", 8 * slot), "ptr", 8)
-        return self.e.offset(pointer, start * self.spec.operand_item)
+    def base(self, operand: str, slot: int) -> str:
+        """The address of an operand."""
+        start = self.spec.starts["ab".index(operand)]
+        return self.e.offset(self.e.buffer(slot), start * self.spec.item_of(operand))
 
     def advance(self, base: str, batch: str, operand: str) -> str:
-        """Where an operand's part for one batch begins."""
+        """The address of an operand's part for one batch."""
         place = offset(self.e, batch, walk(self.spec.batch, operand))
-        return self.e.offset(base, self.e.mul(place, self.spec.operand_item))
+        return self.e.offset(base, self.e.mul(place, self.spec.item_of(operand)))
 
-    def cover(self, region: Region) -> None:
+    def cover(self, region: TileRegion) -> None:
         """Cut a region into cache blocks: columns outermost, then rows, then K."""
         e = self.e
         row_step = evenly(e, region.rows, self.cut.span)
@@ -186,7 +194,7 @@ class Writer(Storing):
         def some(row: str, column: str) -> None:
             rows = row, e.least(e.add(row, row_step), region.rows[1])
             columns = column, e.least(e.add(column, column_step), region.columns[1])
-            part = Region(region.batch, region.a, region.b, rows, columns)
+            part = TileRegion(region.batch, region.a, region.b, rows, columns)
             # a block that lies packed from the round before is not packed again
             first_column = e.value(f"icmp eq i64 {column}, {region.columns[0]}")
             fresh_a = e.value(f"select i1 {one_block}, i1 {first_column}, i1 true")
@@ -199,7 +207,7 @@ class Writer(Storing):
             lambda column: e.loop(*region.rows, row_step, lambda row: some(row, column)),
         )
 
-    def sum_up(self, part: Region, fresh: tuple[str, str]) -> None:
+    def sum_up(self, part: TileRegion, fresh: tuple[str, str]) -> None:
         """All blocks of K for one cache block of results."""
         if not self.summed:
             self.store_zeros(part)
@@ -210,14 +218,14 @@ class Writer(Storing):
         both = tuple(e.value(f"or i1 {several}, {one}") for one in fresh)
         e.loop(0, count, 1, lambda k: self.one_block(part, self.block(k), both))
 
-    def store_zeros(self, part: Region) -> None:
+    def store_zeros(self, part: TileRegion) -> None:
         """Sums of nothing: 0.0, which is what the tile in scratch then holds."""
         e, tile = self.e, self.tile
         for place in tile.places:
             e.store("zeroinitializer", e.offset(self.scratch.stack, place), tile.kind, tile.item)
         self.tiles(part, lambda row, column: self.finish(part, row, column, self.scratch.stack))
 
-    def one_block(self, part: Region, block: Block, fresh: tuple[str, ...]) -> None:
+    def one_block(self, part: TileRegion, block: KBlock, fresh: tuple[str, ...]) -> None:
         """Pack one block of K and run its tiles, some rows after others."""
         e = self.e
         e.when(fresh[1], lambda: self.pack("b", part.b, part.columns, block))
@@ -231,7 +239,7 @@ class Writer(Storing):
 
         e.loop(*part.rows, step, some)
 
-    def one_tile(self, part: Region, row: str, column: str, block: Block) -> None:
+    def one_tile(self, part: TileRegion, row: str, column: str, block: KBlock) -> None:
         """Run the microkernel, and after the last block of K the epilogue."""
         e = self.e
         e.when(block.last, lambda: self.prefetch(part, row, column))
@@ -241,11 +249,11 @@ class Writer(Storing):
         sums = self.call_tile(part, (row, column), block, goal)
         e.when(left, lambda: self.finish(part, row, column, sums))
 
-    def block(self, number: str) -> Block:
+    def block(self, number: str) -> KBlock:
         """Find a block of K, by its number, and write its numbers of additions."""
         return find_block(self.e, self.cut, self.spec.letters, number, self.scratch.pops)
 
-    def pack(self, operand: str, base: str, panels: Bounds, block: Block) -> None:
+    def pack(self, operand: str, base: str, panels: Bounds, block: KBlock) -> None:
         """Copy the panels of one operand's block of K."""
         if operand not in self.copied:
             return
@@ -260,7 +268,7 @@ class Writer(Storing):
             *(("i64", str(number)) for number in packing.numbers),
         )  # fmt: skip
 
-    def steps_of(self, block: Block, together: int) -> tuple[str, str]:
+    def steps_of(self, block: KBlock, together: int) -> tuple[str, str]:
         """The first step of a block, and how many."""
         e = self.e
         start, length = e.mul(block.start, together), e.mul(block.units, together)
@@ -269,7 +277,7 @@ class Writer(Storing):
             length = e.least(length, e.sub(str(count(self.spec.steps)), start))
         return start, length
 
-    def tiles(self, part: Region, body: Callable[[str, str], None]) -> None:
+    def tiles(self, part: TileRegion, body: Callable[[str, str], None]) -> None:
         """Every tile of a cache block; rows innermost, so that a panel of B stays in L1."""
         self.e.loop(
             *part.columns,
@@ -277,7 +285,7 @@ class Writer(Storing):
             lambda column: self.e.loop(*part.rows, 1, lambda row: body(row, column)),
         )
 
-    def call_tile(self, part: Region, place: tuple[str, str], block: Block, goal: str) -> str:
+    def call_tile(self, part: TileRegion, place: tuple[str, str], block: KBlock, goal: str) -> str:
         """Run the microkernel on one tile; gives where its sum lies."""
         e, (row, column) = self.e, place
         pitch = walk(self.spec.rows, "c")[-1][1] * self.spec.item
@@ -300,20 +308,22 @@ class Writer(Storing):
         edge = e.loop(0, narrow, 1, lambda *_: [run("edge")], [("ptr", "null")])
         return e.loop(narrow, 1, 1, lambda *_: [run("tile")], [("ptr", edge[0])])[0]
 
-    def waiting_sums(self, part: Region, row: str, column: str) -> str:
-        """Where a tile's partial sums lie from one block of K to the next."""
+    def waiting_sums(self, part: TileRegion, row: str, column: str) -> str:
+        """The address of a tile's partial sums, from one block of K to the next."""
         e, cut = self.e, self.cut
         across = e.mul(e.sub(column, part.columns[0]), cut.span)
         place = e.mul(e.add(across, e.sub(row, part.first)), cut.slots)
         return e.offset(self.scratch.sums, place)
 
-    def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
-        """Where the microkernel finds A, and what else it is told."""
+    def left_of(
+        self, panel: str, part: TileRegion, block: KBlock
+    ) -> tuple[str, list[tuple[str, str]]]:
+        """The microkernel's source of A, and its other arguments."""
         place = self.e.mul(self.e.mul(panel, block.units), self.tile.rows * self.tile.item)
         return self.e.offset(self.scratch.a, place), []
 
-    def right_of(self, panel: str, part: Region, block: Block) -> str:
-        """Where the microkernel finds B."""
+    def right_of(self, panel: str, part: TileRegion, block: KBlock) -> str:
+        """The microkernel's source of B."""
         e, width = self.e, self.tile.columns * self.tile.item
         if not self.spec.ready:
             return e.offset(self.scratch.b, e.mul(e.mul(panel, block.units), width))

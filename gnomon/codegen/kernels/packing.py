@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gnomon.codegen.emitter import BITS, LANES, Emitter, Module, vector
+from gnomon.codegen.emitter import BITS, LANES, Emitter, LLVMModule, vector
 from gnomon.codegen.kernels.strides import Dims, named, offset
 from gnomon.codegen.kernels.transposing import BLOCK, read_turned, transpose
 from gnomon.codegen.kernels.units import Source, units_across, units_along
@@ -26,7 +26,7 @@ MOST_PANELS = 5
 
 @dataclass(frozen=True)
 class Packing:
-    """How one operand is packed: panel width, and its merged axes along and across the panels.
+    """The packing of one operand: panel width, and its merged axes along and across the panels.
 
     `scalar` is that of a unit; without a source the operand holds the same.
     """
@@ -44,12 +44,12 @@ class Packing:
 
     @property
     def source(self) -> Source:
-        """What the operand holds."""
+        """The contents of the operand."""
         return self.given or Source(self.scalar)
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """What the packer is told of the operand, at every call."""
+        """The numbers that the packer is given of the operand, at every call."""
         return (*named(self.rows, "row").numbers, *named(self.steps, "step").numbers)
 
     @property
@@ -64,7 +64,7 @@ class Packing:
         size, stride = self.steps[-1]
         if self.across or stride != 1 or 2 * self.width < self.block:
             return False
-        return size >= self.block * self.source.together
+        return size >= self.block * self.source.most
 
     @property
     def block(self) -> int:
@@ -73,7 +73,7 @@ class Packing:
 
     @property
     def slots(self) -> int:
-        """How many row offsets a panel keeps: whole squares."""
+        """The number of row offsets that a panel keeps: whole squares."""
         return -(-self.width // self.block) * self.block
 
 
@@ -89,14 +89,14 @@ class Form:
         self.parameters = [("i64", name) for name in (*rows.parameters, *steps.parameters)]
 
     def begin(self, e: Emitter) -> None:
-        """What is computed once."""
+        """Write what is computed once."""
         self.far = e.mul(self.steps[-1][1], self.source.item)
         """Bytes from one step of the innermost axis to the next."""
         self.stride = e.mul(self.far, self.source.together)
         """The same of units."""
 
 
-def emit_pack(module: Module, name: str, packing: Packing) -> None:
+def emit_pack(module: LLVMModule, name: str, packing: Packing) -> None:
     """Define name(base, first row, panels, first step, steps, target, offsets, *numbers)."""
     form = Form(packing)
     parameters = [
@@ -124,7 +124,7 @@ def emit_pack(module: Module, name: str, packing: Packing) -> None:
 
 
 def units_of(e: Emitter, form: Form, steps: str) -> str:
-    """How many units hold these steps."""
+    """The number of units for these steps."""
     together = form.source.together
     return e.value(f"udiv i64 {e.add(steps, 1)}, 2") if together == 2 else steps
 
@@ -268,7 +268,7 @@ def copy_rows(e: Emitter, form: Form, run: Run) -> None:
 
 
 def places_of(form: Form) -> list[str]:
-    """Where the steps of a unit lie, in bytes from its first."""
+    """The places of a unit's steps, in bytes from its first."""
     return ["0", form.far][: form.source.together]
 
 
@@ -280,11 +280,11 @@ def copy_two_pieces(e: Emitter, form: Form, run: Run, counts: tuple[str, str]) -
     """
     base, length, target = run
     together, exist = counts
-    turn = e.least(together, form.width - 1)
+    switch = e.least(together, form.width - 1)
     first = e.offset(base, e.load("%offsets", "i64", 8))
-    second = e.offset(base, e.load(e.offset("%offsets", e.mul(turn, 8)), "i64", 8))
+    second = e.offset(base, e.load(e.offset("%offsets", e.mul(switch, 8)), "i64", 8))
     source = form.source
-    second = e.offset(second, e.mul(e.sub("0", turn), source.item))
+    second = e.offset(second, e.mul(e.sub("0", switch), source.item))
     lanes = range(0, form.width, LANES)
     masks = [piece_masks(e, lane, together, exist) for lane in lanes]
 
@@ -307,7 +307,7 @@ def copy_two_pieces(e: Emitter, form: Form, run: Run, counts: tuple[str, str]) -
 
 
 def piece_masks(e: Emitter, lane: int, together: str, exist: str) -> tuple[str, str]:
-    """Which of the 16 lanes from `lane` on belong to the first piece, and which to the second."""
+    """The masks of the first and the second piece, for the 16 lanes from `lane` on."""
     kind = vector("i32")
     numbers = f"<{', '.join(f'i32 {lane + k}' for k in range(LANES))}>"
     bounds = [

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gnomon.codegen.emitter import LANES, Module
+from gnomon.codegen.emitter import LANES, LLVMModule
 from gnomon.codegen.kernels.blocking import plan_with, tile_of
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
-from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.packing import emit_pack
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count
 from gnomon.codegen.kernels.sharing import part
-from gnomon.codegen.machine import Machine
+from gnomon.codegen.machine import COMMON, Machine
 
 __all__ = ["emit_panels", "panels_of", "units_of", "wants_panels"]
 
@@ -25,50 +25,51 @@ LEAST_WORK = 1 << 24
 """Multiplications of a product that is worth another call."""
 
 
-def wants_panels(spec: MatmulSpec, machine: Machine, kept: bool) -> bool:
+def wants_panels(spec: MatmulSpec, kept: bool) -> bool:
     """Whether a product had better read panels that were made before.
 
     Of few rows where they are `kept`. Of more where B would be packed again for each span of rows,
-    as far as all of it stays in the last cache.
+    as far as all of it stays in the last cache of a common processor.
     """
     sizes = rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
     one = all(axis.b == 0 and axis.size for axis in spec.batch)
-    if not all(sizes) or not one or layout_of(spec, machine) in WRITERS:
+    if not all(sizes) or not one or layout_of(spec) in WRITERS:
         return False
     if rows <= MOST_ROWS:
         return kept
-    tile = tile_of(machine, spec)
-    span = plan_with(machine, tile, (rows, columns), spec.letters).span * tile.rows
-    enough = rows * columns * steps >= LEAST_WORK and columns * steps * spec.item <= machine.l3
+    tile = tile_of(COMMON, spec)
+    span = plan_with(COMMON, tile, (rows, columns), spec.letters).span * tile.rows
+    enough = rows * columns * steps >= LEAST_WORK and columns * steps * spec.item <= COMMON.l3
     return enough and rows > span
 
 
 def panels_of(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
-    """What is packed, without what makes no difference to its panels: products can share them."""
+    """The key of packed panels, which products share: only what makes a difference to panels."""
     width = tile_of(machine, spec).columns
     columns = tuple(Axis(x.size, b=x.b) for x in spec.columns)
     steps = tuple(Axis(x.size, b=x.b, leaves=x.leaves) for x in spec.steps)
     start = (0, spec.starts[1], 0)
-    return MatmulSpec(spec.scalar, (), (), columns, steps, start, tile=(1, width))
+    narrow = ("", spec.narrow[1])
+    return MatmulSpec(spec.scalar, (), (), columns, steps, start, tile=(1, width), narrow=narrow)
 
 
 def units_of(spec: MatmulSpec, machine: Machine) -> int:
-    """How many units the panels of a description hold."""
+    """The number of units in the panels of a description."""
     tile = tile_of(machine, spec)
     deep = -(-count(spec.steps) // tile.step.together)
     return -(-count(spec.columns) // tile.columns) * tile.columns * deep
 
 
-def emit_panels(module: Module, name: str, spec: MatmulSpec, machine: Machine) -> int:
+def emit_panels(module: LLVMModule, name: str, spec: MatmulSpec, machine: Machine) -> int:
     """Define kernel `name`(panels, B) in the module; gives each thread's bytes of scratch."""
     return PanelWriter(module, name, spec, machine).write()
 
 
-class PanelWriter(Writer):
+class PanelWriter(PackedWriter):
     """Packs every block of K; threads share panels."""
 
     def parts(self) -> tuple[int, ...]:
-        """What finding a block writes."""
+        """The results of finding a block."""
         return 0, 0, 0, 0, self.cut.pops
 
     def write(self) -> int:
@@ -80,7 +81,7 @@ class PanelWriter(Writer):
         scratch = self.lay_out()
         panels = -(-self.sizes[1] // tile.columns)
         mine = part(e, panels, "%thread", "%threads")
-        goal, base = self.base(0, 0), self.base(1, self.spec.starts[1])
+        goal, base = self.e.buffer(0), self.base("b", 1)
 
         def one(number: str) -> None:
             self.scratch = scratch

@@ -1,4 +1,4 @@
-"""What a matrix product is, in the words of its operands' axes, and how its sums are stored.
+"""Description of a matrix product: the axes of its operands, and the way its sums are stored.
 
 Each of the four groups may be several nested axes with any strides, so transposed operands, heads,
 broadcasts and convolution windows are all one description. How it is computed: matmul.py.
@@ -33,8 +33,8 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Slots:
-    """Which slots of the buffers hold the operands; C's is read by `store_to` alone."""
+class OperandSlots:
+    """The operands' slots of the buffers; C's is read by `store_to` alone."""
 
     in_text: ClassVar = ("c", "a", "b")
 
@@ -51,10 +51,10 @@ class MatmulSpec:
     `starts` are the elements at which A, B and C begin. `scalar` is that of A and B: "bfloat" and
     "half" are summed in float, "i8" and "u8" in i32. `tile` is rows and columns of the register
     tile; (0, 0) leaves it to blocking.py. `ready`: B lies in panels, from its first value on
-    (panels.py).
+    (panels.py). `narrow`: what A and B hold where that is widened to `scalar` when it is packed.
     """
 
-    in_text: ClassVar = ("tile", "ready")
+    in_text: ClassVar = ("tile", "ready", "narrow")
 
     scalar: str
     batch: tuple[Axis, ...]
@@ -62,9 +62,10 @@ class MatmulSpec:
     columns: tuple[Axis, ...]
     steps: tuple[Axis, ...]
     starts: tuple[int, int, int] = (0, 0, 0)
-    slots: Slots = Slots()
+    slots: OperandSlots = OperandSlots()
     tile: tuple[int, int] = (0, 0)
     ready: bool = False
+    narrow: tuple[str, str] = ("", "")
 
     @property
     def letters(self) -> tuple[Letter, ...]:
@@ -77,7 +78,7 @@ class MatmulSpec:
 
     @property
     def run(self) -> int:
-        """How many steps are neighbours at least."""
+        """The number of steps that are neighbours at least."""
         return self.steps[-1].size if self.steps else 1
 
     @property
@@ -85,10 +86,13 @@ class MatmulSpec:
         """The scalar of C."""
         return sums_of(self.scalar)
 
-    @property
-    def operand_item(self) -> int:
+    def held(self, operand: str) -> str:
+        """The scalar of the values that A ("a") or B ("b") holds."""
+        return self.narrow["ab".index(operand)] or self.scalar
+
+    def item_of(self, operand: str) -> int:
         """Bytes of one value of A or B."""
-        return BITS[memory_of(self.scalar)] // 8
+        return BITS[memory_of(self.held(operand))] // 8
 
     @property
     def item(self) -> int:
@@ -97,8 +101,8 @@ class MatmulSpec:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where one vector of results belongs: SSA names of i64, flat over each group of axes.
+class VectorPlace:
+    """The place of one vector of results: SSA names of i64, flat over each group of axes.
 
     The vector holds columns `column`, `column` + 1, ... of one row; `mask` is None when all of
     them exist, else a constant <16 x i1>. Single axes are had by `strides.unflatten`.
@@ -111,18 +115,18 @@ class Place:
     mask: str | None
 
 
-Epilogue = Callable[[Emitter, Place, str], None]
+Epilogue = Callable[[Emitter, VectorPlace, str], None]
 """Writes code that stores one vector, <16 x sums>, of finished sums.
 
 The contract: called for every element of C once, whole vectors (mask None) or the last, ragged one
-of a row; rows and columns in no order that may be relied on, one thread per element. `Place` names
-where the vector belongs; the value is exactly what `store_to` would store. It may read any buffer,
-write any place that is its element's alone, and must compute nothing from lanes that are masked.
+of a row; rows and columns in no order that may be relied on, one thread per element. `VectorPlace`
+names where the vector belongs; the value is exactly what `store_to` would store. It may read any
+buffer, write any place that is its element's alone, and must compute nothing from masked lanes.
 """
 
 
 def count(axes: tuple[Axis, ...]) -> int:
-    """How many indices a group has."""
+    """The number of indices of a group."""
     return prod(axis.size for axis in axes)
 
 
@@ -137,14 +141,14 @@ def store_to(spec: MatmulSpec) -> Epilogue:
     size, stride = groups[2][-1]
     whole = stride == 1 and (len(groups[2]) == 1 or size % LANES == 0)
 
-    def address(e: Emitter, place: Place, column: str) -> str:
+    def address(e: Emitter, place: VectorPlace, column: str) -> str:
         base = e.load(e.offset(place.buffers, 8 * spec.slots.c), "ptr", 8)
         where = str(spec.starts[2])
         for index, group in zip((place.batch, place.row, column), groups, strict=True):
             where = e.add(where, offset(e, index, group))
         return e.offset(base, e.mul(where, spec.item))
 
-    def store(e: Emitter, place: Place, value: str) -> None:
+    def store(e: Emitter, place: VectorPlace, value: str) -> None:
         if whole and place.mask is not None:
             e.store_masked(value, address(e, place, place.column), place.mask, spec.sums)
         elif whole:
@@ -158,10 +162,10 @@ def store_to(spec: MatmulSpec) -> Epilogue:
         else:
             scatter(e, place, value)
 
-    def together(e: Emitter, place: Place, value: str) -> None:
+    def together(e: Emitter, place: VectorPlace, value: str) -> None:
         e.store(value, address(e, place, place.column), vector(spec.sums), spec.item)
 
-    def scatter(e: Emitter, place: Place, value: str) -> None:
+    def scatter(e: Emitter, place: VectorPlace, value: str) -> None:
         def one(lane: str) -> None:
             single = e.value(f"extractelement {vector(spec.sums)} {value}, i64 {lane}")
             e.store(single, address(e, place, e.add(place.column, lane)), spec.sums, spec.item)

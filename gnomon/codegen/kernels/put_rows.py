@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, vector
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, LLVMModule, vector
 from gnomon.codegen.kernels.scatter import position
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.kernels.strides import Dims, merge, offset, total
@@ -38,7 +38,7 @@ class PutRowsSpec:
         return int(self.scalar[1:]) // 8
 
 
-def emit_put_rows(module: Module, name: str, spec: PutRowsSpec) -> int:
+def emit_put_rows(module: LLVMModule, name: str, spec: PutRowsSpec) -> int:
     """Define kernel `name` in the module; it needs no scratch memory."""
     PutRows(module.function(name, KERNEL), spec).write()
     return 0

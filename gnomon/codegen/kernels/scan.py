@@ -1,16 +1,22 @@
 """Running folds along one axis, in ascending order; the argmax form gives positions.
 
+A long sum runs in blocks. What went before a block is carried as a sum and what rounding has left
+of it, so that neither errors nor steps back grow with the number of blocks.
+
 Layout: (outer, n, inner), contiguous; vectors run along inner, or one lane where inner is 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, Module, splat, vector
+from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, LLVMModule, splat, vector
 from gnomon.codegen.folds import COMBINE
+from gnomon.codegen.kernels.sharing import part
 from gnomon.dtypes import DType, accumulator, bool_, int64
+from gnomon.ops import canonical
 from gnomon.ops.primitives import identity_of
 
 V1 = vector("i1")
@@ -18,7 +24,7 @@ V1 = vector("i1")
 
 @dataclass(frozen=True)
 class ScanSpec:
-    """What is folded along which of three merged axes."""
+    """A scan: the fold, and which of three merged axes it runs along."""
 
     monoid: str
     given: DType
@@ -28,7 +34,7 @@ class ScanSpec:
     inner: int
 
 
-def emit_scan(module: Module, name: str, spec: ScanSpec) -> int:
+def emit_scan(module: LLVMModule, name: str, spec: ScanSpec) -> int:
     """Define kernel `name`; it needs no scratch."""
     ScanWriter(module.function(name, KERNEL), spec).write()
     return 0
@@ -39,7 +45,7 @@ class ScanWriter:
 
     def __init__(self, e: Emitter, spec: ScanSpec) -> None:
         self.e, self.spec = e, spec
-        self.out, self.x = (e.load(e.offset("%buffers", 8 * k), "ptr", 8) for k in range(2))
+        self.out, self.x = map(e.buffer, range(2))
         self.positions = spec.monoid.startswith("arg")
         ordered = spec.monoid in ("add", "mul")
         self.dtype = accumulator(spec.given) if ordered else spec.given
@@ -49,8 +55,7 @@ class ScanWriter:
         e, spec = self.e, self.spec
         chunks = -(-spec.inner // LANES)
         total = spec.outer * chunks
-        low = e.value(f"udiv i64 {e.mul('%thread', total)}, %threads")
-        high = e.value(f"udiv i64 {e.mul(e.add('%thread', 1), total)}, %threads")
+        low, high = part(e, total, "%thread", "%threads")
 
         def task(t: str) -> None:
             outer = e.value(f"udiv i64 {t}, {chunks}")
@@ -61,7 +66,7 @@ class ScanWriter:
         e.ret()
 
     def mask(self, column: str) -> str | None:
-        """Which lanes exist; None for all."""
+        """The mask of lanes that exist; None for all."""
         if self.spec.inner % LANES == 0:
             return None
         e = self.e
@@ -70,18 +75,55 @@ class ScanWriter:
 
     def column(self, start: str, on: str | None) -> None:
         """One vector of columns from the first element to the last."""
-        spec = self.spec
+        if not self.is_cut():
+            self.stretch(start, on, "0", str(self.spec.n), lambda x: x)
+            return
+        e, n = self.e, self.spec.n
+
+        def block(k: str, whole: str, rest: str) -> list[str]:
+            first = e.mul(k, canonical.BLOCK)
+            end = e.least(e.add(first, canonical.BLOCK), n)
+            (total,) = self.stretch(
+                start, on, first, end, lambda x: self.fold(whole, self.fold(rest, x))
+            )
+            return self.carried(whole, self.fold(rest, total))
+
+        e.loop(0, -(-n // canonical.BLOCK), 1, block, 2 * self.beginning())
+
+    def is_cut(self) -> bool:
+        """Whether the order of a sum can be seen in it, and it is longer than a block."""
+        rounds = self.spec.monoid == "add" and self.dtype.is_floating_point
+        return rounds and self.spec.n > canonical.BLOCK
+
+    def stretch(
+        self, start: str, on: str | None, low: str, high: str, after: Callable[[str], str]
+    ) -> list[str]:
+        """The state after low..high, and what each element comes to, with what went before it."""
 
         def step(i: str, *state: str) -> list[str]:
-            place = self.e.add(start, self.e.mul(i, spec.inner))
+            place = self.e.add(start, self.e.mul(i, self.spec.inner))
             value = self.read(place, on)
             following = (
                 self.best(i, value, *state) if self.positions else [self.fold(state[0], value)]
             )
-            self.write_at(place, following[-1], on)
+            self.write_at(place, after(following[-1]), on)
             return following
 
-        self.e.loop(0, spec.n, 1, step, self.beginning())
+        return self.e.loop(low, high, 1, step, self.beginning())
+
+    def carried(self, whole: str, part: str) -> list[str]:
+        """The sum of both, and what its rounding has left, if that is a number other than 0."""
+        e, kind = self.e, vector(scalar.register(self.dtype))
+
+        def less(a: str, b: str) -> str:
+            return scalar.apply(e, "sub", [a, b], self.dtype, self.dtype)
+
+        total = self.fold(whole, part)
+        there = less(total, whole)
+        rest = self.fold(less(whole, less(total, there)), less(part, there))
+        some = e.value(f"fcmp one {kind} {rest}, zeroinitializer")
+        nothing = self.beginning()[0][1]
+        return [total, e.value(f"select {V1} {some}, {kind} {rest}, {kind} {nothing}")]
 
     def beginning(self) -> list[tuple[str, str]]:
         """The state before the first element."""
@@ -123,15 +165,16 @@ class ScanWriter:
 
     def read(self, place: str, on: str | None) -> str:
         """A vector of x in the dtype that the scan runs in."""
-        given = self.spec.given
+        e, given = self.e, self.spec.given
         kind, width = scalar.memory(given), given.itemsize
-        address = self.e.offset(self.x, self.e.mul(place, width))
-        raw = (
-            self.e.load(address, vector(kind), width)
-            if on is None
-            else self.e.load_masked(address, on, kind)
-        )
-        return scalar.apply(self.e, "cast", [scalar.widen(self.e, raw, given)], given, self.dtype)
+        address = e.offset(self.x, e.mul(place, width))
+        if self.spec.inner == 1:
+            raw = e.broadcast(e.load(address, kind, width), kind)
+        elif on is None:
+            raw = e.load(address, vector(kind), width)
+        else:
+            raw = e.load_masked(address, on, kind)
+        return scalar.apply(e, "cast", [scalar.widen(e, raw, given)], given, self.dtype)
 
     def write_at(self, place: str, value: str, on: str | None) -> None:
         """Write a vector of results."""
@@ -139,7 +182,11 @@ class ScanWriter:
         value = scalar.apply(e, "cast", [value], int64 if self.positions else self.dtype, result)
         stored, kind = scalar.narrow(e, value, result), scalar.memory(result)
         address = e.offset(self.out, e.mul(place, result.itemsize))
-        if on is None:
+        if self.spec.inner == 1:
+            # a masked store of one lane takes several times as long
+            one = e.value(f"extractelement {vector(kind)} {stored}, i32 0")
+            e.store(one, address, kind, result.itemsize)
+        elif on is None:
             e.store(stored, address, vector(kind), result.itemsize)
         else:
             e.store_masked(stored, address, on, kind)

@@ -9,32 +9,25 @@ folded..., free), index (batch, folded...), result (batch, size, free), all cont
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import KERNEL, LANES, Emitter, Module, mask, vector
+from gnomon.codegen.blocks import Folded
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, LLVMModule, mask, vector
 from gnomon.codegen.folds import COMBINE
+from gnomon.codegen.kernels.sharing import part
 from gnomon.dtypes import DType
+from gnomon.ops import canonical
 from gnomon.ops.primitives import identity_of
 
 GROUP = 4
 """Vectors of a row that are folded side by side."""
-LEVELS = 6
-"""Levels of an axis, at least: its chain, and one for each bit of the number of a leaf."""
-
-
-@dataclass(frozen=True)
-class Folded:
-    """A summed axis."""
-
-    size: int
-    leaves: int = field(metadata={"follows": "size"})
 
 
 @dataclass(frozen=True)
 class ScatterSpec:
-    """What to fold where; folded lists the summed axes, outermost first.
+    """A scatter: what to fold where; folded lists the summed axes, outermost first.
 
     `streams`: the result goes past the caches, since it is far larger.
     """
@@ -54,7 +47,7 @@ class ScatterSpec:
         return prod(axis.size for axis in self.folded)
 
 
-def emit_scatter(module: Module, name: str, spec: ScatterSpec) -> int:
+def emit_scatter(module: LLVMModule, name: str, spec: ScatterSpec) -> int:
     """Define kernel `name`; gives the bytes of scratch that each thread needs."""
     return ScatterWriter(module.function(name, KERNEL), spec).write()
 
@@ -64,10 +57,8 @@ class ScatterWriter:
 
     def __init__(self, e: Emitter, spec: ScatterSpec) -> None:
         self.e, self.spec = e, spec
-        self.out, self.values, self.index = (
-            e.load(e.offset("%buffers", 8 * k), "ptr", 8) for k in range(3)
-        )
-        self.report = e.load(e.offset("%buffers", 24), "ptr", 8)
+        self.out, self.values, self.index = map(e.buffer, range(3))
+        self.report = e.buffer(3)
         self.first_check = e.load(e.offset("%buffers", 32), "i64", 8)
         self.kind, self.width = scalar.memory(spec.dtype), spec.dtype.itemsize
         self.register = scalar.register(spec.dtype)
@@ -80,7 +71,8 @@ class ScatterWriter:
         self.used = 0
         self.starts = self.reserve(8 * (spec.size + 2))
         self.order = self.reserve(8 * max(spec.occurrences, 1))
-        self.stack = self.reserve(LEVELS * len(spec.folded) * GROUP * LANES * 8)
+        levels = sum(axis.levels for axis in spec.folded)
+        self.stack = self.reserve(levels * GROUP * LANES * 8)
 
     def reserve(self, size: int) -> str:
         """The address of scratch memory that nothing else uses."""
@@ -91,8 +83,7 @@ class ScatterWriter:
     def write(self) -> int:
         """The whole function; gives the bytes of scratch."""
         e, size = self.e, self.spec.size
-        self.low = e.value(f"udiv i64 {e.mul('%thread', size)}, %threads")
-        self.high = e.value(f"udiv i64 {e.mul(e.add('%thread', 1), size)}, %threads")
+        self.low, self.high = part(e, size, "%thread", "%threads")
         e.loop(0, self.spec.batch, 1, self.one_batch)
         if self.spec.streams:
             e.settle()
@@ -127,7 +118,7 @@ class ScatterWriter:
         return self.e.load(self.cell(table, k), "i64", 8)
 
     def occurrence(self, i: str) -> str:
-        """Which occurrence stands at a place of the sorted ones."""
+        """The occurrence at a place of the sorted ones."""
         return self.read(self.order, i)
 
     def position(self, index: str, i: str) -> str:
@@ -256,12 +247,13 @@ class ScatterWriter:
         """
         e = self.e
         begin = self.occurrence(first)
-        marks = self.marks(begin)
+        marks, counts = self.begun(self.marks(begin))
         values = self.values_at(begin, c, active)
 
         def more(i: str, waiting: str, *state: str) -> list[str]:
             position = self.occurrence(i)
-            marks, before, sums = self.marks(position), state[:count], state[count:]
+            before, counted, sums = state[:m], state[m:n], state[n:]
+            marks, counts = self.numbered(self.marks(position), before, counted)
             near, level = self.meeting(before, marks)
             below = e.value(f"sub i64 {e.value(f'shl i64 2, {level}')}, 1")
             far = e.value(f"xor i1 {near}, true")
@@ -270,42 +262,74 @@ class ScatterWriter:
             left = e.value(f"or i64 {higher}, {e.value(f'shl i64 1, {level}')}")
             waiting = e.value(f"select i1 {near}, i64 {waiting}, i64 {left}")
             fresh = self.values_at(position, c, active)
-            return [waiting, *marks, *self.choose(near, self.joined(sums, fresh), fresh)]
+            return [waiting, *marks, *counts, *self.choose(near, self.joined(sums, fresh), fresh)]
 
-        count, kind = len(marks), vector(self.register)
-        state = [("i64", "0"), *(("i64", m) for m in marks), *((kind, v) for v in values)]
+        m, n, kind = len(marks), len(marks) + len(counts), vector(self.register)
+        numbers = (("i64", x) for x in ("0", *marks, *counts))
+        state = [*numbers, *((kind, v) for v in values)]
         waiting, *ended = e.loop(e.add(first, 1), last, 1, more, state)
-        return self.taken_up(waiting, waiting, ended[count:])
+        return self.taken_up(waiting, waiting, ended[n:])
 
     def marks(self, position: str) -> list[str]:
-        """Where an occurrence stands, innermost axis first: its leaf and, but there, its index.
+        """The place of an occurrence, innermost axis first: its leaf and, but there, its index.
 
         All are counted through the axes outside.
         """
         e, found, inner = self.e, [], 1
         for k, axis in enumerate(reversed(self.spec.folded)):
             index = e.value(f"udiv i64 {position}, {inner}") if k else position
-            leaf = e.value(f"udiv i64 {index}, {max(axis.size // axis.leaves, 1)}")
+            leaf = e.value(f"udiv i64 {index}, {max(axis.leaf, 1)}")
             found += [index, leaf] if k else [leaf]
             inner *= axis.size
         return found
 
+    def long(self) -> list[tuple[int, Folded]]:
+        """The axes whose leaves may have more terms than a block, each after its mark's place."""
+        axes = enumerate(reversed(self.spec.folded))
+        return [(2 * k, axis) for k, axis in axes if axis.digits]
+
+    def begun(self, marks: list[str]) -> tuple[list[str], list[str]]:
+        """The marks of a first occurrence, with the numbers of blocks, and how many came before."""
+        for place, axis in self.long():
+            marks[place] = self.e.value(f"shl i64 {marks[place]}, {axis.digits}")
+        return marks, ["0"] * len(self.long())
+
+    def numbered(
+        self, marks: list[str], before: Sequence[str], counted: Sequence[str]
+    ) -> tuple[list[str], list[str]]:
+        """Marks with the number of a block behind that of its leaf, and the terms before in each.
+
+        Only terms that are there count: a list that is short has no blocks, however thin it lies.
+        """
+        e, counts = self.e, []
+        for (place, axis), count in zip(self.long(), counted, strict=True):
+            leaf, more = marks[place], "1"
+            if place:
+                index = e.value(f"icmp ne i64 {before[place - 1]}, {marks[place - 1]}")
+                more = e.value(f"zext i1 {index} to i64")
+            there = e.value(f"lshr i64 {before[place]}, {axis.digits}")
+            same = e.value(f"icmp eq i64 {there}, {leaf}")
+            counts.append(e.value(f"select i1 {same}, i64 {e.add(count, more)}, i64 0"))
+            block = e.value(f"udiv i64 {counts[-1]}, {canonical.BLOCK}")
+            marks[place] = e.value(f"or i64 {e.value(f'shl i64 {leaf}, {axis.digits}')}, {block}")
+        return marks, counts
+
     def meeting(self, before: Sequence[str], after: Sequence[str]) -> tuple[str, str]:
         """Whether two neighbours are in one chain, and the level at which what they end meets."""
-        e = self.e
+        e, (innermost, *outer) = self.e, self.spec.folded[::-1]
 
         def highest(k: int, base: int) -> str:
-            """The level of two leaves of an axis: its chain, or a node of its tree."""
+            """The level of two blocks of an axis: its chain, or a node of its trees."""
             differ = e.value(f"xor i64 {before[k]}, {after[k]}")
             zeros = e.call("i64", "llvm.ctlz.i64", ("i64", differ), ("i1", "false"))
             return e.sub(base + 64, zeros)
 
         near = e.value(f"icmp eq i64 {before[0]}, {after[0]}")
-        level = highest(0, 0)
-        for k in range(1, len(after), 2):
+        level, base = highest(0, 0), innermost.levels
+        for k, axis in zip(range(1, len(after), 2), outer, strict=True):
             same = e.value(f"icmp eq i64 {before[k]}, {after[k]}")
-            other = highest(k + 1, LEVELS * (k + 1) // 2)
-            level = e.value(f"select i1 {same}, i64 {level}, i64 {other}")
+            level = e.value(f"select i1 {same}, i64 {level}, i64 {highest(k + 1, base)}")
+            base += axis.levels
         return near, level
 
     def put_by(self, waiting: str, below: str, sums: Sequence[str]) -> None:
@@ -347,7 +371,7 @@ class ScatterWriter:
         return [self.load(e.offset(place, LANES * u * self.width), a) for u, a in enumerate(active)]
 
     def joined(self, a: Sequence[str], b: Sequence[str]) -> list[str]:
-        """What two slots hold together, the earlier first."""
+        """The sum of two slots, the earlier first."""
         return [self.combine(x, y) for x, y in zip(a, b, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""How threads share a matrix product: each takes a rectangle of whole tiles, found at run time.
+"""Sharing of a matrix product among threads: a rectangle of whole tiles each, found at run time.
 
 Rows of all batches form one line that is cut into equal runs; columns may be cut too, when that
 costs less packing or when there are few rows. No result depends on the cut.
@@ -18,7 +18,7 @@ PACKING = 16
 
 
 @dataclass(frozen=True)
-class Work:
+class TileWork:
     """Tiles to share: batches of row panels by column panels, and which operands are copied."""
 
     batches: int
@@ -29,21 +29,21 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Share:
-    """What this thread does: SSA bounds of row panels, counted through all batches, and columns."""
+class ThreadShare:
+    """One thread's share: SSA bounds of row panels, through all batches, and of columns."""
 
     rows: tuple[str, str]
     columns: tuple[str, str]
 
 
-def share_work(e: Emitter, work: Work) -> Share:
+def share_work(e: Emitter, work: TileWork) -> ThreadShare:
     """Emit the choice of this thread's rectangle."""
     cuts = best_cut(e, work)
     groups = e.value(f"udiv i64 %threads, {cuts}")
     group = e.value(f"udiv i64 %thread, {cuts}")
     member = e.value(f"urem i64 %thread, {cuts}")
     rows = part(e, work.batches * work.row_panels, group, groups)
-    return Share(rows, part(e, work.column_panels, member, cuts))
+    return ThreadShare(rows, part(e, work.column_panels, member, cuts))
 
 
 def part(e: Emitter, count: int, number: str, parts: str) -> tuple[str, str]:
@@ -53,7 +53,7 @@ def part(e: Emitter, count: int, number: str, parts: str) -> tuple[str, str]:
     return low, high
 
 
-def best_cut(e: Emitter, work: Work) -> str:
+def best_cut(e: Emitter, work: TileWork) -> str:
     """In how many parts to cut the columns: the cheapest divisor of the number of threads."""
 
     def weigh(index: str, best: str, cost: str) -> list[str]:
@@ -75,7 +75,7 @@ def best_cut(e: Emitter, work: Work) -> str:
     return e.loop(0, candidates, 1, weigh, [("i64", "1"), ("i64", str((1 << 63) - 1))])[0]
 
 
-def price_of(e: Emitter, work: Work, groups: str, cuts: str) -> str:
+def price_of(e: Emitter, work: TileWork, groups: str, cuts: str) -> str:
     """Multiplications of the busiest thread for one step of K, copying included.
 
     With no cut of a letter there are `groups` = 0 groups when cuts exceed the threads.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gnomon.codegen import scalar
-from gnomon.codegen.emitter import KERNEL, Emitter, Module
+from gnomon.codegen.emitter import KERNEL, Emitter, LLVMModule
+from gnomon.codegen.kernels.sharing import part
 from gnomon.dtypes import DType, bfloat16, bool_, float16, float64
 
 PAIR = 16
@@ -18,7 +19,7 @@ PAIR = 16
 
 @dataclass(frozen=True)
 class SortSpec:
-    """What is sorted along which of three merged axes."""
+    """A sort: what is sorted, along which of three merged axes."""
 
     dtype: DType
     descending: bool
@@ -27,7 +28,7 @@ class SortSpec:
     inner: int
 
 
-def emit_sort(module: Module, name: str, spec: SortSpec) -> int:
+def emit_sort(module: LLVMModule, name: str, spec: SortSpec) -> int:
     """Define kernel `name`; gives the bytes of scratch that each thread needs."""
     SortWriter(module.function(name, KERNEL), spec).write()
     return 2 * PAIR * max(spec.n, 1) + 128
@@ -38,15 +39,14 @@ class SortWriter:
 
     def __init__(self, e: Emitter, spec: SortSpec) -> None:
         self.e, self.spec = e, spec
-        self.out, self.x = (e.load(e.offset("%buffers", 8 * k), "ptr", 8) for k in range(2))
+        self.out, self.x = map(e.buffer, range(2))
         self.other = e.offset("%scratch", (PAIR * max(spec.n, 1) + 63) // 64 * 64)
 
     def write(self) -> None:
         """The whole function."""
         e, spec = self.e, self.spec
         total = spec.outer * spec.inner
-        low = e.value(f"udiv i64 {e.mul('%thread', total)}, %threads")
-        high = e.value(f"udiv i64 {e.mul(e.add('%thread', 1), total)}, %threads")
+        low, high = part(e, total, "%thread", "%threads")
         e.loop(low, high, 1, self.row)
         e.ret()
 

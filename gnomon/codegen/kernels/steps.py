@@ -1,4 +1,4 @@
-"""How products of one dtype are taken on one machine: what lies in panels, and one step of a chain.
+"""Steps of products of one dtype on one machine: the contents of panels, and one step of a chain.
 
 A panel's unit is as wide as a sum: a float, a double, or two 16-bit values that one instruction
 multiplies at once. Nothing here but the instructions: order.py says which products meet when.
@@ -7,7 +7,7 @@ multiplies at once. Nothing here but the instructions: order.py says which produ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
@@ -32,7 +32,7 @@ def memory_of(scalar: str) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
+class ChainStep:
     """One step of a chain: the instruction, and how many products it takes at once.
 
     `paired`: two single steps change places, the odd one first, and denormals are zeros meanwhile;
@@ -45,12 +45,12 @@ class Step:
     environment: str = ""
 
 
-FUSED = Step()
+FUSED = ChainStep()
 
 
 def choose_step(
     machine: Machine, scalar: str, letters: Sequence[Letter], run: int | None = None
-) -> Step:
+) -> ChainStep:
     """The quickest instruction for a dtype, where chunks can be cut into its units.
 
     `run`: so many steps are neighbours in an operand, if fewer than a chunk.
@@ -63,19 +63,40 @@ def choose_step(
     """
     if scalar != "bfloat" and sums_of(scalar) != "i32":
         return FUSED
-    chunk = chunk_length(letters)
-    run = run or chunk
-    # a unit that is cut short is only legal at the very end
-    whole = chunk % 2 == run % 2 == 0 or chunk == run == prod(size for size, _ in letters)
+    whole = whole_pairs(letters, run)
     if scalar == "bfloat":
         dots = whole and "vdpbf16ps" in machine.instructions
         environment = next((x for x in ENVIRONMENTS if x in machine.instructions), "")
-        return Step("vdpbf16ps", 2) if dots else Step("fma", 1, True, environment)
+        return ChainStep("vdpbf16ps", 2) if dots else ChainStep("fma", 1, True, environment)
     known = [name for name in ("vpdpwssd", "pmaddwd") if name in machine.instructions]
-    return Step(known[0], 2) if known and whole else Step("mul")
+    return ChainStep(known[0], 2) if known and whole else ChainStep("mul")
 
 
-def multiply(e: Emitter, step: Step, scalar: str, lanes: int, terms: Sequence[str]) -> str:
+def whole_pairs(letters: Sequence[Letter], run: int | None = None) -> bool:
+    """Whether chunks can be cut into pairs of steps that are neighbours."""
+    chunk = chunk_length(letters)
+    run = run or chunk
+    # a unit that is cut short is only legal at the very end
+    return chunk % 2 == run % 2 == 0 or chunk == run == prod(size for size, _ in letters)
+
+
+def note_pairs(e: Emitter, scalar: str, letters: Sequence[Letter], run: int | None) -> None:
+    """Say in a kernel's text whether its steps may go in pairs.
+
+    Where they may, some processors take two at once: with this, no processor has one code for both.
+    """
+    narrow = scalar == "bfloat" or sums_of(scalar) == "i32"
+    if narrow and whole_pairs(letters, run):
+        e.lines.append("; steps in pairs")
+
+
+def choose_single(machine: Machine, scalar: str) -> ChainStep:
+    """The quickest instruction that takes one product at a time."""
+    single = tuple(name for name in machine.instructions if name in ENVIRONMENTS)
+    return choose_step(replace(machine, instructions=single), scalar, [])
+
+
+def multiply(e: Emitter, step: ChainStep, scalar: str, lanes: int, terms: Sequence[str]) -> str:
     """sum + a * b, for terms a, b, sum: vectors of units and of sums."""
     return INSTRUCTIONS[step.instruction](e, scalar, lanes, *terms)
 
@@ -101,28 +122,22 @@ def multiply_shorts(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: 
     return e.value(f"add {kind} {total}, {pair}")
 
 
-def dot_shorts(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: str) -> str:
-    """Two products of i16 and their sum, in one instruction."""
-    kind, shorts = vector("i32", lanes), vector("i16", 2 * lanes)
-    a, b = (e.value(f"bitcast {kind} {x} to {shorts}") for x in (a, b))
-    name = f"llvm.x86.avx512.vpdpwssd.{32 * lanes}"
-    return e.call(kind, name, (kind, total), (shorts, a), (shorts, b))
+def dot(name: str, pair: str, e: Emitter, scalar: str, lanes: int, *terms: str) -> str:
+    """Two products and their sum, in one instruction.
 
-
-def dot_bfloats(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: str) -> str:
-    """Two products of bfloat, the odd one added first, denormals as zeros, in one instruction."""
-    kind, pairs = vector("float", lanes), vector("bfloat", 2 * lanes)
-    a, b = (e.value(f"bitcast {kind} {x} to {pairs}") for x in (a, b))
-    name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
-    return e.call(kind, name, (kind, total), (pairs, a), (pairs, b))
+    Of bfloats the odd product is added first, and denormals are zeros.
+    """
+    kind, pairs = vector(scalar, lanes), vector(pair, 2 * lanes)
+    a, b = (e.value(f"bitcast {kind} {x} to {pairs}") for x in terms[:2])
+    return e.call(kind, f"{name}.{32 * lanes}", (kind, terms[2]), (pairs, a), (pairs, b))
 
 
 INSTRUCTIONS = {
     "fma": fuse,
     "mul": multiply_integers,
     "pmaddwd": multiply_shorts,
-    "vpdpwssd": dot_shorts,
-    "vdpbf16ps": dot_bfloats,
+    "vpdpwssd": partial(dot, "llvm.x86.avx512.vpdpwssd", "i16"),
+    "vdpbf16ps": partial(dot, "llvm.x86.avx512bf16.dpbf16ps", "bfloat"),
 }
 """Instruction -> what writes it."""
 
@@ -133,8 +148,8 @@ Switch = Callable[[], object]
 """Writes the code that changes what denormals are, from here on."""
 
 
-def switches(e: Emitter, step: Step) -> tuple[Switch, Switch]:
-    """What makes denormals zeros, and numbers again; written at the start of a function.
+def switches(e: Emitter, step: ChainStep) -> tuple[Switch, Switch]:
+    """The switches of denormals, off and on; written at the start of a function.
 
     LLVM does not know that float operations depend on it. So a switch never shares a block with
     one: sums are counted in loops, which nothing leaves.

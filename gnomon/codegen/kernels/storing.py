@@ -1,4 +1,4 @@
-"""How a tile's finished sums come to the result: Storing, a part of packed.py's Writer.
+"""Storing: a tile's finished sums on their way to the result, a part of packed.py's writer.
 
 The microkernel stores a whole tile itself where nothing is computed of its sums. Others wait in
 scratch memory for an epilogue, row by row, vector by vector.
@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import LANES, Emitter, vector
 from gnomon.codegen.kernels.microkernel import Tile
-from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, Place, walk
+from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, VectorPlace, walk
 from gnomon.codegen.kernels.strides import offset
-from gnomon.codegen.kernels.tally import Block
+from gnomon.codegen.kernels.tally import KBlock
 
 NUMBERS = f"<{', '.join(f'i32 {k}' for k in range(LANES))}>"
 """0, 1, 2, ... in the lanes of a vector of i32."""
@@ -21,7 +21,7 @@ Bounds = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Region:
+class TileRegion:
     """A rectangle of tiles in one batch, and its first row whose sums wait: SSA names."""
 
     batch: str
@@ -33,7 +33,7 @@ class Region:
 
 
 class Storing:
-    """Where sums go; a writer gives it the rest."""
+    """The destination of sums; a writer gives it the rest."""
 
     e: Emitter
     spec: MatmulSpec
@@ -43,7 +43,7 @@ class Storing:
     plain: bool
     """Whether the epilogue stores sums as they are."""
 
-    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+    def finish(self, part: TileRegion, row: str, column: str, sums: str) -> None:
         """The epilogue over one tile."""
         e, tile = self.e, self.tile
         first, left = self.first_row(row), e.mul(column, tile.columns)
@@ -51,12 +51,12 @@ class Storing:
         wide = e.least(e.sub(str(self.sizes[1]), left), tile.columns)
 
         def line(k: str) -> None:
-            place = Place("%buffers", part.batch, e.add(first, k), left, None)
+            place = VectorPlace("%buffers", part.batch, e.add(first, k), left, None)
             self.finish_row(e.offset(sums, e.mul(k, tile.columns * tile.item)), place, wide)
 
         e.loop(0, high, 1, line)
 
-    def finish_row(self, sums: str, start: Place, wide: str) -> None:
+    def finish_row(self, sums: str, start: VectorPlace, wide: str) -> None:
         """The epilogue over one row of a tile: whole vectors, then a ragged one."""
         e, kind, item = self.e, vector(self.spec.sums), self.spec.item
 
@@ -80,7 +80,7 @@ class Storing:
         return str(self.sizes[0])
 
     def first_row(self, panel: str) -> str:
-        """Where a panel of rows begins."""
+        """The first row of a panel of rows."""
         return self.e.mul(panel, self.tile.rows)
 
     @property
@@ -89,8 +89,8 @@ class Storing:
         rows, columns = walk(self.spec.rows, "c"), walk(self.spec.columns, "c")
         return self.plain and len(rows) == 1 and len(columns) == 1 and columns[0][1] == 1
 
-    def goal_of(self, part: Region, row: str, column: str, block: Block) -> tuple[str, str]:
-        """Where the microkernel stores finished sums, or null, and whether they are left to do."""
+    def goal_of(self, part: TileRegion, row: str, column: str, block: KBlock) -> tuple[str, str]:
+        """The address for the microkernel's finished sums, or null; whether some are left to do."""
         e, tile = self.e, self.tile
         if not self.stores:
             return "null", block.last
@@ -101,7 +101,7 @@ class Storing:
         goal = e.value(f"select i1 {whole}, ptr {self.results(part.batch, first, left)}, ptr null")
         return goal, e.value(f"xor i1 {block.last}, {whole}")
 
-    def prefetch(self, part: Region, row: str, column: str) -> None:
+    def prefetch(self, part: TileRegion, row: str, column: str) -> None:
         """Ask for the lines that the epilogue will write, while the microkernel counts."""
         e, tile = self.e, self.tile
         where = self.results(part.batch, self.first_row(row), e.mul(column, tile.columns))
@@ -110,11 +110,11 @@ class Storing:
             e.prefetch(e.offset(where, e.mul(step, index)), write=True)
 
     def results(self, batch: str, row: str, column: str) -> str:
-        """Where an element of C lies."""
+        """The address of an element of C."""
         e, spec = self.e, self.spec
         where = str(spec.starts[2])
         groups = (batch, spec.batch), (row, spec.rows), (column, spec.columns)
         for index, axes in groups:
             where = e.add(where, offset(e, index, walk(axes, "c")))
-        base = e.load(e.offset("%buffers", 8 * spec.slots.c), "ptr", 8)
+        base = e.buffer(spec.slots.c)
         return e.offset(base, e.mul(where, spec.item))

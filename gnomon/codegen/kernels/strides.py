@@ -32,12 +32,12 @@ def merge(dims: Sequence[tuple[int, int]]) -> Dims:
 
 
 def total(dims: Sequence[tuple[int, int]]) -> int:
-    """How many indices the axes have together."""
+    """The number of indices of all axes together."""
     return prod(size for size, _ in dims)
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedWalk:
     """A walk whose numbers are a function's parameters: what it calls them, and what they are.
 
     Strides of 0 and 1 are part of the text, and so is how many axes there are; nothing else is.
@@ -48,7 +48,7 @@ class Named:
     numbers: tuple[int, ...]
 
 
-def named(dims: Dims, stem: str) -> Named:
+def named(dims: Dims, stem: str) -> NamedWalk:
     """A walk's numbers as parameters; the size of the outermost axis is that of them all."""
     pairs: list[tuple[str, int]] = []
     walk: list[tuple[str | int, str | int]] = []
@@ -58,7 +58,7 @@ def named(dims: Dims, stem: str) -> Named:
         if literal is None:
             pairs.append((f"{stem}_stride{k}", stride))
         walk.append((f"%{stem}_size{k}", f"%{stem}_stride{k}" if literal is None else literal))
-    return Named(tuple(walk), tuple(name for name, _ in pairs), tuple(x for _, x in pairs))
+    return NamedWalk(tuple(walk), tuple(name for name, _ in pairs), tuple(x for _, x in pairs))
 
 
 def unflatten(e: Emitter, index: str, sizes: Sequence[int]) -> list[str]:
@@ -71,7 +71,7 @@ def unflatten(e: Emitter, index: str, sizes: Sequence[int]) -> list[str]:
 
 
 def offset(e: Emitter, index: str, dims: Dims) -> str:
-    """Where a flat index lies, in elements."""
+    """The place of a flat index, in elements."""
     place = "0"
     parts = unflatten(e, index, [size for size, _ in dims])
     for part, (_, stride) in zip(parts, dims, strict=True):

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnomon.codegen.emitter import Emitter
-from gnomon.codegen.kernels.blocking import Cut
+from gnomon.codegen.kernels.blocking import BlockingNumbers
 from gnomon.codegen.kernels.order import Letter
 
 
 @dataclass(frozen=True)
-class Block:
+class KBlock:
     """One block of K: its first unit, units, and what the microkernel must know; SSA names."""
 
     start: str
@@ -24,7 +24,9 @@ class Block:
     parameters: tuple[tuple[str, str], ...]
 
 
-def find_block(e: Emitter, cut: Cut, letters: Sequence[Letter], number: str, pops: str) -> Block:
+def find_block(
+    e: Emitter, cut: BlockingNumbers, letters: Sequence[Letter], number: str, pops: str
+) -> KBlock:
     """A block of K, by its number; what its chunks owe is written to `pops`, a byte for each."""
     first = e.mul(e.value(f"udiv i64 {number}, {cut.pieces}"), cut.chunks)
     piece = e.value(f"urem i64 {number}, {cut.pieces}")
@@ -50,7 +52,7 @@ def find_block(e: Emitter, cut: Cut, letters: Sequence[Letter], number: str, pop
     before = e.add(whole, carried)
     numbers = (chunks, length, carried, before, e.most(before, left))
     parameters = (("ptr", pops), *(("i64", n) for n in numbers))
-    return Block(start, e.mul(chunks, length), last, parameters)
+    return KBlock(start, e.mul(chunks, length), last, parameters)
 
 
 def additions(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
@@ -69,7 +71,7 @@ def additions(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
 
 
 def standing(e: Emitter, letters: Sequence[Letter], chunk: str) -> str:
-    """How many partial sums the stack holds before a chunk that is not past the end."""
+    """The number of partial sums on the stack before a chunk that is not past the end."""
     *outer, (_, leaves) = letters or [(1, 1)]
     leaf, rest = split(e, chunk, leaves)
     total = ones(e, leaf)
@@ -99,11 +101,11 @@ def some(e: Emitter, number: str) -> str:
 
 
 def ones(e: Emitter, number: str) -> str:
-    """How many bits are set."""
+    """The number of bits that are set."""
     return e.call("i64", "llvm.ctpop.i64", ("i64", number))
 
 
 def trailing_ones(e: Emitter, number: str) -> str:
-    """How many of the lowest bits are set, up to the first that is not."""
+    """The number of lowest bits that are set, up to the first that is not."""
     other = e.value(f"xor i64 {number}, -1")
     return e.call("i64", "llvm.cttz.i64", ("i64", other), ("i1", "true"))

@@ -16,14 +16,9 @@ def transpose(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
     First inside 128-bit halves, by ever larger units, then halves change places.
     """
     side, half = len(rows), len(rows) // 2
-    values, unit = list(rows), 1
-    while unit < half:
-        values = exchange(e, scalar, values, unit, [mixed(half, unit, high) for high in (0, 1)])
-        unit *= 2
+    values = inside_halves(e, scalar, rows)
     halves = [[*range(low, low + half), *range(side + low, side + low + half)] for low in (0, half)]
-    values = exchange(e, scalar, values, half, halves)
-    first = (0, 2, 1, 3) if half == 4 else (0, 1)
-    return [values[at + low] for low in (0, half) for at in first]
+    return in_order(exchange(e, scalar, values, half, halves))
 
 
 def read_turned(e: Emitter, scalar: str, rows: Sequence[str], align: int) -> list[str]:
@@ -38,10 +33,21 @@ def read_turned(e: Emitter, scalar: str, rows: Sequence[str], align: int) -> lis
             kind, place = vector(scalar, half), column * BITS[scalar] // 8
             pair = (e.load(e.offset(rows[low + x], place), kind, align) for x in (0, half))
             values.append(e.shuffle(*pair, range(side), scalar, half))
-    unit = 1
+    return in_order(inside_halves(e, scalar, values))
+
+
+def inside_halves(e: Emitter, scalar: str, rows: Sequence[str]) -> list[str]:
+    """Both halves of all vectors transposed by themselves, by ever larger units."""
+    values, half, unit = list(rows), len(rows) // 2, 1
     while unit < half:
         values = exchange(e, scalar, values, unit, [mixed(half, unit, high) for high in (0, 1)])
         unit *= 2
+    return values
+
+
+def in_order(values: Sequence[str]) -> list[str]:
+    """The columns of a square, which units have left in another order."""
+    half = len(values) // 2
     first = (0, 2, 1, 3) if half == 4 else (0, 1)
     return [values[at + low] for low in (0, half) for at in first]
 
@@ -69,16 +75,16 @@ def exchange(
 
 
 def mixed(half: int, unit: int, high: int) -> list[int]:
-    """Lanes that take turns, by units, from the lower or higher part of each half of two vectors.
+    """Lanes interleaved by units, from the lower or higher part of each half of two vectors.
 
     >>> mixed(4, 1, 0), mixed(4, 2, 1)
     ([0, 8, 1, 9, 4, 12, 5, 13], [2, 3, 10, 11, 6, 7, 14, 15])
     """
-    turns = half // (2 * unit)
+    pairs = half // (2 * unit)
     return [
-        vector_start + start + high * half // 2 + turn * unit + lane
+        vector_start + start + high * half // 2 + pair * unit + lane
         for start in (0, half)
-        for turn in range(turns)
+        for pair in range(pairs)
         for vector_start in (0, 2 * half)
         for lane in range(unit)
     ]

@@ -14,7 +14,7 @@ from gnomon.codegen.kernels.steps import memory_of, sums_of
 
 @dataclass(frozen=True)
 class Source:
-    """What an operand holds, and how many steps of it make a unit.
+    """An operand's contents, and the number of its steps that make a unit.
 
     `padding`: the bits of what fills up a unit of two steps at the end of an odd number of steps.
     """
@@ -27,6 +27,11 @@ class Source:
     def memory(self) -> str:
         """The LLVM scalar that is loaded."""
         return memory_of(self.scalar)
+
+    @property
+    def most(self) -> int:
+        """The number of a unit's steps on any processor."""
+        return 2 if self.scalar in ("bfloat", "i8", "u8") else 1
 
     @property
     def unit(self) -> str:
@@ -69,8 +74,8 @@ def units_across(e: Emitter, source: Source, steps: Sequence[str], lanes: int) -
     values = [widened(e, source, value, lanes) for value in steps]
     if len(values) == 1:
         return values[0]
-    turns = [k + lanes * second for k in range(lanes) for second in (0, 1)]
-    mixed_values = e.shuffle(*values, turns, "i16", lanes)
+    order = [k + lanes * second for k in range(lanes) for second in (0, 1)]
+    mixed_values = e.shuffle(*values, order, "i16", lanes)
     return e.value(
         f"bitcast {vector('i16', 2 * lanes)} {mixed_values} to {vector(source.unit, lanes)}"
     )

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gnomon.codegen.kernels.blocking import DEEPEST, Cut, cut_for
-from gnomon.codegen.kernels.lines import NARROW, Lines, Turned
+from gnomon.codegen.kernels.blocking import DEEPEST, BlockingNumbers, cut_for
+from gnomon.codegen.kernels.lines import Lines, Turned
 from gnomon.codegen.kernels.microkernel import Tile
-from gnomon.codegen.kernels.packed import LINE, Writer
+from gnomon.codegen.kernels.packed import LINE, PackedWriter
 from gnomon.codegen.kernels.product import MatmulSpec, count, walk
 from gnomon.codegen.kernels.readers import ALIAS
-from gnomon.codegen.kernels.storing import Region
-from gnomon.codegen.kernels.tally import Block
-from gnomon.codegen.machine import Machine
+from gnomon.codegen.kernels.storing import TileRegion
+from gnomon.codegen.kernels.tally import KBlock
+from gnomon.codegen.machine import COMMON, Machine
 
 LEAST_ROWS = 16
 """With fewer, a tile might be higher than the product."""
@@ -25,34 +25,33 @@ MOST_COLUMNS = 128
 """With more columns, lines of which a panel takes a few bytes each are read too often."""
 
 
-def reader_of(spec: MatmulSpec, machine: Machine) -> type[Lines] | None:
-    """How A is read where it lies; None where it had better be copied."""
+def reader_of(spec: MatmulSpec) -> type[Lines] | None:
+    """The reader of A where it lies; None where it had better be copied, on any processor."""
     rows, steps = walk(spec.rows, "a"), walk(spec.steps, "a")
-    if spec.scalar not in ("float", "double") or len(rows) > 1 or len(steps) > 1:
+    if spec.held("a") not in ("float", "double") or len(rows) > 1 or len(steps) > 1:
         return None
     high, wide, long = count(spec.rows), count(spec.columns), count(spec.steps)
-    # so many pointers leave sums of short vectors no registers
-    if high < LEAST_ROWS or machine.vector_bits // 8 == NARROW:
+    if high < LEAST_ROWS:
         return None
     if steps[0][1] == 1:
         deep = min(long, DEEPEST * 4 // spec.item)
-        return Lines if deep == long or wide * deep * spec.item <= machine.l2 // 2 else None
-    near = high * long * spec.item <= machine.l2 and wide <= MOST_COLUMNS
+        return Lines if deep == long or wide * deep * spec.item <= COMMON.l2 // 2 else None
+    near = high * long * spec.item <= COMMON.l2 and wide <= MOST_COLUMNS
     return Turned if near and rows[0][1] == 1 else None
 
 
-class UnpackedWriter(Writer):
+class UnpackedWriter(PackedWriter):
     """Writes a product that packs B alone."""
 
     copied = "b"
 
     def make_tile(self, machine: Machine) -> Tile:
         """That of a packed product; and how A is read."""
-        self.reader = reader_of(self.spec, machine)
+        self.reader = reader_of(self.spec)
         self.left, self.near = self.reader(), machine.l2
         return super().make_tile(machine)
 
-    def make_cut(self, machine: Machine) -> Cut:
+    def make_cut(self, machine: Machine) -> BlockingNumbers:
         """With as many columns as stay in L2 beside what is read of A."""
         return cut_for(machine, self.tile, self.sizes, self.spec.letters, machine.l2 * 3 // 4)
 
@@ -60,7 +59,9 @@ class UnpackedWriter(Writer):
         """The first row that a panel reads."""
         return self.e.least(self.first_row(panel), self.e.sub(self.rows, self.tile.rows))
 
-    def left_of(self, panel: str, part: Region, block: Block) -> tuple[str, list[tuple[str, str]]]:
+    def left_of(
+        self, panel: str, part: TileRegion, block: KBlock
+    ) -> tuple[str, list[tuple[str, str]]]:
         """The panel's first value in this block of K, and how far lines are apart."""
         e, item = self.e, self.tile.item
         row, step = (walk(axes, "a")[0][1] * item for axes in (self.spec.rows, self.spec.steps))
@@ -68,14 +69,14 @@ class UnpackedWriter(Writer):
         place = e.offset(part.a, e.add(first, e.mul(block.start, step)))
         return place, [("i64", str(step if self.reader is Turned else row))]
 
-    def tiles(self, part: Region, body: Callable[[str, str], None]) -> None:
+    def tiles(self, part: TileRegion, body: Callable[[str, str], None]) -> None:
         """Every tile of a cache block; columns innermost, so that rows of A stay in L1."""
         e = self.e
         e.loop(
             *part.rows, 1, lambda row: e.loop(*part.columns, 1, lambda column: body(row, column))
         )
 
-    def one_tile(self, part: Region, row: str, column: str, block: Block) -> None:
+    def one_tile(self, part: TileRegion, row: str, column: str, block: KBlock) -> None:
         """Ask for a share of the rows that come next, too, where they come from far."""
         e, item = self.e, self.tile.item
         if self.reader is Lines:
@@ -87,7 +88,7 @@ class UnpackedWriter(Writer):
             e.when(asks, lambda: self.ask_ahead(part, row, column, block))
         super().one_tile(part, row, column, block)
 
-    def ask_ahead(self, part: Region, row: str, column: str, block: Block) -> None:
+    def ask_ahead(self, part: TileRegion, row: str, column: str, block: KBlock) -> None:
         """Ask for some lines of the next panel; all columns together ask for all of them."""
         e, item = self.e, self.tile.item
         start, ((_, far),) = self.left_of(e.add(e.sub(row, part.rows[0]), 1), part, block)
@@ -101,7 +102,7 @@ class UnpackedWriter(Writer):
 
         e.loop(begin, e.least(e.add(begin, share), size), LINE, some)
 
-    def finish(self, part: Region, row: str, column: str, sums: str) -> None:
+    def finish(self, part: TileRegion, row: str, column: str, sums: str) -> None:
         """The epilogue over a tile's own rows."""
         e = self.e
         extra = e.sub(self.first_row(row), self.first_read(row))

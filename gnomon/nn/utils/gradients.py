@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from gnomon.errors import GradientError
 from gnomon.ir.provenance import phase
-from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.creation import tensor
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor

@@ -6,20 +6,13 @@ from gnomon.nn.convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspos
 from gnomon.nn.functional import normalize
 from gnomon.nn.module import Module
 from gnomon.nn.utils.parametrize import register_parametrization
-from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.composites import norm_except_dim
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.random import randn
 from gnomon.tensor.tensor import Tensor
 
 TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
-
-
-def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
-    """The length of every slice along an axis; of the whole if there is none."""
-    if dim in (None, -1):
-        return FUNCTIONS["vector_norm"](v)
-    others = tuple(k for k in range(v.ndim) if k != dim % v.ndim)
-    return FUNCTIONS["vector_norm"](v, 2, others, True) if others else v.abs()
 
 
 class WeightNorm(Module):
@@ -31,11 +24,11 @@ class WeightNorm(Module):
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
         """The weight."""
-        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+        return weight_v * (weight_g / norm_except_dim(weight_v, dim=self.dim))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Lengths, and the weight itself as directions."""
-        return norm_except_dim(weight, self.dim), weight
+        return norm_except_dim(weight, dim=self.dim), weight
 
 
 class SpectralNorm(Module):
@@ -78,7 +71,7 @@ class SpectralNorm(Module):
 
 
 def gain(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """How much a matrix stretches v towards u."""
+    """The stretch of v towards u by a matrix."""
     return FUNCTIONS["dot"](u, FUNCTIONS["mv"](matrix, v))
 
 

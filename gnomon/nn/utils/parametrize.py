@@ -6,13 +6,16 @@ property; what it is computed from lies in `module.parametrizations`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.nn.containers import ModuleDict, ModuleList
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
-from gnomon.tensor.autograd import no_grad
+from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.tensor import Tensor
 
 
@@ -40,11 +43,43 @@ class ParametrizationList(ModuleList):
         return value
 
 
+_cache: ContextVar[dict | None] = ContextVar("gnomon_parametrize_cache", default=None)
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Compute each parameter once inside this block.
+
+    >>> with cached():
+    ...     pass
+    """
+    before = _cache.set({} if _cache.get() is None else _cache.get())
+    try:
+        yield
+    finally:
+        _cache.reset(before)
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """The class of a module without what was made for its computed parameters.
+
+    >>> from gnomon.nn import Linear
+    >>> type_before_parametrizations(Linear(1, 1)).__name__
+    'Linear'
+    """
+    return type(module).__mro__[1] if is_parametrized(module) else type(module)
+
+
 def computed(name: str) -> property:
     """A parameter as a property."""
 
     def read(self: Module) -> Tensor:
-        return self.parametrizations[name]()
+        known, kept = _cache.get(), self.parametrizations[name]
+        if known is None:
+            return kept()
+        if kept not in known:
+            known[kept] = kept()
+        return known[kept]
 
     def write(self: Module, value: Tensor) -> None:
         kept = self.parametrizations[name]

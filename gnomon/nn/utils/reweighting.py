@@ -11,8 +11,9 @@ from gnomon.errors import ArgumentError
 from gnomon.nn.functional import normalize
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import Parameter
-from gnomon.nn.utils.parametrizations import as_matrix, gain, norm_except_dim, rows_of
-from gnomon.tensor.autograd import no_grad
+from gnomon.nn.utils.parametrizations import as_matrix, gain, rows_of
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.composites import norm_except_dim
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.random import randn
 from gnomon.tensor.tensor import Tensor
@@ -59,7 +60,7 @@ class WeightNormHook(Reweighting):
     def compute(self, module: Module) -> Tensor:
         """The weight."""
         g, v = (getattr(module, f"{self.name}_{part}") for part in "gv")
-        return v * (g / norm_except_dim(v, self.dim))
+        return v * (g / norm_except_dim(v, dim=self.dim))
 
 
 class SpectralNormHook(Reweighting):
@@ -96,7 +97,7 @@ def taken(module: Module, name: str) -> Parameter:
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Let a module's weight be lengths `weight_g` times directions `weight_v`."""
     weight = taken(module, name)
-    module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight.detach(), dim)))
+    module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight.detach(), dim=dim)))
     module.register_parameter(f"{name}_v", Parameter(weight.detach()))
     return WeightNormHook(name, dim).attach(module)
 

@@ -93,6 +93,15 @@ def pack_padded_sequence(
     return packed_like(x, packed)
 
 
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The places to which a permutation's positions went.
+
+    >>> invert_permutation(tensor([2, 0, 1]))
+    Tensor([1, 2, 0])
+    """
+    return None if permutation is None else permutation.argsort()
+
+
 def packed_like(x: Tensor, like: PackedSequence) -> PackedSequence:
     """Padded sequences (t, b, ...) packed as others are."""
     sizes = np.asarray(like.batch_sizes.tolist())

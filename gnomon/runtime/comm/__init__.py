@@ -1,1 +1,1 @@
-"""How ranks exchange arrays: what every backend answers, and ranks as threads of one process."""
+"""Communication between ranks: what every backend answers, and ranks as threads of one process."""

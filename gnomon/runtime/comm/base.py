@@ -1,121 +1,339 @@
-"""What ranks do together, written once over one exchange that each backend provides.
+"""The backends of communication: groups of ranks, and transfers between their members.
 
-A fold of floats is a perfect binary tree in rank order, so its bits follow from the program and not
-from who arrives first. Arrays are numpy's; adding two of them is one addition per element.
+A program's table starts a transfer and waits for it later, from native code, so a group's end is a
+block of words that native code reads: where to call, and what the backend keeps there. What a
+transfer moves stands in the slots of its call. Backends whose work is Python's derive from
+`CallbackLink`; how collectives come down to transfers is gnomon/passes/lower_collectives.py.
 """
 
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
-import numpy as np
+from gnomon.errors import CollectiveError
 
-Arrays = list[np.ndarray]
+__all__ = [
+    "Backend",
+    "CallbackLink",
+    "Link",
+    "Message",
+    "Piece",
+    "Pieces",
+    "Transfer",
+    "UnderWay",
+    "opened",
+    "pieces_of",
+    "requests_of",
+    "transfer_at",
+]
 
-FOLDS = {
-    "add": np.add,
-    "max": np.maximum,
-    "min": np.minimum,
-    "and": np.logical_and,
-    "or": np.logical_or,
-}
+# the words of a group's block; a backend's own follow
+START, WAIT, FAILED, STARTED, AWAITED, OWN = range(6)
+"""Entries, what failed, and by number and one: the transfer begun last, the one waited for."""
 
+# the words in the slots of a transfer's call
+RECEIVE, SEND, GROUP, KIND, NBYTES, FIRST, SHIFT, WORDS = range(8)
 
-class Communicator(ABC):
-    """One rank's end of every mesh axis."""
+GATHER, EXCHANGE, RING, MESSAGES = range(4)
+"""Kinds: all to all the same; to each rank its slice; to one rank and from another, by a shift;
+messages, whose number stands for the bytes, and which follow with words of their own."""
 
-    @abstractmethod
-    def ranks(self, mesh: str) -> int:
-        """How many ranks there are along a mesh axis."""
+KINDS = ("gather", "exchange", "shift", "messages")
+"""Their names."""
 
-    @abstractmethod
-    def place(self, mesh: str) -> int:
-        """The own number along a mesh axis."""
+WORD = "a word with the others"
+"""What a rank waits for outside of programs, where nothing else is said."""
+REQUESTS = 2
+"""Numbers that each transfer has for itself, at least."""
 
-    @abstractmethod
-    def group(self, mesh: str) -> str:
-        """Which ranks meet along a mesh axis, by their places along the other axes."""
-
-    @abstractmethod
-    def swap(self, mesh: str, outgoing: Sequence[Arrays]) -> list[Arrays]:
-        """Give each rank along the axis its arrays, and get those that each has for this one.
-
-        What is received must not be written to: it may be the sender's memory.
-        """
-
-    def all_reduce(self, mesh: str, xs: Arrays, monoid: str, *, ordered: bool = True) -> Arrays:
-        """The fold of every rank's arrays: each rank folds a stretch, then all share."""
-        count = self.ranks(mesh)
-        flat = [np.ravel(x) for x in xs]
-        pieces = [[x[slice(*stretch(x.size, count, k))] for x in flat] for k in range(count)]
-        mine = self.fold(mesh, pieces, monoid, ordered)
-        shared = self.swap(mesh, [mine] * count)
-        return [
-            np.concatenate([part[k] for part in shared]).reshape(x.shape) for k, x in enumerate(xs)
-        ]
-
-    def reduce_scatter(
-        self, mesh: str, xs: Arrays, axes: Sequence[int], monoid: str, *, ordered: bool = True
-    ) -> Arrays:
-        """The fold of every rank's arrays, of which each rank gets its part of an axis."""
-        return self.fold(mesh, parts(xs, axes, self.ranks(mesh)), monoid, ordered)
-
-    def all_gather(self, mesh: str, xs: Arrays, axes: Sequence[int]) -> Arrays:
-        """Every rank's arrays side by side along an axis each."""
-        received = self.swap(mesh, [xs] * self.ranks(mesh))
-        return [np.concatenate([r[k] for r in received], axis) for k, axis in enumerate(axes)]
-
-    def all_to_all(
-        self, mesh: str, xs: Arrays, axes: Sequence[int], joined: Sequence[int]
-    ) -> Arrays:
-        """Parts of one axis for each rank; what comes is joined along another."""
-        received = self.swap(mesh, parts(xs, axes, self.ranks(mesh)))
-        return [np.concatenate([r[k] for r in received], axis) for k, axis in enumerate(joined)]
-
-    def permute_ranks(self, mesh: str, xs: Arrays, shift: int) -> Arrays:
-        """The arrays of the rank `shift` places before."""
-        count, here = self.ranks(mesh), self.place(mesh)
-        received = self.swap(
-            mesh, [xs if k == (here + shift) % count else [] for k in range(count)]
-        )
-        return [x.copy() for x in received[(here - shift) % count]]
-
-    def fold(self, mesh: str, outgoing: list[Arrays], monoid: str, ordered: bool) -> Arrays:
-        """Fold what every rank has for this one."""
-        received = self.swap(mesh, outgoing)
-        return [combine([r[k] for r in received], monoid, ordered) for k in range(len(received[0]))]
+ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+"""What the block of a group names: it takes the slots of a call."""
+SWEEP = 8
+"""So many transfers that nobody waits for are kept before some are let go."""
+MOST_REQUESTS = 1 << 14
+"""Transfers of one program that have numbers of their own."""
 
 
-def stretch(size: int, count: int, place: int) -> tuple[int, int]:
-    """The elements of a flat array that one rank folds.
+class Message(NamedTuple):
+    """Bytes for one rank, or from it: which, whether they are sent, their place, how many, a tag.
 
-    >>> [stretch(10, 4, k) for k in range(4)]
-    [(0, 2), (2, 5), (5, 7), (7, 10)]
+    Messages of one pair of ranks with one tag arrive in the order in which they were sent.
     """
-    return size * place // count, size * (place + 1) // count
+
+    peer: int
+    sent: int
+    start: int
+    nbytes: int
+    tag: int
 
 
-def parts(xs: Arrays, axes: Sequence[int], count: int) -> list[Arrays]:
-    """For each rank its part of every array."""
-    cut = [np.split(x, count, axis) for x, axis in zip(xs, axes, strict=True)]
-    return [[pieces[k] for pieces in cut] for k in range(count)]
+class Transfer(NamedTuple):
+    """A transfer as its call says it: places, kind, bytes (to each rank), number, shift."""
+
+    receive: int
+    send: int
+    group: int
+    kind: int
+    nbytes: int
+    first: int
+    shift: int
+    messages: tuple[Message, ...] = ()
 
 
-def combine(received: Arrays, monoid: str, ordered: bool = True) -> np.ndarray:
-    """The fold of one array per rank: pairs of neighbours until one is left; or in a row.
+class Piece(NamedTuple):
+    """Bytes that go to a rank of the group, or come from it."""
 
-    >>> int(combine([np.array(k) for k in (1, 2, 3, 4)], "add"))
-    10
+    peer: int
+    address: int
+    nbytes: int
+    tag: int = 0
+
+
+class Pieces(NamedTuple):
+    """The messages that one rank sends, and those that it receives."""
+
+    sends: list[Piece]
+    receives: list[Piece]
+
+
+def transfer_at(slots: int) -> Transfer:
+    """The transfer that stands in the slots of a call."""
+    words = (ctypes.c_int64 * WORDS).from_address(slots)
+    if words[KIND] != MESSAGES:
+        return Transfer(*words)
+    size, count = len(Message._fields), words[NBYTES]
+    rest = list((ctypes.c_int64 * (WORDS + size * count)).from_address(slots))[WORDS:]
+    return Transfer(*words, tuple(Message(*rest[size * k :][:size]) for k in range(count)))
+
+
+def pieces_of(transfer: Transfer, place: int, count: int) -> Pieces:
+    """A transfer as messages, those of a rank to itself too.
+
+    >>> moved = pieces_of(Transfer(0, 1000, 0, RING, 8, 0, 1), place=0, count=3)
+    >>> moved.sends[0].peer, moved.receives[0].peer
+    (1, 2)
     """
-    fold, level = FOLDS[monoid], list(received)
-    if len(level) == 1:
-        return level[0].copy()
-    while len(level) > 1:
-        if ordered and len(level) % 2 == 0:
-            level = [
-                fold(older, newer) for older, newer in zip(level[::2], level[1::2], strict=True)
-            ]
-        else:
-            level = [fold(level[0], level[1]), *level[2:]]
-    return level[0]
+    receive, send, _, kind, nbytes, _, shift, messages = transfer
+    if kind == MESSAGES:
+        moved = Pieces([], [])
+        for peer, sent, start, size, tag in messages:
+            piece = Piece(peer, (send if sent else receive) + start, size, tag)
+            (moved.sends if sent else moved.receives).append(piece)
+        return moved
+    if kind == RING:
+        to, source = (place + shift) % count, (place - shift) % count
+        return Pieces([Piece(to, send, nbytes)], [Piece(source, receive, nbytes)])
+    step = nbytes if kind == EXCHANGE else 0
+    return Pieces(
+        [Piece(k, send + k * step, nbytes) for k in range(count)],
+        [Piece(k, receive + k * nbytes, nbytes) for k in range(count)],
+    )
+
+
+def requests_of(transfer: Transfer) -> int:
+    """The number of requests that a transfer is, as MPI counts."""
+    return len(transfer.messages) if transfer.kind == MESSAGES else 1 + (transfer.kind == RING)
+
+
+class Caller(Protocol):
+    """A program that moves bytes, as messages name what it moves."""
+
+    def collective(self, number: int, precise: bool) -> str:
+        """A transfer by its number; `precise` where its line may take long to find."""
+        ...
+
+
+class UnderWay(Protocol):
+    """A transfer that Python began."""
+
+    gives: bool
+    """Whether others expect something of this rank."""
+
+    def is_done(self) -> bool:
+        """Whether a wait for it would return at once."""
+        ...
+
+    def wait(self) -> None:
+        """Return when it is over."""
+        ...
+
+
+_links: WeakValueDictionary[int, Link] = WeakValueDictionary()
+
+
+def links_of_process() -> list[Link]:
+    """All ends of groups that this process holds."""
+    return [link for link in (found() for found in _links.valuerefs()) if link is not None]
+
+
+class Link(ABC):
+    """One rank's end of a group: its ranks, its own place among them, and its block."""
+
+    words: ClassVar[int] = OWN
+
+    def __init__(self, name: str, ranks: Sequence[int], place: int) -> None:
+        self.name, self.ranks, self.place = name, tuple(ranks), place
+        self.block = (ctypes.c_int64 * self.words)()
+        self.address = ctypes.addressof(self.block)
+        self.number = ctypes.c_int64(place)
+        """The own place as programs read it."""
+        self.talk: Callable[[bool], str] | None = None
+        """What a conversation outside of programs is about, while it lasts."""
+        self.agreed: set[str] = set()
+        """The plans of transfers that all ranks were found to share."""
+        self.under_way: set[UnderWay] = set()
+        """Transfers that Python began and has not waited for: what they read and write stays."""
+        self._look_at = SWEEP
+        self._caller: Caller | None = None
+        self._before: tuple[Caller, int] | None = None
+        _links[id(self)] = self
+
+    @property
+    def count(self) -> int:
+        """The number of ranks."""
+        return len(self.ranks)
+
+    def enter(self, caller: Caller) -> None:
+        """A program is about to move bytes here."""
+        number = self.block[STARTED]
+        if number and self._caller is not None:
+            self._before, self.block[STARTED] = (self._caller, number), 0
+        self._caller = caller
+
+    def keep(self, begun: UnderWay) -> None:
+        """Hold what has begun; nobody may wait for it, so what is over is let go at times."""
+        if len(self.under_way) >= self._look_at:
+            for done in [each for each in self.under_way if each.is_done()]:
+                done.wait()
+            self._look_at = 2 * len(self.under_way) + SWEEP
+        self.under_way.add(begun)
+
+    def finish(self) -> None:
+        """Give others what they expect of this rank, though nobody here waits for it."""
+        for begun in list(self.under_way):
+            if begun.gives and not self.block[FAILED]:
+                begun.wait()
+
+    def waiting(self, precise: bool = False) -> str:
+        """The transfer that this rank waits for here; empty while it waits for nothing."""
+        if self.talk is not None:
+            return self.talk(precise)
+        found, number = self._caller, self.block[AWAITED]
+        return found.collective(number - 1, precise) if found is not None and number else ""
+
+    def latest(self, precise: bool = False) -> str:
+        """The last transfer that was begun here."""
+        found, number = self._caller, self.block[STARTED]
+        if not number and self._before is not None:
+            found, number = self._before
+        return found.collective(number - 1, precise) if found is not None and number else ""
+
+    @abstractmethod
+    def tell(self, told: bytes) -> list[bytes]:
+        """Give every rank some bytes, and get theirs, in rank order."""
+
+    @abstractmethod
+    def is_done(self, transfer: Transfer) -> bool:
+        """Whether a wait for a transfer that has started would return at once."""
+
+    @property
+    def numbers_at(self) -> int:
+        """The address from which numbers of transfers are counted."""
+        return 0
+
+    @abstractmethod
+    def failure(self) -> CollectiveError | None:
+        """The error of a transfer that went wrong."""
+
+    def check(self) -> None:
+        """Raise what went wrong in a run, if something did."""
+        found = self.failure() if self.block[FAILED] else None
+        if found is not None:
+            raise found
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what the group holds."""
+
+
+class Backend(ABC):
+    """One rank among all, and what makes groups of them."""
+
+    name: ClassVar[str]
+    rank: int
+    size: int
+    native: ClassVar[tuple[tuple[str, str], ...]]
+    """Its transfers: gather, exchange, shift, messages, each with what does it."""
+
+    @abstractmethod
+    def link(self, name: str, ranks: Sequence[int]) -> Link:
+        """Make this rank's end of a new group; all its ranks ask for it, in the same order."""
+
+    @abstractmethod
+    def abort(self, cause: BaseException) -> None:
+        """End all ranks, since this one failed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave; all ranks do."""
+
+
+opened: list[Backend] = []
+"""Those by which this process meets others, until they are closed."""
+
+
+class CallbackLink(Link):
+    """A group's end whose transfers are Python's work: for tests, and for models of networks."""
+
+    def __init__(self, name: str, ranks: Sequence[int], place: int) -> None:
+        super().__init__(name, ranks, place)
+        self.cause: BaseException | None = None
+        self._entries = [ENTRY(self._guarded(do)) for do in (self._started, self._awaited)]
+        for at, entry in zip((START, WAIT), self._entries, strict=True):
+            self.block[at] = ctypes.cast(entry, ctypes.c_void_p).value or 0
+
+    @abstractmethod
+    def start(self, transfer: Transfer) -> None:
+        """Begin a transfer; what it sends does not change until it is waited for."""
+
+    @abstractmethod
+    def wait(self, transfer: Transfer) -> None:
+        """Return when what it receives is there."""
+
+    def close(self) -> None:
+        """Let go of what native code calls, which holds this end."""
+        self._entries.clear()
+
+    def _started(self, transfer: Transfer) -> None:
+        """Begin, and note which transfer is the latest."""
+        self.block[STARTED] = transfer.first + 1
+        self.start(transfer)
+
+    def _awaited(self, transfer: Transfer) -> None:
+        """Wait, and note for which transfer meanwhile."""
+        self.block[AWAITED] = transfer.first + 1
+        self.wait(transfer)
+        self.block[AWAITED] = 0
+
+    def failure(self) -> CollectiveError | None:
+        """The error that a callback raised."""
+        if isinstance(self.cause, CollectiveError):
+            return self.cause
+        return CollectiveError(f"{self.name}: {type(self.cause).__name__}: {self.cause}")
+
+    def _guarded(self, do: Callable[[Transfer], None]) -> Callable[[int], None]:
+        """The entry that native code calls: an error can't be raised there, so it is kept."""
+
+        def entry(slots: int) -> None:
+            if self.block[FAILED]:
+                return
+            try:
+                do(transfer_at(slots))
+            except BaseException as cause:
+                self.cause, self.block[FAILED] = cause, 1
+
+        return entry

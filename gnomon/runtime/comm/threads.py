@@ -1,109 +1,186 @@
 """Ranks as threads of one process: the backend of tests, and of several programs on one machine.
 
-Ranks meet at a barrier per group, put down references, take those meant for them, and meet again
-before anyone goes on. A rank that fails breaks every barrier, so that the others say so at once.
+What a rank sends is copied when it starts, and waits under the sender's and the receiver's number
+until it is taken: nobody waits for a receiver. A rank that fails wakes all others, which say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import product
-from math import prod
-from threading import Barrier, BrokenBarrierError, Lock
+import ctypes
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from threading import Condition
+from time import monotonic
 
 from gnomon.errors import CollectiveError
-from gnomon.runtime.comm.base import Arrays, Communicator
+from gnomon.runtime.comm.base import (
+    KINDS,
+    WORD,
+    Backend,
+    CallbackLink,
+    Piece,
+    Transfer,
+    pieces_of,
+)
+from gnomon.settings import current
 
-PATIENCE = 120.0
-"""Seconds that a rank waits for the others before it gives up."""
+__all__ = ["ThreadBackend", "ThreadLink", "World"]
 
-
-class Group:
-    """The ranks that differ in one mesh axis only."""
-
-    def __init__(self, count: int) -> None:
-        self.barrier = Barrier(count)
-        self.table: list[Sequence[Arrays]] = [()] * count
+Message = tuple[Hashable, ...]
+"""A group, sender, receiver, tag, and a number: both sides count the messages of a pair."""
 
 
 class World:
-    """Everything that the ranks of one mesh share."""
+    """Everything that ranks of one process share: messages under way, and the first failure."""
 
-    def __init__(self, axes: Mapping[str, int], patience: float = PATIENCE) -> None:
-        self.axes, self.patience = dict(axes), patience
+    def __init__(self, size: int, patience: float | None = None) -> None:
+        self.size = size
+        self.patience = current().patience if patience is None else patience
         self.failure: tuple[int, BaseException] | None = None
-        self._groups: dict[tuple, Group] = {}
-        self._change = Lock()
-        for place in product(*(range(n) for n in self.axes.values())):
-            for k, (name, count) in enumerate(self.axes.items()):
-                self._groups.setdefault((name, *place[:k], *place[k + 1 :]), Group(count))
+        self.arrived = Condition()
+        self._messages: dict[Message, bytes] = {}
+        self._waiting: dict[int, Callable[[], str]] = {}
+        """What each rank waits for."""
 
-    @property
-    def size(self) -> int:
-        """The number of ranks."""
-        return prod(self.axes.values())
+    def backend(self, rank: int) -> ThreadBackend:
+        """One rank's end."""
+        return ThreadBackend(self, rank)
 
-    def communicator(self, rank: int) -> ThreadCommunicator:
-        """One rank's end; ranks count through the mesh with its last axis fastest."""
-        return ThreadCommunicator(self, rank)
+    def put(self, message: Message, content: bytes) -> None:
+        """Send."""
+        with self.arrived:
+            self._messages[message] = content
+            self.arrived.notify_all()
 
-    def group(self, name: str, others: Sequence[int]) -> Group:
-        """The ranks along an axis, by the places along the other axes."""
-        return self._groups[name, *others]
+    def take(self, message: Message, rank: int, name: str, what: Callable[[], str]) -> bytes:
+        """Wait for a message, and say who failed or that nobody sent it."""
+        end = monotonic() + self.patience
+        with self.arrived:
+            self._waiting[rank] = what
+            while message not in self._messages:
+                found = self.failed(message)
+                if found is not None:
+                    failed, cause = found
+                    raise CollectiveError(
+                        f"rank {rank}: gave up along mesh axis {name!r} because rank {failed} "
+                        f"failed: {type(cause).__name__}: {cause}"
+                    ) from cause
+                if not self.arrived.wait(end - monotonic()):
+                    raise CollectiveError(
+                        f"rank {rank}: no answer along mesh axis {name!r} within "
+                        f"{self.patience:g} s: {what() or WORD}.{self._table()}\n"
+                        "Look for a rank that is somewhere else."
+                    )
+            del self._waiting[rank]
+            return self._messages.pop(message)
+
+    def _table(self) -> str:
+        """The waits of all ranks, a line each."""
+        waits = {rank: f"waits in {what() or WORD}" for rank, what in self._waiting.items()}
+        rows = [waits.get(rank, "waits for no other rank") for rank in range(self.size)]
+        return "".join(f"\n  rank {rank}: {row}" for rank, row in enumerate(rows))
+
+    def failed(self, message: Message) -> tuple[int, BaseException] | None:
+        """Why a message will not come, and whose failure that is."""
+        return self.failure
+
+    def has(self, message: Message) -> bool:
+        """Whether a message is there."""
+        return message in self._messages
 
     def fail(self, rank: int, cause: BaseException) -> None:
         """Remember the first failure and wake whoever waits."""
-        with self._change:
+        with self.arrived:
             self.failure = self.failure or (rank, cause)
-        for group in self._groups.values():
-            group.barrier.abort()
+            self.arrived.notify_all()
 
 
-class ThreadCommunicator(Communicator):
+class ThreadBackend(Backend):
     """One thread's end of a world."""
 
+    name = "threads"
+    native = tuple((kind, "copies") for kind in KINDS)
+
     def __init__(self, world: World, rank: int) -> None:
-        self.world, self.rank = world, rank
-        self._places: dict[str, int] = {}
-        for name, count in reversed(world.axes.items()):
-            rank, self._places[name] = divmod(rank, count)
+        self.world, self.rank, self.size = world, rank, world.size
+        self._made: Counter[tuple[int, ...]] = Counter()
 
-    def ranks(self, mesh: str) -> int:
-        """How many ranks there are along a mesh axis."""
-        return self.world.axes[mesh]
+    def link(self, name: str, ranks: Sequence[int]) -> ThreadLink:
+        """A group, told apart from others of the same ranks by its number."""
+        members = tuple(ranks)
+        self._made[members] += 1
+        return self.group(name, members, (members, self._made[members]))
 
-    def place(self, mesh: str) -> int:
-        """The own number along a mesh axis."""
-        return self._places[mesh]
+    def group(self, name: str, members: tuple[int, ...], key: Hashable) -> ThreadLink:
+        """The end of a group that has this key."""
+        return ThreadLink(self, name, members, key)
 
-    def group(self, mesh: str) -> str:
-        """Which ranks meet along a mesh axis, by their places along the other axes."""
-        return ", ".join(f"{name} {k}" for name, k in self._places.items() if name != mesh)
+    def abort(self, cause: BaseException) -> None:
+        """Wake all others."""
+        self.world.fail(self.rank, cause)
 
-    def swap(self, mesh: str, outgoing: Sequence[Arrays]) -> list[Arrays]:
-        """Exchange references, between two barriers."""
-        names = self.world.axes
-        group = self.world.group(mesh, [self._places[n] for n in names if n != mesh])
-        here = self._places[mesh]
-        group.table[here] = outgoing
-        self._meet(group.barrier, mesh)
-        received = [given[here] for given in group.table]
-        self._meet(group.barrier, mesh)
-        return received
+    def close(self) -> None:
+        """Nothing to leave: a world lasts as long as its ranks."""
 
-    def _meet(self, barrier: Barrier, mesh: str) -> None:
-        """Wait for the others, and say who failed or that nobody came."""
-        try:
-            barrier.wait(self.world.patience)
-        except BrokenBarrierError:
-            failure = self.world.failure
-            if failure is None:
+
+class ThreadLink(CallbackLink):
+    """One thread's end of a group."""
+
+    def __init__(
+        self, backend: ThreadBackend, name: str, ranks: tuple[int, ...], key: Hashable
+    ) -> None:
+        super().__init__(name, ranks, ranks.index(backend.rank))
+        self.backend, self.key = backend, key
+        self._sent: Counter[tuple[int, int]] = Counter()
+        self._asked: Counter[tuple[int, int]] = Counter()
+        """Messages so far to, and from, each peer by tag."""
+        self._due: dict[int, list[tuple[Piece, Message]]] = defaultdict(list)
+        """What transfers under way will receive, by their numbers."""
+        self._told = 0
+
+    def start(self, transfer: Transfer) -> None:
+        """Send all at once; note in which order messages will come."""
+        moved = pieces_of(transfer, self.place, self.count)
+        for piece in moved.sends:
+            self.send(piece, ctypes.string_at(piece.address, piece.nbytes))
+        for piece in moved.receives:
+            number = self._asked[piece.peer, piece.tag]
+            self._asked[piece.peer, piece.tag] += 1
+            message = (self.key, piece.peer, self.place, piece.tag, number)
+            self._due[transfer.first].append((piece, message))
+
+    def send(self, piece: Piece, content: bytes) -> None:
+        """Send a message to a place of the group."""
+        number = self._sent[piece.peer, piece.tag]
+        self._sent[piece.peer, piece.tag] += 1
+        self.backend.world.put((self.key, self.place, piece.peer, piece.tag, number), content)
+
+    def wait(self, transfer: Transfer) -> None:
+        """Take what has come, or wait for it."""
+        what = partial(self.waiting, True)
+        for piece, message in self._due.pop(transfer.first, ()):
+            content = self.backend.world.take(message, self.backend.rank, self.name, what)
+            if len(content) != piece.nbytes:
                 raise CollectiveError(
-                    f"rank {self.rank}: no answer along mesh axis {mesh!r} within "
-                    f"{self.world.patience:g} s. Look for a rank that runs another program."
-                ) from None
-            rank, cause = failure
-            raise CollectiveError(
-                f"rank {self.rank}: gave up along mesh axis {mesh!r} because rank {rank} failed: "
-                f"{type(cause).__name__}: {cause}"
-            ) from cause
+                    f"rank {self.backend.rank}: along mesh axis {self.name!r} rank "
+                    f"{self.ranks[piece.peer]} sends {len(content)} bytes where {piece.nbytes} "
+                    "are received. Look for a rank that runs another program."
+                )
+            ctypes.memmove(piece.address, content, piece.nbytes)
+
+    def is_done(self, transfer: Transfer) -> bool:
+        """Whether all has come."""
+        due = self._due.get(transfer.first, ())
+        return all(self.backend.world.has(message) for _, message in due)
+
+    def tell(self, told: bytes) -> list[bytes]:
+        """Exchange bytes by messages of their own numbers."""
+        self._told += 1
+        world, here, what = self.backend.world, self.place, partial(self.waiting, True)
+        for k in range(self.count):
+            world.put((self.key, here, k, "told", self._told), told)
+        return [
+            world.take((self.key, k, here, "told", self._told), self.backend.rank, self.name, what)
+            for k in range(self.count)
+        ]

@@ -6,11 +6,11 @@ from itertools import chain as joined
 
 import numpy as np
 
-from gnomon.codegen.exact_algebra import ExactAlgebra
 from gnomon.codegen.kernels.attention_parts import BLOCK_KEYS, BLOCK_QUERIES, AttentionSpec
 from gnomon.codegen.kernels.order import combine_counts
 from gnomon.codegen.math import FUNCTIONS
 from tests.codegen.kernels.exact import fma
+from tests.oracle.algebra import ExactAlgebra
 
 
 def chain(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.attention import emit_attention
 from gnomon.codegen.kernels.attention_grad import AttentionGradSpec, emit_attention_grad
 from gnomon.codegen.kernels.attention_parts import AttentionSpec, Operand
@@ -88,7 +88,7 @@ def run_forward(
     spec: AttentionSpec, x: dict[str, np.ndarray], machine: Machine = AVX2, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """out and lse."""
-    module = Module()
+    module = LLVMModule()
     scratch = emit_attention(module, "attention", spec, machine)
     out, lse = np.full_like(x["dout"], np.nan), np.full_like(x["dout"][..., 0], np.nan)
     inputs = [x[name] for name in ("q", "k", "v", "mask") if name in x]
@@ -100,7 +100,7 @@ def run_backward(
     spec: AttentionSpec, x: dict[str, np.ndarray], made: tuple[np.ndarray, np.ndarray], **how
 ) -> list[np.ndarray]:
     """dq, dk and dv."""
-    module = Module()
+    module = LLVMModule()
     machine, threads = how.get("machine", AVX2), how.get("threads", 1)
     scratch = emit_attention_grad(module, "grad", grad_spec(spec), machine)
     grads = [np.full(x[name].shape, np.nan, made[0].dtype) for name in ("q", "k", "v")]

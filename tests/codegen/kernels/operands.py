@@ -7,7 +7,7 @@ import mmap
 
 import numpy as np
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec
 from gnomon.codegen.machine import AVX2, Machine
@@ -39,7 +39,7 @@ def compile_product(
     spec: MatmulSpec, machine: Machine = AVX2, epilogue: Epilogue | None = None
 ) -> Kernel:
     """The kernel of a product, ready to call."""
-    module = Module()
+    module = LLVMModule()
     scratch = emit_matmul(module, "product", spec, machine, epilogue)
     return Kernel(module.text(), "product", scratch)
 

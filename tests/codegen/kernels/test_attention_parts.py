@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.codegen.kernels.attention_parts import BLOCK_QUERIES, choose_tile
+from gnomon.codegen.kernels.attention_parts import BLOCK_QUERIES, score_tile
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.heads import Sizes, spec_of
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 @pytest.mark.parametrize("machine", [AVX2, AVX512, NEON], ids=lambda machine: machine.name)
 @pytest.mark.parametrize("scalar", ["float", "double"])
 def test_panels_divide_a_block_of_queries(machine, scalar):
-    assert BLOCK_QUERIES % choose_tile(machine, scalar).columns == 0
+    assert BLOCK_QUERIES % score_tile(machine, scalar).columns == 0
 
 
 def test_blocks_of_queries_are_counted_within_leaves():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.attention_row import emit_row, is_row
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from gnomon.dtypes import bfloat16
@@ -49,7 +49,7 @@ def test_one_query_has_the_promised_order(rng, sizes, machine, mask):
 def test_nothing_outside_keys_and_values_is_read(rng):
     sizes = Sizes(1, 1, 1, 1, 37, 11, 13)
     spec, x = spec_of(sizes, True), arrays(rng, sizes)
-    module, out, lse = Module(), np.empty((1, 1, 1, 13), np.float32), np.empty((1, 1, 1), "f4")
+    module, out, lse = LLVMModule(), np.empty((1, 1, 1, 13), np.float32), np.empty((1, 1, 1), "f4")
     scratch = emit_row(module, "row", spec, AVX2)
 
     Kernel(module.text(), "row", scratch)([out, lse, *(guarded(x[name]) for name in "qkv")])

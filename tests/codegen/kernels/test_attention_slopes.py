@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.attention_parts import Parts
 from gnomon.codegen.kernels.attention_slopes import write_delta
 from gnomon.codegen.machine import AVX2
@@ -21,7 +21,7 @@ from tests.codegen.kernels.jit import aligned, machine_for, parse
 @pytest.mark.parametrize("width", [5, 16, 64, 100, 130])
 def test_row_sums_use_sixty_four_virtual_lanes(rng, width):
     grads = grad_spec(spec_of(Sizes(e=width), causal=False))
-    parts = Parts(module := Module(), "grad", grads.forward, AVX2)
+    parts = Parts(module := LLVMModule(), "grad", grads.forward, AVX2)
     parts.filler()
     write_delta(parts, grads.dout)
     machine = machine_for()

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import KERNEL, Module
-from gnomon.codegen.kernels.attention_parts import SEEN_TOGETHER, choose_tile
+from gnomon.codegen.emitter import KERNEL, LLVMModule
+from gnomon.codegen.kernels.attention_parts import SEEN_TOGETHER, score_tile
 from gnomon.codegen.kernels.attention_tiles import CHAINS, WAYS, emit_columns
 from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
 from tests.codegen.kernels.exact import fma, same_bits
@@ -20,7 +20,7 @@ from tests.codegen.kernels.test_microkernel import CPUS, FUSED, hottest_loop
 @cache
 def compiled(machine: Machine, way: str, pitch: int = 0) -> Kernel:
     """A call of the tiles whose numbers are read when it runs: rows, bytes of a line, steps."""
-    tile, module = choose_tile(machine, "float"), Module()
+    tile, module = score_tile(machine, "float"), LLVMModule()
     emit_columns(module, "some", tile, (way,), pitch)
     e = module.function("main", KERNEL)
     *places, numbers = (e.load(e.offset("%buffers", 8 * slot), "ptr", 8) for slot in range(5))
@@ -48,7 +48,7 @@ def laid_out(a: np.ndarray, way: str, columns: int) -> tuple[np.ndarray, int]:
 
 def run(machine: Machine, way: str, rows: int, x: dict[str, np.ndarray]) -> np.ndarray:
     """The sums after a call; `a` is (steps, rows of whole tiles), `b` (steps, columns)."""
-    (a, line), sums = laid_out(x["a"], way, choose_tile(machine, "float").columns), x["sums"].copy()
+    (a, line), sums = laid_out(x["a"], way, score_tile(machine, "float").columns), x["sums"].copy()
     numbers = np.array([rows, 4 * line, len(x["b"])])
     compiled(machine, way, sums.shape[1])([a, x["b"], sums, x["factors"], numbers])
     return sums
@@ -58,7 +58,7 @@ def run(machine: Machine, way: str, rows: int, x: dict[str, np.ndarray]) -> np.n
 @pytest.mark.parametrize("way", list(WAYS))
 @pytest.mark.parametrize("steps", [1, 4, 7, 37])
 def test_every_number_of_rows_has_the_sums_of_its_way(rng, machine, way, steps):
-    tile = choose_tile(machine, "float")
+    tile = score_tile(machine, "float")
     for rows in range(1, 2 * tile.rows + 1):
         high, width = -(-rows // tile.rows) * tile.rows, tile.columns + (5 if way == "along" else 0)
         shapes = {"a": (steps, high), "b": (steps, tile.columns), "sums": (high, width)}
@@ -79,7 +79,7 @@ def test_every_number_of_rows_has_the_sums_of_its_way(rng, machine, way, steps):
 @pytest.mark.parametrize("machine", [AVX2, AVX512, NEON], ids=lambda machine: machine.name)
 @pytest.mark.parametrize("scalar", ["float", "double"])
 def test_queries_that_meet_the_same_keys_are_taken_exactly(rng, machine, scalar):
-    tile = choose_tile(machine, scalar)
+    tile = score_tile(machine, scalar)
     few = -(-CHAINS // (tile.columns // tile.lanes))
 
     counts = [
@@ -95,7 +95,7 @@ def test_queries_that_meet_the_same_keys_are_taken_exactly(rng, machine, scalar)
 @pytest.mark.parametrize(("cpu", "triple", "machine"), CPUS, ids=[cpu for cpu, _, _ in CPUS])
 @pytest.mark.parametrize("way", ["score", "begin", "grow", "along"])
 def test_no_sum_leaves_its_register_inside_a_chain(cpu, triple, machine, way):
-    emit_columns(module := Module(), "some", choose_tile(machine, "float"), (way,))
+    emit_columns(module := LLVMModule(), "some", score_tile(machine, "float"), (way,))
     text = module.text().replace("define internal", "define")
 
     loop = hottest_loop(assembly(text, cpu, triple=triple))

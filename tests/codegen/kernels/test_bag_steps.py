@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import float32, int64
 from gnomon.ir.node import Arena, Graph
-from gnomon.nn.table_batched import Batch, RowOptimizer, TableBatchedEmbeddingBags, TableSpec
+from gnomon.nn.table_batched import ForwardCall, RowOptimizer, TableBatchedEmbeddingBags, TableSpec
 from gnomon.ops.lookup_primitives import scatter
 from gnomon.ops.primitives import expand, reshape
 from tests.compiled import threads
+from tests.oracle.graphs import exact
 
 RATE, SMALL = np.float32(0.05), np.float32(1e-8)
 
@@ -67,7 +67,7 @@ def test_a_step_has_the_bits_of_a_dense_one(rule, bags, size, rows, rng):
         )
         module.set_weight(0, table)
         with threads(count):
-            module._run("step", Batch(index[None], None), slopes)
+            module._run("step", ForwardCall(index[None], None, ()), slopes)
         np.testing.assert_array_equal(module.weight(0).numpy(), wanted)
 
 
@@ -76,7 +76,7 @@ def test_hot_rows_and_wide_tables_are_sorted_alike(rng):
     index = np.where(rng.random((bags, size)) < 0.5, 7, rng.integers(0, rows, (bags, size)))
     module = TableBatchedEmbeddingBags([TableSpec(rows, 1)], optimizer=RowOptimizer("sgd", 1.0))
 
-    module._run("step", Batch(index[None], None), np.ones((bags, 1), np.float32))
+    module._run("step", ForwardCall(index[None], None, ()), np.ones((bags, 1), np.float32))
 
     wanted = -np.bincount(index.ravel(), minlength=rows)
     np.testing.assert_array_equal(module.weight(0).numpy()[:, 0], wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.nn.table_batched import Batch, RowOptimizer, TableBatchedEmbeddingBags, TableSpec
+from gnomon.nn.table_batched import ForwardCall, RowOptimizer, TableBatchedEmbeddingBags, TableSpec
 from tests.compiled import threads
 
 
@@ -31,5 +31,5 @@ def test_a_bag_is_one_chain(width: int, weighted: bool, rng: np.random.Generator
     for count in (1, 3):
         made = np.empty((7, width), np.float32)
         with threads(count):
-            module._run("bags", Batch(index, weights), made)
+            module._run("bags", ForwardCall(index, weights, ()), made)
         np.testing.assert_array_equal(made, chain(rows))

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
-from gnomon.codegen.kernels.blocking import choose_tile, cut_for, cut_k, plan, scratch_parts
-from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
+from gnomon.codegen.kernels.blocking import (
+    all_tiles,
+    best_tile,
+    choose_tile,
+    cut_for,
+    cut_k,
+    fits,
+    panel_tile,
+    plan,
+    scratch_parts,
+)
+from gnomon.codegen.kernels.product import Axis, MatmulSpec
+from gnomon.codegen.kernels.steps import FUSED
+from gnomon.codegen.machine import AVX2, AVX512, COMMON, NEON, Machine
+from tests.processors import PROCESSORS
 
 pytestmark = pytest.mark.unit
 
@@ -49,7 +64,40 @@ def test_a_tile_leaves_registers_to_spare(machine: Machine, scalar, size):
 def test_large_products_get_the_tiles_that_reach_the_peak():
     assert (choose_tile(AVX2, "float", 2048, 384).rows, 16) == (6, 16)
     large = choose_tile(AVX512, "float", 2048, 384)
-    assert (large.rows, large.columns) == (8, 48)
+    assert (large.rows, large.columns) == (6, 64)
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+@pytest.mark.parametrize("scalar", ["float", "double", "i32"])
+def test_sizes_that_share_a_tile_do_so_on_every_processor(name: str, scalar: str):
+    pairs = set()
+    for rows, columns in product(range(1, 60), (1, 8, 16, 17, 24, 32, 33, 48, 64, 96, 500)):
+        tiles = (choose_tile(m, scalar, rows, columns) for m in (COMMON, PROCESSORS[name]))
+        pairs.add(tuple((tile.rows, tile.columns) for tile in tiles))
+
+    common, own = zip(*pairs, strict=True)
+    assert len(pairs) == len(set(common)) == len(set(own))
+    assert len(pairs) == len(all_tiles(COMMON, scalar, FUSED))
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_panels_of_one_width_serve_any_number_of_rows(name: str):
+    machine, found = PROCESSORS[name], set()
+    for rows, columns in product(range(1, 257), (8, 20, 130, 384)):
+        sizes = (Axis(rows, a=96, c=columns),), (Axis(columns, b=1, c=1),)
+        spec = MatmulSpec("float", (), *sizes, (Axis(96, a=1, b=columns),))
+        tile = panel_tile(machine, spec)
+        found.add(tile.columns)
+        assert fits(machine, tile.rows, tile.columns // tile.lanes)
+
+    assert found == {best_tile(machine, "float", FUSED).columns}
+
+
+@pytest.mark.parametrize("scalar", ["float", "double"])
+def test_a_processor_without_room_for_a_tile_has_one_all_the_same(scalar: str):
+    old = Machine("sse2", 128, 16)
+
+    assert choose_tile(old, scalar, 100, 100).columns == 16
 
 
 def test_scratch_is_bounded_by_the_caches():

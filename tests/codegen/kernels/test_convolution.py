@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.convolution import emit_convolution, is_convolution, overlaps, powers
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
@@ -43,7 +43,7 @@ def convolve(
     spec: MatmulSpec, x: np.ndarray, w: np.ndarray, machine: Machine = AVX2, threads: int = 1
 ) -> np.ndarray:
     """The result, (samples, outputs, places); what is not stored stays NaN."""
-    module = Module()
+    module = LLVMModule()
     scratch = emit_convolution(module, "convolution", spec, machine)
     y = np.full((spec.rows[0].size, w.shape[0], spec.rows[1].size ** 2), np.nan, np.float32)
     Kernel(module.text(), "convolution", scratch)([y, guarded(x), guarded(w)], threads)
@@ -87,7 +87,7 @@ def test_results_with_columns_side_by_side_are_stored_by_rows(rng):
         Axis(r.size, r.a, 0, c) for r, c in zip(spec.rows, (36 * 19, 6 * 19, 19), strict=True)
     ]
     spec = MatmulSpec("float", (), tuple(turned), (Axis(19, 0, 27, 1),), spec.steps)
-    module = Module()
+    module = LLVMModule()
     scratch = emit_convolution(module, "convolution", spec, AVX2)
     y = np.full((2, 36, 19), np.nan, np.float32)
 

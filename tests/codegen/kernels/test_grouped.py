@@ -8,8 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
-from gnomon.codegen.exact_folds import sum_of_products, tree
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
@@ -17,6 +16,7 @@ from gnomon.ops.grouped import runs_of
 from tests.codegen.kernels.exact import same_bits
 from tests.codegen.kernels.jit import Kernel
 from tests.codegen.kernels.operands import guarded
+from tests.oracle.folds import sum_of_products, tree
 
 ENDS = {
     "several": [5, 12, 37, 40],
@@ -62,7 +62,7 @@ def steps_spec(m: int, t: int, n: int, groups: int, runs: int, scalar: str) -> G
 
 def run(spec: GroupedSpec, arrays: list[np.ndarray], machine: Machine = AVX2, threads: int = 1):
     """Run a kernel; the first array is the result."""
-    module = Module()
+    module = LLVMModule()
     scratch = emit_grouped(module, "grouped", spec, machine)
     Kernel(module.text(), "grouped", scratch)(arrays, threads)
     return arrays[0]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.blocking import choose_tile
 from gnomon.codegen.kernels.lines import Lines, Turned
 from gnomon.codegen.kernels.microkernel import UNROLL, emit_tile
@@ -22,7 +22,7 @@ WIDE = [cpu for cpu in CPUS if cpu[2] is not NEON]
 @pytest.mark.parametrize("scalar", ["float", "double"])
 def test_no_sum_leaves_its_register_inside_a_chunk(cpu, triple, machine, left, scalar):
     tile = choose_tile(machine, scalar, 2048, 64)
-    emit_tile(module := Module(), "tile", tile, left())
+    emit_tile(module := LLVMModule(), "tile", tile, left())
     text = module.text().replace("define internal", "define")
 
     loop = hottest_loop(assembly(text, cpu, triple=triple))

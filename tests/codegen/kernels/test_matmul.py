@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Emitter, Module, vector
+from gnomon.codegen.emitter import Emitter, LLVMModule, vector
 from gnomon.codegen.kernels.matmul import emit_matmul
-from gnomon.codegen.kernels.product import Axis, MatmulSpec, Place, store_to
+from gnomon.codegen.kernels.product import Axis, MatmulSpec, VectorPlace, store_to
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.exact import by_definition, product, same_bits
 from tests.codegen.kernels.operands import KINDS, compile_product, guarded, plain, stored
@@ -257,7 +257,7 @@ def test_an_epilogue_sees_each_sum_once_with_its_place(rng):
     spec = plain("NN", m, n, k)
     store = store_to(spec)
 
-    def add_bias(e: Emitter, place: Place, value: str) -> None:
+    def add_bias(e: Emitter, place: VectorPlace, value: str) -> None:
         bias = e.load(e.offset(place.buffers, 24), "ptr", 8)
         bias = e.offset(bias, e.mul(place.column, 4))
         if place.mask is None:
@@ -274,7 +274,7 @@ def test_an_epilogue_sees_each_sum_once_with_its_place(rng):
 
 
 def test_two_products_live_in_one_module():
-    module = Module()
+    module = LLVMModule()
     for name in ("first", "second"):
         emit_matmul(module, name, plain("NN", 5, 6, 7), AVX2)
 

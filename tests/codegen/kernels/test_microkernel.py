@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.blocking import choose_tile
 from gnomon.codegen.kernels.microkernel import UNROLL, emit_tile
 from gnomon.codegen.machine import AVX2, AVX512, NEON
@@ -37,7 +37,7 @@ def hottest_loop(text: str, instruction: str = FUSED.pattern) -> list[str]:
 @pytest.mark.parametrize("size", SHAPES, ids=str)
 def test_no_sum_leaves_its_register_inside_a_chunk(cpu, triple, machine, size):
     tile = choose_tile(machine, "float", *size)
-    emit_tile(module := Module(), "tile", tile)
+    emit_tile(module := LLVMModule(), "tile", tile)
     text = module.text().replace("define internal", "define")
 
     loop = hottest_loop(assembly(text, cpu, triple=triple))

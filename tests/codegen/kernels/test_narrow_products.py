@@ -8,11 +8,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from gnomon.codegen.exact_folds import sum_of_products
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
 from tests.codegen.kernels.exact import product, same_bits
 from tests.codegen.kernels.operands import KINDS, compile_product, guarded, plain
+from tests.oracle.folds import sum_of_products
 
 HERE = [AVX2, *(replace(machine, instructions=("mxcsr",)) for machine in (AVX512, NEON))]
 """Every tile, with the register that this machine has."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.families import Families
 from gnomon.codegen.kernels.matmul import emit_matmul
-from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.product import store_to
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.exact import product, same_bits
@@ -22,8 +22,8 @@ def test_few_rows_have_the_same_bits_when_they_are_packed(rng, kind, size):
     m, n, k, leaves = size
     a, a_stored = stored(rng, kind[0] == "T", m, k)
     b, b_stored = stored(rng, kind[1] == "T", k, n)
-    module, spec = Module(), plain(kind, m, n, k, leaves)
-    scratch = Writer(module, "packed", spec, AVX2, store_to(spec)).write()
+    module, spec = LLVMModule(), plain(kind, m, n, k, leaves)
+    scratch = PackedWriter(module, "packed", spec, AVX2, store_to(spec)).write()
     c = np.full((m, n), np.nan, np.float32)
 
     Kernel(module.text(), "packed", scratch)([c, a_stored, b_stored], 2)
@@ -39,8 +39,8 @@ def test_the_last_columns_have_the_same_bits_in_a_narrower_tile(rng, machine, n)
     _, b = stored(rng, True, k, n)
     b[-1, ::7] = np.inf
     a[3, 5] = np.nan
-    module, spec = Module(), plain("NT", m, n, k, leaves)
-    scratch = Writer(module, "packed", spec, machine, store_to(spec)).write()
+    module, spec = LLVMModule(), plain("NT", m, n, k, leaves)
+    scratch = PackedWriter(module, "packed", spec, machine, store_to(spec)).write()
     c = np.full((m, n), np.nan, np.float32)
 
     Kernel(module.text(), "packed", scratch)([c, a, b], 1)
@@ -54,7 +54,7 @@ def test_what_a_product_calls_is_the_same_for_every_size(kind):
     texts = set()
     for m, n, k, leaves in ((64, 65, 384, 2), (2048, 384, 1536, 4), (50, 1000, 77, 1)):
         spec = plain(kind, m, n, k, leaves)
-        Writer(module := Module(), "packed", spec, AVX2, store_to(spec)).write()
+        PackedWriter(module := LLVMModule(), "packed", spec, AVX2, store_to(spec)).write()
         own = (f.text() for name, f in module.functions.items() if name != "packed")
         texts.add("".join(own))
 

@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.packing import Packing, emit_pack
 from gnomon.codegen.kernels.strides import merge
 from tests.codegen.kernels.jit import aligned, machine_for, parse
@@ -24,7 +24,7 @@ def pack_units(
     packing: Packing, x: np.ndarray, first: int, panels: int, steps: range
 ) -> np.ndarray:
     """The bits of units, [panel][unit][row]."""
-    emit_pack(module := Module(), "pack", packing)
+    emit_pack(module := LLVMModule(), "pack", packing)
     text = module.text().replace("define internal", "define")
     machine = machine_for()
     engine = llvm.create_mcjit_compiler(parse(text, machine), machine)

@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.families import Families
 from gnomon.codegen.kernels.blocking import tile_of
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.panels import emit_panels, panels_of, units_of, wants_panels
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.machine import AVX2, AVX512, NEON
-from gnomon.processor import machine
 from tests.codegen.kernels.exact import product, same_bits
 from tests.codegen.kernels.jit import Kernel
 from tests.codegen.kernels.operands import KINDS, guarded, plain, stored
@@ -22,7 +21,7 @@ from tests.codegen.kernels.operands import KINDS, guarded, plain, stored
 
 def packed(spec: MatmulSpec, b: np.ndarray, threads: int) -> np.ndarray:
     """B in panels, which end where memory does."""
-    described, module = panels_of(spec, AVX2), Module()
+    described, module = panels_of(spec, AVX2), LLVMModule()
     scratch = emit_panels(module, "pack", described, AVX2)
     panels = guarded(np.full(units_of(described, AVX2), np.nan, b.dtype))
     Kernel(module.text(), "pack", scratch)([panels, guarded(b)], threads)
@@ -41,7 +40,7 @@ def test_a_product_reads_what_any_number_of_threads_packed(rng, kind, size):
     b, b_stored = stored(rng, kind[1] == "T", k, n)
     spec = plain(kind, m, n, k, leaves)
     panels = packed(spec, b_stored, threads=3)
-    module, c = Module(), np.full((m, n), np.nan, np.float32)
+    module, c = LLVMModule(), np.full((m, n), np.nan, np.float32)
     scratch = emit_matmul(module, "product", replace(spec, ready=True), AVX2)
 
     Kernel(module.text(), "product", scratch)([c, a_stored, panels], 2)
@@ -79,10 +78,10 @@ def test_units_are_whole_panels(machine):
 def test_few_rows_and_factors_of_their_own_are_not_read_from_panels():
     batch = replace(plain("NN", 64, 33, 77), batch=(Axis(2, a=4928, b=2541, c=2112),))
 
-    assert wants_panels(plain("NN", 64, 33, 77), machine(), kept=True)
-    assert not wants_panels(plain("NN", 8, 33, 77), machine(), kept=True)
-    assert not wants_panels(plain("NN", 64, 33, 0), machine(), kept=True)
-    assert not wants_panels(batch, machine(), kept=True)
+    assert wants_panels(plain("NN", 64, 33, 77), kept=True)
+    assert not wants_panels(plain("NN", 8, 33, 77), kept=True)
+    assert not wants_panels(plain("NN", 64, 33, 0), kept=True)
+    assert not wants_panels(batch, kept=True)
 
 
 @pytest.mark.parametrize(
@@ -98,4 +97,4 @@ def test_few_rows_and_factors_of_their_own_are_not_read_from_panels():
 def test_panels_are_made_apart_where_they_would_be_made_often(size, often):
     *sizes, leaves = size
 
-    assert wants_panels(plain("NN", *sizes, leaves), AVX2, kept=False) == often
+    assert wants_panels(plain("NN", *sizes, leaves), kept=False) == often

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.put_rows import PutRowsSpec, emit_put_rows
 from gnomon.codegen.kernels.strides import merge
 from gnomon.dtypes import int32, int64
@@ -51,7 +51,7 @@ class Case:
 
     def run(self, out, x, threads):
         """Run; gives what was reported."""
-        module, report = Module(), np.zeros(1, np.int64)
+        module, report = LLVMModule(), np.zeros(1, np.int64)
         emit_put_rows(module, "put", self.spec)
         kernel = Kernel(module.text(), "put", 0)
         kernel([out, x, self.index, self.home, report, 4], threads)

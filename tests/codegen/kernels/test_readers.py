@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.microkernel import Tile
 from gnomon.codegen.kernels.readers import ALIAS, Across, Along
-from gnomon.codegen.kernels.steps import FUSED, Step
+from gnomon.codegen.kernels.steps import FUSED, ChainStep
 from gnomon.codegen.kernels.units import Source
 
 TILE = Tile("float", 8, 6, 16)
-PAIRED = Step("fma", 1, True, "mxcsr")
+PAIRED = ChainStep("fma", 1, True, "mxcsr")
 
 
 def numbers(reader, tile, units: int) -> list[int]:
     """The units of rows, in the order in which they are multiplied."""
-    e = Module().function("some", ())
+    e = LLVMModule().function("some", ())
     return [number for number, _ in reader.rows(e, tile, "%b", (units, range(2)))]
 
 
@@ -55,7 +55,7 @@ def test_pairs_that_are_taken_apart_go_on_side_by_side():
 
 @pytest.mark.parametrize(("far", "asked"), [(1536, 16), (ALIAS, 0), (3 * ALIAS, 0)])
 def test_lines_of_the_next_columns_are_asked_for_where_columns_are_short(far, asked):
-    e = Module().function("some", ())
+    e = LLVMModule().function("some", ())
 
     list(Along(Source("float"), far, False).rows(e, TILE, "%b", (16, range(2))))
 

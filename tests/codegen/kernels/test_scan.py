@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int64, uint32
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.scan_primitives import scan
 from tests.compiled import run, threads
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
+from gnomon.compiler import target
+from gnomon.compiler.target import machine
 from gnomon.dtypes import DType, bfloat16, float16, float32, float64, int32, int64, uint8
 from gnomon.errors import IndexOutOfBounds
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.lookup_primitives import scatter
-from gnomon.processor import machine
-from tests.compiled import PIPELINE, execute, program, run, threads
+from tests.compiled import execute, program, run, threads
+from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 
@@ -57,7 +58,8 @@ def test_what_is_larger_than_the_caches_is_written_past_them(
 ):
     index = rng.integers(0, 9, 40)
     graph, arrays = scattered("bd,b->vd", rng.normal(size=(40, free)), index, 12)
-    monkeypatch.setattr(PIPELINE, "machine", lambda: replace(machine(), last=12 * 4 * free - 1))
+    near = replace(machine(), last=12 * 4 * free - 1)
+    monkeypatch.setattr(target, "machine_of", lambda _: near)
 
     made = program(graph)
 

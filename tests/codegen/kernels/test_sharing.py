@@ -8,18 +8,18 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.microkernel import Tile
-from gnomon.codegen.kernels.sharing import Work, share_work
+from gnomon.codegen.kernels.sharing import TileWork, share_work
 from tests.codegen.kernels.jit import machine_for, parse
 
 TILE = Tile("float", 8, 6, 16)
 
 
-def rectangles(work: Work, threads: int) -> list[list[int]]:
+def rectangles(work: TileWork, threads: int) -> list[list[int]]:
     """First and last row panel, first and last column panel of each thread."""
     names = [("ptr", "out"), ("i64", "thread"), ("i64", "threads")]
-    e = (module := Module()).function("share", names)
+    e = (module := LLVMModule()).function("share", names)
     share = share_work(e, work)
     for place, value in enumerate((*share.rows, *share.columns)):
         e.store(value, e.offset("%out", 8 * place), "i64", 8)
@@ -40,13 +40,13 @@ def test_every_tile_belongs_to_one_thread(threads, panels):
     batches, rows, columns = panels
     done = np.zeros((batches * rows, columns), int)
 
-    for top, bottom, left, right in rectangles(Work(*panels, TILE), threads):
+    for top, bottom, left, right in rectangles(TileWork(*panels, TILE), threads):
         done[top:bottom, left:right] += 1
 
     assert np.all(done == 1)
 
 
 def test_one_row_of_tiles_is_shared_by_columns():
-    shares = rectangles(Work(1, 1, 40, TILE), 4)
+    shares = rectangles(TileWork(1, 1, 40, TILE), 4)
 
     assert [right - left for _, _, left, right in shares] == [10] * 4

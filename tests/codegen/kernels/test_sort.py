@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.python import exact
 from gnomon.dtypes import (
     DType,
     bfloat16,
@@ -21,6 +20,7 @@ from gnomon.dtypes import (
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.lookup_primitives import sort_positions
 from tests.compiled import run, threads
+from tests.oracle.graphs import exact
 
 KINDS = (float32, float64, float16, bfloat16, int8, int64, uint8, uint64, bool_)
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.blocking import choose_tile
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.microkernel import Right, emit_tile
-from gnomon.codegen.kernels.steps import FUSED, Step, choose_step, memory_of, sums_of
+from gnomon.codegen.kernels.steps import FUSED, ChainStep, choose_step, memory_of, sums_of
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.jit import assembly
 from tests.codegen.kernels.operands import Kernel, compile_product, plain
@@ -74,9 +74,9 @@ CPUS = [
 
 @pytest.mark.parametrize(("name", "sums", "cpu", "triple", "machine"), CPUS)
 def test_each_instruction_is_what_the_processor_runs(name, sums, cpu, triple, machine):
-    step = Step(name.replace("vpmadd", "pmadd"), 2)
+    step = ChainStep(name.replace("vpmadd", "pmadd"), 2)
     tile = choose_tile(machine, sums, 2048, 384, step)
-    emit_tile(module := Module(), "tile", tile)
+    emit_tile(module := LLVMModule(), "tile", tile)
     text = module.text().replace("define internal", "define")
 
     loop = hottest_loop(assembly(text, cpu, triple=triple), name)
@@ -90,7 +90,7 @@ def test_each_instruction_is_what_the_processor_runs(name, sums, cpu, triple, ma
     [("znver3", X86, AVX2, "ldmxcsr"), ("cortex-a76", ARM, NEON, "FPCR")],
 )
 def test_denormals_are_switched_outside_of_every_loop(cpu, triple, machine, switch):
-    module = Module()
+    module = LLVMModule()
     emit_matmul(module, "product", plain("NT", 60, 60, 256, 2, "bfloat"), machine)
 
     text = assembly(module.text(), cpu, triple=triple)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
-from gnomon.codegen.kernels.packed import Writer
+from gnomon.codegen.emitter import LLVMModule
+from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, store_to
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.exact import product, same_bits
@@ -17,7 +17,7 @@ PITCH = 70
 """Numbers from a row of the result to the next."""
 
 
-def run(writer: Writer, a: np.ndarray, b: np.ndarray, threads: int = 1) -> np.ndarray:
+def run(writer: PackedWriter, a: np.ndarray, b: np.ndarray, threads: int = 1) -> np.ndarray:
     """All that the kernel wrote, and what was there before: NaN."""
     whole = np.full((a.shape[0] + 2, PITCH), np.nan, np.float32)
     scratch = writer.write()
@@ -37,8 +37,8 @@ def described(m: int, n: int, k: int, leaves: int) -> MatmulSpec:
 def test_whole_tiles_are_stored_by_the_microkernel(rng, machine, k, leaves, shape):
     (m, n), spec = shape, described(*shape, k, leaves)
     a, b = stored(rng, False, m, k)[0], stored(rng, False, k, n)[0]
-    straight = Writer(Module(), "product", spec, machine)
-    waiting = Writer(Module(), "product", spec, machine, store_to(spec))
+    straight = PackedWriter(LLVMModule(), "product", spec, machine)
+    waiting = PackedWriter(LLVMModule(), "product", spec, machine, store_to(spec))
 
     made, same = run(straight, a, b, 2), run(waiting, a, b)
 
@@ -55,5 +55,5 @@ def test_results_that_lie_otherwise_take_the_epilogue():
     upright = MatmulSpec("float", (), (Axis(12, a=8, c=1),), (Axis(32, b=1, c=12),), steps)
     heads = MatmulSpec("float", (), rows, (Axis(2, b=16, c=384), Axis(16, b=1, c=1)), steps)
 
-    assert not Writer(Module(), "product", upright, AVX2).stores
-    assert not Writer(Module(), "product", heads, AVX2).stores
+    assert not PackedWriter(LLVMModule(), "product", upright, AVX2).stores
+    assert not PackedWriter(LLVMModule(), "product", heads, AVX2).stores

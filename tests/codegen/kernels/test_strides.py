@@ -8,14 +8,14 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import Module
+from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.strides import merge, named, offset, total
 from tests.codegen.kernels.jit import machine_for, parse
 
 
 @pytest.mark.parametrize("dims", [[(4, 3)], [(2, 50), (3, 7), (4, 1)], [(3, -2), (2, 0), (5, 9)]])
 def test_a_flat_index_finds_its_place(dims):
-    e = (module := Module()).function("place", [("i64", "index")], returns="i64")
+    e = (module := LLVMModule()).function("place", [("i64", "index")], returns="i64")
     e.ret(f"i64 {offset(e, '%index', merge(dims))}")
     machine = machine_for()
     engine = llvm.create_mcjit_compiler(parse(module.text(), machine), machine)

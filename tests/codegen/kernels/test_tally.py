@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import KERNEL, Module
+from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.kernels.order import combine_counts, depths
 from gnomon.codegen.kernels.tally import additions, standing
 from tests.codegen.kernels.jit import Kernel
@@ -19,7 +19,7 @@ NESTS += [[(12, 4), (48, 2)], [(16, 16), (256, 2)], [(3, 1), (2, 2), (3, 1)]]
 @pytest.mark.parametrize("letters", NESTS, ids=str)
 def test_every_chunk_owes_and_finds_what_the_order_says(letters):
     counts = combine_counts(letters)
-    e = (module := Module()).function("tell", KERNEL)
+    e = (module := LLVMModule()).function("tell", KERNEL)
     numbers, goals = (e.load(e.offset("%buffers", 8 * k), "ptr", 8) for k in range(2))
     given = [e.load(e.offset(numbers, 8 * k), "i64", 8) for k in range(2 * len(letters))]
     # sizes are operands; their quotients are needed too

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.codegen.emitter import BITS, KERNEL, Module, vector
+from gnomon.codegen.emitter import BITS, KERNEL, LLVMModule, vector
 from gnomon.codegen.kernels.transposing import BLOCK, read_turned, transpose
 from tests.codegen.kernels.jit import Kernel
 
@@ -14,7 +14,7 @@ from tests.codegen.kernels.jit import Kernel
 @pytest.mark.parametrize("scalar", BLOCK)
 def test_rows_become_columns(scalar: str, whole: bool):
     side, size = BLOCK[scalar], BITS[scalar] // 8
-    e = (module := Module()).function("turn", KERNEL)
+    e = (module := LLVMModule()).function("turn", KERNEL)
     source, target = (e.load(e.offset("%buffers", 8 * slot), "ptr", 8) for slot in range(2))
     kind = vector(scalar, side)
     places = [e.offset(source, k * side * size) for k in range(side)]

@@ -66,3 +66,20 @@ def test_a_parameter_can_be_made_plain_again():
     assert layer.weight.tolist() == value
     with pytest.raises(ArgumentError, match="has no parameter 'gain'"):
         parametrize.register_parametrization(layer, "gain", Symmetric())
+
+
+def test_inside_cached_a_parameter_is_computed_once():
+    calls = []
+
+    class Doubled(nn.Module):
+        def forward(self, x):
+            calls.append(1)
+            return x * 2
+
+    layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Doubled())
+    calls.clear()
+    with parametrize.cached(), parametrize.cached():
+        assert layer.weight is layer.weight
+    assert len(calls) == 1
+    assert layer.weight is not layer.weight
+    assert parametrize.type_before_parametrizations(layer) is nn.Linear

@@ -11,6 +11,7 @@ from tests.parity.table import (
     linalg,
     losses,
     mutation,
+    names,
     promotion,
     reductions,
     sorting,
@@ -19,6 +20,6 @@ from tests.parity.table import (
 
 FAMILIES = (
     *(creation, promotion, elementwise, reductions, sorting, views, indexing, mutation),
-    *(linalg, functional, losses, convolution),
+    *(linalg, functional, losses, convolution, names),
 )
 RECORDS = [record for family in FAMILIES for record in family.TABLE]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.parity.record import Table, between, distinct, normal
+import numpy as np
+
+from tests.parity.record import Table, between, distinct, exactly, normal
 
 TABLE = Table()
 add = TABLE.add
@@ -91,6 +93,72 @@ add(
     normal(2, 2, 3),
 )
 add("F.adaptive_max_pool2d", conv("adaptive_max_pool2d", output_size=(2, 3)), PIXELS)
+for count, size in ((1, (9,)), (2, (6, 7)), (3, (4, 5, 6))):
+    VOLUME = distinct(2, 3, *size)
+    POSITIONS = {"return_indices": True}
+    for word, options in (
+        ("", {"kernel_size": 2}),
+        (" rounding up", {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True}),
+        (" with positions", {"kernel_size": 2, "stride": 1, **POSITIONS}),
+        (" with positions and gaps", {"kernel_size": 2, "dilation": 2, "padding": 1, **POSITIONS}),
+    ):
+        add(f"F.max_pool of {count}{word}", conv(f"max_pool{count}d", **options), VOLUME)
+    counted = {"kernel_size": 3, "stride": 2, "padding": 1, "count_include_pad": False}
+    for word, options in (
+        ("", {"kernel_size": 2}),
+        (" rounding up", {**counted, "ceil_mode": True}),
+    ):
+        add(f"F.avg_pool of {count}{word}", conv(f"avg_pool{count}d", **options), VOLUME)
+    for norm in (1, 2, 3.0):
+        lp = conv(f"lp_pool{count}d", norm_type=norm, kernel_size=2, stride=3, ceil_mode=True)
+        add(f"F.lp_pool of {count} to {norm}", lp, between(0.1, 2.0, 2, 3, *size), slack=8.0)
+    for bins in (1, 2, 4):
+        for kind in ("avg", "max"):
+            name = f"adaptive_{kind}_pool{count}d"
+            add(f"F.{name} to {bins}", conv(name, output_size=bins), VOLUME, slack=4.0)
+        with_positions = conv(name, output_size=bins, **POSITIONS)
+        add(f"F.{name} to {bins} with positions", with_positions, VOLUME)
+        tied = exactly(np.round(np.sin(np.arange(6.0 * np.prod(size)))).reshape(2, 3, *size))
+        add(f"F.{name} to {bins} of equals", with_positions, tied)
+    for empty in ((0, 3, *size), (3, *size), (1, 1, *(1,) * count)):
+        add(f"F.max_pool of {empty}", conv(f"max_pool{count}d", kernel_size=1), distinct(*empty))
+        add(f"F.avg_pool of {empty}", conv(f"avg_pool{count}d", kernel_size=1), distinct(*empty))
+        add(
+            f"F.adaptive_max_pool of {empty}",
+            conv(f"adaptive_max_pool{count}d", output_size=1),
+            distinct(*empty),
+        )
+    pooled = conv(f"max_pool{count}d", kernel_size=2, **POSITIONS)
+    for word, options in (("", {}), (" to a size", {"output_size": size})):
+
+        def restored(lib: Any, x: Any, pooled: Any = pooled, options: Any = options) -> Any:
+            values, places = pooled(lib, x)
+            name = f"max_unpool{x.ndim - 2}d"
+            return getattr(lib.nn.functional, name)(values, places, 2, **options)
+
+        kept = size if word else tuple(n // 2 * 2 for n in size)
+        add(f"F.max_unpool of {count}{word}", restored, distinct(2, 3, *kept))
+    if count == 1:
+        continue
+    for word, options in (
+        ("", {"output_size": 2}),
+        (" by ratio", {"output_ratio": (0.6,) * count}),
+    ):
+
+        def drawn(lib: Any, x: Any, u: Any, options: Any = options) -> Any:
+            call = getattr(lib.nn.functional, f"fractional_max_pool{x.ndim - 2}d")
+            named = {"return_indices": True, "_random_samples": u.detach(), **options}
+            return call(x, 2, **named)
+
+        draws = between(0.0, 1.0, 2, 3, count)
+        add(f"F.fractional_max_pool of {count}{word}", drawn, VOLUME, draws)
+add_conv("conv_tbc", normal(5, 2, 3), normal(3, 3, 4), normal(4), pad=1)
+add(
+    "F.native_channel_shuffle",
+    conv("native_channel_shuffle", groups=2),
+    normal(1, 4, 3, 2),
+    gradient=False,  # PyTorch's has none
+)
 add("F.unfold", conv("unfold", kernel_size=(2, 3), padding=1, stride=2), PIXELS)
 add("F.fold", conv("fold", output_size=(4, 5), kernel_size=2), normal(2, 12, 12))
 

@@ -199,3 +199,35 @@ add(
     normal(3, 40),
     booleans(3, 40),
 )
+for name in ("rrelu", "feature_alpha_dropout", "alpha_dropout"):
+    add(f"F.{name}", lambda lib, x, name=name: getattr(lib.nn.functional, name)(x), distinct(4, 7))
+for shape in ((5, 3), (1, 3), (0, 3), (4, 1)):
+    for norm in (1.0, 2.0, 3.0):
+        call = lambda lib, x, p=norm: lib.pdist(x, p)  # noqa: E731
+        whole = shape[0] > 1  # without a pair torch's gradient is a fault in its memory
+        add(f"pdist of {shape} by {norm}", call, normal(*shape), gradient=whole)
+add("F.pdist", lambda lib, x: lib.nn.functional.pdist(x), normal(4, 3))
+WEIGHTS = (normal(24, 8), normal(24), normal(8, 8), normal(8))
+for keep in (True, False):
+    add(
+        f"F.multi_head_attention_forward {keep}",
+        lambda lib, x, w, b, ow, ob, keep=keep: lib.nn.functional.multi_head_attention_forward(
+            *(x, x, x, 8, 2, w, b, None, None, True, 0.0, ow, ob), need_weights=keep
+        )[: 1 + keep],
+        normal(3, 2, 8),
+        *WEIGHTS,
+        slack=16.0,
+    )
+add(
+    "F.multi_head_attention_forward of three",
+    lambda lib, x, y, q, k, v, b, w: lib.nn.functional.multi_head_attention_forward(
+        *(x, y, y, 8, 4, None, b, None, None, False, 0.0, w, None),
+        use_separate_proj_weight=True,
+        q_proj_weight=q,
+        k_proj_weight=k,
+        v_proj_weight=v,
+    ),
+    *(normal(3, 2, 8), normal(5, 2, 6), normal(8, 8), normal(8, 6), normal(8, 6)),
+    *(normal(24), normal(8, 8)),
+    slack=16.0,
+)

@@ -127,3 +127,88 @@ add(
     normal(2, 3),
     normal(3, 4),
 )
+
+add("linalg.inv", lambda lib, a: lib.linalg.inv(a), normal(2, 4, 4), slack=40.0)
+add("det", lambda lib, a: lib.det(a), normal(2, 4, 4), slack=40.0)
+add("linalg.slogdet", lambda lib, a: lib.linalg.slogdet(a).logabsdet, normal(2, 4, 4), slack=40.0)
+add("linalg.solve", lambda lib, a, b: lib.linalg.solve(a, b), normal(4, 4), normal(4, 2), slack=40)
+add("linalg.svdvals", lambda lib, a: lib.linalg.svdvals(a), normal(4, 3), slack=40.0)
+add("linalg.qr", lambda lib, a: lib.linalg.qr(a).R, normal(4, 3), slack=40.0)
+add("linalg.pinv", lambda lib, a: lib.linalg.pinv(a), normal(4, 3), slack=80.0)
+add("linalg.cholesky", lambda lib, a: lib.linalg.cholesky(a @ a.mT + 1), normal(3, 5), slack=80.0)
+add("linalg.lu", lambda lib, a: list(lib.linalg.lu(a)), normal(2, 4, 3), slack=40.0)
+add("linalg.lu of a wide one", lambda lib, a: list(lib.linalg.lu(a))[1:], normal(3, 4), slack=40.0)
+add("linalg.lu_factor", lambda lib, a: list(lib.linalg.lu_factor(a)), normal(4, 4), slack=40.0)
+add("lu with infos", lambda lib, a: list(a.lu(get_infos=True)), normal(2, 3, 3), slack=40.0)
+add(
+    "lu_solve",
+    lambda lib, b, a: b.lu_solve(*lib.linalg.lu_factor(a)),
+    normal(4, 2),
+    normal(4, 4),
+    slack=80.0,
+)
+add(
+    "linalg.lu_solve on the right",
+    lambda lib, b, a: lib.linalg.lu_solve(*lib.linalg.lu_factor(a), b, left=False, adjoint=True),
+    normal(2, 4),
+    normal(4, 4),
+    slack=80.0,
+)
+add("linalg.matrix_exp", lambda lib, a: lib.linalg.matrix_exp(a), normal(2, 4, 4), slack=80.0)
+add("linalg.inv_ex", lambda lib, a: list(lib.linalg.inv_ex(a)), normal(4, 4), slack=80.0)
+add(
+    "linalg.solve_ex",
+    lambda lib, a, b: list(lib.linalg.solve_ex(a, b)),
+    normal(4, 4),
+    normal(4),
+    slack=80.0,
+)
+add(
+    "linalg.multi_dot",
+    lambda lib, a, b, c: lib.linalg.multi_dot([a, b, c]),
+    normal(4),
+    normal(4, 5),
+    normal(5, 2),
+    slack=8.0,
+)
+add(
+    "chain_matmul",
+    lambda lib, a, b, c: lib.chain_matmul(a, b, c),
+    normal(3, 4),
+    normal(4, 5),
+    normal(5, 2),
+    slack=8.0,
+)
+add("linalg.tensorinv", lambda lib, a: lib.linalg.tensorinv(a, 1), normal(6, 2, 3), slack=80.0)
+add(
+    "linalg.tensorsolve",
+    lambda lib, a, b: lib.linalg.tensorsolve(a, b, dims=(0,)),
+    normal(6, 2, 3),
+    normal(2, 3),
+    slack=80.0,
+)
+add("linalg.vander", lambda lib, x: lib.linalg.vander(x, N=4), normal(2, 3), slack=4.0)
+add(
+    "linalg.householder_product",
+    lambda lib, a, t: lib.linalg.householder_product(a, t),
+    normal(2, 4, 3),
+    normal(2, 2),
+    slack=40.0,
+)
+add("geqrf", lambda lib, a: list(lib.geqrf(a)), normal(4, 3), gradient=False, slack=40.0)
+add(
+    "ormqr",
+    lambda lib, a, t, b: lib.ormqr(a, t, b, True, True),
+    normal(4, 3),
+    normal(3),
+    normal(4, 2),
+    slack=40.0,
+)
+add("svd", lambda lib, a: lib.svd(a).S, normal(4, 3), slack=40.0)
+add(
+    "triangular_solve",
+    lambda lib, b, a: list(lib.triangular_solve(b, a + 3 * lib.eye(3, dtype=a.dtype))),
+    normal(3, 2),
+    normal(3, 3),
+    slack=40.0,
+)

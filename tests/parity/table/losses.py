@@ -212,3 +212,24 @@ add(
     normal(9, 6),
     integers(1, 5, 4),
 )
+ANSWERS = exactly([[3, 0, -1, 1], [-1, 2, 1, 0], [0, 1, 2, 3]], "int64")
+for reduction in ("mean", "sum", "none"):
+    call = loss("multilabel_margin_loss", reduction=reduction)
+    add(f"F.multilabel_margin_loss {reduction}", call, distinct(3, 4), ANSWERS)
+    for swap in (False, True):
+        call = loss("triplet_margin_with_distance_loss", swap=swap, reduction=reduction, margin=2.0)
+        name = f"F.triplet_margin_with_distance_loss {reduction} {swap}"
+        add(name, call, *[normal(3, 4)] * 3, slack=4.0)
+add(
+    "F.multilabel_margin_loss of one",
+    loss("multilabel_margin_loss"),
+    distinct(4),
+    exactly([2, 1, -1, 0], "int64"),
+)
+add(
+    "F.triplet_margin_with_distance_loss by a distance",
+    lambda lib, a, b, c: lib.nn.functional.triplet_margin_with_distance_loss(
+        a, b, c, distance_function=lambda x, y: (x - y).abs().sum(-1)
+    ),
+    *[normal(3, 4)] * 3,
+)

@@ -50,6 +50,14 @@ PICTURED = (
     *("MaxPool2d(2)", "MaxPool2d(3, stride=2, padding=1)", "AvgPool2d(2)", "AdaptiveAvgPool2d(1)"),
     *("AdaptiveAvgPool2d((3, 2))", "Upsample(scale_factor=2)", "ZeroPad2d(1)", "Dropout2d(0.0)"),
     *("Upsample(scale_factor=2, mode='bilinear', align_corners=True)", "PixelShuffle(2)"),
+    *(
+        "LPPool2d(2, 3)",
+        "LPPool2d(3.0, 2, stride=1)",
+        "FeatureAlphaDropout(0.0)",
+        "RReLU(0.3, 0.3)",
+    ),
+    *("AdaptiveMaxPool2d(2)", "AdaptiveMaxPool2d((3, None), return_indices=True)"),
+    "MaxPool2d(2, return_indices=True)",
     *("ReflectionPad2d(1)", "LayerNorm([4, 6, 5])", "Flatten(2)"),
 )
 ATTENDING = (
@@ -75,7 +83,40 @@ def attend_padded(module: Any, x: Any, padding: Any) -> Any:
     return module(x, x, x, key_padding_mask=padding, need_weights=False)[0]
 
 
+CLASSES = exactly([0, 8, 3, 2, 6], "int64")
+VOLUMES = normal(2, 4, 4, 5, 6)
+SOLID = (
+    *("MaxPool3d(2)", "MaxPool3d(3, 2, 1, ceil_mode=True, return_indices=True)", "AvgPool3d(2)"),
+    *("AvgPool3d(3, 2, 1, count_include_pad=False)", "AvgPool3d(2, divisor_override=3)"),
+    *("AdaptiveAvgPool3d(2)", "AdaptiveAvgPool3d((3, None, 2))", "AdaptiveMaxPool3d(2)"),
+    *("LPPool3d(2, 2)", "BatchNorm3d(4)", "InstanceNorm3d(4)", "Conv3d(4, 2, 2)"),
+)
+
+
+def unpooled(module: Any, x: Any) -> Any:
+    """A pool and its way back."""
+    return module[1](*module[0](x))
+
+
 LAYERS = [
+    *(layer(text, VOLUMES) for text in SOLID),
+    layer(
+        "ModuleList([nn.MaxPool3d(2, return_indices=True), nn.MaxUnpool3d(2)])",
+        normal(2, 4, 4, 6, 8),
+        call=unpooled,
+    ),
+    layer(
+        "AdaptiveLogSoftmaxWithLoss(4, 9, [2, 5], div_value=2.0)",
+        ROWS,
+        CLASSES,
+    ),
+    layer(
+        "AdaptiveLogSoftmaxWithLoss(4, 9, [2, 5], 2.0, True)",
+        ROWS,
+        CLASSES,
+    ),
+    layer("MultiLabelMarginLoss()", ROWS, exactly([[0, 2, -1, 1]] * 5, "int64")),
+    layer("TripletMarginWithDistanceLoss(swap=True)", ROWS, normal(5, 4), normal(5, 4)),
     *(layer(text, ROWS) for text in PLAIN),
     *(layer(text, IMAGES) for text in PICTURED),
     # torch's slope is 1/6 of a float32 there

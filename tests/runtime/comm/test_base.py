@@ -1,55 +1,67 @@
-"""Folds of ranks' parts are perfect binary trees in rank order."""
+"""Transfers as messages, and what becomes of errors in callbacks."""
 
 from __future__ import annotations
 
-import itertools
+import ctypes
 
-import numpy as np
 import pytest
 
-from gnomon.runtime.comm.base import combine, parts, stretch
+from gnomon.errors import CollectiveError
+from gnomon.runtime.comm.base import (
+    EXCHANGE,
+    FAILED,
+    GATHER,
+    RING,
+    CallbackLink,
+    Piece,
+    Transfer,
+    pieces_of,
+)
 
 pytestmark = pytest.mark.unit
 
-# a small number that is lost beside a large one, unless it is added last
-LARGE = np.float32(2.0**24)
-SMALL = [np.array(x, np.float32) for x in (LARGE, 1.0, 1.0, -LARGE)]
+
+@pytest.mark.parametrize(
+    ("kind", "sends", "receives"),
+    [
+        (GATHER, [(0, 100), (1, 100), (2, 100)], [(0, 500), (1, 508), (2, 516)]),
+        (EXCHANGE, [(0, 100), (1, 108), (2, 116)], [(0, 500), (1, 508), (2, 516)]),
+        (RING, [(2, 100)], [(0, 500)]),
+    ],
+)
+def test_every_kind_as_messages(kind: int, sends: list, receives: list):
+    moved = pieces_of(Transfer(500, 100, 0, kind, 8, 0, 1), place=1, count=3)
+
+    assert moved.sends == [Piece(*x, 8) for x in sends]
+    assert moved.receives == [Piece(*x, 8) for x in receives]
 
 
-def test_a_sum_is_a_tree_of_neighbours():
-    assert combine(SMALL, "add") == (SMALL[0] + SMALL[1]) + (SMALL[2] + SMALL[3])
-    assert combine(SMALL, "add") != combine(SMALL, "add", ordered=False)
+class Failing(CallbackLink):
+    """A group whose transfers fail."""
+
+    def start(self, transfer: Transfer) -> None:
+        raise ValueError("no paper")
+
+    def wait(self, transfer: Transfer) -> None:
+        raise AssertionError("nothing is waited for after a failure")
+
+    def tell(self, told: bytes) -> list[bytes]:
+        return [told]
+
+    def is_done(self, transfer: Transfer) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
 
 
-def test_without_an_order_a_sum_goes_around():
-    row = ((SMALL[0] + SMALL[1]) + SMALL[2]) + SMALL[3]
+def test_an_error_in_a_callback_is_kept_and_raised_afterwards():
+    link = Failing("data", [0], 0)
+    slots = (ctypes.c_int64 * len(Transfer._fields))()
 
-    assert combine(SMALL, "add", ordered=False) == row
+    for do in (link.start, link.wait):
+        link._guarded(do)(ctypes.addressof(slots))
 
-
-def test_one_part_is_copied():
-    part = np.zeros(2, np.float32)
-
-    assert combine([part], "add") is not part
-
-
-@pytest.mark.parametrize(("monoid", "expected"), [("max", 5), ("min", 2), ("add", 10)])
-def test_other_folds(monoid, expected):
-    assert combine([np.array(k) for k in (3, 5, 2)], monoid) == expected
-
-
-def test_stretches_cover_everything_once():
-    ends = [stretch(11, 4, k) for k in range(4)]
-
-    assert ends[0][0] == 0
-    assert ends[-1][1] == 11
-    assert all(a[1] == b[0] for a, b in itertools.pairwise(ends))
-
-
-def test_parts_are_for_each_rank_its_stretch_of_every_array():
-    xs = [np.arange(6).reshape(2, 3), np.arange(4)]
-
-    first, second = parts(xs, [0, 0], 2)
-
-    assert [x.tolist() for x in first] == [[[0, 1, 2]], [0, 1]]
-    assert [x.tolist() for x in second] == [[[3, 4, 5]], [2, 3]]
+    assert link.block[FAILED]
+    with pytest.raises(CollectiveError, match="data: ValueError: no paper"):
+        link.check()

@@ -1,0 +1,143 @@
+"""One rank of the measurement of collectives: ours inside compiled programs, peers beside them.
+
+All ranks run this under one launch; contenders take turns, and every sample lies between barriers.
+The first rank writes the medians as JSON.
+"""
+
+from __future__ import annotations
+
+import runpy
+import statistics
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from gnomon.compiler.build import build
+from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.ranks import connect
+from gnomon.dtypes import bfloat16, dtype_of
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
+from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.runtime.comm import here
+from gnomon.runtime.comm.mpi import MPI, MpiBackend
+
+__all__ = ["main"]
+
+Do = Callable[[], object]
+Peer = dict[str, Any]
+"""A peer's functions by name."""
+AXIS = "ranks"
+LARGE = (1 << 20, 4 << 20, 16 << 20)
+"""Bytes that each rank gives."""
+TINY = (4, 256, 4096)
+MANY = 100
+"""Collectives of one program whose time is divided by their number."""
+PEERS = {"gloo": "benchmarks.peers.torch_gloo"}
+
+
+def ours(do: Callable[[Node], Node], array: np.ndarray) -> Do:
+    """A compiled program that does this to a buffer."""
+    x = Arena().input(array.shape, dtype_of(array.dtype), "x")
+    program, given = build(Graph([x], [do(x)])), DeviceBuffer.of(array)
+    return lambda: program.run([given])
+
+
+def raw(comm: object, array: np.ndarray, ranks: int) -> dict[str, Do]:
+    """mpi4py's own calls on buffers that are there."""
+    given, shared = array.view(np.float32), array.size // ranks
+    gathered, same = np.empty(array.size * ranks, np.float32), np.empty_like(given)
+    part = np.empty(shared, np.float32)
+    return {
+        "all_gather": partial(comm.Allgather, given, gathered),
+        "all_to_all": partial(comm.Alltoall, given, same),
+        "all_reduce": partial(comm.Allreduce, given, same),
+        "reduce_scatter": partial(comm.Reduce_scatter_block, given, part),
+    }
+
+
+def programs(ranks: int) -> dict[str, Callable[[Node], Node]]:
+    """Our collectives, by name."""
+    return {
+        "all_gather": lambda x: all_gather(x, 0, AXIS, ranks),
+        "all_to_all": lambda x: all_to_all(x, 0, 0, AXIS, ranks),
+        "all_reduce": lambda x: all_reduce(x, AXIS, ranks),
+        "reduce_scatter": lambda x: reduce_scatter(x, 0, AXIS, ranks),
+    }
+
+
+def in_a_row(do: Callable[[Node], Node], x: Node) -> Node:
+    """Many collectives, each of what the one before gave."""
+    for _ in range(MANY):
+        x = do(x)
+    return x
+
+
+def repeated(do: Do) -> None:
+    """The same by a peer."""
+    for _ in range(MANY):
+        do()
+
+
+def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int], dict[str, Do]]:
+    """The calls of every contender, by operation and bytes."""
+    ranks, made = backend.size, programs(backend.size)
+    found: dict[tuple[str, int], dict[str, Do]] = {}
+    for nbytes in LARGE:
+        array = np.ones(nbytes // 4, np.float32)
+        for name, do in raw(backend.world, array, ranks).items():
+            found[name, nbytes] = {"gnomon": ours(made[name], array), "mpi4py": do}
+            for peer, module in others.items():
+                found[name, nbytes] |= {peer: module["calls"](array, ranks).get(name)}
+        narrow = np.ones(nbytes // 2, bfloat16.numpy)
+        found["all_reduce bfloat16", nbytes] = {"gnomon": ours(made["all_reduce"], narrow)}
+    for nbytes in TINY:
+        array = np.ones(nbytes // 4, np.float32)
+        do = raw(backend.world, array, ranks)["all_reduce"] if nbytes // 4 >= ranks else None
+        one = raw(backend.world, np.ones(ranks, np.float32), ranks)["all_reduce"]
+        found[f"{MANY} all_reduce", nbytes] = {
+            "gnomon": ours(partial(in_a_row, made["all_reduce"]), array),
+            "mpi4py": partial(repeated, do or one),
+        }
+    return {key: {k: v for k, v in row.items() if v} for key, row in found.items()}
+
+
+def sample(backend: MpiBackend, do: Do) -> float:
+    """The seconds of a call between two barriers."""
+    backend.world.Barrier()
+    began = perf_counter()
+    do()
+    backend.world.Barrier()
+    return perf_counter() - began
+
+
+def main(out: Path, peers: list[str], rounds: int) -> None:
+    """Measure everything; the first rank writes it down."""
+    backend = MpiBackend()
+    here.settle(connect(Mesh(((AXIS, backend.size),)), backend))
+    others = {name: runpy.run_module(PEERS[name]) for name in peers if name in PEERS}
+    for peer in others.values():
+        peer["join"](backend.rank, backend.size, backend.world)
+    rows = []
+    for (name, nbytes), contenders in cases(backend, others).items():
+        times: dict[str, list[float]] = {key: [] for key in contenders}
+        for k in range(rounds + 2):
+            for key, do in contenders.items():
+                seconds = sample(backend, do)
+                times[key] += [seconds] if k > 1 else []
+        medians = {key: statistics.median(found) for key, found in times.items()}
+        rows.append({"name": name, "nbytes": nbytes, "ranks": backend.size, "seconds": medians})
+    if backend.rank == 0:
+        about = MPI.Get_library_version().splitlines()[0]
+        out.write_bytes(msgspec.json.encode({"rows": rows, "mpi": about}))
+    backend.world.Barrier()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), list(filter(None, sys.argv[2].split(","))), int(sys.argv[3]))

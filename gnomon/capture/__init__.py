@@ -1,0 +1,1 @@
+"""Compiled functions: captured once per signature, guarded by what they read, then replayed."""

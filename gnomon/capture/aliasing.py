@@ -1,0 +1,164 @@
+"""Arguments that share memory, with each other or with what a captured function reads from outside.
+
+A view is passed by value, so that one program serves every part of a tensor. That is right until
+the function writes to memory that it has under two names: then all are passed as parts of one
+storage, and which parts belongs to the signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+
+from gnomon.capture.inputs import GivenInput, whole
+from gnomon.capture.tracing import Capture
+from gnomon.errors import TraceError
+from gnomon.tensor.state import Storage, storage_of
+from gnomon.tensor.tensor import Tensor, View, raw
+from gnomon.tensor.views import lying_of
+from gnomon.tensor.writing import full_chain
+
+__all__ = ["Apart", "check", "groups", "outside", "parts", "stand_ins"]
+
+
+class Apart(Exception):
+    """Memory that was passed as apart is written: the function is captured again."""
+
+    def __init__(self, places: frozenset[int]) -> None:
+        super().__init__(places)
+        self.places = places
+        """The arguments that show such memory."""
+
+
+def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
+    """For each argument the first that has its storage; nothing where all storages differ.
+
+    >>> x, y = Tensor([1.0, 2.0]), Tensor([3.0])
+    >>> groups((x, y)), groups((x, y, x[1:]))
+    ((), (0, 1, 0))
+    """
+    if len(arguments) < 2:
+        return ()
+    storages = [id(t._storage) for t in arguments]
+    if len(set(storages)) == len(storages):
+        return ()
+    return tuple(map(storages.index, storages))
+
+
+def parts(arguments: Sequence[Tensor], places: Collection[int]) -> tuple[Hashable, ...]:
+    """The part of its storage that each of these arguments shows, and its size."""
+    return tuple(
+        (
+            t._storage.node.shape,
+            t._storage.tracked,
+            t._view and t._view.detached,
+            tuple((op, *sorted(params.items())) for op, params in full_chain(t)),
+        )
+        for t in [arguments[k] for k in sorted(places)]
+    )
+
+
+def outside(
+    arguments: Sequence[Tensor], known: Collection[int], objects: Collection[int]
+) -> tuple[tuple[int, int, int], ...]:
+    """The arguments whose storages are among these, and which are these objects, by their ids."""
+    return tuple(
+        [
+            (k, id(t._storage), id(t) if id(t) in objects else 0)
+            for k, t in enumerate(arguments)
+            if id(t._storage) in known
+        ]
+    )
+
+
+def stand_ins(
+    capture: Capture, arguments: Sequence[Tensor], wholes: Collection[int]
+) -> list[Tensor]:
+    """Stand-ins for the arguments while the function is captured, some as parts of their memory.
+
+    One that it can reach from outside too is read from there. Of one that lies over ranks the
+    memory is passed in: each rank has its part.
+    """
+    return [
+        t
+        if id(t) in capture.objects or (t._view is None and t._storage in capture.known)
+        else (in_whole if k in wholes or lying_of(t._view) else stand_in)(capture, k, t)
+        for k, t in enumerate(arguments)
+    ]
+
+
+def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
+    """One argument: a view by its value, since which part it shows is not part of the program."""
+    read = GivenInput(number)
+    if tensor._view is None:
+        capture.reads.setdefault(tensor._storage, read)
+        return tensor
+    made = tensor.__class__.__new__(tensor.__class__)
+    storage = storage_of(raw(tensor), tensor.requires_grad and not tensor._requires)
+    made._storage, made._requires = storage, tensor._requires
+    made._rare = tensor._rare if tensor._requires else None
+    made._view = None
+    if not tensor.requires_grad:
+        made._view = View((), None, tensor._view.detached)
+        capture.by_value.add(storage)
+    capture.reads[storage] = read
+    # what gathers there belongs to the argument
+    capture.arguments[number] = made
+    return made
+
+
+def in_whole(capture: Capture, number: int, tensor: Tensor) -> Tensor:
+    """One argument as it is, a part of its storage."""
+
+    def read(arguments: Sequence[Tensor]) -> Tensor:
+        return whole(arguments[number]._storage)
+
+    if tensor._view is None:
+        return stand_in(capture, number, tensor)
+    if tensor._storage not in capture.known:
+        capture.reads.setdefault(tensor._storage, read)
+    return tensor
+
+
+def check(capture: Capture, arguments: Sequence[Tensor], once: bool) -> None:
+    """Look whether memory was written that the function has under two names.
+
+    Captured again it is passed in whole; refused where gradients pass it, or where the function
+    can run only `once`, since it has changed something.
+    """
+    found = list(written_apart(capture, arguments))
+    for storage in found:
+        if once or any(of_leaf(t) for t in arguments if t._storage is storage):
+            sites = [
+                capture.nodes[s].sites for s in (storage, *capture.written()) if s in capture.nodes
+            ]
+            line = next((found[0] for found in sites if found), "")
+            raise TraceError(
+                "compile: an argument is written that shares memory with another argument, or with "
+                "a tensor that the function reads from outside, and gradients pass it or the "
+                f"function changes Python values. Pass a clone().   [{line}]"
+            )
+    if found:
+        raise Apart(frozenset(k for k, t in enumerate(arguments) if t._storage in found))
+
+
+def written_apart(capture: Capture, arguments: Iterable[Tensor]) -> Iterator[Storage]:
+    """Storages that several names stand for in a capture, of which one was written."""
+    names: dict[Storage, set[Storage]] = {}
+    for tensor, shown in zip(arguments, capture.arguments, strict=True):
+        names.setdefault(tensor._storage, set()).add(shown._storage)
+        tracked = tensor._storage.tracked or shown._storage in capture.passed
+        if tensor._view is not None and (tracked or of_leaf(tensor)):
+            # a write to a part leaves the rest its history, and gives it one
+            names[tensor._storage].add(tensor._storage)
+    written = set(capture.written())
+    for storage, shown in names.items():
+        if storage in capture.first:
+            shown.add(storage)
+        if len(shown) > 1 and not shown.isdisjoint(written):
+            yield storage
+
+
+def of_leaf(tensor: Tensor) -> bool:
+    """Whether a tensor is a leaf that wants gradients, or a part of one."""
+    view = tensor._view
+    return tensor._requires or (view is not None and view.base is not None)

@@ -1,0 +1,200 @@
+"""The part of a walk that follows code: functions, methods, partial calls, and names in files.
+
+A function is seen by its code and by what its code names. Objects and containers are walked in
+closure_state.py, where a walk begins.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from gnomon.capture.code_names import Below, CodeNames, codes_in, words_of
+from gnomon.capture.effects import acts, name_of
+from gnomon.capture.object_state import OPAQUE
+from gnomon.capture.snapshot import MISSING, Looks, SlotAttributes, parts_of
+from gnomon.forking import cached_property
+from gnomon.ir.provenance import PACKAGE, is_ours
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["Callables"]
+
+DEEPEST = 40
+"""Objects inside of each other that are walked."""
+
+
+class Callables(Looks):
+    """A walk through code, and where it found values."""
+
+    def __init__(self, words: CodeNames, any_number: frozenset[tuple[int, Any]]) -> None:
+        super().__init__()
+        self.any_number = any_number
+        """Entries whose numbers do not count, but for their class."""
+        self.modules: list[Any] = []
+        self.kept: list[tuple[Any, Any, Tensor]] = []
+        """Tensors among attributes and in containers: only those that the function reads count."""
+        self.words = self.met = words
+        """Names that code reads: those that this walk follows, and those that it met beside."""
+        self.codes: set[types.CodeType] = set()
+        self.opaque: list[str] = []
+        """What cannot be seen."""
+        self._of: dict[str | None, set[str]] = {}
+        for before, name in words.pairs:
+            self._of.setdefault(None if before in words.loose else before, set()).add(name)
+        self._inside: set[int] = set()
+        self._named: dict[str | None, frozenset[str]] = {}
+        self._looked: set[tuple[int, Any]] = set()
+        self._alive: list[Any] = []
+        self._homes: dict[int, tuple[Any, Any]] = {}
+        """Where tuples stand, by their ids: a part of theirs changes by another tuple there."""
+        self._below: dict[type, Below] = {}
+        """Names that classes have."""
+
+    @cached_property
+    def walked(self) -> frozenset[int]:
+        """The objects that it met, by their ids."""
+        return frozenset(map(id, self._alive))
+
+    def snapshot(self, value: Any, depth: int, seen: set, name: str | None = None) -> Hashable:
+        """A value as something to compare; `name` is what code calls it."""
+        raise NotImplementedError
+
+    def _object(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
+        """An object by its attributes."""
+        raise NotImplementedError
+
+    def named(self, owner: str | None) -> frozenset[str]:
+        """The attributes that code reads of what it calls by that name."""
+        if owner not in self._named:
+            known = self._of.get(None, set()) | self._of.get(owner, set())
+            self._named[owner] = frozenset(known)
+        return self._named[owner]
+
+    def look(self, names: Any, name: str, depth: int, seen: set) -> list[Hashable]:
+        """An entry of a dictionary or the like, as code reads it."""
+        found = names.get(name, MISSING)
+        if self.any_number and (id(names), name) in self.any_number:
+            return [name, type(found).__name__]
+        if (key := (id(names), name)) not in self._looked:
+            self._looked.add(key)
+            self._alive.append(names)
+            self._names.append((names, name, found))
+            self._stands(found, names, name)
+        return [] if found is MISSING else [name, self.snapshot(found, depth - 1, seen, name)]
+
+    def _stands(self, value: Any, names: Any, key: Any) -> None:
+        """Note where a tuple stands that code may replace."""
+        if issubclass(type(value), tuple) and hasattr(names, "__setitem__"):
+            self._homes[id(value)] = names, key
+
+    def _lack(self, names: dict, lacking: frozenset[str] | set[str]) -> None:
+        """Note that names are not in a dictionary."""
+        lacking = lacking - names.keys()
+        if lacking:
+            self._alive.append(names)
+            self._lacking.setdefault(id(names), (names, set()))[1].update(lacking)
+
+    def _state(self, read: Callable[[], Hashable] | Any, name: str | None, kind: type) -> Hashable:
+        """The present value of a state of Python's kind."""
+        if read is OPAQUE:
+            called = f"`{name}`, " if name else ""
+            self.opaque.append(f"{called}an object of {kind.__module__}.{kind.__qualname__}")
+        if read is OPAQUE or read is None:
+            return None
+        found = read()
+        self._states.append((read, found))
+        return found
+
+    def _partial(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
+        """A function with some of its arguments."""
+        if isinstance(value.func, types.BuiltinFunctionType) and acts(value.func):
+            self.opaque.append(f"`{name_of(value.func)}`, given to another function")
+        for part in ("func", "args", "keywords"):
+            yield from self.look(SlotAttributes(value), part, depth, seen)
+        yield from self._object(value, depth, seen, name)
+
+    def _method(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
+        """A method, and what it is called on."""
+        yield self.snapshot(value.__func__, depth - 1, seen, name)
+        code = getattr(value.__func__, "__code__", None)
+        is_pythons = code is not None and not code.co_filename.startswith(PACKAGE)
+        if is_pythons or not is_passed_by(value.__func__, depth):
+            yield self.snapshot(value.__self__, depth - 1, seen, "self")
+
+    def _bound(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
+        """A function that is written in C, by what it is called on.
+
+        Who is given one may call it where no witness sees it.
+        """
+        if (name is None or name in self.words.given) and acts(value):
+            self.opaque.append(f"`{name_of(value)}`, given to another function")
+        if not isinstance(value.__self__, types.ModuleType):
+            yield self.snapshot(value.__self__, depth - 1, seen)
+
+    def _getter(self, value: Any, *_: Any) -> Iterator[Hashable]:
+        """A function that reads attributes of names that it was given."""
+        words = [x for name in value.__reduce__()[1] for x in str(name).split(".")]
+        pairs = frozenset((None, name) for name in words)
+        self.met = self.met.union(CodeNames(pairs, doubtful=frozenset(words)))
+        yield from words
+
+    def _function(self, function: Any, depth: int, seen: set, name: str | None) -> Iterator:
+        """A function by its code and by what its code names."""
+        code, words = function.__code__, words_of(function.__code__)
+        passed = is_passed_by(function, depth)
+        self.codes |= codes_in(code)
+        yield id(code)
+        cells = function.__closure__ or ()
+        for variable, cell in zip(code.co_freevars, cells, strict=True):
+            yield self._cell(variable, cell, depth, seen)
+        for part in sorted((self.named(name) | {"__wrapped__"}) & function.__dict__.keys()):
+            yield from self.look(function.__dict__, part, depth, seen)
+        if passed:
+            if not code.co_filename.startswith(PACKAGE):
+                self.met = self.met.union(words._replace(every=False, doubtful=frozenset()))
+            return
+        self.met = self.met.union(words)
+        self._lack(function.__dict__, self.named(name) & self.words.doubtful)
+        defaults, named = function.__defaults__, function.__kwdefaults__
+        self._functions.append((function, code, defaults, named))
+        yield from self._globals(function, words, depth, seen)
+        yield tuple([self.snapshot(value, depth - 1, seen) for value in defaults or ()])
+        yield None if named is None else self.snapshot(named, depth - 1, seen)
+
+    def _cell(self, name: str, cell: Any, depth: int, seen: set) -> Hashable:
+        """A variable of a closure."""
+        try:
+            found = cell.cell_contents
+        except ValueError:
+            self._certain = False
+            return "empty"
+        if (id(cell), None) in self.any_number:
+            return type(found).__name__
+        self._cells.append((cell, found))
+        return self.snapshot(found, depth - 1, seen, name)
+
+    def _globals(
+        self, function: Any, words: CodeNames, depth: int, seen: set
+    ) -> Iterator[Hashable]:
+        """Names of a function's file, else Python's own, and files that it loads when it runs."""
+        names, builtins = function.__globals__, function.__builtins__
+        for name in sorted(words.names & names.keys()):
+            yield from self.look(names, name, depth, seen)
+        self._lack(names, words.names)
+        for name in sorted((words.names - names.keys()) & builtins.keys()):
+            yield from self.look(builtins, name, depth, seen)
+        if "globals" in words.names:
+            self._parts.append((names, parts_of(names)))
+        package = names.get("__package__") or ""
+        for name in sorted(words.files):
+            for file in {name, name.split(".")[0], f"{package}.{name}"}:
+                yield from self.look(sys.modules, file, depth, seen)
+
+
+def is_passed_by(function: Any, depth: int) -> bool:
+    """Whether a function is one of ours that a user's calls; what is compiled itself is none."""
+    return depth < DEEPEST - 1 and (
+        not isinstance(function, types.FunctionType) or is_ours(function.__code__)
+    )

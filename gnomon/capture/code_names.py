@@ -1,0 +1,254 @@
+"""Names in code: the attributes and globals that it reads, and the classes that are a user's own.
+
+Where the names lead to values is in closure_state.py.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import types
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from gnomon.ir.memo import memo
+from gnomon.ir.provenance import NAME, package_of
+
+__all__ = [
+    "Below",
+    "CodeNames",
+    "codes_in",
+    "is_of_package",
+    "names_of",
+    "walked_among",
+    "words_of",
+]
+
+KNOWN = frozenset({*sys.stdlib_module_names, NAME, "numpy"})
+"""Packages whose files are not walked."""
+ALL_OF = frozenset({"vars", "dir", "__dict__", "attrgetter", "methodcaller"})
+"""Names that give attributes of any name."""
+BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr"})
+
+
+class CodeNames(NamedTuple):
+    """Names in code: attributes with the name before their dot, None for any value; globals."""
+
+    pairs: frozenset[tuple[str | None, str]] = frozenset()
+    names: frozenset[str] = frozenset()
+    stores: frozenset[str] = frozenset()
+    """Attributes that are assigned to."""
+    doubtful: frozenset[str] = frozenset()
+    """Attributes that need not be there."""
+    files: frozenset[str] = frozenset()
+    """What is imported."""
+    every: bool = False
+    """Whether attributes are read whose names are made up."""
+    given: frozenset[str] = frozenset()
+    """Names of what code does not call at once."""
+    loose: frozenset[str] = frozenset()
+    """Names of properties: what they give has any name."""
+
+    def union(self, other: CodeNames) -> CodeNames:
+        """The names of both."""
+        return CodeNames(*(mine | theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def with_loose(self, name: str) -> CodeNames:
+        """The same, and a property's name."""
+        return self if name in self.loose else self._replace(loose=self.loose | {name})
+
+
+class Below(NamedTuple):
+    """Names that the classes of an object have."""
+
+    all: frozenset[str]
+    special: frozenset[str]
+    """Methods that code runs without naming them."""
+    makes: bool
+    """Whether a method makes up attributes."""
+
+
+NO_WORDS = CodeNames()
+
+
+def words_of(code: types.CodeType) -> CodeNames:
+    """The names in code, and in what is defined inside of it."""
+    return within(code, (*code.co_freevars, "self"))
+
+
+@memo
+@cache
+def within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
+    """The same, given the names that are called so outside of all of it; other locals are any."""
+    pairs: set[tuple[str | None, str]] = set()
+    names: set[str] = set()
+    stores: set[str] = set()
+    files: set[str] = set()
+    before: str | None = None
+    steps = list(dis.get_instructions(code))
+    for step in steps:
+        kind, name = step.opname, step.argval
+        if kind in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "DELETE_ATTR"):
+            pairs.add((before, name))
+            before = name
+        elif "LOAD_FAST" in kind:
+            name = name[-1] if isinstance(name, tuple) else name
+            before = name if name == "self" else None
+        elif kind in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"):
+            before = name if name in free else None
+        elif kind in GLOBALS:
+            # what rewrites code, as pytest does asserts, gives names that nobody writes
+            names |= {name} if name.isidentifier() else set()
+            before = name
+        elif kind not in ("CACHE", "NOP", "PUSH_NULL"):
+            stores |= {name} if kind == "STORE_ATTR" else set()
+            files |= {name} if kind == "IMPORT_NAME" else set()
+            pairs |= {(before, name)} if kind in ("IMPORT_FROM", "STORE_ATTR") else set()
+            before = None
+    texts = {x for x in code.co_consts if isinstance(x, str) and x.isidentifier()}
+    doubtful = {name for _, name in pairs} if "AttributeError" in names else set()
+    if BY_NAME & names:
+        pairs |= {(None, x) for x in texts}
+        doubtful |= texts
+    names |= texts if "globals" in names else set()
+    every = bool(ALL_OF & (names | {name for _, name in pairs})) or makes_names(steps)
+    made = CodeNames(
+        *map(frozenset, (pairs, names, stores, doubtful, files)), every, given_in(steps)
+    )
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            made = made.union(within(inner, free))
+    return made
+
+
+GLOBALS = (
+    *("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"),
+    "LOAD_FROM_DICT_OR_GLOBALS",
+)
+
+
+def given_in(steps: Sequence[dis.Instruction]) -> frozenset[str]:
+    """Names of what is loaded without being called at once.
+
+    What is called stands beside a NULL: in its first load or before it, since Python 3.13 after it.
+    """
+    found: set[str] = set()
+    called = False
+    for before, step, after in zip([None, *steps], steps, [*steps[1:], None], strict=False):
+        begins = step.opname in ("LOAD_GLOBAL", "LOAD_DEREF")
+        if begins or "LOAD_FAST" in step.opname:
+            called = before is not None and before.opname == "PUSH_NULL"
+        called |= "NULL" in step.argrepr
+        if begins or step.opname == "LOAD_ATTR":
+            ends = after is None or after.opname != "LOAD_ATTR"
+            pushed = LATE_NULL and after is not None and after.opname == "PUSH_NULL"
+            found |= {str(step.argval)} if not (called and ends) and not pushed else set()
+            called &= not ends
+    return frozenset(found)
+
+
+LATE_NULL = sys.version_info >= (3, 13)
+
+
+def makes_names(steps: Sequence[dis.Instruction]) -> bool:
+    """Whether code gives getattr, or one like it, a name that is no constant."""
+    return any(
+        step.opname == "LOAD_GLOBAL" and step.argval in BY_NAME and not named(steps[k + 1 :])
+        for k, step in enumerate(steps)
+    )
+
+
+def named(steps: Sequence[dis.Instruction]) -> bool:
+    """Whether the second of the arguments that code goes on to load is a constant."""
+    depth, is_constant = 0, False
+    for step in steps:
+        kind = step.opname
+        if "JUMP" in kind or kind == "CALL_FUNCTION_EX":
+            return False
+        if kind == "PRECALL":
+            continue
+        if kind in ("CALL", "CALL_KW"):
+            if depth == step.arg:
+                return is_constant
+            depth -= step.arg or 0  # its method or function is counted as one
+            continue
+        if depth - JOINED.get(kind, 0 if "BUILD" not in kind else step.arg or 0) < 2 <= depth:
+            is_constant = False
+        if depth == 1:
+            is_constant = kind == "LOAD_CONST"
+        depth += MOVED.get(kind, dis.stack_effect(step.opcode, step.arg))
+    return False
+
+
+JOINED = {"BINARY_OP": 2, "BINARY_SUBSCR": 2, "COMPARE_OP": 2, "FORMAT_VALUE": 1}
+"""How many values an instruction takes from the top to make one of them."""
+MOVED = {"LOAD_GLOBAL": 1, "LOAD_METHOD": 0, "LOAD_ATTR": 0, "PUSH_NULL": 0}
+"""How an instruction moves the stack, where places that calls need are not counted."""
+
+
+@memo
+@cache
+def codes_in(code: types.CodeType) -> frozenset[types.CodeType]:
+    """Code, and all that is defined inside of it."""
+    inner = [codes_in(x) for x in code.co_consts if isinstance(x, types.CodeType)]
+    return frozenset({code}).union(*inner)
+
+
+def walked_among(kind: type) -> tuple[type, ...]:
+    """A class and those that it derives from, as far as they are written in Python, and not ours.
+
+    Classes of the standard library count: they read what a user's objects hold.
+    """
+    return written(kind.__mro__)
+
+
+@memo
+@cache
+def written(kinds: tuple[type, ...]) -> tuple[type, ...]:
+    """Those among classes that are."""
+    return tuple(filter(is_written, kinds))
+
+
+def is_written(kind: type) -> bool:
+    """Whether a class may have methods in Python that are none of ours."""
+    package = package_of(kind.__module__)
+    heap = bool(kind.__flags__ & 1 << 9)
+    return heap and package not in (NAME, "numpy", "abc", "typing")
+
+
+def names_of(kind: type, known: dict[type, Below]) -> Below:
+    """Names in a class and in those that it derives from; those of one walk are known."""
+    if kind in known:
+        return known[kind]
+    written = walked_among(kind)
+    found = {name for base in written for name in vars(base)}
+    # what hides a method of ours is called by ours
+    hidden = {name for base in kind.__mro__ if is_of_package(base) for name in vars(base)}
+    special = (found & hidden | set(filter(is_special, found))) - UNREAD - MAKING
+    makes = not special.isdisjoint(("__getattr__", "__getattribute__"))
+    known[kind] = Below(frozenset(found - UNREAD), frozenset(special), makes)
+    return known[kind]
+
+
+def is_of_package(kind: type) -> bool:
+    """Whether a class is one of ours, whose methods are not walked."""
+    return package_of(kind.__module__) == NAME
+
+
+def is_special(name: str) -> bool:
+    """Whether a name is of Python's protocols."""
+    return name.startswith("__") and name.endswith("__")
+
+
+MAKING = frozenset({"__init__", "__new__", "__post_init__"})
+"""Methods that make objects of a class, where code calls it."""
+UNREAD = frozenset(
+    {"__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__"}
+    | {"__qualname__", "__firstlineno__", "__static_attributes__", "__match_args__"}
+    | {"__dataclass_fields__", "__dataclass_params__", "__abstractmethods__", "_abc_impl"}
+    | {"__orig_bases__", "__parameters__", "__init_subclass__", "__class_getitem__"}
+    | {"__subclasshook__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"}
+    | {"__copy__", "__deepcopy__", "__getnewargs__", "__dir__", "__annotate__"}
+)
+"""Names of classes that no code runs by itself."""

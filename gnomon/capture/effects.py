@@ -1,0 +1,198 @@
+"""Side effects of a captured function that a replay would not have: prints, clocks, files.
+
+Python's own profiling hook tells of every Python frame and of every call of a function in C. What
+such a function does is known for those that only compute; all others are taken for effects.
+Which values a function reads is found in closure_state.py.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gnomon.ir.provenance import PACKAGE, USERS, Site, frame_at, is_machinery, site_of
+from gnomon.runtime import events
+
+__all__ = ["Witness", "watching"]
+
+COMPUTING = frozenset(
+    {"builtins", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools"}
+    | {"_collections", "collections", "re", "_sre", "_struct", "struct", "binascii", "zlib", "_abc"}
+    | {"_bisect", "_heapq", "unicodedata", "_json", "_weakref", "weakref", "_statistics", "_string"}
+    | {"numpy", "array", "decimal", "fractions", "_codecs", "_typing", "types", "_thread", "typing"}
+    | {"_random", "random", "_datetime", "datetime", "_contextvars", "contextvars", "_hashlib"}
+    | {"enum", "copy", "_blake2", "_md5", "_sha1", "_sha2", "_opcode", "_tokenize", "_stat", "stat"}
+)
+"""Files and classes of Python's whose functions only compute, or change what a walk sees."""
+ACTING = frozenset(
+    {"print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "start_new_thread"}
+    | {"now", "utcnow", "today", "tofile", "dump", "start_new", "interrupt_main", "exit"}
+)
+"""Functions there that do more."""
+ASKING = frozenset(
+    {"exc_info", "exception", "intern", "_getframe", "is_finalizing", "audit", "fspath", "getpid"}
+    | {"displayhook", "_getframemodulename", "_clear_type_descriptors"}
+)
+"""Functions of other files that only tell something that stays."""
+STATES = frozenset({"os", "locale", "warnings", "gettext", "sysconfig", "platform", "site"})
+"""Files of Python's own that read what can change, and that are not walked."""
+
+
+class Kinds(dict):
+    """Whose the files are, each looked at once."""
+
+    def __missing__(self, file: str) -> int:
+        self[file] = kind_of(file)
+        return self[file]
+
+
+class Witness:
+    """Observations of one run of a function."""
+
+    def __init__(self, begun: types.FrameType | None = None) -> None:
+        self._begun = begun
+        """Who asked for the run."""
+        self.codes: dict[types.CodeType, Site] = {}
+        """Code of a user's that ran, and from where."""
+        self.effects: dict[str, Site] = {}
+        """What was done that a replay would not do, and where."""
+        self.is_blind = False
+        """Whether nothing was seen, since another tool took what there is to see with."""
+        self._between = {getattr(x, "__code__", None) for x in (*gc.callbacks, events.announce)}
+        """What Python and we run by ourselves whenever we like: who listens is told of it."""
+
+    def hook(self, before: Callable[..., None] | None) -> Callable[..., None]:
+        """Python's profiling hook, which calls another one too; most frames are ours."""
+        kinds = Kinds()
+
+        def see(frame: types.FrameType, event: str, called: Any) -> None:
+            if kinds[frame.f_code.co_filename]:
+                self._see(frame, event, called)
+
+        def see_both(frame: types.FrameType, event: str, called: Any) -> None:
+            see(frame, event, called)
+            before(frame, event, called)  # pyright: ignore[reportOptionalCall]
+
+        return see if before is None else see_both
+
+    def _see(self, frame: types.FrameType, event: str, called: Any) -> None:
+        """Note an event in a frame that is none of ours."""
+        code = frame.f_code
+        if event == "c_call" and acts(called):
+            self._act(name_of(called), frame)
+        elif event == "call" and is_pythons(frame):
+            name = str(frame.f_globals.get("__name__"))
+            if name in STATES and code.co_name in READING:
+                self._act(f"{name}.{code.co_name}", frame)
+        elif event == "call" and code not in self.codes and not self._aside(frame):
+            self.codes[code] = site_of(frame)
+
+    def _act(self, name: str, frame: types.FrameType | None) -> None:
+        """Something was called; what ours calls for itself is no matter."""
+        if self._aside(frame):
+            return
+        while frame is not None and is_pythons(frame):
+            frame = frame.f_back
+        if frame is not None and kind_of(frame.f_code.co_filename) == USERS_OWN:
+            self.effects.setdefault(f"`{name}` was called", site_of(frame))
+
+    def _aside(self, frame: types.FrameType | None) -> bool:
+        """Whether this is no part of the run: a module's import, once, or what runs in between."""
+        while frame is not None and frame is not self._begun:
+            code = frame.f_code
+            if code in self._between or code.co_filename.startswith("<frozen importlib"):
+                return True
+            frame = frame.f_back
+        return False
+
+
+OURS, PYTHONS, USERS_OWN = range(3)
+READING = frozenset({"getenv", "__getitem__", "get", "setlocale", "getlocale", "localeconv"})
+"""Functions there that read it."""
+
+
+def kind_of(file: str) -> int:
+    """Whose a file is."""
+    if file.startswith("<frozen importlib") or (
+        file.startswith(PACKAGE) and not file.startswith(USERS)
+    ):
+        return OURS
+    if f"{os.sep}llvmlite{os.sep}" in file:
+        return OURS
+    return PYTHONS if is_machinery(file) or f"{os.sep}numpy{os.sep}" in file else USERS_OWN
+
+
+def is_pythons(frame: types.FrameType) -> bool:
+    """Whether a frame is of Python's own code, or of text that it makes for a user's classes."""
+    code = frame.f_code
+    if code.co_filename != "<string>":
+        return kind_of(code.co_filename) == PYTHONS
+    name = str(frame.f_globals.get("__name__"))
+    return code.co_qualname.startswith("__create_fn__.") or name.startswith("namedtuple_")
+
+
+def acts(called: Any) -> bool:
+    """Whether a function in C may do more than compute."""
+    owner, name = getattr(called, "__self__", None), getattr(called, "__name__", "")
+    if isinstance(owner, types.ModuleType):
+        file = owner.__name__
+    elif owner is None:
+        file = str(getattr(called, "__module__", None) or "builtins")
+    else:
+        kind = owner if isinstance(owner, type) else type(owner)
+        # what a user's class has from a class in C is that class's
+        file = next(x.__module__ for x in kind.__mro__ if not x.__flags__ & HEAP)
+        file = kind.__module__ if file == "builtins" and kind.__module__ in FILES else file
+    if name in ASKING or (file == "sys" and name.startswith("get")):
+        return False
+    return file.split(".")[0] not in COMPUTING or name in ACTING
+
+
+HEAP = 1 << 9
+"""The flag of classes that are made while Python runs."""
+FILES = frozenset({"_io", "io", "socket", "_socket", "mmap", "select", "_queue", "sqlite3"})
+
+
+def name_of(called: Any) -> str:
+    """The name of a function in C."""
+    owner, name = getattr(called, "__self__", None), getattr(called, "__qualname__", repr(called))
+    if isinstance(owner, types.ModuleType) and owner.__name__ != "builtins":
+        return f"{owner.__name__}.{name}"
+    return name
+
+
+@contextmanager
+def watching(is_first: bool = False) -> Iterator[Witness]:
+    """See what this thread runs; another tool's hook goes on being called.
+
+    One in C cannot be called beside ours: the first run is left to it, and is not a replay's model.
+    Cycles are not looked for meanwhile: what dies of somebody else's is no part of the run.
+    """
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()
+    seen = Witness(frame_at(2))
+    seen.is_blind = is_first and not (before is None or callable(before))
+    if not seen.is_blind:
+        sys.setprofile(seen.hook(before if callable(before) else None))
+    try:
+        yield seen
+    finally:
+        if not seen.is_blind:
+            sys.setprofile(None)
+            restore(before)
+        if collects:
+            gc.enable()
+        seen._begun = None
+
+
+def restore(hook: Any) -> None:
+    """Let another tool's hook hear again; a profiler in C begins again by a call of its own."""
+    if callable(hook):
+        sys.setprofile(hook)
+    elif hook is not None:
+        hook.enable()

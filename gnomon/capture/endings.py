@@ -1,0 +1,55 @@
+"""Endings: what is left of a capture that ends in an error.
+
+Where the function raises by itself, all that it did before is done, as without a capture. Where the
+capture is refused, or its first run fails, tensors stand again where they stood. Nobody is left
+with a placeholder. What a capture that succeeds leaves is in replay.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gnomon.capture.inputs import tracked_nodes
+from gnomon.ir.node import copy_into
+from gnomon.tensor.evaluate import forced
+from gnomon.tensor.state import note, state
+from gnomon.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from gnomon.capture.guards import Guard
+    from gnomon.capture.paths import Path
+    from gnomon.capture.replay import CapturedProgram
+    from gnomon.capture.tracing import Capture
+
+__all__ = ["do", "undo"]
+
+
+def do(program: CapturedProgram, capture: Capture, path: Path) -> None:
+    """Do once what a function did before it raised; values come when somebody looks at them."""
+    capture.raised = True
+    with capture.outside():
+        if program.graph is not None:
+            program.differentiable = True
+            forced.add(program.graph)
+        try:
+            path.ending(program)(())
+        finally:
+            forced.discard(program.graph)
+
+
+def undo(capture: Capture, guard: Guard, stood: Any, arguments: Sequence[Tensor]) -> None:
+    """Put tensors back, and give values to those that somebody has hold of all the same."""
+    if capture.raised:
+        return
+    guard.undo(capture, stood)
+    capture.places = {}
+    left = [s for s in capture.escaped(()) if s.node.arena is capture.arena]
+    if not left:
+        return
+    graph, used = capture.close([s.node for s in left])
+    given = tracked_nodes([capture.reader(node)(arguments) for node in used])
+    known = dict(zip(graph.inputs, given, strict=True))
+    for storage, node in zip(left, copy_into(state.arena, graph.outputs, known), strict=True):
+        storage.node = node
+        note(storage)

@@ -1,0 +1,346 @@
+"""Guards: the Python values that a captured function depends on, as they were when it was captured.
+
+Values are compared by snapshots of what the function may read (closure_state.py), and of what is
+inside modules.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from gnomon.capture import call_objects, closure_state
+from gnomon.capture.code_names import CodeNames
+from gnomon.capture.number_places import NumberPlace
+from gnomon.capture.object_state import PLAIN, TABLES
+from gnomon.capture.object_trees import Attributed
+from gnomon.capture.signature import signature_of
+from gnomon.capture.snapshot import NumberedParts, contents, entry_of, own_of
+from gnomon.errors import ArgumentError
+from gnomon.ir.node import typed
+from gnomon.ir.provenance import user_site
+from gnomon.settings import current
+from gnomon.tensor import module_versions
+from gnomon.tensor.autograd.hooks import hooks_of
+from gnomon.tensor.pytree import Constant, TreeSpec
+from gnomon.tensor.tensor import Tensor, pair_of, pairs_of
+from gnomon.tensor.traced_numbers import kind_of_number
+from gnomon.tensor.writing import full_chain
+
+CHANGES = "the function changes Python values that it may read"
+UNSEEN = "another profiling tool was active while it was captured first"
+REMEDY = (
+    "so that each of its calls is captured anew. Do it outside, before or after the call, "
+    "and pass in what is read"
+)
+
+
+Kept = tuple[Any, Any, Tensor]
+"""What keeps a tensor, under which key or name, and the tensor."""
+
+
+class Guard:
+    """The values that a function may read, as they were when it was captured."""
+
+    def __init__(
+        self,
+        function: Callable,
+        objects: tuple[Any, ...] = (),
+        numbers: Sequence[NumberPlace] = (),
+    ) -> None:
+        self.function, self.objects = function, objects
+        self.numbers = [place for place in numbers if kind_of_number(place()) is not None]
+        """The places where any number of its class will do."""
+        self._kinds = [kind_of_number(place()) for place in self.numbers]
+        self.any_number = frozenset(place.entry for place in self.numbers)
+        self._looked = module_versions.latest()
+        self._outside, self._places = self._walked()
+        self._inside = [module_snapshot(x, self.any_number) for x in self._places.modules]
+        self._stood = [watched(x) for *_, x in self._places.kept]
+        self._hooks = [hooks_of(x) for x in self._places.tensors]
+        self._settings = current()
+        self._read: list[tuple[Any, Any, Tensor, tuple]] = []
+        self._alike: list[tuple[Any, Any, tuple]] = []
+        self.lost = ""
+        """Why no replay would do what the function does."""
+
+    def _walked(self) -> tuple[Hashable, closure_state.Places]:
+        """A new walk of all that the function may read."""
+        return closure_state.of_function(self.function, self.objects, self.any_number)
+
+    def pass_over(self, change: int) -> None:
+        """Note a change of modules that a replay has made, if nobody else has made one."""
+        if change == self._looked + 1:
+            self._looked = change
+
+    def met(self, arguments: Sequence[Tensor]) -> list[tuple[int, int]]:
+        """Places that hold one of the arguments itself, and which: Python may ask `is`.
+
+        First the objects of the call that the function reaches by itself, too.
+        """
+        objects = enumerate(call_objects.objects_of(arguments))
+        known = [(k, -1) for k, x in objects if id(x) in self.walked]
+        numbers = dict(zip(map(id, arguments), count(), strict=False))
+        found = [id(names.get(key)) for names, key, _ in self._places.kept]
+        if numbers.keys().isdisjoint(found):
+            return known
+        return known + [(n, numbers[x]) for n, x in enumerate(found) if x in numbers]
+
+    @property
+    def words(self) -> CodeNames:
+        """The names in the code that it reaches."""
+        return self._places.words
+
+    @property
+    def walked(self) -> frozenset[int]:
+        """The objects that it reaches, by their ids."""
+        return self._places.walked
+
+    @property
+    def has_kept(self) -> bool:
+        """Whether there are places that hold tensors, and others at other times."""
+        return bool(self._places.kept)
+
+    @property
+    def lasting(self) -> Iterator[Tensor]:
+        """Tensors that it reaches and that stay: of modules, of closures and the like."""
+        yield from self._places.tensors
+        for module in self._places.modules:
+            yield from module.parameters()
+            yield from pairs_of(module.buffers())
+
+    @property
+    def modules(self) -> list[Any]:
+        """The modules among them."""
+        return self._places.modules
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors among them."""
+        return [*(x for *_, x in self._places.kept), *self.lasting]
+
+    def settle(self, capture: Any, seen: Any, name: str, shown: Iterable[Tensor] = ()) -> None:
+        """Tell a capture of the tensors that the function put in attributes and lists.
+
+        What it read there before is read anew by every replay; what else it read there must stay.
+        `seen` tells what no replay would see; None where there are no replays. `shown` are the
+        tensors that the function gives back.
+        """
+        places, written = self._places, capture.written()
+        kept = places.kept
+        given = {x._storage for x in capture.arguments}
+        arguments = set(map(id, capture.arguments))
+        same = self._same(are_placed=True)
+        self.lost = UNSEEN if seen and seen.is_blind else "" if same else CHANGES
+        for told, site in unseen(self._places, seen) if seen else ():
+            self.lost = f"{told} while it was captured"
+            warnings.warn(f"compile: {name}: {self.lost}, {REMEDY}.   [{site}]", stacklevel=5)
+        later = self._walked()[1]
+        if not (self.lost or all(is_made(capture, x) for x in later.new_since(places))):
+            self.lost = CHANGES
+        found = [x for x in later.kept if can_change(x[0])]
+        standing = {entry_of(names, key): names for names, key, _ in found}
+        shared = Counter(before._storage for _, _, before in kept)
+        asked = {*capture.asked, *capture.grads}
+        new = new_among(found, kept)
+        put_there = [*tensors_now(kept), *(x for *_, x in new)]
+        moved = {now._storage for now in put_there if not capture.has_made(now)}
+        moved |= {x._storage for x in shown}
+        lasting = {x._storage for x in self.lasting}
+        for (names, key, before), stood in zip(kept, self._stood, strict=True):
+            now, storage = names.get(key), before._storage
+            put = now is not before and isinstance(now, Tensor)
+            if put:
+                capture.placed.append((standing.get(entry_of(names, key), names), key, now))
+            made = storage in moved or (put and capture.has_made(now))
+            unread = storage not in capture.first and storage not in moved
+            if unread and id(before) not in arguments:
+                continue
+            own = shared[storage] == 1 and storage not in written and storage not in given
+            own = own and not full_chain(before) and id(before) not in asked
+            if storage in moved:
+                own = own and before._view is None and storage not in lasting
+            after = now if put and capture.has_made(now) else before
+            if made and own and signature_of(before) == signature_of(after):
+                capture.read_at(before, names, key)
+                self._alike.append((names, key, signature_of(after)))
+            else:
+                self._read.append((names, key, before, stood))
+
+        capture.placed += new
+
+    def hand_back(self, stand_ins: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
+        """Put arguments into variables where the function put what stands for them."""
+        given = {id(x): t for x, t in zip(stand_ins, arguments, strict=True) if x is not t}
+        for cell, _ in self._places._cells if given else ():
+            if (found := given.get(id(getattr(cell, "cell_contents", None)))) is not None:
+                cell.cell_contents = found
+
+    def stood(self) -> tuple[Any, list[tuple[dict, dict]]]:
+        """The tensors where the function may put others, before it runs: for `undo`."""
+        inner = [x for module in self.modules for x in module.modules()]
+        tables = [table for x in inner for table in (x._parameters, x._buffers)]
+        return self._places, [(table, dict(table)) for table in tables]
+
+    def undo(self, capture: Any, stood: tuple[Any, list[tuple[dict, dict]]]) -> None:
+        """Put back what stood where the function put tensors; where nothing stood, take them."""
+        places, tables = stood
+        found = self._walked()[1].kept
+        found = [x for x in found if can_change(x[0]) and capture.is_made(x[2])]
+        new = new_among(found, places.kept)
+        places.put_back(lambda value: is_made(capture, value))
+        for table, before in tables:
+            table.update({x: before[x] for x in table if x in before and table[x] is not before[x]})
+        for names, key, before in places.kept:
+            if names.get(key) is not before:
+                names[key] = before
+        for names, key, made in reversed(new):
+            if names.get(key) is made:
+                del names[key]
+
+    def holds(self) -> bool:
+        """Whether they are the same now."""
+        if self.lost:
+            return False
+        settings = current()
+        if settings is not self._settings:
+            if settings.of_programs() != self._settings.of_programs():
+                return False
+            self._settings = settings
+        for names, name, tensor, known in self._read:
+            if names.get(name) is not tensor or known != watched(tensor):
+                return False
+        for names, name, known in self._alike:
+            tensor = names.get(name)
+            if not isinstance(tensor, Tensor) or signature_of(tensor) != known:
+                return False
+        return self._same()
+
+    def _same(self, are_placed: bool = False) -> bool:
+        """The same of what is no tensor; modules are looked into only if any has changed.
+
+        Tensors may stand where none stood if they `are_placed` there by the function itself.
+        """
+        if self.numbers and not all(map(NumberPlace.holds, self.numbers, self._kinds)):
+            return False
+        now, places = module_versions.latest(), self._places
+        held = places.hold()
+        if held is False:
+            return False
+        if held is None:
+            found, places = self._walked()
+            if found != self._outside:
+                return False
+            if entries(places.kept) == entries(self._places.kept):
+                self._places = places
+            elif not are_placed:
+                return False
+        if now != self._looked:
+            if [module_snapshot(x, self.any_number) for x in places.modules] != self._inside:
+                return False
+            if [hooks_of(x) for x in places.tensors] != self._hooks:
+                return False
+            self._looked = now
+        return True
+
+
+def tensors_now(kept: Iterable[Kept]) -> Iterator[Tensor]:
+    """The tensors that stand where others stood before."""
+    for names, key, before in kept:
+        now = names.get(key)
+        if now is not before and isinstance(now, Tensor):
+            yield now
+
+
+def entries(kept: Iterable[Kept]) -> set[tuple]:
+    """The places of tensors as something to compare."""
+    return {entry_of(names, key) for names, key, _ in kept}
+
+
+def new_among(found: list[Kept], before: list[Kept]) -> list[Kept]:
+    """Of tensors and their places those that stand where there was none."""
+    known = entries(before)
+    return [x for x in found if entry_of(*x[:2]) not in known]
+
+
+def is_made(capture: Any, value: Any, depth: int = 3) -> bool:
+    """Whether a value is a tensor that was made in a capture, or has one inside."""
+    if isinstance(value, Tensor):
+        return capture.is_made(value)
+    inside = contents(value) if depth and type(value) in (tuple, list, dict) else ()
+    return any(is_made(capture, x, depth - 1) for x in inside)
+
+
+def can_change(names: Any) -> bool:
+    """Whether another tensor can be put in a place: not in a tuple that nobody names."""
+    return not (isinstance(names, NumberedParts) and isinstance(names.value, tuple))
+
+
+def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:
+    """Effects and reads that neither a walk nor a replay sees, and their lines."""
+    yield from seen.effects.items()
+    here = next(iter(seen.codes.values()), None) or user_site()
+    yield from ((f"{told}, cannot be looked into,", here) for told in places.opaque[:1])
+    for code, site in seen.codes.items():
+        if code not in places.codes:
+            yield f"`{code.co_qualname}` was called from where no name leads to it", site
+            return
+
+
+def watched(tensor: Tensor) -> tuple[object, bool]:
+    """A tensor's storage, and whether it wants gradients."""
+    return tensor._storage, tensor.requires_grad
+
+
+def guard_of(function: Callable, call: Any = None, numbers: Sequence[NumberPlace] = ()) -> Guard:
+    """A guard over what a function may read, given the structure of its arguments."""
+    if not callable(function):
+        raise ArgumentError(f"compile: expected a function or a module: got {function!r}.")
+    return Guard(function, tuple(objects_in(call)), numbers)
+
+
+def objects_in(tree: Any) -> Iterator[Any]:
+    """The Python objects among nested arguments."""
+    if isinstance(tree, Constant) and not isinstance(tree.value, PLAIN):
+        yield tree.value
+    if isinstance(tree, TreeSpec) and isinstance(tree.kind, Attributed):
+        yield tree.kind.kind
+    for part in tree.parts if isinstance(tree, TreeSpec) else ():
+        yield from objects_in(part)
+
+
+def module_snapshot(
+    module: Any, any_number: frozenset[tuple[int, Any]] = frozenset()
+) -> tuple[Hashable, ...]:
+    """A module by what is inside: plain attributes, its mode among them, parameters, buffers."""
+    parts: list[Hashable] = []
+    for inner in module.modules():
+        kind = type(inner)
+        parts += [id(inner), id(kind)]
+        own = own_of(inner)
+        for name, value in own.items():
+            if any_number and (id(own), name) in any_number:
+                parts.append((name, kind_of_number(value)))
+            elif isinstance(value, PLAIN) or (isinstance(value, tuple) and is_plain(value)):
+                parts.append((name, typed(value)))
+            elif name not in TABLES and not isinstance(value, Tensor):
+                # what hides an attribute of the class is code, or stands for it
+                parts.append((name, id(value) if hasattr(kind, name) else None))
+        parts += [
+            (name, None if x is None else (id(x._storage), x.requires_grad, hooks_of(x)))
+            for name, y in (*inner._parameters.items(), *inner._buffers.items())
+            for x in (pair_of(y),)
+        ]
+        hooks = (inner._forward_hooks, inner._forward_pre_hooks, inner._backward_hooks)
+        parts += [
+            len(inner._modules),
+            *(("hooks", *each, *map(id, each.values())) for each in hooks),
+        ]
+    return tuple(parts)
+
+
+def is_plain(values: tuple) -> bool:
+    """Whether a tuple holds plain values only."""
+    return all(isinstance(value, PLAIN) for value in values)

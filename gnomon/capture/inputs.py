@@ -1,0 +1,127 @@
+"""Inputs of a captured program: how a replay reads each of them, and their buffers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import DType
+from gnomon.ir.node import Arena, Node
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.state import Storage
+from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
+
+__all__ = [
+    "Always",
+    "GivenInput",
+    "Read",
+    "StoredInput",
+    "constant_input",
+    "number_of",
+    "pattern",
+    "tracked_nodes",
+    "values_of",
+    "whole",
+    "without_grad",
+]
+
+Read = Callable[[Sequence[Tensor]], Tensor]
+"""Gives the tensor that an input stands for, from the arguments of a replay."""
+
+
+class Always:
+    """Reads the same tensor whatever the arguments are."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def __call__(self, _: Sequence[Tensor]) -> Tensor:
+        """The tensor."""
+        return self.tensor
+
+
+class GivenInput:
+    """Reads an argument."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, arguments: Sequence[Tensor]) -> Tensor:
+        """The tensor."""
+        return arguments[self.number]
+
+
+class StoredInput:
+    """Reads what a segment computed, behind the arguments."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, values: Sequence[Tensor]) -> Tensor:
+        """The tensor."""
+        return values[self.number]
+
+
+def number_of(read: Callable[[], float], dtype: DType) -> Read:
+    """Reads a number anew each time; its tensor stays while the number does."""
+    kept: tuple[Hashable, Tensor | None] = (None, None)
+
+    def reads(_: Sequence[Tensor]) -> Tensor:
+        nonlocal kept
+        value, (known, tensor) = read(), kept
+        key = value or str(value)  # zeros differ by their sign
+        if tensor is None or key != known:
+            tensor = from_array(np.asarray(value, dtype.numpy))
+            kept = (key, tensor)
+        return tensor
+
+    return reads
+
+
+def constant_input(node: Node) -> Read:
+    """The reader of a value that the function made of Python values: it is part of the program."""
+    return Always(from_buffer(node.value, node.shape, node.dtype))
+
+
+def pattern(x: Node) -> Node:
+    """A leaf without a value, like those that replays make for an output."""
+    return Arena().leaf(x.shape, x.dtype, None, x.sites)
+
+
+def whole(storage: Storage) -> Tensor:
+    """A tensor that shows all of a storage."""
+    made = Tensor.__new__(Tensor)
+    made._storage, made._view, made._rare, made._requires = storage, None, None, False
+    return made
+
+
+value_there, view_of = map(operator.attrgetter, ("_storage.node.value", "_view"))
+
+
+def values_of(tensors: Sequence[Tensor]) -> list[Any]:
+    """The buffers of tensors; what is pending among them is computed together."""
+    values = list(map(value_there, tensors))
+    if all(values) and not any(map(view_of, tensors)):
+        return values
+    nodes = [raw(t) for t in tensors]
+    evaluate([node for node in nodes if node.value is None])
+    return [node.value for node in nodes]
+
+
+def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:
+    """The nodes of tensors as inputs of an operation that gradients pass."""
+    return [node_of(t) for t in tensors]
+
+
+def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
+    """Looks which tensors have no gradient."""
+    return lambda: [t._rare is None or t._rare.grad is None for t in tensors]

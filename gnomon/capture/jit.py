@@ -1,0 +1,410 @@
+"""gn.compile: a function captured once per signature and replayed as one program.
+
+A replay checks guards and makes one native call. Results that still want gradients become one
+region of the graph outside instead, whose gradient is derived as any region's. How a function is
+captured is in gnomon/capture/tracing.py; which Python values it depends on, in guards.py beside it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Any
+
+from gnomon.capture.compiled_objects import IN_STEPS, CompiledObject, check_result, suspends
+from gnomon.capture.signature import signature_of, structure_of_call
+from gnomon.errors import TraceError
+from gnomon.ir.provenance import user_site
+from gnomon.lazy import (
+    aliasing,
+    autotuning,
+    call_objects,
+    effects,
+    endings,
+    guards,
+    listing,
+    number_places,
+    paths,
+    precompiled,
+    recompile_reasons,
+    records,
+    replay,
+    show,
+    storage_names,
+    tracing,
+    trees,
+    varying,
+)
+from gnomon.lazy import options as accepted
+from gnomon.runtime import events
+from gnomon.tensor.creation import get_default_dtype
+from gnomon.tensor.state import grads, inference, narrow, state
+from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.traced_numbers import StandInRefused
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from gnomon.capture.guards import Guard
+    from gnomon.capture.paths import Path
+    from gnomon.capture.precompiled import Precompiled
+    from gnomon.capture.replay import CapturedProgram
+    from gnomon.capture.tracing import Capture
+    from gnomon.capture.trees import NewAnswer, Segment, Tree
+    from gnomon.capture.varying import VaryingNumbers
+    from gnomon.program.records import Record
+
+    Run = Callable[[Sequence[Tensor]], Any]
+    Taken = tuple[Run, Callable[[], None]]
+    """A program's first run, and what takes back that its function was captured."""
+
+
+MANY = 8
+"""So many programs of one signature are worth a warning."""
+SIGNATURE = 4
+"""Parts of a program's key: the call, its tensors, modes, shared memory; parts of memory follow."""
+
+KEPT_PROGRAMS = 64
+"""Captures of one signature that are kept."""
+KEPT_REASONS = 256
+"""Captures of one function of which is kept why they were needed."""
+
+AUTOTUNE = 10.0
+"""Seconds for measuring products, in the modes that ask for it."""
+
+
+class Compiled(CompiledObject):
+    """A function that is captured once per signature and replayed."""
+
+    eager = False  # for a while all of them may run as they were written
+
+    def __init__(
+        self, function: Callable, name: str, seconds: float, without: str, breaks: bool = True
+    ) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.function, self.name, self.seconds, self.without = function, name, seconds, without
+        self.breaks = breaks
+        """Whether Python may look at values inside."""
+        self.programs: dict[tuple, list[tuple[Guard, CapturedProgram | Tree]]] = {}
+        self.varying: VaryingNumbers | None = None
+        """What is known of numbers among arguments, once there was a capture."""
+        self.by_content: dict[type, frozenset[str] | None] = {}
+        """Classes of which calls have other objects each time, and the attributes that count."""
+        self.uncompiled: dict[tuple, str] = {}
+        """Signatures whose ways are too many, and why: there the function runs as it is."""
+        self.locks: dict[tuple, threading.RLock] = {}
+        self.lock = threading.Lock()
+        self.in_whole: dict[tuple, frozenset[int]] = {}
+        """Signatures of which memory is written that has two names: the arguments that show it."""
+        self.captures = 0
+        self.recompiled: list[str] = []
+        ALL.add(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result, by the program of this call's signature."""
+        if state.capture is not None or self.eager:
+            return self.function(*args, **kwargs)
+        key, arguments = self._key(args, kwargs)
+        program = self._find(key, arguments)
+        if program is None:
+            return self._first(key, arguments)
+        try:
+            return program.run(arguments)
+        except trees.NewAnswer as new:
+            met = new
+        return self._first(key, arguments, met)
+
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple, list[Tensor]]:
+        """The signature of a call, and its tensors."""
+        tree, arguments = structure_of_call(args, kwargs, self.by_content)
+        if self.varying is not None and self.varying.lifted:
+            tree, arguments = self.varying.lift(tree, arguments)
+        modes = (grads.get(), inference.get(), narrow.get(), get_default_dtype())
+        key = (tree, tuple(map(signature_of, arguments)), modes, aliasing.groups(arguments))
+        if self.in_whole and key in self.in_whole:
+            key = (*key, aliasing.parts(arguments, self.in_whole[key]))
+        return key, arguments
+
+    def _first(self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None = None) -> Any:
+        """The result where the function may have to be captured; where it fails, it is undone."""
+        if key in self.uncompiled:
+            return self._called(self.function, key, arguments)
+        self.varying = self.varying or varying.VaryingNumbers()
+        if met is None and call_objects.learn_classes(self.by_content, key, self.programs):
+            return self._called(self, key, arguments)
+        if met is None and self._may_lift() and self.varying.learn(key[0]):
+            self.varying.reasons = recompile_reasons.reasons(key, self.programs)
+            return self._called(self, key, arguments)
+        with self.lock:
+            lock = self.locks.setdefault(key, threading.RLock())
+        with lock:
+            program, undo = self._find(key, arguments) if met is None else met.settled(), None
+            run = None if program is None else program.run
+            if run is None:
+                if met is None and key in self.programs:
+                    self.varying.learn_places(self.programs[key][-1][0])
+                try:
+                    run, undo = self._capture(key, arguments, met)
+                except StandInRefused:
+                    self.varying.give_up()
+                    return self._called(self, key, arguments)
+        try:
+            return run(arguments)
+        except trees.NewAnswer as new:
+            met = new
+        except BaseException:
+            if undo is not None:
+                undo()
+            raise
+        return self._first(key, arguments, met)
+
+    def _called(self, function: Callable, key: tuple, arguments: Sequence[Tensor]) -> Any:
+        """The result of a function for a call of this signature."""
+        args, kwargs = call_objects.call_of(arguments)
+        return function(*args, **kwargs)
+
+    def _may_lift(self) -> bool:
+        """Whether captures do nothing that a replay would not: a stand-in leaves no traces then."""
+        return not any(guard.lost for kept in self.programs.values() for guard, _ in kept)
+
+    def _find(self, key: tuple, arguments: Sequence[Tensor]) -> CapturedProgram | Tree | None:
+        """The program of a signature whose guards hold."""
+        for guard, program in self.programs.get(key, ()):
+            if guard.holds() and program.holds(arguments):
+                return program
+        return None
+
+    def _capture(
+        self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None = None
+    ) -> Taken:
+        """The program of a signature; memory that is written under two names is passed in whole."""
+        try:
+            return self._captured(key, arguments, met)
+        except aliasing.Apart as apart:
+            key = key[:SIGNATURE]
+            places = self.in_whole.get(key, frozenset()) | apart.places
+            self.in_whole[key] = places
+            return self._capture((*key, aliasing.parts(arguments, places)), arguments)
+
+    def _captured(self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None) -> Taken:
+        """Run the function on placeholders and keep what it did, or undo it where it is refused."""
+        told, start = self._note_reasons(key, met) if self.programs else "", monotonic_ns()
+        capture, places = tracing.Capture(arguments), [*self.varying.places.values()]
+        guard = guards.guard_of(self.function, key[0], places)
+        reachable = guard.tensors()
+        capture.known = {x._storage for x in reachable}
+        capture.objects = set(map(id, reachable))
+        capture.lasting = {x._storage for x in guard.lasting}
+        is_asked = guard.has_kept or bool(call_objects.objects_of(arguments))
+        capture.places_met = (guard.met, guard.met(arguments)) if is_asked else None
+        wholes = self.in_whole.get(key[:SIGNATURE], ())
+        stand_ins = aliasing.stand_ins(capture, arguments, wholes)
+        capture.names = storage_names.names_of(self.function, key[0], stand_ins, guard.modules)
+        path = self._path(capture, arguments, met)
+        undo = functools.partial(endings.undo, capture, guard, guard.stood(), arguments)
+        try:
+            with capture.running():
+                program = self._traced(key[0], stand_ins, path, guard)
+        except BaseException:
+            undo()
+            raise
+        if told and events.heard():
+            end, name = monotonic_ns(), f"recompile: {told}"
+            events.announce("compile", name=name, start=start, end=end, sites=(user_site(),))
+        self.captures += 1
+        self.varying.settle_places(capture, guard.numbers, not (path.is_torn or guard.lost))
+        if capture.constants_needed:
+            self.varying.keep_constant(key[0], arguments, capture.constants_needed)
+            path.is_torn = True
+        self._keep(key, (guard, program), path, met)
+        return (path.ending(program) if path.steps else program.run), undo
+
+    def _path(self, capture: Capture, arguments: Sequence[Tensor], met: NewAnswer | None) -> Path:
+        """The way that is to be captured, as far as it is known."""
+        make = functools.partial(trees.Segment, self.name, self.seconds, self.without)
+        known, tracked = ((), True) if met is None else (met.steps, met.tree.tracked)
+        path = paths.Path(capture, arguments, make, known, tracked)
+        capture.path, capture.breaks = path, self.breaks
+        path.varying = self.varying.told(met)
+        return path
+
+    def _keep(
+        self, key: tuple, ending: tuple[Guard, CapturedProgram], path: Path, met: NewAnswer | None
+    ) -> None:
+        """Keep a program, at the end of its way if there was anything to ask."""
+        guard = ending[0]
+        known = [x for x in self.programs.get(key, ()) if guard.lost or not x[0].lost]
+        if path.is_torn or (path.steps and met is not None and guard.lost):
+            return  # no other call goes this way
+        if not path.steps:
+            known = [x for x in known if met is None or x[1] is not met.tree]
+            self.programs[key] = [*known, ending][-KEPT_PROGRAMS:]
+            return
+        tree = trees.Tree(guard) if met is None else met.tree
+        tree.grow(path.steps, ending)
+        if met is None:
+            self.programs[key] = [*known, (guard, tree)][-KEPT_PROGRAMS:]
+        if tree.tell_of_many(self.name):
+            self.uncompiled[key] = tree.told
+            del self.programs[key]
+
+    def _traced(
+        self, call: Any, stand_ins: Sequence[Tensor], path: Path, guard: Guard
+    ) -> CapturedProgram:
+        """The program of what the function does; where it raises, that is done until there."""
+        capture, arguments = path.capture, path.arguments
+        results, raised = [None], None
+        given = call_objects.standing(arguments, call, stand_ins)
+        watched = effects.watching(not self.captures)
+        with given as called, watched as seen, number_places.standing(capture, guard):
+            try:
+                results[0] = self.function(*called.args, **called.kwargs)
+            except Exception as error:
+                if state.refused is not None:
+                    raise
+                raised, capture.cut_short = error, True
+        varying.check_classes(path, guard, seen)
+        if raised is not None and varying.refuses(raised, path, guard, seen):
+            raise StandInRefused from raised
+        outcome = call_objects.Outcome(results, called, arguments, guard.walked)
+        check_result(self.name, outcome.tree)
+        del results[:], called
+        if capture.traced_numbers:
+            varying.let_go(path, raised)
+        capture.end_collectives()
+        guard.settle(capture, seen if raised is None else None, self.name, outcome.tensors)
+        guard.lost = guard.lost or (call_objects.KEPT if outcome.is_once else "")
+        guard.hand_back(stand_ins, arguments)
+        aliasing.check(capture, arguments, bool(guard.lost))
+        path.finish()
+        program = replay.CapturedProgram(self.name, capture, outcome, arguments)
+        program.seconds, program.without = self.seconds, self.without
+        if raised is not None:
+            endings.do(program, capture, path)
+            raise raised
+        return program
+
+    def _note_reasons(self, key: tuple, met: NewAnswer | None) -> str:
+        """Keep why none of the programs fits this call, and say it."""
+        found, self.varying.reasons = self.varying.reasons if met is None else [str(met)], []
+        found = "; ".join(found or recompile_reasons.reasons(key, self.programs))
+        told = f"{self.name}, capture {self.captures + 1}: {found}   [{user_site()}]"
+        self.recompiled = [*self.recompiled[1 - KEPT_REASONS :], told]
+        show.log(1, lambda: f"recompile: {told}")
+        if len(self.programs.get(key, ())) == MANY:
+            warnings.warn(f"compile: the same arguments need many programs: {told}", stacklevel=4)
+        return told
+
+    def why_recompiled(self) -> list[str]:
+        """For each capture but the first, what was new about the call, and its line.
+
+        >>> double = compile(lambda x: x * 2)
+        >>> results = [double(Tensor([1.0] * n)).shape for n in (3, 4)]
+        >>> double.why_recompiled()[0].partition("   [")[0]
+        '<lambda>, capture 2: tensor 0: shape is (4,), was (3,)'
+        """
+        return list(self.recompiled)
+
+    @property
+    def compiles(self) -> int:
+        """The number of its programs that needed machine code that was not there yet.
+
+        Programs of further shapes share code, so that these are fewer than captures.
+
+        >>> double = compile(lambda x: x.exp() * 2)
+        >>> results = [double(Tensor([1.0] * n)).shape for n in (3, 4, 5, 6)]
+        >>> double.captures, double.compiles <= 2
+        (4, True)
+        """
+        return sum(program.executable.fresh > 0 for program in self.captured())
+
+    def kernels(self) -> list[Record]:
+        """The records of every program so far, a kernel's call each: lines, operations, buffers.
+
+        >>> double = compile(lambda x: x * 2)
+        >>> double(Tensor([1.0, 2.0])).tolist()
+        [2.0, 4.0]
+        >>> [op.name for op in double.kernels()[0].ops]
+        ['mul']
+        """
+        return [record for p in self.captured() for record in p.executable.records]
+
+    def save_records(self, path: str | PathLike) -> None:
+        """Write what kernels() gives as JSON; docs/records.schema.json describes it."""
+        records.save(path, self.kernels())
+
+    def explain(self) -> str:
+        """The captured programs: by signature the kernels, their lines, work, shapes and memory."""
+        told = [listing.captured(p) for p in self.captured()]
+        ways = [p.explain(self.name) for p in self._kept() if isinstance(p, trees.Tree)]
+        return "\n".join([*ways, *told, *self.uncompiled.values()])
+
+    def precompile(self, *args: Any, **kwargs: Any) -> Precompiled:
+        """Its program for arguments like these, to be saved in a file; see gn.load_compiled.
+
+        >>> len(compile(lambda x: x * 2).precompile(Tensor([1.0, 2.0])))
+        1
+        """
+        return precompiled.Precompiled(self).precompile(*args, **kwargs)
+
+    def explain_gemm(self) -> str:
+        """The blocking of matrix products, its measurements, and the seconds that those took."""
+        return "\n".join(autotuning.explain(p.tiers.wait().kernels) for p in self.captured())
+
+    def explain_fusions(self) -> str:
+        """The fusions: what matrix products compute themselves, what loops store, and why."""
+        return "\n".join(p.tiers.wait().explain_fusions() for p in self.captured())
+
+    def captured(self) -> list[CapturedProgram | Segment]:
+        """Every program that computes something."""
+        found: list[Any] = []
+        for kept in self._kept():
+            parts = [at for *_, at in kept.segments()] if isinstance(kept, trees.Tree) else [kept]
+            found += [part for part in parts if part.graph is not None]
+        return found
+
+    def _kept(self) -> list[CapturedProgram | Tree]:
+        """Every program and tree."""
+        return [p for each in self.programs.values() for _, p in each]
+
+
+ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()
+
+
+def forget_locks() -> None:
+    """After a fork, in the child: what another thread was capturing, nobody will finish."""
+    for each in list(ALL):
+        each.locks, each.lock = {}, threading.Lock()
+
+
+os.register_at_fork(after_in_child=forget_locks)
+
+
+def compile(function: Any = None, /, **options: Any) -> Any:
+    """Capture a function or module once per signature, and replay it as one program.
+
+    Where Python looks at a value (`if loss > best`, `.item()`), what comes before runs, and the
+    answer selects what follows: each way is captured once, and explain() shows them all. With
+    `breaks="error"` that is refused, with the line. `mode="max-autotune"` measures how matrix
+    products are best cut and what they compute beside, once per machine and between calls: the
+    first waits for nothing. All modes give the same bits. `options={"prepack": False}` leaves out
+    an optimisation, of those in docs/debugging.md, where the function computes all by itself.
+    """
+    switches = options.pop("options", None) or {}
+    accepted.check(options, switches)
+    if function is None:
+        return functools.partial(compile, **options, options=switches)
+    if accepted.is_idle(options) or getattr(function, "is_left_eager", False):
+        return function
+    name = getattr(function, "__name__", None) or type(function).__name__
+    if suspends(function):
+        raise TraceError(f"compile: {name} is a generator or a coroutine, {IN_STEPS}")
+    seconds = AUTOTUNE if str(options.get("mode")).startswith("max-autotune") else 0.0
+    whole = options.get("breaks") == "error" or bool(options.get("fullgraph"))
+    left_out = ",".join(x for x in switches if not switches[x])
+    return Compiled(function, name, seconds, left_out, not whole)

@@ -1,0 +1,120 @@
+"""Looks of Python at traced values: what is asked, and where that makes a break.
+
+A value that depends on constants alone is computed on the spot. Any other ends a stretch of the
+program (paths.py), or is refused where there may be no breaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import numpy as np
+
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import user_site
+from gnomon.lazy import Lazy
+from gnomon.tensor.borrowing import borrows
+from gnomon.tensor.evaluate import evaluate, without_unknown
+from gnomon.tensor.tensor import Tensor, value_of
+from gnomon.tensor.traced_numbers import number_of
+
+if TYPE_CHECKING:
+    from gnomon.capture.paths import Path
+    from gnomon.runtime.buffer import DeviceBuffer
+    from gnomon.tensor.state import Storage
+
+__all__ = ["Answer", "Kind", "Questioned", "one_value", "truth", "whole_value"]
+
+hashlib = Lazy("hashlib")
+
+LONGEST_ANSWER = 256
+"""Bytes of an answer that are kept as they are; of longer ones, a digest."""
+
+Answer = Hashable
+Kind = Callable[[Tensor], Answer]
+
+
+class Questioned:
+    """The part of a capture that answers Python's questions about values."""
+
+    def __init__(self) -> None:
+        self.path: Path | None = None
+        """The way that this call takes, by what Python asks of values."""
+        self.breaks = False
+        """Whether Python may do so."""
+        self.traced_numbers: list[ref[Any]] = []
+        """Stand-ins for numbers that vary."""
+        self.standing: dict[tuple[int, Any], Tensor] = {}
+        """Places of numbers, and the tensors that stand for what is there."""
+        self.lasting: set[Storage] = set()
+        """Storages of modules and closures that it reaches from outside."""
+        self.places_met: tuple[Callable[[Sequence[Tensor]], Any], Any] | None = None
+        """A look for places that hold an argument itself, and what it found."""
+        self.constants_needed: tuple[Tensor, ...] = ()
+        """Arguments among them that the function needs as they are."""
+        self.places: dict[Node, int] = {}
+        """What ran already, and where it is found behind the arguments."""
+
+    def look(self, node: Node, whether: bool = False) -> DeviceBuffer:
+        """A value that Python asks for, or only whether it is true."""
+        return look(self, node, truth if whether else whole_value)
+
+    def item(self, node: Node) -> Any:
+        """A number that Python asks for."""
+        return item(self, node)
+
+    def lend(self, node: Node) -> np.ndarray:
+        """A value that Python asks for as an array."""
+        found = self.look(node)
+        if node.value is not None or self.path is None:
+            return found.numpy(node.dtype.numpy, node.shape)
+        return self.path.lend(node, found)
+
+
+def look(capture: Questioned, node: Node, kind: Kind) -> DeviceBuffer:
+    """A value of which something counts; refused without a path."""
+    if not capture.breaks or not without_unknown([node]) or not is_traced(node):
+        evaluate([] if borrows(node) else [node])
+        return node.value
+    return capture.path.look(node, kind)
+
+
+def item(capture: Questioned, node: Node) -> Any:
+    """A number that Python asks for; where the line gave several, one that varies."""
+    if capture.breaks and user_site() in capture.path.varying and is_traced(node):
+        number = number_of(node) if without_unknown([node]) else None
+        if number is not None:
+            return number
+    found = look(capture, node, one_value)
+    return found.numpy(node.dtype.numpy, (1,))[0].item()
+
+
+def truth(tensor: Tensor) -> bool:
+    """Whether the one element is true."""
+    return bool(value_of(tensor).numpy(tensor.dtype.numpy, (1,))[0])
+
+
+def whole_value(tensor: Tensor) -> bytes:
+    """All elements, as something to compare."""
+    value = value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape)).tobytes()
+    return value if len(value) <= LONGEST_ANSWER else hashlib.sha256(value).digest()
+
+
+def one_value(tensor: Tensor) -> bytes:
+    """The one element, which Python calculates with."""
+    return whole_value(tensor)
+
+
+def is_traced(node: Node) -> bool:
+    """Whether a node depends on what the function was given."""
+    seen, stack = set(), [node]
+    while stack:
+        x = stack.pop()
+        if x.op == "input" and x.value is None:
+            return True
+        if x not in seen and not borrows(x):
+            seen.add(x)
+            stack += x.inputs
+    return False

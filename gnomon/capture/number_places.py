@@ -1,0 +1,160 @@
+"""Number places: attributes, variables and entries whose numbers are inputs of a program.
+
+A number that a function reads there is a constant of its first program. Where a later call finds
+another one, the function is captured with a stand-in for it (varying.py), every replay reads what
+stands there, and what the function puts there is put there by every replay.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gnomon.capture.snapshot import MISSING, NumberedParts, contents, entry_of
+from gnomon.dtypes import float64, int64
+from gnomon.ir.node import typed
+from gnomon.tensor import module_versions
+from gnomon.tensor.traced_numbers import SMALL, kind_of_number, made, varies
+
+if TYPE_CHECKING:
+    from gnomon.capture.guards import Guard
+    from gnomon.capture.tracing import Capture
+
+__all__ = ["CellContents", "NumberPlace", "WithoutNumbers", "place_in", "standing"]
+
+
+class CellContents:
+    """The variable of a closure, as a dictionary of one entry."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, cell: types.CellType) -> None:
+        self.value = cell
+
+    def get(self, _: None, default: Any = None) -> Any:
+        """The object in the variable."""
+        return getattr(self.value, "cell_contents", default)
+
+    def __setitem__(self, _: None, found: Any) -> None:
+        self.value.cell_contents = found
+
+
+class NumberPlace:
+    """One place: a dictionary or the like, and a key. Called, it gives the number there."""
+
+    __slots__ = ("before", "is_gone", "is_of_module", "key", "names")
+
+    def __init__(self, names: Any, key: Any, is_of_module: bool = False) -> None:
+        self.names, self.key, self.is_of_module = names, key, is_of_module
+        self.before: Any = None
+        """The number, while a stand-in is there."""
+        self.is_gone = False
+        """Whether a function that read the number took it away."""
+
+    def __call__(self) -> Any:
+        """The number there; while a stand-in is there, the number before it."""
+        return self.names.get(self.key, MISSING) if self.before is None else self.before
+
+    def holds(self, kind: type) -> bool:
+        """Whether a number of this kind stands there."""
+        return not self.is_gone and kind_of_number(self()) is kind
+
+    @property
+    def entry(self) -> tuple[int, Any]:
+        """The place as something to compare."""
+        return entry_of(self.names, self.key)
+
+
+class WithoutNumbers:
+    """A container whose entries of some keys may be any number of their class."""
+
+    __slots__ = ("keys", "value")
+
+    def __init__(self, value: Any, keys: set[Any]) -> None:
+        self.value, self.keys = value, keys
+
+    def __iter__(self) -> Iterator[Any]:
+        parts = contents(self.value)
+        keyed = issubclass(type(self.value), dict)
+        first = len(parts) // 2 if keyed else 0
+        for k, part in enumerate(parts):
+            key = parts[k - first] if keyed else k
+            yield type(part).__name__ if k >= first and key in self.keys else part
+
+
+def place_in(value: Any, number: int) -> NumberPlace | None:
+    """The place of a part of a dictionary or list, where another part can be put."""
+    value = value.value if isinstance(value, WithoutNumbers) else value
+    parts = contents(value)
+    if issubclass(type(value), dict) and number >= len(parts) // 2:
+        return NumberPlace(value, parts[number - len(parts) // 2])
+    return NumberPlace(NumberedParts(value), number) if issubclass(type(value), list) else None
+
+
+@contextmanager
+def standing(capture: Capture, guard: Guard) -> Iterator[None]:
+    """Have stand-ins at places; at the end the numbers are back, and replays do what was done."""
+    places = [place for place in guard.numbers if place.before is None]
+    try:
+        for place in places:
+            place.before = place()
+            place.names[place.key] = stand_in(capture, place)
+        yield
+    finally:
+        put = [x for place in places if (x := ending(capture, place)) is not None]
+        if put:
+            capture.afterwards.append(([], lambda: write(put, guard)))
+
+
+def stand_in(capture: Capture, place: NumberPlace) -> Any:
+    """A number that stands for the one at a place."""
+    number = place()
+    tensor = capture.number_input(place, float64 if type(number) is float else int64)
+    capture.standing[place.entry] = tensor
+    return made(kind_of_number(number), tensor, (tensor,), SMALL, place)
+
+
+Put = tuple[NumberPlace, Callable[[], Any]]
+"""A place, and what every replay puts there."""
+
+
+def ending(capture: Capture, place: NumberPlace) -> Put | None:
+    """Put the number back; what the function has put there, if that is another number."""
+    now, before = place.names.get(place.key, MISSING), place.before
+    if varies(now):
+        if now.settled is None and now.formula is None:
+            capture.placed.append((Numbers(place), None, now.tensor))
+        formula = None if now.formula is place else now.formula
+        place.names[place.key], place.before = before, None
+        return None if formula is None else (place, formula)
+    if kind_of_number(now) is not kind_of_number(before):
+        place.is_gone = True  # the run that is to come reads what was there
+        return None
+    place.before = None
+    if typed(now) == typed(before):
+        return None
+    place.names[place.key] = before
+    return place, lambda: now
+
+
+class Numbers:
+    """A place into which a program's result is put as a number."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: NumberPlace) -> None:
+        self.place = place
+
+    def __setitem__(self, _: None, tensor: Any) -> None:
+        self.place.names[self.place.key] = tensor.item()
+
+
+def write(put: Sequence[Put], guard: Guard) -> None:
+    """Put numbers where they belong, all of them as they follow from what stood there."""
+    values = [formula() for _, formula in put]
+    for (place, _), value in zip(put, values, strict=True):
+        place.names[place.key] = value
+    if any(place.is_of_module for place, _ in put):
+        guard.pass_over(module_versions.note())

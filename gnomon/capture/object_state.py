@@ -1,0 +1,198 @@
+"""Object state: signs by which classes and objects that are not walked tell that they changed.
+
+A class has CPython's own version, which is another one after every change of it or of a class that
+it derives from. Other objects have a state that can be compared, or never change, or are opaque:
+what cannot be seen is never taken for constant. The walk itself is closure_state.py.
+"""
+
+from __future__ import annotations
+
+import _random
+import array
+import contextvars
+import ctypes
+import functools
+import gc
+import itertools
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Hashable
+from operator import is_
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import DType
+from gnomon.ir.node import typed
+from gnomon.ir.provenance import package_of
+from gnomon.tensor.device import Device
+
+__all__ = [
+    "PLAIN",
+    "Same",
+    "TABLES",
+    "Version",
+    "key_of",
+    "never_changes",
+    "random_state",
+    "state_of",
+]
+
+PLAIN = (bool, int, float, str, bytes, type(None), DType, Device, complex)
+"""Classes whose values are compared by what they are."""
+TABLES = frozenset(
+    {"_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks"}
+    | {"_backward_hooks", "_not_saved"}
+)
+"""What a module keeps its parts in, which are looked at one by one."""
+VERSION = 384
+"""Where CPython 3.11 to 3.14 keep the version of a class, in bytes from its start."""
+OPAQUE = object()
+"""The state of what cannot be seen."""
+SETTLED = frozenset(
+    {"builtins", "re", "_sre", "decimal", "fractions", "datetime", "uuid", "pathlib", "types"}
+    | {"_thread", "threading", "logging", "operator", "_struct", "struct", "typing", "abc", "_abc"}
+    | {"numpy", "gnomon", "zoneinfo", "ipaddress", "functools", "enum", "property", "inspect"}
+    | {"_collections", "dataclasses"}
+)
+"""Packages whose objects never change, or tell what they do when they are called."""
+STEPS = tuple(type(iter(x)) for x in ((), [], {}, set(), "", b"", range(1), {}.values()))
+"""Iterators over Python's own containers, which tell where they stand."""
+
+
+class Same(tuple):
+    """Objects that are equal to the very same ones only."""
+
+    __slots__ = ()
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and len(self) == len(other) and all(map(is_, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+class Version:
+    """A class, and which version of itself it is; 0 where nothing tells."""
+
+    __slots__ = ("_cell", "kind", "known")
+
+    def __init__(self, kind: type) -> None:
+        self.kind, self._cell = kind, ctypes.c_uint.from_address(id(kind) + VERSION)
+        type.__getattribute__(kind, "__init__")  # a look is what gives it a version
+        self.known = self._cell.value if are_versions_told() else 0
+
+    def holds(self) -> bool:
+        """Whether neither the class nor one that it derives from has changed."""
+        return self._cell.value == self.known != 0
+
+
+@functools.cache
+def are_versions_told() -> bool:
+    """Whether this Python keeps versions where others do: a trial on two classes."""
+    if sys.implementation.name != "cpython" or type.__basicsize__ < VERSION + 4:
+        return False
+    above = type("Above", (), {"x": 1})
+    below = type("Below", (above,), {})
+    found = []
+    for value in (2, 2):
+        type.__getattribute__(below, "x")
+        found.append(ctypes.c_uint.from_address(id(below) + VERSION).value)
+        above.x = value
+    return 0 not in found and found[0] != found[1]
+
+
+def never_changes(value: Any) -> bool:
+    """Whether an object is of a kind that is always the same, or that is seen when it is used."""
+    kind = type(value)
+    return package_of(kind.__module__) in SETTLED and not hasattr(kind, "__next__")
+
+
+def state_of(value: Any) -> Callable[[], Hashable] | Any:
+    """The reader of an object's state as something to compare; None for one that never changes."""
+    kind = type(value)
+    for kinds, state in STATES:
+        if issubclass(kind, kinds):
+            return state(value)
+    if hasattr(kind, "get_state") and hasattr(kind, "seed"):
+        return lambda: stood_at(value.get_state())
+    if hasattr(kind, "bit_generator"):
+        return lambda: str(value.bit_generator.state)
+    if isinstance(value, Drawing) and kind.__name__ != "SystemRandom":
+        return value.getstate
+    return None if never_changes(value) else OPAQUE
+
+
+def key_of(value: Any) -> Hashable:
+    """A plain value as it is, another object by its identity."""
+    return typed(value) if isinstance(value, PLAIN) else id(value)
+
+
+Drawing = _random.Random
+"""Python's generators of random numbers; the system's own has no state."""
+
+
+def of_array(value: np.ndarray) -> Callable[[], Hashable]:
+    """The numbers of an array, or its objects."""
+    if value.dtype.hasobject:
+        return lambda: (value.shape, *map(key_of, value.ravel().tolist()))
+    return lambda: (value.shape, value.dtype, value.tobytes())
+
+
+def of_iterator(value: Any) -> Callable[[], Hashable]:
+    """The position of an iterator over a container."""
+
+    def stands() -> Hashable:
+        _, given, *left = value.__reduce__()
+        parts = given[0] if isinstance(given[0], (list, tuple)) else given
+        return (*map(key_of, parts), *left)
+
+    return stands
+
+
+def of_variable(value: contextvars.ContextVar) -> Callable[[], Hashable]:
+    """The value of a context variable."""
+    return lambda: key_of(value.get(OPAQUE))
+
+
+def of_cache(value: Any) -> Callable[[], Hashable]:
+    """The table of a cached function, which it shows the collector alone."""
+
+    def held() -> Hashable:
+        tables = [x for x in gc.get_referents(value) if type(x) is dict and x is not vars(value)]
+        return Same(each for table in tables for each in table.values())
+
+    return held
+
+
+STATES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (np.ndarray, of_array),
+    ((bytearray, memoryview, array.array), lambda value: lambda: bytes(value)),
+    (contextvars.ContextVar, of_variable),
+    (type(functools.lru_cache(len)), of_cache),
+    (itertools.count, lambda value: lambda: repr(value)),
+    (STEPS, of_iterator),
+    (types.GeneratorType, lambda value: OPAQUE),
+    ((weakref.ref, threading.local), lambda value: OPAQUE),
+)
+
+
+def random_state() -> tuple[Hashable, ...]:
+    """The states of Python's own generator and of numpy's, if anybody has loaded them."""
+    loaded = [sys.modules.get(name) for name in ("random", "numpy.random")]
+    return tuple([None if x is None else reader(x)() for x in loaded])
+
+
+def reader(drawing: types.ModuleType) -> Callable[[], Hashable]:
+    """The reader of a generator's state, of Python's or numpy's."""
+    if hasattr(drawing, "getstate"):
+        return drawing.getstate
+    return lambda: stood_at(drawing.get_state())
+
+
+def stood_at(state: tuple) -> Hashable:
+    """A state of numpy's older generators as something to compare."""
+    return (state[1].tobytes(), *state[2:])

@@ -1,0 +1,209 @@
+"""Paths: the way of one call through a captured function that looks at values.
+
+Where Python asks for a value, the program up to there runs for real, on the values of this call,
+and the function goes on with the answer. What was computed is an input of what follows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnomon.capture.inputs import Read, StoredInput
+from gnomon.capture.looks import Kind, one_value, whole_value
+from gnomon.capture.trees import Look, Segment, Step
+from gnomon.errors import TraceError
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import Site, user_site
+from gnomon.lazy import call_objects, effects, object_state, panels
+from gnomon.ops.collectives import MEETINGS
+from gnomon.ops.index_primitives import is_view
+from gnomon.tensor.autograd.backward import CHEAP, read_by_gradients
+from gnomon.tensor.borrowing import numbered
+from gnomon.tensor.evaluate import differentiable
+from gnomon.tensor.state import waiting
+from gnomon.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from gnomon.capture.replay import CapturedProgram
+    from gnomon.capture.tracing import Capture
+    from gnomon.runtime.buffer import DeviceBuffer
+
+__all__ = ["Path"]
+
+
+class Path:
+    """The segments of a capture, and what they computed; those that are known do not run again."""
+
+    def __init__(
+        self,
+        capture: Capture,
+        arguments: Sequence[Tensor],
+        make: Callable[..., Segment],
+        known: Sequence[Step] = (),
+        tracked: bool = False,
+    ) -> None:
+        self.capture, self.arguments, self.make, self.known = capture, arguments, make, [*known]
+        self.values = call_objects.copied(arguments)
+        """The arguments, then what segments computed."""
+        self.steps: list[Step] = []
+        self.tracked = tracked
+        """Whether all that was computed has its history behind it."""
+        self.varying: Collection[Site] = ()
+        """Lines whose item() gives numbers that vary."""
+        self.is_torn = False
+        """Whether a segment failed: no other call can take this way."""
+        self._answers: dict[tuple[Node, Kind], Tensor] = {}
+        self._made: list[tuple[Segment, list[Node], Node]] = []
+        """Segments of this capture, what they read, and what is looked at."""
+        self._taken: dict[Node, Tensor] = {}
+        """Inputs that are read anew each time, and what was there."""
+        self._lent: list[tuple[np.ndarray, bytes, Site]] = []
+
+    def look(self, node: Node, kind: Kind = whole_value) -> DeviceBuffer:
+        """A value, which Python goes on with."""
+        kinds = (kind, one_value, whole_value)
+        found = next(
+            (x for each in kinds if (x := self._answers.get((node, each))) is not None), None
+        )
+        if found is None:
+            found = self._answers[node, kind] = self._step(node, kind)
+        return found._storage.node.value
+
+    def ask(self, formula: Callable[[], Any]) -> bool:
+        """The answer to a question that Python alone can answer at every replay."""
+        segment = self.make(None, [], Look(lambda _: formula(), bool, user_site()))
+        step = self._known_step(segment) or Step(segment, [], [], None)
+        self.steps.append(step._replace(answer=bool(formula())))
+        return self.steps[-1].answer
+
+    def lend(self, node: Node, value: DeviceBuffer) -> np.ndarray:
+        """A value as an array of its own; a write to it is refused in the end."""
+        array = value.numpy(node.dtype.numpy, node.shape).copy()
+        self._lent.append((array, array.tobytes(), user_site()))
+        return array
+
+    def _step(self, node: Node, kind: Kind) -> Tensor:
+        """Run up to a look, unless the call has done so already; the tensor that is looked at."""
+        outputs, site = self._outputs(node), user_site()
+        graph, used = self.capture.close(outputs) if outputs else (None, [])
+        for k, x in enumerate(outputs):
+            self.capture.places[x] = len(self.values) + k
+        reader = self.capture.reader
+        segment = self.make(graph, [reader(x) for x in used], Look(reader(node), kind, site))
+        segment.lasting = panels.lasting_inputs(self.capture, used)
+        try:
+            with aside(self.capture):
+                step = self._known_step(segment) or self._run(segment)
+                self.values += step.made
+                found = segment.look.read(self.values)
+                step = step._replace(answer=kind(found))
+        except Exception:
+            self.is_torn = True
+            raise
+        if step.segment is segment:
+            self._made.append((segment, used, node))
+        pairs = zip(used, step.inputs, strict=True)
+        self._taken.update((x, t) for x, t in pairs if x in self.capture.fleeting)
+        self.steps.append(step)
+        return found
+
+    def _known_step(self, segment: Segment) -> Step | None:
+        """The same step of the replay that led here."""
+        at = len(self.steps)
+        if at < len(self.known) and self.known[at].segment.is_like(segment):
+            return self.known[at]
+        self.known, self.tracked = [], False
+        return None
+
+    def _run(self, segment: Segment) -> Step:
+        """A step of a new segment."""
+        inputs = segment.inputs(self.values)
+        return Step(segment, inputs, segment.run(inputs, False), None)
+
+    def _outputs(self, node: Node) -> list[Node]:
+        """The node, and of what it takes to compute it what is held or gradients will read."""
+        places = self.capture.places
+
+        def ends(x: Node) -> bool:
+            return x in places or x.op == "input"
+
+        if ends(node):
+            return []
+        order, held = numbered([node], ends), waiting()
+        kept = {*held, *self.capture.nodes.values()}
+        asked = {x: None for x in order if x is node or x in kept or x.op in MEETINGS}
+        asked |= dict.fromkeys(read_by_gradients(differentiable(asked, held)))
+        found = [x if x is node else behind_views(x) for x in asked if x in order]
+        return [x for x in dict.fromkeys(found) if not ends(x) and (x is node or x.op not in CHEAP)]
+
+    # the end
+
+    def finish(self) -> None:
+        """Have replays read what they find; the first run takes what this call has found."""
+        for array, before, site in self._lent:
+            if array.tobytes() != before:
+                raise TraceError(
+                    "numpy: an array of a tensor is written to inside gn.compile, and the tensor "
+                    f"would not change with it. Write to array.copy().   [{site}]"
+                )
+        for segment, used, node in self._made:
+            segment.bind([self._lasting(x) for x in used])
+            segment.look = segment.look._replace(read=self._lasting(node))
+        for node, tensor in self._taken.items():
+            self.capture.inputs[node] = once(tensor, self.capture.inputs[node])
+
+    def _lasting(self, node: Node) -> Read:
+        """The reader of an input as replays have it."""
+        for storage, (_, names, key) in self.capture.stands.items():
+            if self.capture.first[storage] is node:
+                return lambda _: names.get(key)
+        return self.capture.reader(node)
+
+    def ending(self, program: CapturedProgram) -> Callable[[Sequence[Tensor]], Any]:
+        """Gives what the end of the way gives in this call."""
+        return lambda _: program.run(self.history() if program.differentiable else self.values)
+
+    def history(self) -> list[Tensor]:
+        """The arguments and what segments compute, with what gradients need behind it."""
+        if self.tracked:
+            return self.values
+        values = call_objects.copied(self.arguments)
+        for step in self.steps:
+            inputs = step.inputs.copy()
+            for k, read in step.segment.varying:
+                if isinstance(read, StoredInput):
+                    inputs[k] = read(values)
+            values += step.segment.run(inputs, True)
+        return values
+
+
+def behind_views(node: Node) -> Node:
+    """The node whose elements a view shows."""
+    while is_view(node):
+        (node,) = node.inputs
+    return node
+
+
+def once(tensor: Tensor, read: Read) -> Read:
+    """Gives a tensor first, and then what there is to read."""
+    now = [tensor]
+    return lambda values: now.pop() if now else read(values)
+
+
+@contextmanager
+def aside(capture: Capture) -> Iterator[None]:
+    """For a moment this is no part of the function: nobody watches, and tensors are ordinary."""
+    hook, before = sys.getprofile(), object_state.random_state()
+    sys.setprofile(None)
+    try:
+        with capture.outside():
+            yield
+    finally:
+        if capture.stood == before:  # what loads meanwhile may draw
+            capture.stood = object_state.random_state()
+        effects.restore(hook)

@@ -1,0 +1,217 @@
+"""Why a compiled function was captured again: what differs from the program that comes nearest.
+
+What is compared, and when, is guards.py.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from gnomon.capture.closure_state import Places
+from gnomon.capture.guards import Guard, module_snapshot
+from gnomon.capture.number_places import CellContents, NumberPlace, place_in
+from gnomon.capture.object_state import PLAIN
+from gnomon.capture.object_trees import Attributed
+from gnomon.capture.snapshot import MISSING, own_of, parts_of, same_parts
+from gnomon.ir.node import typed
+from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, is_number
+from gnomon.tensor.traced_numbers import kind_of_number
+
+__all__ = ["changed_numbers", "reasons"]
+
+SIGNATURE = (
+    *("shape", "dtype", "requires_grad", "being a leaf that wants gradients", "having .grad"),
+    "being part of what gradients pass",
+)
+"""What signature_of says of a tensor, in words."""
+MODES = ("inference_mode", "autocast", "the default dtype")
+"""What else is switched for all operations."""
+
+
+def reasons(key: tuple, entries: Mapping[tuple, Sequence[tuple[Guard, Any]]]) -> list[str]:
+    """The reasons why no captured program fits a call with this key."""
+    if key in entries:
+        guard, program = entries[key][-1]
+        return [*of_guard(guard), *of_checks(program.guards)] or ["a value that it reads changed"]
+    found = [list(of_key(known, key)) for known in entries]
+    return min(found, key=len, default=[])
+
+
+def of_key(old: tuple, new: tuple) -> Iterator[str]:
+    """The differences between the arguments of two calls."""
+    (tree, signatures, modes, *memory), (tree_now, signatures_now, modes_now, *memory_now) = (
+        old,
+        new,
+    )
+    yield from of_tree(tree, tree_now, "")
+    for k, (was, now) in enumerate(zip_longest(signatures, signatures_now)):
+        if was is None or now is None:
+            yield f"tensor {k}: {'a new one' if was is None else 'it is not there any more'}"
+            continue
+        for what, a, b in zip(SIGNATURE, was, now, strict=True):
+            if a != b:
+                yield f"tensor {k}: {what} is {told(b)}, was {told(a)}"
+    if modes[0] != modes_now[0]:
+        yield f"gradients are {'recorded' if modes_now[0] else 'not recorded'} now"
+    for what, was, now in zip(MODES, modes[1:], modes_now[1:], strict=True):
+        yield from changed(what, was, now)
+    if memory != memory_now:
+        yield "which arguments share memory"
+
+
+def of_tree(old: Any, new: Any, path: str) -> Iterator[str]:
+    """The differences between two structures of arguments."""
+    if old == new:
+        return
+    where = f"argument{path}" if path else "arguments"
+    if isinstance(old, TreeSpec) and isinstance(new, TreeSpec):
+        alike = old.kind == new.kind and old.names == new.names and len(old.parts) == len(new.parts)
+        if alike:
+            names = [x.value for x in old.names] or range(len(old.parts))
+            for name, a, b in zip(names, old.parts, new.parts, strict=True):
+                yield from of_tree(a, b, f"{path}[{name!r}]")
+            return
+        yield f"{where}: {described(new)}, was {described(old)}"
+    elif isinstance(old, Constant) and isinstance(new, Constant):
+        yield f"{where} is {told(new.value)}, was {told(old.value)}"
+    else:
+        yield f"{where} is {described(new)}, was {described(old)}"
+
+
+def described(tree: Any) -> str:
+    """A structure in a few words."""
+    if isinstance(tree, TreeLeaf):
+        return f"tensor {tree.number}"
+    if isinstance(tree, Constant):
+        return told(tree.value)
+    if not isinstance(tree, TreeSpec):
+        return "an object that is passed twice"
+    if is_number(tree):
+        return "a number that varies"
+    kind = tree.kind.kind if isinstance(tree.kind, Attributed) else tree.kind
+    return f"a {kind.__name__} of {len(tree.parts)}"
+
+
+def of_guard(guard: Guard) -> Iterator[str]:
+    """The values that the function names and that are others now."""
+    if guard.lost:
+        yield f"{guard.lost}, so that no program fits twice"
+    places: Places = guard._places
+    for names, name, was, _ in guard._read:
+        yield from changed(f"entry {name}", was, names.get(name))
+    if any(read() != known for read, known in places._states):
+        yield "a numpy array or a generator of random numbers that it reads changed"
+    for names, name, was in places._names:
+        yield from changed(f"global {name}", was, names.get(name, MISSING))
+    for cell, was in places._cells:
+        try:
+            now = cell.cell_contents
+        except ValueError:
+            now = MISSING
+        yield from changed(f"closure variable {cell_name(guard.function, cell)}", was, now)
+    for function, code, defaults, named in places._functions:
+        now = (function.__code__, function.__defaults__, function.__kwdefaults__)
+        if any(x is not y for x, y in zip(now, (code, defaults, named), strict=True)):
+            yield f"function {function.__qualname__} was changed"
+    for value, parts in places._parts:
+        if not same_parts(value, parts):
+            kind = type(getattr(value, "value", value)).__name__
+            yield f"what is inside of a {kind} that it reads changed"
+    for tensor, storage, wanted in places._tensors:
+        yield from changed("the storage of a tensor that it reads", storage, tensor._storage)
+        yield from changed("requires_grad of a tensor that it reads", wanted, tensor.requires_grad)
+    for module, was in zip(places.modules, guard._inside, strict=True):
+        yield from of_module(type(module).__name__, was, module_snapshot(module, guard.any_number))
+
+
+def changed_numbers(guard: Guard) -> Iterator[NumberPlace]:
+    """The places of numbers that the function reads where others of their class stand now."""
+    places: Places = guard._places
+    for names, name, was in places._names:
+        if isinstance(names, dict) and is_another(was, names.get(name)):
+            yield NumberPlace(names, name)
+    for cell, was in places._cells:
+        if is_another(was, CellContents(cell).get(None)):
+            yield NumberPlace(CellContents(cell), None)
+    for value, parts in places._parts:
+        found = parts_of(value)
+        others = [k for k, pair in enumerate(zip(parts, found, strict=False)) if is_another(*pair)]
+        if len(found) == len(parts):
+            yield from filter(None, (place_in(value, k) for k in others))
+    for module, was in zip(places.modules, guard._inside, strict=True):
+        yield from numbers_of_module(module, was, module_snapshot(module, guard.any_number))
+
+
+def numbers_of_module(module: Any, old: tuple, new: tuple) -> Iterator[NumberPlace]:
+    """The same among the attributes of a module and of those inside, given what they were."""
+    owners = {id(inner): own_of(inner) for inner in module.modules()}
+    own: Any = None
+    for was, now in zip(old, new, strict=False):
+        own = owners.get(now, own) if type(now) is int else own
+        named = all(isinstance(x, tuple) and len(x) == 2 for x in (was, now))
+        if named and was[0] == now[0] and is_another(plain(was[1]), own.get(now[0])):
+            yield NumberPlace(own, now[0], is_of_module=True)
+
+
+def is_another(was: Any, now: Any) -> bool:
+    """Whether a number is another one of its class."""
+    kind = kind_of_number(was)
+    return kind is not None and kind_of_number(now) is kind and typed(was) != typed(now)
+
+
+def changed(what: str, was: Any, now: Any) -> Iterator[str]:
+    """A value that is another one."""
+    alike = issubclass(type(was), PLAIN) and issubclass(type(now), PLAIN)
+    if was is not now and not (alike and typed(was) == typed(now)):
+        yield f"{what} is {told(now)}, was {told(was)}"
+
+
+def cell_name(function: Callable, cell: Any) -> str:
+    """The name of a closure's variable."""
+    function = getattr(function, "__func__", function)
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    cells = getattr(function, "__closure__", None) or ()
+    return next((n for n, c in zip(names, cells, strict=False) if c is cell), "of a function")
+
+
+def of_module(name: str, old: Any, new: Any) -> Iterator[str]:
+    """The differences inside of a module."""
+    if old == new:
+        return
+    pairs = [(a, b) for a, b in zip_longest(old, new) if a != b]
+    for was, now in pairs:
+        if isinstance(was, tuple) and isinstance(now, tuple) and was[0] == now[0] != "hooks":
+            replaced = any(isinstance(x[1], tuple) and type(x[1][0]) is int for x in (was, now))
+            news = f"is {told(plain(now[1]))}, was {told(plain(was[1]))}"
+            yield f"module {name}: {now[0]} {'was replaced' if replaced else news}"
+            return
+    yield f"module {name}: its parts or hooks changed"
+
+
+def of_checks(checks: Sequence[tuple[Callable, Any]]) -> Iterator[str]:
+    """The values that the capture took for granted and that are others now."""
+    for read, was in checks:
+        now = read()
+        if now != was:
+            owner = getattr(read, "__self__", None)
+            what = type(owner).__name__ if owner is not None else read.__qualname__.split(".")[0]
+            yield f"{what}: what it took for granted is {told(now)}, was {told(was)}"
+
+
+def plain(key: Any) -> Any:
+    """A value from the form in which it is compared.
+
+    >>> plain(typed(True)), plain(typed(0.5)), plain(typed("a"))
+    (True, 0.5, 'a')
+    """
+    if not isinstance(key, tuple) or len(key) != 2:
+        return key
+    return float.fromhex(key[1]) if key[0] == "float" else key[1]
+
+
+def told(value: Any) -> str:
+    """A value in a few words."""
+    return "not there" if value is MISSING else reprlib.repr(value)

@@ -1,0 +1,218 @@
+"""Results of a captured function, returned or left behind: old or new, sharing memory or not.
+
+A tensor from outside is given as it is, and a view of its storage shows that storage. What was made
+inside is an output of the program: one for each storage, whoever shows it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from gnomon.capture.inputs import Always, GivenInput, Read, whole
+from gnomon.capture.tracing import Capture
+from gnomon.ir.node import Node, topological
+from gnomon.tensor.layouts import layout_of
+from gnomon.tensor.state import FREED, Storage, grads, refusal
+from gnomon.tensor.tensor import Tensor, View, alias, node_of, source, wrap
+from gnomon.tensor.views import Chain
+from gnomon.tensor.writing import full_chain, settled
+
+__all__ = ["Results"]
+
+HELD = 3
+"""References to a storage that only one tensor shows: the tensor, a dictionary, the count."""
+
+Make = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensor]
+"""Gives a tensor, from the arguments of a replay and the tensors over its outputs."""
+
+
+class Fresh(NamedTuple):
+    """A tensor over an output: whether gradients pass it, were freed, and it is a leaf."""
+
+    tracked: bool
+    released: bool
+    leaf: bool
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether gradients may yet go back behind it."""
+        return self.tracked and not (self.released or self.leaf)
+
+    def over(self, node: Node) -> Tensor:
+        """The tensor of a replay."""
+        made = wrap(node if self.tracked else settled(node), self.tracked and grads.get())
+        made._storage.released, made._requires = self.released, self.leaf
+        if self.tracked and self.released and not self.leaf:
+            node.watch = FREED
+        return made
+
+
+class Output(NamedTuple):
+    """The tensor over an output."""
+
+    number: int
+
+    def __call__(self, _: Sequence[Tensor], fresh: Sequence[Tensor]) -> Tensor:
+        return fresh[self.number]
+
+
+class Shown(NamedTuple):
+    """A tensor that was there before."""
+
+    read: Read
+
+    def __call__(self, arguments: Sequence[Tensor], _: Sequence[Tensor]) -> Tensor:
+        return self.read(arguments)
+
+
+class PartOf(NamedTuple):
+    """A tensor that shows part of another: the steps to it, whether it is cut off, and a leaf."""
+
+    whole: Make
+    chain: Chain
+    cut: bool
+    leaf: bool
+
+    def __call__(self, arguments: Sequence[Tensor], fresh: Sequence[Tensor]) -> Tensor:
+        return part_of(self.whole(arguments, fresh), self.chain, self.cut, self.leaf)
+
+
+class PartOfStorage(NamedTuple):
+    """A tensor that shows part of a storage from outside."""
+
+    storage: Storage
+    chain: Chain
+    base: Tensor | None
+    cut: bool
+    leaf: bool
+
+    def __call__(self, *_: Sequence[Tensor]) -> Tensor:
+        return showing(self.storage, View(self.chain, self.base, self.cut), self.leaf)
+
+
+class Results:
+    """Recipes by which replays make visible tensors; the same one twice is made once."""
+
+    def __init__(self, capture: Capture, shown: Sequence[Tensor]) -> None:
+        self.nodes: list[Node] = []
+        """The outputs over which there are tensors."""
+        self.fresh: list[Fresh] = []
+        self.storages: list[Storage] = []
+        """Where they were in the capture."""
+        self._capture = capture
+        objects = {id(t): t for t in shown}
+        places = {key: k for k, key in enumerate(objects)}
+        counts = Counter(t._storage for t in objects.values())
+        held = {t._storage for t in objects.values() if sys.getrefcount(t._storage) > HELD}
+        lying = {t._storage for t in objects.values() if layout_of(t)}
+        self._shared = {s for s in counts if counts[s] > 1} | held | lying
+        """Storages that are outputs as they are, whatever shows them."""
+        self._outputs: dict[Storage, int] = {}
+        # a storage is an output under the tensor that shows all of it, if one does
+        for t in sorted(objects.values(), key=lambda t: t._view is not None):
+            if self._is_fresh(t):
+                self._output(t)
+        self._keep_leaves(objects)
+        makes = [self._make(t) for t in objects.values()]
+        self._order = [places[id(t)] for t in shown]
+        plain = [self._outputs.get(t._storage) for t in objects.values()] == [*range(len(makes))]
+        plain = plain and not any(t._view and t._storage in self._shared for t in objects.values())
+        self._makes: list[Make] | None = None if plain else makes
+        self._repeats = self._order != [*range(len(makes))]
+        del self._capture
+
+    def _is_fresh(self, tensor: Tensor) -> bool:
+        """Whether a tensor's storage was made inside."""
+        return tensor._storage.node.arena is self._capture.arena
+
+    def _keep_leaves(self, shown: dict[int, Tensor]) -> None:
+        """Refuse leaves that were made inside where gradients reach them from other results."""
+        made = {k for k, t in shown.items() if t._requires and self._capture.is_made(t)}
+        passed = [x for x, of in zip(self.nodes, self.fresh, strict=True) if of.is_passed]
+        for node in topological(passed) if made else ():
+            if any(id(found()) in made for found in node.watch or ()):
+                raise refusal(
+                    "compile: a leaf that the function makes is given back beside what is computed "
+                    "from it, and gradients would not reach it. Make it before the call, or give "
+                    f"detach() of it.   [{node.sites[0] if node.sites else ''}]"
+                )
+
+    def _output(self, tensor: Tensor) -> None:
+        """Have a fresh storage as an output; of one that a single view shows, the view alone."""
+        storage, shared = tensor._storage, tensor._storage in self._shared
+        if storage in self._outputs:
+            return
+        self._outputs[storage] = len(self.nodes)
+        part = tensor._view is not None and shared
+        leaf = tensor._requires and not part
+        node = source(storage) if part or leaf else node_of(tensor)
+        tracked = storage.tracked if part or leaf else tensor.requires_grad
+        released = self._capture.is_freed(storage)
+        self.nodes.append(node)
+        self.fresh.append(Fresh(tracked, released, leaf))
+        self.storages.append(storage)
+
+    def _make(self, tensor: Tensor) -> Make:
+        """The recipe of one of the tensors."""
+        storage, view, leaf = tensor._storage, tensor._view, tensor._requires
+        number = self._outputs.get(storage)
+        if number is not None:
+            if view is None or storage not in self._shared:
+                return Output(number)
+            return PartOf(Output(number), full_chain(tensor), view.detached, leaf)
+        stood = self._capture.stands.get(storage)
+        if stood is not None:
+            found = self._capture.standing_at(storage)
+            if stood[0] is tensor:
+                return Shown(found)
+            return PartOf(Shown(found), view.chain, self._capture.views[view], leaf)
+        given = next((k for k, x in enumerate(self._capture.arguments) if x is tensor), None)
+        if given is not None:
+            return Shown(GivenInput(given))
+        if view is None or view not in self._capture.views:
+            return Shown(Always(tensor))
+        read = self._capture.reads.get(storage)
+        chain, base, cut = view.chain, view.base, view.detached
+        if read is not None:
+            chain = full_chain(tensor)
+            cut = self._capture.views[view] if storage in self._capture.by_value else cut
+            return PartOf(Shown(read), chain, cut, leaf)
+        return PartOfStorage(storage, chain, base, cut, leaf)
+
+    def places(self) -> list[int] | None:
+        """For each tensor its output, or the argument that it is as -1 - k; None for others."""
+        makes = [Output(k) for k in range(len(self.fresh))] if self._makes is None else self._makes
+        found = [place_of(make) for make in makes]
+        return None if None in found else [found[k] for k in self._order]
+
+    def over(self, nodes: Sequence[Node], arguments: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors of a replay."""
+        made = list(map(Fresh.over, self.fresh, nodes))
+        if self._makes is not None:
+            made = [make(arguments, made) for make in self._makes]
+        return [made[k] for k in self._order] if self._repeats else made
+
+
+def place_of(make: Make) -> int | None:
+    """The output that a tensor lies over, or the argument that it is as -1 - k, if either."""
+    if isinstance(make, Output):
+        return make.number
+    given = isinstance(make, Shown) and isinstance(make.read, GivenInput)
+    return -1 - make.read.number if given else None
+
+
+def part_of(tensor: Tensor, chain: Chain, cut: bool, leaf: bool) -> Tensor:
+    """A tensor that shows part of another."""
+    made = alias(tensor, chain, cut)
+    made._requires = leaf
+    return made
+
+
+def showing(storage: Storage, view: View, leaf: bool) -> Tensor:
+    """A tensor that shows part of a storage from outside."""
+    made = whole(storage)
+    made._view, made._requires = view, leaf
+    return made

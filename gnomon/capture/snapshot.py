@@ -1,0 +1,251 @@
+"""Snapshot: values that a walk found, kept so that a call can check that all are still there.
+
+The very same objects in the same places are looked for first, which is quick. Where others are
+there, plain values are compared, and the walk (closure_state.py) is taken again for the rest.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections import deque
+from collections.abc import Callable, Hashable
+from functools import cache, partial
+from typing import Any
+
+from gnomon.capture.object_state import PLAIN, Version
+from gnomon.ir.memo import memo
+from gnomon.ir.node import typed
+from gnomon.tensor.tensor import Tensor
+
+__all__ = [
+    "Looks",
+    "NumberedParts",
+    "SlotAttributes",
+    "contents",
+    "entry_of",
+    "own_of",
+    "same_parts",
+]
+
+MISSING = object()
+CONTAINERS = (dict, list, tuple, set, frozenset, deque)
+
+
+class Looks:
+    """The places of values: while the same objects are there, nothing has changed."""
+
+    def __init__(self) -> None:
+        self._cells: list[tuple[types.CellType, Any]] = []
+        self._names: list[tuple[Any, str, Any]] = []
+        self._lacking: dict[int, tuple[dict, set[str]]] = {}
+        """Dictionaries, and names that are not in them."""
+        self._parts: list[tuple[Any, tuple]] = []
+        self._functions: list[tuple[Any, Any, Any, Any]] = []
+        self._objects: list[tuple[Any, type, Any]] = []
+        """Objects with their class and the dictionary of their attributes."""
+        self._kinds: dict[type, Version] = {}
+        self._tensors: list[tuple[Tensor, object, bool]] = []
+        self._states: list[tuple[Callable[[], Hashable], Hashable]] = []
+        """What can only be read and compared."""
+        self._certain = True
+        """Whether the very same objects leave no doubt."""
+
+    def hold(self) -> bool | None:
+        """Whether all is as it was; None where other objects are there, which may be equal."""
+        for x, at, wanted in self._tensors:
+            if x._storage is not at or x.requires_grad is not wanted:
+                return False
+        for read, known in self._states:
+            if read() != known:
+                return False
+        return True if self._certain and self._same_objects() else self._compared()
+
+    def put_back(self, is_new: Callable[[Any], bool]) -> None:
+        """Put back what variables, attributes and names of files held, where that is new."""
+        for cell, before in self._cells:
+            if is_new(getattr(cell, "cell_contents", None)):
+                cell.cell_contents = before
+        for names, name, before in self._names:
+            if isinstance(names, dict) and is_new(names.get(name)):
+                names[name] = before
+        for names, lacking in self._lacking.values():
+            for name in [x for x in lacking if is_new(names.get(x))]:
+                del names[name]
+
+    def new_since(self, before: Looks) -> list[Any]:
+        """Values under names that an earlier look found to be missing."""
+        known = {entry_of(*place) for *place, _ in before._names}
+        return [x for *place, x in self._names if entry_of(*place) not in known]
+
+    def _same_objects(self) -> bool:
+        """Whether the very same objects are there: a look that each replay takes."""
+        for version in self._kinds.values():
+            if version._cell.value != version.known:
+                return False
+        try:
+            for cell, x in self._cells:
+                if cell.cell_contents is not x:
+                    return False
+        except ValueError:  # a cell was emptied
+            return False
+        for names, name, x in self._names:
+            if names.get(name, MISSING) is not x:
+                return False
+        for names, lacking in self._lacking.values():
+            if not lacking.isdisjoint(names) if len(lacking) > 9 else has_one(names, lacking):
+                return False
+        for function, code, defaults, named in self._functions:
+            if function.__code__ is not code or function.__defaults__ is not defaults:
+                return False
+            if function.__kwdefaults__ is not named:
+                return False
+        for x, kind, own in self._objects:
+            if type(x) is not kind or (own is not None and x.__dict__ is not own):
+                return False
+        return not self._parts or all([same_parts(*known) for known in self._parts])
+
+    def _compared(self) -> bool | None:
+        """The same, with plain values by what they are."""
+        try:
+            answers = [same(cell.cell_contents, x) for cell, x in self._cells]
+        except ValueError:
+            return None
+        answers += [same(names.get(name, MISSING), x) for names, name, x in self._names]
+        for value, parts in self._parts:
+            found = parts_of(value)
+            if len(found) != len(parts):
+                return None
+            answers += map(same, found, parts)
+        answers += [
+            (x.__code__ is code and x.__defaults__ is y and x.__kwdefaults__ is z) or None
+            for x, code, y, z in self._functions
+        ]
+        answers += [not has_one(*known) or None for known in self._lacking.values()]
+        answers += [
+            (type(x) is kind and own_of(x) is own) or None for x, kind, own in self._objects
+        ]
+        answers += [version.holds() or None for version in self._kinds.values()]
+        return False if False in answers else None if None in answers else self._certain or None
+
+
+def has_one(names: Any, some: set[str]) -> bool:
+    """Whether a dictionary has one of a few names."""
+    return any([name in names for name in some])
+
+
+def own_of(value: Any) -> dict[str, Any] | None:
+    """The dictionary of an object's own attributes, whatever its class says of attributes."""
+    kept = kept_by(type(value).__mro__)
+    return None if kept is None else kept.__get__(value)
+
+
+ATTRIBUTES = (types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
+@memo
+@cache
+def kept_by(kinds: tuple[type, ...]) -> Any:
+    """Python's own way to read attributes of objects of a class, given those above it."""
+    found = (vars(kind).get("__dict__") for kind in kinds)
+    return next((x for x in found if type(x) in ATTRIBUTES), None)
+
+
+def contents(value: Any) -> tuple:
+    """The contents of a container, as Python's classes tell them; keys first in a dictionary."""
+    base = next((x for x in CONTAINERS if issubclass(type(value), x)), None)
+    if base is dict:
+        return (*dict.keys(value), *dict.values(value))
+    if base is not None:
+        return tuple(base.__iter__(value))
+    return (*value, *value.values()) if type(value) is types.MappingProxyType else (*value,)
+
+
+def parts_of(value: Any) -> tuple:
+    """The parts of a list, a dictionary or the like, any tensor as one."""
+    return tuple([Tensor if issubclass(type(x), Tensor) else x for x in contents(value)])
+
+
+def same(value: Any, before: Any) -> bool | None:
+    """Whether a value is what it was; None for another object, which may be equal inside."""
+    if value is before:
+        return True
+    alike = issubclass(type(value), PLAIN) and issubclass(type(before), PLAIN)
+    return typed(value) == typed(before) if alike else None
+
+
+def same_parts(value: Any, parts: tuple) -> bool:
+    """Whether the same objects are inside a list, a dictionary or the like."""
+    found = parts_of(value)
+    return len(found) == len(parts) and all(map(operator.is_, found, parts))
+
+
+class NumberedParts:
+    """The parts of a list by their numbers."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def get(self, number: int, default: Any = None) -> Any:
+        """A part, if the list is that long."""
+        return self.value[number] if number < len(self.value) else default
+
+    def __setitem__(self, number: int, part: Any) -> None:
+        self.value[number] = part
+
+    def __delitem__(self, number: int) -> None:
+        del self.value[number]
+
+
+class TupleParts:
+    """The parts of a tuple by their numbers; a part changes by another tuple in the same place."""
+
+    __slots__ = ("key", "names", "value")
+
+    def __init__(self, names: Any, key: Any, value: tuple) -> None:
+        self.names, self.key, self.value = names, key, value
+
+    def _now(self) -> tuple | None:
+        """The tuple that stands there, if it has the same parts."""
+        now = self.names.get(self.key)
+        return now if type(now) is type(self.value) and len(now) == len(self.value) else None
+
+    def get(self, number: int) -> Any:
+        """A part, if a tuple that is that long stands there."""
+        now = self.names.get(self.key)
+        return now[number] if isinstance(now, tuple) and number < len(now) else None
+
+    def __setitem__(self, number: int, part: Any) -> None:
+        parts = list(self._now() or self.value)
+        parts[number] = part
+        if all(map(operator.is_, parts, self.value)):
+            self.names[self.key] = self.value
+        else:
+            kind = type(self.value)
+            self.names[self.key] = getattr(kind, "_make", partial(tuple.__new__, kind))(parts)
+
+    def __delitem__(self, number: int) -> None:
+        if self._now() is not None and isinstance(self.names, dict):
+            del self.names[self.key]
+
+
+class SlotAttributes:
+    """The attributes of an object that keeps none in a dictionary."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def get(self, name: str, default: Any) -> Any:
+        """The value of a name."""
+        return getattr(self.value, name, default)
+
+
+def entry_of(names: Any, key: Any) -> tuple:
+    """A place in attributes or a container, as something to compare."""
+    if isinstance(names, TupleParts):
+        return (*entry_of(names.names, names.key), key)
+    return id(getattr(names, "value", names)), key

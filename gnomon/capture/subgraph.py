@@ -1,0 +1,190 @@
+"""A branch or an iteration as a graph: the function is run once, inside a capture or a plain run.
+
+What it reads of tensors outside becomes inputs of its graph; what it writes to them is given along
+with its results. What can't be part of a graph is refused with the name of the operation.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnomon.capture.inputs import constant_input
+from gnomon.capture.tracing import Capture
+from gnomon.dtypes import DType, int64
+from gnomon.ir.node import Arena, Graph, Node, Shape, copy_into, topological
+from gnomon.ir.provenance import user_site
+from gnomon.passes.calls import leaves_like
+from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
+from gnomon.tensor.state import Storage, grads, refusal, state
+from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
+
+__all__ = ["Inner", "Trace", "close", "draw_on", "drawn_outside", "spread", "trace"]
+
+
+def spread(value: Any, found: list[Tensor]) -> Any:
+    """The structure of a nested value; each of its tensors is added to the list, even twice."""
+    if isinstance(value, Tensor):
+        found.append(value)
+        return TreeLeaf(len(found) - 1)
+    if isinstance(value, dict):
+        parts = tuple(spread(v, found) for v in value.values())
+        return TreeSpec(type(value), tuple(map(Constant, value)), parts)
+    if isinstance(value, (list, tuple)):
+        return TreeSpec(type(value), (), tuple(spread(v, found) for v in value))
+    return Constant(value)
+
+
+class Inner(Capture):
+    """One thread's record of a branch or an iteration, which counts its draws as it goes."""
+
+    def __init__(self, name: str, repeats: bool) -> None:
+        super().__init__(())
+        self.name, self.repeats, self.around = name, repeats, state.capture
+        self.counters: dict[Any, Node] = {}
+
+    def begin(self, storage: Storage) -> Node:
+        """The value that a storage holds at first."""
+        self.claim(storage)
+        return self.first[storage]
+
+    def number(self, read: Callable[[], float]) -> Tensor:
+        """A float64 number that every replay reads again."""
+        return super().number(read) if self.around is None else self.around.number(read)
+
+    def guard(self, read: Callable[[], Any]) -> None:
+        """Replay only while `read()` gives what it gives now; a plain run is not replayed."""
+        if self.around is not None:
+            self.around.guard(read)
+
+    def read_grad(self, tensor: Tensor) -> Tensor | None:
+        """A tensor's gradient here."""
+        if self.around is not None:
+            return self.around.read_grad(tensor)
+        return None if tensor._rare is None else tensor._rare.grad
+
+    def write_grad(self, tensor: Tensor, value: Tensor | None) -> None:
+        """Refused: a branch or an iteration gives values, and changes no attributes."""
+        self.refuse("a gradient is stored. Use gn.grad, and return what it gives")
+
+    def origin(self, generator: Any) -> tuple[Tensor, Tensor]:
+        """The key words of a generator, and the number of the first draw here."""
+        if generator not in self.keys:
+            words, number, drawn = drawn_outside(self.around, generator)
+            if self.repeats:
+                self.counters[generator] = self.arena.input((), int64)
+                self.keys[generator] = words, wrap(self.counters[generator])
+            else:
+                self.keys[generator] = words, number + drawn
+        return self.keys[generator]
+
+    def refuse(self, what: str) -> None:
+        """The error for what can't be inside."""
+        raise refusal(f"{self.name}: inside, {what}.   [{user_site()}]")
+
+
+def drawn_outside(around: Capture | None, generator: Any) -> tuple[Tensor, Tensor, int]:
+    """Key words and number of the next draw outside: the number is a sum of the last two."""
+    if around is not None:
+        return (*around.origin(generator), around.draws.get(generator, 0))
+    count = np.asarray(generator.count, np.int64)
+    return from_array(generator.words), from_array(count), 0
+
+
+def draw_on(around: Capture | None, generator: Any, count: int) -> None:
+    """Outside, so many more draws are done."""
+    if around is None:
+        generator.count += count
+    else:
+        around.origin(generator)
+        around.draws[generator] = around.draws.get(generator, 0) + count
+
+
+class Trace(NamedTuple):
+    """A function that was run once: on which inputs, and what it gave."""
+
+    inner: Inner
+    given: list[Node]
+    """The inputs that stand for its arguments."""
+    tree: Any
+    results: list[Node]
+    written: dict[Storage, bool]
+    """Storages from outside that it wrote to, and whether gradients pass what they hold now."""
+
+
+Kinds = Sequence[tuple[Shape, DType]]
+
+
+def trace(inner: Inner, function: Callable, kinds: Kinds, arguments: Callable) -> Trace:
+    """Run a function on stand-ins of these kinds; `arguments` makes what it takes of them."""
+    with inner.running():
+        given = [inner.arena.input(shape, dtype) for shape, dtype in kinds]
+        return run(inner, function, given, arguments)
+
+
+def run(inner: Inner, function: Callable, given: list[Node], arguments: Callable) -> Trace:
+    """The same, inside."""
+    stand_ins = [wrap(x, grads.get() and x.dtype.is_floating_point) for x in given]
+    found: list[Tensor] = []
+    tree = spread(function(*arguments(stand_ins)), found)
+    for tensor, node in zip(stand_ins, given, strict=True):
+        if tensor._storage.node is not node:
+            inner.refuse("an argument is written in place. Write to a clone(), and return that")
+    results = [node_of(t) for t in found]
+    known = [t for pair in inner.keys.values() for t in pair]
+    check_kept(inner, [t._storage for t in (*found, *stand_ins, *known)])
+    return Trace(inner, given, tree, results, {s: s.tracked for s in inner.written()})
+
+
+def check_kept(inner: Inner, kept: Sequence[Storage]) -> None:
+    """Refuse tensors that live on outside without being returned."""
+
+    def strays() -> list[Storage]:
+        return [s for s in inner.escaped(kept) if s.node.arena is inner.arena]
+
+    if strays():
+        gc.collect()
+        if strays():
+            inner.refuse("a tensor is made that something outside holds on to. Return it instead")
+
+
+# from traces to graphs
+
+
+class ClosedTraces(NamedTuple):
+    """The graphs of traces that share their inputs."""
+
+    graphs: list[Graph]
+    operands: list[Tensor]
+    """What they read of tensors outside, after what each is given."""
+
+
+def close(
+    traces: Sequence[Trace], outputs: Sequence[Sequence[Node]], state_of: Callable
+) -> ClosedTraces:
+    """Graphs to these outputs; `state_of` a trace are its own inputs, alike in all traces."""
+    own = [state_of(t) for t in traces]
+    reads = [
+        {x: outside(t.inner, x) for x in topological(made) if x.op == "input" and x not in mine}
+        for t, made, mine in zip(traces, outputs, own, strict=True)
+    ]
+    operands = {node_of(tensor): tensor for found in reads for tensor in found.values()}
+    graphs = []
+    for made, mine, found in zip(outputs, own, reads, strict=True):
+        arena = Arena()
+        leaves = leaves_like(arena, [*mine, *operands])
+        known = dict(zip(mine, leaves, strict=False))
+        places = dict(zip(operands, leaves[len(mine) :], strict=True))
+        known.update((x, places[node_of(tensor)]) for x, tensor in found.items())
+        graphs.append(Graph(leaves, copy_into(arena, made, known)))
+    return ClosedTraces(graphs, list(operands.values()))
+
+
+def outside(inner: Inner, node: Node) -> Tensor:
+    """The tensor outside that an input stands for."""
+    if node not in inner.inputs:
+        inner.inputs[node] = constant_input(node)
+    return inner.reader(node)(())

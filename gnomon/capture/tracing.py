@@ -1,0 +1,397 @@
+"""Capture: a function's graph, taken by running it once on placeholders.
+
+What it reads from outside (arguments, parameters, gradients, options, draws) becomes an input with
+a way to read it again; what it writes becomes an output with a place to put it. Nothing
+that other threads can see is touched while the function runs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+from gnomon.capture.inputs import (
+    Always,
+    GivenInput,
+    Read,
+    StoredInput,
+    constant_input,
+    number_of,
+    whole,
+    without_grad,
+)
+from gnomon.capture.looks import Questioned
+from gnomon.capture.storage_names import named
+from gnomon.dtypes import DType, float64, int64, uint32
+from gnomon.errors import CollectiveError
+from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
+from gnomon.ir.operators import cast
+from gnomon.ir.provenance import inherit, user_site
+from gnomon.lazy import object_state
+from gnomon.ops.histories import has_other_history
+from gnomon.ops.primitives import reshape
+from gnomon.ops.view_primitives import slice_
+from gnomon.passes.grad import depends_on
+from gnomon.tensor.autograd import versions
+from gnomon.tensor.borrowing import numbered
+from gnomon.tensor.layouts import layout_of, local_of
+from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state, strict
+from gnomon.tensor.tensor import Tensor, View, detached, from_array, rare, raw, wrap
+
+DRAWN = (
+    "Python's or numpy's `random` drew a number while a function was captured, so that each of its "
+    "calls is captured anew. Draw it outside and pass it in, or draw by gn.rand."
+)
+
+
+class Capture(Questioned):
+    """One thread's record of a function that it captures."""
+
+    def __init__(self, arguments: Sequence[Tensor]) -> None:
+        super().__init__()
+        self.arena = Arena()
+        self.home = state.arena, state.images
+        self.arguments = list(arguments)
+        self.inputs: dict[Node, Read] = {}
+        self.nodes: dict[Storage, Node] = {}
+        self.first: dict[Storage, Node] = {}
+        self.reads: dict[Storage, Read] = {}
+        self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.asked: dict[int, tuple[Tensor, bool]] = {}
+        """Tensors whose gradient was looked at, and whether there was none."""
+        self.guards: list[tuple[Callable[[], Hashable], Hashable]] = []
+        self.draws: dict[Any, int] = {}
+        self.numbers: list[tuple[Callable[[], float], float]] = []
+        self.fleeting: set[Node] = set()
+        """Inputs that the first run takes as they were when the function read them."""
+        self.afterwards: list[tuple[list[dict[str, Any]], Callable[[], Any]]] = []
+        """What every replay does at its end, and the optimizer's groups that it changes."""
+        self.names: dict[Storage, str] = {}
+        """What storages from outside are called."""
+        self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
+        self.placed: list[tuple[Any, Any, Tensor]] = []
+        """Tensors that the function made and put where a guard looks: in what, and under what."""
+        self.stands: dict[Storage, tuple[Tensor, Any, Any]] = {}
+        """Where tensors stood that the function replaced: replays read what stands there then."""
+        self.pending: list[ref[Storage]] = []
+        self.stood: tuple[Hashable, ...] = ()
+        """The states of generators that are not ours."""
+        self.cut_short = self.raised = False
+        """Whether the function raised an error of its own, and whether what it did before is done.
+        """
+        self.went_back = False
+        """Whether a backward pass ran inside."""
+        self.freed: set[Node] = set()
+        """What it passed, which is not kept for another one."""
+        self.flags: dict[Storage, tuple[bool, bool]] = {}
+        """Whether storages from outside were tracked and released before."""
+        self.switched: dict[int, tuple[Tensor, bool]] = {}
+        """Tensors from outside that wanted gradients, or none, for a while, and what they want."""
+        self.by_value: set[Storage] = set()
+        """What stands for views without gradients: all that shows it is cut off by nature."""
+        self.passed: set[Storage] = set()
+        """Storages from outside that were given a value which gradients pass."""
+        self.known: set[Storage] = set()
+        """Storages that the function can reach from outside."""
+        self.objects: set[int] = set()
+        """Tensors that it can reach from outside, by their ids."""
+        self.ends: dict[str, Storage] = {}
+        """Of each process group that meets, what a program writes so that no meeting is left out.
+        """
+        self.violations: list[str] = []
+        """Collectives that cannot be done, each with its line."""
+        self.views: dict[View, bool] = {}
+        """Views that were made here, and whether they were cut off here."""
+
+    # entering and leaving
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let this thread build into the capture."""
+        with strict(), self._in_place():
+            self.stood = object_state.random_state()
+            try:
+                yield
+                self.check_switches()
+            finally:
+                if object_state.random_state() != self.stood:
+                    told = "a number was drawn by Python's `random` or numpy's"
+                    self.guards.append((object, told))
+                    warnings.warn(f"compile: {DRAWN}   [{user_site()}]", stacklevel=6)
+
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        """Put this capture's parts in the thread's state for a while."""
+        before = (state.arena, state.images, state.pending, state.sweep_at, state.capture)
+        try:
+            state.arena, state.images, state.pending = self.arena, WeakKeyDictionary(), self.pending
+            state.sweep_at, state.capture = 1 << 62, self
+            yield
+        finally:
+            self.pending = state.pending
+            state.arena, state.images, state.pending, state.sweep_at, state.capture = before
+            for storage, flags in self.flags.items():
+                storage.tracked, storage.released = flags
+            for tensor, wanted in self.switched.values():
+                tensor._requires = wanted
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """For a moment, tensors are ordinary ones with values, as if made before the capture."""
+        before = (state.arena, state.images, state.pending)
+        (state.arena, state.images), state.pending, state.capture = self.home, [], None
+        state.sweep_at = KEPT_REFERENCES
+        try:
+            yield
+        finally:
+            state.arena, state.images, state.pending = before
+            state.capture, state.sweep_at = self, 1 << 62
+
+    # what comes from outside
+
+    def placeholder(self, tensor: Tensor) -> Node:
+        """A new input that stands for a tensor."""
+        node = raw(tensor)
+        made = self.arena.input(node.shape, node.dtype)
+        self.inputs[made] = self.standing_for(tensor)
+        return made
+
+    def claim(self, storage: Storage) -> Node:
+        """A storage's node here; a storage from outside becomes an input when it is first read."""
+        found = self.nodes.get(storage)
+        if found is None:
+            self.flags[storage] = (storage.tracked, storage.released)
+            with inherit(named(storage.node.sites, self.names.get(storage, ""))):
+                found = self.arena.input(storage.node.shape, storage.node.dtype)
+            self.nodes[storage] = self.first[storage] = found
+            self.inputs[found] = self.reads.get(storage) or Always(whole(storage))
+        return found
+
+    def assign(self, storage: Storage, node: Node) -> None:
+        """Write to a storage from outside: it is done for real by every replay."""
+        self.claim(storage)
+        self.nodes[storage] = node
+        if storage.tracked:
+            self.passed.add(storage)
+
+    def has_made(self, value: Any) -> bool:
+        """Whether a value is a tensor that was computed here."""
+        if not isinstance(value, Tensor) or value._requires:
+            return False
+        return value._storage.node.arena is self.arena
+
+    def read_at(self, tensor: Tensor, names: Any, key: Any) -> None:
+        """Let replays read what stands somewhere then."""
+        storage = tensor._storage
+        self.stands[storage] = tensor, names, key
+        if storage in self.first:
+            self.inputs[self.first[storage]] = self.standing_at(storage)
+
+    def standing_at(self, storage: Storage) -> Read:
+        """Reads what stands where a storage stood; the first run takes what stood there."""
+        tensor, names, key = self.stands[storage]
+        now = [tensor]
+        return lambda _: now.pop() if now else names.get(key)
+
+    def takes(self, tensor: Tensor, value: Tensor) -> bool:
+        """Write a value that was computed here, so that replays do; False where it is no such."""
+        if value._storage.node.arena is not self.arena or tensor._view is not None:
+            return False
+        tensor._storage.set(detached(raw(value)))
+        return True
+
+    def number(self, read: Callable[[], float]) -> Tensor:
+        """A float64 number that every replay reads again; the first run takes it as it is now."""
+        self.numbers.append((read, read()))
+        now = [self.numbers[-1][1]]
+        made = self.number_input(lambda: now.pop() if now else read(), float64)
+        self.fleeting.add(raw(made))
+        return made
+
+    def number_input(self, read: Callable[[], float], dtype: DType) -> Tensor:
+        """A number that every replay reads again."""
+        made = self.arena.input((), dtype)
+        self.inputs[made] = number_of(read, dtype)
+        return wrap(made)
+
+    def guard(self, read: Callable[[], Hashable]) -> None:
+        """Replay only while `read()` gives what it gives now."""
+        self.guards.append((read, read()))
+
+    def draw(self, generator: Any) -> tuple[Tensor, Tensor]:
+        """The key words and the number of the next draw of a generator."""
+        words, number = self.origin(generator)
+        drawn = self.draws.get(generator, 0)
+        self.draws[generator] = drawn + 1
+        return words, (number + drawn).to(uint32)
+
+    def origin(self, generator: Any) -> tuple[Tensor, Tensor]:
+        """The key words of a generator, and the number of the first draw here."""
+        if generator not in self.keys:
+            words, number = self.arena.input((2,), uint32), lambda: generator.count
+            self.inputs[words] = lambda _: from_array(generator.words)
+            self.keys[generator] = (wrap(words), self.number_input(number, int64))
+        return self.keys[generator]
+
+    # gradients are attributes: reading and writing one is remembered
+
+    def read_grad(self, tensor: Tensor) -> Tensor | None:
+        """A tensor's gradient here."""
+        if id(tensor) in self.grads:
+            return self.grads[id(tensor)][1]
+        found = None if tensor._rare is None else tensor._rare.grad
+        read = self.standing_for(tensor)
+        is_given = any(tensor is x for x in self.arguments)  # their signatures tell
+        if not is_given and (found is None or found._storage.node.arena is not self.arena):
+            self.asked[id(tensor)] = (tensor, found is None)
+        if found is not None and (found._view is None or layout_of(found)):
+            self.reads.setdefault(found._storage, lambda a: local_of(rare(read(a)).grad))
+        return found
+
+    def settle(self) -> list[tuple[Tensor, Tensor | None]]:
+        """The gradients to set, and guards for those that were asked for, once all has run.
+
+        What only the function held is gone when it is let go of here: nobody will see its gradient.
+        """
+        asked = [(ref(tensor), empty) for tensor, empty in self.asked.values()]
+        made = [(ref(tensor), grad) for tensor, grad in self.grads.values()]
+        self.asked, self.grads = {}, {}
+        looked = [(x, empty) for at, empty in asked if (x := at()) is not None]
+        if looked:
+            tensors, found = zip(*looked, strict=True)
+            self.guards.append((without_grad(tensors), list(found)))
+        if any(read() != value for read, value in self.numbers):
+            self.guards.append((object, "the function changes a number that its optimizer reads"))
+        return [(x, grad) for at, grad in made if (x := at()) is not None]
+
+    def standing_for(self, tensor: Tensor) -> Read:
+        """The reader of a tensor: from the arguments of a replay, or itself."""
+        number = next((k for k, x in enumerate(self.arguments) if x is tensor), None)
+        return Always(tensor) if number is None else GivenInput(number)
+
+    def go_back(self, roots: Iterable[Node], leaves: Iterable[Node]) -> None:
+        """A backward pass runs from roots, whose values it frees, to leaves.
+
+        What is computed again after it is another value, with a history of its own.
+        """
+        self.went_back = True
+        order, ends = topological(roots), set(leaves)
+        for x in order:  # a leaf that was written to is a node over the leaf
+            if has_other_history(x) and x.inputs[0] in ends:
+                ends.add(x)
+        freed = depends_on(order, list(leaves)) - ends
+        freed &= numbered(roots, lambda node: node.op == "detach").keys()
+        self.freed |= freed
+        for node in freed:
+            self.arena.part_with(node)
+
+    def is_freed(self, storage: Storage) -> bool:
+        """Whether a backward pass from a storage would read what another one has freed."""
+        node = self.nodes.get(storage, storage.node)
+        passed = depends_on(topological([node]), list(self.freed)) if self.freed else ()
+        return storage.released or node in passed
+
+    def write_grad(self, tensor: Tensor, value: Tensor | None) -> None:
+        """Set a tensor's gradient: it is done for real by every replay."""
+        self.grads[id(tensor)] = (tensor, value)
+
+    def is_made(self, tensor: Tensor) -> bool:
+        """Whether a tensor, perhaps of memory from outside, was made here."""
+        return tensor._storage.node.arena is self.arena or tensor._view in self.views
+
+    def switch(self, tensor: Tensor) -> None:
+        """Note that a tensor from outside wants gradients, or none, from here on.
+
+        Where it wants none, its node is not the leaf's: somebody watches that, or nobody does.
+        """
+        if not self.is_made(tensor):
+            self.switched.setdefault(id(tensor), (tensor, tensor._requires))
+            node = raw(tensor)
+            node.watch = node.watch or [nobody]
+
+    def check_switches(self) -> None:
+        """Refuse what stays switched: replays would leave it."""
+        for tensor, before in self.switched.values():
+            if tensor._requires is not before:
+                self.keep_flag(tensor)
+
+    def end_collectives(self) -> None:
+        """Refuse collectives that cannot be done, all of them; have a replay do all others."""
+        if self.violations:
+            raise CollectiveError("\n".join(self.violations))
+        for name, end in self.ends.items():
+            made = self.arena.latest[name]
+            first = slice_(reshape(made, (made.size,)), ((0, 1, 1),))
+            self.assign(end, cast(reshape(first, ()), end.node.dtype))
+
+    def keep_flag(self, tensor: Tensor) -> None:
+        """Refuse to change for good what a tensor from outside wants of gradients."""
+        if not self.is_made(tensor):
+            raise refusal(
+                "requires_grad: a function that is captured switches it for a tensor from outside. "
+                "Switch it back before the function ends, or before the call, or take detach() or "
+                f"clone() of it.   [{user_site()}]"
+            )
+
+    def keep_inside(self, roots: Iterable[Node]) -> None:
+        """Refuse gradients that go on behind results from outside: what made them is not seen."""
+        made = [first for storage, first in self.first.items() if self.flags[storage][0]]
+        if not depends_on(topological(roots), made).isdisjoint(roots):
+            raise refusal(
+                "backward: gradients go on to what made a tensor from outside, which a function "
+                "that is captured does not see. Make the tensor inside, go backward outside, or "
+                f"pass detach() of it.   [{user_site()}]"
+            )
+
+    def keep_read(self, roots: Sequence[Node]) -> None:
+        """Refuse to write over what the gradients of these results will read, if any get them."""
+        if self.cut_short or not state.overwritten:
+            return
+        passed = [first for storage, first in self.first.items() if self.flags[storage][0]]
+        wanted = [*passed, *(x for x in self.inputs if x.watch)]
+        node = versions.reader_of_overwritten(roots, wanted)
+        if node is not None:
+            raise refusal(f"compile: {versions.told(node)}")
+
+    # the graph
+
+    def reader(self, node: Node) -> Read:
+        """The reader of an input: as the leaf that waits for its gradient, if one does."""
+        if node in self.places:
+            return StoredInput(self.places[node])
+        read = self.inputs[node]
+        leaf = node.watch[0]() if node.watch else None
+        if leaf is None or leaf._storage in self.reads:
+            return read
+        return Always(leaf)
+
+    def written(self) -> list[Storage]:
+        """Storages from outside that were given another value."""
+        return [s for s, node in self.nodes.items() if node is not self.first[s]]
+
+    def escaped(self, kept: Sequence[Storage]) -> list[Storage]:
+        """Storages that were made here and that somebody still holds after the return."""
+        known = {id(s) for s in kept}
+        found = [reference() for reference in self.pending]
+        return [s for s in dict.fromkeys(found) if s is not None and id(s) not in known]
+
+    def close(self, outputs: Sequence[Node]) -> tuple[Graph, list[Node]]:
+        """The graph to the outputs in an arena of its own, and the inputs that it reads."""
+        nodes = topological(outputs, self.places)
+        for node in nodes:
+            if node.op == "input" and node not in self.inputs:
+                self.inputs[node] = constant_input(node)
+        used = [node for node in nodes if node in self.inputs]
+        if self.places:
+            read = dict.fromkeys([*outputs, *(x for node in nodes for x in node.inputs)])
+            used += [x for x in read if x in self.places]
+        arena = Arena()
+        known: dict[Node, Node] = {}
+        for x in used:
+            with inherit(x.sites):
+                known[x] = arena.input(x.shape, x.dtype)
+        images = list(known.values())
+        return Graph(images, copy_into(arena, outputs, known)), used

@@ -1,0 +1,62 @@
+"""Compile context: what a compilation is asked beside its graph, made once and passed down."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+
+from gnomon.codegen.machine import Machine
+from gnomon.settings import Settings, current
+
+__all__ = ["CompileContext", "Moments"]
+
+
+class Moments:
+    """When something may be measured: at once, where nothing else runs."""
+
+    def clock(self) -> float:
+        """The time, without what was spent waiting for a moment."""
+        return perf_counter()
+
+    def measurement(self) -> AbstractContextManager[None]:
+        """A moment to measure every candidate once."""
+        return nullcontext()
+
+
+@dataclass(frozen=True)
+class CompileContext:
+    """The processor and the settings that a program is compiled for, and what may be done for it.
+
+    >>> from gnomon.codegen.machine import AVX2
+    >>> context = CompileContext(AVX2, kept=(0, 2))
+    >>> context.inside.kept
+    ()
+    """
+
+    machine: Machine
+    settings: Settings = field(default_factory=current)
+    seconds: float = 0.0
+    """How long parts of the program may be measured; 0 leaves all to the model."""
+    kept: tuple[int, ...] | None = ()
+    """Inputs of the program, by number, whose panels products may keep from one run to the next.
+
+    None: nothing is kept in panels, since memory is bounded."""
+    sizes_vary: bool = False
+    """Whether kernels that are written may serve other sizes too."""
+    moments: Moments = field(default_factory=Moments)
+
+    @property
+    def key(self) -> tuple:
+        """The key of a program beside its graph; sizes that vary choose its code alone."""
+        return self.settings.of_programs(), self.machine, self.seconds > 0, self.kept
+
+    @property
+    def inside(self) -> CompileContext:
+        """For graphs inside the program's, whose inputs are others."""
+        return replace(self, kept=None if self.kept is None else ())
+
+    @property
+    def by_model(self) -> CompileContext:
+        """The same without measurements."""
+        return replace(self, seconds=0.0)

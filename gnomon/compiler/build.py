@@ -1,0 +1,164 @@
+"""From a closed graph to an executable: found in this process or on the disk, or compiled.
+
+A process that finds its programs on the disk never loads what compiles.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from gnomon.compiler import target
+from gnomon.compiler.pass_log import passed
+from gnomon.forking import held
+from gnomon.ir.memo import Recent, memo
+from gnomon.ir.node import Graph
+from gnomon.ir.outline import outline
+from gnomon.ir.provenance import Site, user_site
+from gnomon.ir.show import log, since, waited_for
+from gnomon.lazy import assembly, autotuning, communication, excerpt, listing, pipeline
+from gnomon.program.cache import is_saved, key_of, save, save_anew, saved
+from gnomon.program.executable import Executable, Remake, lines_of
+from gnomon.program.saved import SavedProgram
+from gnomon.runtime import cpu, threads
+from gnomon.settings import current, override
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gnomon.codegen.context import CompileContext
+    from gnomon.program.artifact import Origin
+    from gnomon.program.blocks import ProgramBlock
+    from gnomon.schedule.placed import Placed
+
+__all__ = ["build", "compile_graph", "from_artifact", "is_built", "refuse_measured"]
+
+
+MANY = 200
+"""Nodes of a graph whose code takes longer than it takes to start another process."""
+
+
+_built: Recent[tuple, Executable] = memo(Recent())
+_outlines: set[str] = memo(set())
+"""Graphs that were built, without their sizes: one that comes again has sizes that vary."""
+waited: dict[Site, tuple[int, float]] = {}
+"""For each line of a user's, the programs that were compiled there, and the seconds."""
+_locks: dict[tuple, threading.Lock] = {}
+_lock = held(threading.Lock())
+os.register_at_fork(after_in_child=_locks.clear)
+
+
+def build(graph: Graph, name: str = "", context: CompileContext | None = None) -> Executable:
+    """The executable of a graph; made once per structure and context."""
+    context = context or target.context()
+    key = (graph.key, context.key)
+    with _lock:
+        lock = _locks.setdefault(key, threading.Lock())
+    with lock:
+        made = _built.get(key)
+        if made is None:
+            shape = outline(graph)
+            # what is measured of a program that was made before has its sizes
+            fixed = (graph.key, context.by_model.key) in _built
+            vary = shape in _outlines and not fixed
+            made = _built[key] = compile_graph(graph, replace(context, sizes_vary=vary))
+            _outlines.add(shape)
+    lines = lines_of(graph)
+    known = made.lines == lines and made.name == name
+    return made if known else made.under(graph, lines, name)
+
+
+def is_built(graph: Graph, context: CompileContext) -> bool:
+    """Whether `build` finds a program, in this process or on the disk, and compiles nothing."""
+    known = (graph.key, context.key) in _built
+    return known or is_saved(key_of(graph, context.key), context.settings)
+
+
+def refuse_measured(graph: Graph, context: CompileContext) -> None:
+    """Have `build` give what the model alone chose where this context asks for measurements."""
+    plainly = context.by_model
+    with _lock:
+        found = _built.get((graph.key, plainly.key))
+        if found is not None:
+            _built[graph.key, context.key] = found
+    save_anew(key_of(graph, plainly.key), key_of(graph, context.key), context.settings)
+
+
+def compile_graph(graph: Graph, context: CompileContext) -> Executable:
+    """A program from the disk, or a new one."""
+    start, key = perf_counter(), key_of(graph, context.key)
+    found = saved(key, context.settings)
+    if found is None:
+        return compiled(graph, context, key)
+    log(1, lambda: f"compile: {len(graph.nodes)} nodes, from the disk{since(start)}")
+    passed(f"compile: {len(graph.nodes)} nodes, from the disk", start)
+    plan, addresses = found
+    return Executable(graph, plan, addresses, context.settings, remaking(plan, context))
+
+
+def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
+    """All passes, in order, then machine code; the program goes to the disk under its key."""
+    start, settings = perf_counter(), context.settings
+    with (
+        waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"),
+        cpu.CompileBatch() as batch,
+    ):
+        if len(graph.nodes) >= MANY:
+            batch.prepare()
+            threads.prepare_pool()
+        # while something is measured, nobody compiles
+        tuner = autotuning.Tuner(context, partial(form, context)) if context.seconds else None
+        ask = pipeline.ignored if tuner else batch.ask
+        block = pipeline.kernels_of(graph, context, ask, tuner)
+        kernels = tuple(block.kernels())
+        plan = communication.traced(assembly.plan_of(block, tuner), graph, kernels)
+        texts = {code.symbol: code.text for k in kernels for code in k.codes}
+        remake = remaking(plan, context)
+        made = Executable(graph, plan, batch.load(texts), settings, remake, block)
+        made.fresh = batch.begun
+    save(key, settings, plan, texts)
+    count, seconds = waited.get(user_site(), (0, 0.0))
+    waited[user_site()] = count + 1, seconds + perf_counter() - start
+    passed(f"compile: {len(graph.nodes)} nodes -> {len(kernels)} kernels", start)
+    for kernel in {k.code.symbol: k for k in kernels}.values():
+        log(4, lambda kernel=kernel: kernel.code.text, kernel.name)
+    log(2, lambda: listing.listing(kernels, made.memory, settings.debug_only))
+    log(1, lambda: f"compile: {len(graph.nodes)} nodes -> {len(kernels)} kernels{since(start)}")
+    return made
+
+
+def from_artifact(
+    graph: Graph, plan: SavedProgram, functions: Mapping[str, int], made: Origin, name: str
+) -> Executable:
+    """A program from a file, whose machine code is there."""
+    kept = tuple(sorted({each.given for each in plan.kept}))
+    plainly = target.context(kept=kept)
+    context = replace(plainly, machine=made.machine, settings=made.settings)
+    found = Executable(graph, plan, functions, current(), remaking(plan, context))
+    found.name = name
+    return found
+
+
+def form(context: CompileContext, placed: Placed) -> Executable:
+    """A part of a program as one of its own."""
+    context = context.inside
+    block = pipeline.block_of(placed, context)
+    texts = {code.symbol: code.text for k in block.kernels() for code in k.codes}
+    plan = assembly.plan_of(block)
+    remake = remaking(plan, context)
+    return Executable(placed.graph, plan, cpu.load(texts), context.settings, remake, block)
+
+
+def remaking(plan: SavedProgram, context: CompileContext) -> Remake:
+    """A function that runs the passes on a program's graph again, as when it was compiled."""
+
+    def remake(graph: Graph) -> ProgramBlock:
+        with override(**context.settings._asdict()):
+            judge = excerpt.Verdicts(plan.verdicts) if plan.verdicts else None
+            return pipeline.kernels_of(graph, context, judge=judge)
+
+    return remake

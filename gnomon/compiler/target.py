@@ -1,0 +1,52 @@
+"""The processor that code is made for: what microkernels are told of it, what is asked of code."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from gnomon.codegen.context import CompileContext
+from gnomon.codegen.machine import Machine
+from gnomon.ir.memo import memo
+from gnomon.runtime import device, system
+
+__all__ = ["context", "machine", "machine_of"]
+
+
+@memo
+@cache
+def machine_of(target: device.Target) -> Machine:
+    """The processor as microkernels see it."""
+    caches = system.caches()
+    return Machine(
+        target.name,
+        target.vector_bits,
+        target.registers,
+        caches.l1,
+        caches.l2,
+        caches.l3 // system.usable_cores(),
+        instructions_of(target),
+    )
+
+
+def instructions_of(target: device.Target) -> tuple[str, ...]:
+    """The instructions that kernels may ask for by name."""
+    if target.name == "neon":
+        return ("fpcr",)
+    wanted = {
+        "mxcsr": True,
+        "pmaddwd": target.name != "sse2",
+        "vpdpwssd": target.has("avxvnni") or (target.has("avx512vnni") and target.has("avx512vl")),
+        "vdpbf16ps": target.has("avx512bf16") and target.name == "avx512",
+    }
+    return tuple(name for name, there in wanted.items() if there)
+
+
+def machine() -> Machine:
+    """The processor that code is made for now."""
+    return machine_of(device.target())
+
+
+def context(**asked: Any) -> CompileContext:
+    """The context of compilation now: the target, and what else is asked."""
+    return CompileContext(machine(), **asked)

@@ -1,0 +1,260 @@
+"""Code at once, and better code later: which executable a captured function's calls run.
+
+Tier 0 is made by the model alone, so that the first call waits for no measurement. Where measuring
+is asked for, tier 1 is made meanwhile: a thread measures its parts between calls. Then calls run
+one and the other alternately, and the one that is quicker at its best stays, put in place by one
+write. Both give the same bits. What is measured of the parts is gnomon/compiler/autotuning.py's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Condition, Lock, Thread
+from time import monotonic_ns, perf_counter
+
+from gnomon.codegen.context import Moments
+from gnomon.compiler import target
+from gnomon.compiler.build import build, is_built, refuse_measured
+from gnomon.ir.node import Graph
+from gnomon.ir.show import log
+from gnomon.program.executable import Executable, Pairs
+from gnomon.program.saved import Packed
+from gnomon.runtime import events
+from gnomon.runtime.buffer import DeviceBuffer
+
+__all__ = ["MeasuringGate", "Tier", "Tiers"]
+
+ROUNDS = 5
+"""Calls that run each of two tiers before one of them stays."""
+PATIENCE = 2.0
+"""Seconds that the end of a process waits for a measurement to notice."""
+
+Run = Callable[..., list[DeviceBuffer]]
+Kept = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Tier:
+    """An executable, what it may write over, and how calls run it."""
+
+    number: int
+    executable: Executable
+    over: Pairs
+    run: Run
+
+    @property
+    def kept(self) -> Sequence[Packed]:
+        """The panels of inputs that it leaves for later calls."""
+        return self.executable.kept
+
+
+class MeasuringEnded(Exception):
+    """The process ends, or nobody holds the program any more: there is nothing to measure."""
+
+
+class MeasuringGate(Moments):
+    """Calls of a program and measurements of its parts: neither runs beside the other.
+
+    A measurement that waits runs after each call, a call that waits after each measurement.
+    """
+
+    def __init__(self) -> None:
+        self.change = Condition()
+        self.calls = self.waiting = 0
+        self.asked = self.measuring = self.due = self.closed = False
+        self.lost = 0.0
+
+    def clock(self) -> float:
+        """The time, without what was spent waiting for calls to end."""
+        return perf_counter() - self.lost
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """A call runs."""
+        with self.change:
+            self.waiting += 1
+            self.change.wait_for(lambda: not (self.measuring or (self.asked and self.due)))
+            self.waiting -= 1
+            self.calls += 1
+        try:
+            yield
+        finally:
+            with self.change:
+                self.calls, self.due = self.calls - 1, True
+                self.change.notify_all()
+
+    @contextmanager
+    def measurement(self) -> Iterator[None]:
+        """Something is measured."""
+        start = perf_counter()
+        with self.change:
+            self.asked = True
+            self.change.wait_for(self._is_free)
+            self.asked, self.measuring = False, not self.closed
+        if self.closed:
+            raise MeasuringEnded
+        self.lost += perf_counter() - start
+        try:
+            yield
+        finally:
+            with self.change:
+                self.measuring = self.due = False
+                self.change.notify_all()
+
+    def _is_free(self) -> bool:
+        """Whether a measurement may begin: no call runs, and none waits that it would overtake."""
+        return self.closed or (not self.calls and (self.due or not self.waiting))
+
+    def close(self) -> None:
+        """Measure nothing any more."""
+        with self.change:
+            self.closed = True
+            self.change.notify_all()
+
+
+class Tiers:
+    """The executables of one captured graph; `now` is what a call runs.
+
+    seconds: how long parts may be measured; 0 leaves all to the model. rewritten: outputs that
+    replace an input's value, and which. kept: inputs that products may keep in panels.
+    """
+
+    def __init__(
+        self, graph: Graph, name: str, rewritten: Pairs = (), seconds: float = 0.0, kept: Kept = ()
+    ) -> None:
+        self.graph, self.name, self.rewritten = graph, name, rewritten
+        self.context = target.context(seconds=seconds, kept=kept)
+        self.lock, self.gate = Lock(), MeasuringGate()
+        self.timer: Callable[[], float] = perf_counter
+        self.times: tuple[list[float], list[float]] = ([], [])
+        self.tried: list[Tier] = []
+        self.thread: Thread | None = None
+        self.told = ""
+        """Which tier runs and why, where that was measured."""
+        known = not seconds or is_built(graph, self.context)
+        made = build(graph, name, self.context if known else self.context.by_model)
+        if known:
+            self.now = self._settled(int(seconds > 0), made)
+            self.told = ", measured before" if seconds else ""
+            return
+        self.now, self.told = self._open(0, made), ", tier 0 while tier 1 is measured"
+        measuring = replace(self.context, moments=self.gate)
+        make = partial(build, graph, f"{name}, tier 1", measuring)
+        tune = partial(copy_context().run, tuned, weakref.ref(self))
+        self.thread = Thread(target=tune, args=(make,), daemon=True)
+        weakref.finalize(self, self.gate.close)
+        _live.add(self)
+
+    def _start(self) -> None:
+        """Begin to measure, if nobody has."""
+        with self.lock:
+            if self.thread is not None and self.thread.ident is None:
+                self.thread.start()
+
+    def _settled(self, number: int, made: Executable) -> Tier:
+        """A tier that stays: its calls are the executable's own."""
+        return Tier(number, made, made.overwriting(self.rewritten), made.run)
+
+    def _open(self, number: int, made: Executable) -> Tier:
+        """A tier whose calls alternate with measurements."""
+        return Tier(
+            number, made, made.overwriting(self.rewritten), partial(self._timed, number, made.run)
+        )
+
+    def _timed(self, number: int, run: Run, *given: object) -> list[DeviceBuffer]:
+        """A call while there is something to measure."""
+        with self.gate.call():
+            start = self.timer()
+            made = run(*given)
+            spent = self.timer() - start
+        self._start()
+        with self.lock:
+            if self.tried:
+                self.times[number].append(spent)
+                self._take_next()
+        return made
+
+    def _take_next(self) -> None:
+        """Have the next call run the tier that ran less often, or keep one of them."""
+        first, second = map(len, self.times)
+        if min(first, second) < ROUNDS:
+            self.now = self.tried[second < first]
+            return
+        before, after = map(min, self.times)
+        told = f"{1e3 * before:.3g} ms by the model, {1e3 * after:.3g} ms with what was measured"
+        if after >= before:
+            refuse_measured(self.graph, self.context)
+        self._keep(int(after < before), told)
+
+    def offer(self, made: Executable | str) -> None:
+        """Try an executable beside the one that runs; not the same one, nor the lack of one."""
+        with self.lock:
+            if isinstance(made, str):
+                self._keep(0, made)
+            elif made.program.steps == self.now.executable.program.steps:
+                self._keep(0, "tier 1 is the same")
+            else:
+                self.tried = [self.now, self._open(1, made)]
+                self.now, self.told = self.tried[1], ", tiers 0 and 1 alternate"
+
+    def _keep(self, number: int, why: str) -> None:
+        """One tier stays; calls find it by one write, and wait for nobody any more."""
+        made = self.tried[number].executable if self.tried else self.now.executable
+        self.tried, self.told = [], f", tier {number}: {why}"
+        self.now = self._settled(number, made)
+        self.gate.close()
+        _live.discard(self)
+        log(1, lambda: f"tune: {self.name}{self.told}")
+        if events.heard():
+            at = monotonic_ns()
+            events.announce("compile", name=f"{self.name}{self.told}", start=at, end=at)
+
+    def wait(self) -> Executable:
+        """The executable with all that was measured, once that is over."""
+        self._start()
+        if self.thread is not None:
+            self.thread.join()
+        return (self.tried[1] if self.tried else self.now).executable
+
+
+def tuned(found: weakref.ref[Tiers], make: Callable[[], Executable]) -> None:
+    """Make tier 1, beside calls; what fails leaves tier 0, with the reason."""
+    made: Executable | str
+    try:
+        made = make()
+    except MeasuringEnded:
+        return
+    except Exception as cause:
+        made = f"tier 1 failed: {cause}"
+    tiers = found()
+    if tiers is not None:
+        tiers.offer(made)
+
+
+_live: weakref.WeakSet[Tiers] = weakref.WeakSet()
+
+
+@atexit.register
+def stop_all() -> None:
+    """End measurements before what they run goes away."""
+    for tiers in list(_live):
+        tiers.gate.close()
+        if tiers.thread is not None and tiers.thread.ident is not None:
+            tiers.thread.join(PATIENCE)
+
+
+def forget_all() -> None:
+    """After a fork, in the child: the threads stayed behind, so what runs stays."""
+    for tiers in list(_live):
+        tiers.gate, tiers.lock, tiers.thread = MeasuringGate(), Lock(), None
+        tiers.offer("in a child process nothing is measured")
+
+
+os.register_at_fork(after_in_child=forget_all)

@@ -1,0 +1,75 @@
+"""The backend by which this rank meets the others: MPI, sockets, or threads of one process.
+
+What a launcher's variables say and what MPI connects must agree: a world of one that others take
+for a part of theirs would run without a word.
+"""
+
+from __future__ import annotations
+
+from gnomon.distributed.environment import (
+    Environment,
+    by_mpi,
+    environment,
+    hinted,
+    meeting_place,
+    variables,
+)
+from gnomon.errors import ConfigError
+from gnomon.ir.show import log
+from gnomon.runtime.comm.base import Backend, opened
+from gnomon.runtime.comm.groups import membership
+from gnomon.runtime.comm.mpi import MpiBackend
+from gnomon.runtime.comm.tcp import Address, TcpBackend
+
+__all__ = ["connected", "place"]
+
+REMEDY = "Start ranks by MPI: gnomon launch -n {size} ..., or mpiexec."
+REMEDIES = {
+    "torchrun": "Set MASTER_ADDR and MASTER_PORT, where the first rank is found. Or start ranks by "
+    "MPI: gnomon launch -n {size} ...",
+    "SLURM": "Use srun --mpi=pmi2 (MPICH) or pmix (Open MPI). Or set MASTER_ADDR to the first of "
+    "`scontrol show hostnames`, and MASTER_PORT.",
+    "Kubernetes": "Set MASTER_ADDR to the first pod's name in the job's service, and MASTER_PORT. "
+    "Or start ranks by MPI, as an MPIJob does.",
+}
+"""What to do where ranks were started and do not meet, by who started them."""
+
+
+def place() -> Environment:
+    """The place of this rank; MPI is asked where a launcher left signs but no number."""
+    found = environment()
+    if found.size > 1 or not hinted():
+        return found
+    backend = MpiBackend()
+    machine = backend.number_beside, backend.beside
+    return Environment(backend.rank, backend.size, *machine, "MPI")
+
+
+def connected(patience: float | None = None, wanted: str | None = None) -> Backend:
+    """The backend, which all ranks ask for; of ranks that are threads, each has its own."""
+    found, seat = environment(), membership().seat
+    if seat is not None:
+        return seat
+    backend = opened[0] if opened else met(found, patience, wanted)
+    if (backend.rank, backend.size) != (found.rank, found.size) and found.size > 1:
+        raise ConfigError(
+            f"launch: this is {found} ({variables()}), and MPI connects {backend.size}. "
+            f"{REMEDIES.get(found.source, REMEDY).format(size=found.size)}"
+        )
+    log(1, lambda: f"launch: {found} ({variables()}); {backend.size} meet by {backend.name}")
+    return backend
+
+
+def met(found: Environment, patience: float | None, wanted: str | None) -> Backend:
+    """The other ranks: by MPI, or by sockets where no MPI started them and they know where."""
+    where = meeting_place()
+    if wanted is None and found.size > 1 and where is not None and not by_mpi(found):
+        wanted = "tcp"
+    if wanted != "tcp":
+        return MpiBackend(patience)
+    if where is None:
+        raise ConfigError(
+            f"tcp: this is {found}, and nothing says where ranks find each other. "
+            "Set MASTER_ADDR and MASTER_PORT."
+        )
+    return TcpBackend(found.rank, found.size, Address(*where), patience)

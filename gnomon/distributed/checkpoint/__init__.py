@@ -1,0 +1,1 @@
+"""Tensors on the disk, whatever ranks they were divided over: files, parts, sums of elements."""

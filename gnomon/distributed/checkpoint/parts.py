@@ -1,0 +1,118 @@
+"""A tensor as ranks hold it: its global shape, and the parts that belong to this one.
+
+Of all ranks exactly one owns each element: those that hold the same part share its rows. Files are
+written of parts alone and know nothing of meshes, so that one may be read into another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from gnomon.distributed.mesh import Mesh
+from gnomon.ops.layouts import Lying
+
+__all__ = ["DividedTensor", "ElementRuns", "TensorPart", "owned", "rectangle", "runs"]
+
+
+@dataclass(frozen=True)
+class TensorPart:
+    """A rectangle of a tensor: where it begins along each axis, and its elements."""
+
+    offsets: tuple[int, ...]
+    array: np.ndarray
+
+
+@dataclass(frozen=True)
+class DividedTensor:
+    """A tensor of which this rank owns some parts, or none."""
+
+    shape: tuple[int, ...]
+    """Of the whole."""
+    dtype: np.dtype
+    parts: tuple[TensorPart, ...] = ()
+
+    @property
+    def elements(self) -> int:
+        """Their number in the whole."""
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the whole."""
+        return self.elements * self.dtype.itemsize
+
+    def staged(self) -> DividedTensor:
+        """The same with parts copied, so that they stay while training goes on."""
+        copies = (TensorPart(x.offsets, np.array(x.array, order="C")) for x in self.parts)
+        return DividedTensor(self.shape, self.dtype, tuple(copies))
+
+
+@dataclass(frozen=True)
+class ElementRuns:
+    """The elements of a part in the whole: runs of one length, in the order of both."""
+
+    starts: np.ndarray
+    length: int
+
+
+def runs(shape: Sequence[int], offsets: Sequence[int], sizes: Sequence[int]) -> ElementRuns:
+    """The runs of consecutive elements that a rectangle has in a tensor, rows first.
+
+    >>> found = runs((4, 6), (1, 2), (2, 3))
+    >>> found.starts.tolist(), found.length
+    ([8, 14], 3)
+    >>> runs((4, 6), (1, 0), (2, 6)).length
+    12
+    """
+    axis = len(shape)
+    while axis and sizes[axis - 1] == shape[axis - 1]:
+        axis -= 1
+    axis = max(0, axis - 1)  # the last divided axis still runs on
+    length = prod(sizes[axis:])
+    strides = [prod(shape[k + 1 :]) for k in range(len(shape))]
+    starts = np.array([sum(o * s for o, s in zip(offsets, strides, strict=True))], np.int64)
+    for k in range(axis):
+        starts = (starts[:, None] + np.arange(sizes[k], dtype=np.int64) * strides[k]).reshape(-1)
+    return ElementRuns(starts if length else starts[:0], length)
+
+
+def rectangle(shape: Sequence[int], layout: Lying, place: Mapping[str, int]) -> tuple[slice, ...]:
+    """The part of a tensor that a rank at a place of the mesh holds in a layout.
+
+    >>> rectangle((8, 6), (("data", 2, 0), ("tensor", 2, 0)), {"data": 1, "tensor": 0})
+    (slice(4, 6, None), slice(0, 6, None))
+    """
+    begins, sizes = [0] * len(shape), list(shape)
+    for name, ranks, axis in layout:
+        if axis is not None:
+            sizes[axis] //= ranks
+            begins[axis] += place[name] * sizes[axis]
+    return tuple(slice(begin, begin + size) for begin, size in zip(begins, sizes, strict=True))
+
+
+def owned(
+    local: np.ndarray, shape: Sequence[int], layout: Lying, mesh: Mesh, rank: int
+) -> DividedTensor:
+    """A tensor of which a rank holds a part, with the rows of it that it owns among its replicas.
+
+    >>> mesh = Mesh((("data", 2),))
+    >>> [owned(np.ones(5), (5,), (), mesh, rank).parts[0].array.shape for rank in range(2)]
+    [(2,), (3,)]
+    """
+    place = mesh.place(rank)
+    where = [x.start for x in rectangle(shape, layout, place)]
+    splits = {name for name, _, axis in layout if axis is not None}
+    replica, replicas = 0, 1
+    for name, ranks in mesh.divided:
+        if name not in splits:
+            replica, replicas = replica * ranks + place[name], replicas * ranks
+    if where:
+        low, high = (k * len(local) // replicas for k in (replica, replica + 1))
+        where[0], local = where[0] + low, local[low:high]
+    own = local.size and (where or replica == 0)
+    parts = (TensorPart(tuple(where), local),) if own else ()
+    return DividedTensor(tuple(shape), local.dtype, parts)

@@ -1,0 +1,307 @@
+"""Collectives of tensors by PyTorch's names; results are written into the tensors given for them.
+
+`_single` takes one tensor on each side; without it a list, one for each rank. Ranks that are not in
+a group do nothing there. Each begins at its call; with `async_op` its Work is waited for later, and
+what comes is written then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from gnomon.distributed.groups import Group, found
+from gnomon.errors import ShapeError
+from gnomon.ir.node import Node
+from gnomon.ops.group_folds import ReduceOp, Reduction
+from gnomon.runtime.comm.groups import ProcessGroup
+from gnomon.tensor.collectives import (
+    Part,
+    elements,
+    fold,
+    gathered,
+    move,
+    put,
+    reduce_to,
+    scatter_fold,
+)
+from gnomon.tensor.creation import zeros
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.works import Done, Work
+
+__all__ = [
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_single",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "scatter",
+]
+
+Began = Work | None
+
+
+def handed(work: Work, async_op: bool) -> Began:
+    """A Work for who asked for one; else it is waited for."""
+    if async_op:
+        return work
+    work.wait()
+    return None
+
+
+def root_of(group: ProcessGroup, rank: int | None, place: int | None, name: str) -> int:
+    """The place in a group of the rank that is named, by its number among all or in the group."""
+    if (rank is None) == (place is None):
+        raise ShapeError(f"{name}: name one rank, by its number among all or in the group.")
+    return group.place_of(rank) if place is None else place
+
+
+def first_or(group: ProcessGroup, rank: int | None, place: int | None, name: str) -> int:
+    """The same, of the first of all ranks where none is named."""
+    return root_of(group, 0 if rank is None and place is None else rank, place, name)
+
+
+def whole(tensors: Sequence[Tensor]) -> list[Part]:
+    """A tensor of each rank, or for it, in rank order."""
+    return [Part(k, x, 0, x.numel()) for k, x in enumerate(tensors)]
+
+
+def fits(name: str, target: Tensor, source: Tensor, times: int = 1, over: int = 1) -> None:
+    """Refuse tensors whose elements do not fit: times so many, or so many of one's."""
+    if target.dtype is not source.dtype or target.numel() * over != source.numel() * times:
+        relation = f"{times} times" if times > 1 else f"a {over}th of" if over > 1 else "as many as"
+        raise ShapeError(
+            f"{name}: the output holds {relation} the input, in its dtype: got "
+            f"{target.dtype.name}{list(target.shape)} for {source.dtype.name}{list(source.shape)}."
+        )
+
+
+def ignored(made: Node) -> None:
+    """Does nothing with a result."""
+
+
+def barrier(group: Group = None, async_op: bool = False, device_ids: object = None) -> Began:
+    """Return when all ranks have come here."""
+    known = found(group)
+    if known is not None:
+        return handed(gathered(known, "barrier", zeros(1), ignored), async_op)
+    return handed(Done(), async_op)
+
+
+def all_reduce(
+    tensor: Tensor, op: Reduction = ReduceOp.SUM, group: Group = None, async_op: bool = False
+) -> Began:
+    """Write the fold of every rank's tensor into it."""
+    known = found(group)
+    if known is not None:
+        return handed(fold(known, tensor, op, partial(put, tensor)), async_op)
+    return handed(Done(), async_op)
+
+
+def reduce(
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Reduction = ReduceOp.SUM,
+    group: Group = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Began:
+    """Write the fold of every rank's tensor into that of one rank."""
+    known = found(group)
+    if known is not None:
+        root = root_of(known, dst, group_dst, "reduce")
+        return handed(reduce_to(known, tensor, op, root, partial(put, tensor)), async_op)
+    return handed(Done(), async_op)
+
+
+def broadcast(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Group = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Began:
+    """Write one rank's tensor into every rank's."""
+    known = found(group)
+    if known is None:
+        return handed(Done(), async_op)
+    root, own = root_of(known, src, group_src, "broadcast"), known.rank()
+    others = [k for k in range(known.size()) if k != root]
+    size = tensor.numel()
+    sends = [Part(k, tensor, 0, size) for k in others if own == root]
+    receives = [Part(root, tensor, 0, size)] if own != root else []
+    return handed(move(known, sends, receives), async_op)
+
+
+def all_gather_single(
+    output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
+) -> Began:
+    """Write every rank's tensor into one, in rank order, side by side or along a new first axis."""
+    known = found(group)
+    if known is not None:
+        fits("all_gather_single", output_tensor, input_tensor, known.size())
+        then = partial(put, output_tensor)
+        return handed(gathered(known, "all_gather", input_tensor, then), async_op)
+    return handed(Done(), async_op)
+
+
+def all_gather(
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False
+) -> Began:
+    """Write every rank's tensor into a list of them, in rank order."""
+    known = found(group)
+    if known is not None:
+        counted("all_gather", tensor_list, known)
+        for target in tensor_list:
+            fits("all_gather", target, tensor)
+        size = tensor.numel()
+
+        def then(made: Node) -> None:
+            for k, target in enumerate(tensor_list):
+                put(target, elements(made, k * size, size))
+
+        return handed(gathered(known, "all_gather", tensor, then), async_op)
+    return handed(Done(), async_op)
+
+
+def counted(name: str, tensors: Sequence[Tensor], group: ProcessGroup) -> None:
+    """Refuse a list that has not one tensor for each rank."""
+    if len(tensors) != group.size():
+        raise ShapeError(
+            f"{name}: expected a tensor for each of {group.size()} ranks: got {len(tensors)}."
+        )
+
+
+def reduce_scatter_single(
+    output: Tensor,
+    input: Tensor,
+    op: Reduction = ReduceOp.SUM,
+    group: Group = None,
+    async_op: bool = False,
+) -> Began:
+    """Write this rank's part of the fold of every rank's input."""
+    known = found(group)
+    if known is not None:
+        fits("reduce_scatter_single", output, input, over=known.size())
+        return handed(scatter_fold(known, input, op, partial(put, output)), async_op)
+    return handed(Done(), async_op)
+
+
+def reduce_scatter(
+    output: Tensor,
+    input_list: Sequence[Tensor],
+    op: Reduction = ReduceOp.SUM,
+    group: Group = None,
+    async_op: bool = False,
+) -> Began:
+    """Write the fold of what every rank's list has for this rank."""
+    known = found(group)
+    if known is not None:
+        counted("reduce_scatter", input_list, known)
+        for each in input_list:
+            fits("reduce_scatter", output, each)
+        row = FUNCTIONS["cat"]([x.ravel() for x in input_list])
+        return handed(scatter_fold(known, row, op, partial(put, output)), async_op)
+    return handed(Done(), async_op)
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Group = None,
+    async_op: bool = False,
+) -> Began:
+    """Send each rank its rows of the input; rows that come are written in rank order."""
+    known = found(group)
+    if known is None:
+        return handed(Done(), async_op)
+    sends = stretches(known, input, input_split_sizes, "input")
+    receives = stretches(known, output, output_split_sizes, "output")
+    return handed(move(known, sends, receives), async_op)
+
+
+def stretches(
+    group: ProcessGroup, tensor: Tensor, sizes: Sequence[int] | None, name: str
+) -> list[Part]:
+    """The rows of a tensor that are for each rank, or from it."""
+    rows, ranks = tensor.shape[0], group.size()
+    sizes = list(sizes) if sizes else [rows // ranks] * ranks
+    if len(sizes) != ranks or sum(sizes) != rows:
+        raise ShapeError(
+            f"all_to_all_single: the {name}'s {rows} rows are for {ranks} ranks: got {sizes}. "
+            f"Give {name}_split_sizes that add up to {rows}."
+        )
+    width, start, found = tensor.numel() // max(rows, 1), 0, []
+    for k, size in enumerate(sizes):
+        found.append(Part(k, tensor, start * width, size * width))
+        start += size
+    return found
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor],
+    input_tensor_list: Sequence[Tensor],
+    group: Group = None,
+    async_op: bool = False,
+) -> Began:
+    """Send each rank its tensor of one list; write what comes into another's, in rank order."""
+    known = found(group)
+    if known is None:
+        return handed(Done(), async_op)
+    for tensors in (output_tensor_list, input_tensor_list):
+        counted("all_to_all", tensors, known)
+    return handed(move(known, whole(input_tensor_list), whole(output_tensor_list)), async_op)
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: Sequence[Tensor] | None = None,
+    dst: int | None = None,
+    group: Group = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Began:
+    """Write every rank's tensor into one rank's list of them."""
+    known = found(group)
+    if known is None:
+        return handed(Done(), async_op)
+    root = first_or(known, dst, group_dst, "gather")
+    receives: list[Part] = []
+    if known.rank() == root:
+        counted("gather", gather_list or (), known)
+        receives = whole(gather_list or ())
+    return handed(move(known, [Part(root, tensor, 0, tensor.numel())], receives), async_op)
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: Sequence[Tensor] | None = None,
+    src: int | None = None,
+    group: Group = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Began:
+    """Write each rank's tensor of one rank's list of them into its own."""
+    known = found(group)
+    if known is None:
+        return handed(Done(), async_op)
+    root = first_or(known, src, group_src, "scatter")
+    sends: list[Part] = []
+    if known.rank() == root:
+        counted("scatter", scatter_list or (), known)
+        sends = whole(scatter_list or ())
+    return handed(move(known, sends, [Part(root, tensor, 0, tensor.numel())]), async_op)
+
+
+all_gather_into_tensor, reduce_scatter_tensor = all_gather_single, reduce_scatter_single

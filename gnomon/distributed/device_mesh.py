@@ -1,0 +1,210 @@
+"""Device meshes by PyTorch's names: ranks along axes, and the groups that they form there.
+
+The name of an axis is that of its groups and of layouts over it. It is the same on all ranks, since
+all make the same meshes in the same order, and no two meshes share one unless their ranks are the
+same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gnomon.distributed.groups import init_process_group, is_initialized
+from gnomon.errors import ArgumentError, LayoutError
+from gnomon.runtime.comm.groups import ProcessGroup, membership
+from gnomon.tensor.creation import tensor as tensor_of
+from gnomon.tensor.device import Device, check_device
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["DeviceMesh", "init_device_mesh"]
+
+
+class DeviceMesh:
+    """Ranks along axes; all ranks make it, those that are not in it too.
+
+    >>> import gnomon as gn
+    >>> mesh = DeviceMesh("cpu", [0], mesh_dim_names=("dp",))
+    >>> mesh.shape, mesh.get_coordinate(), mesh["dp"] == mesh
+    ((1,), [0], True)
+    >>> gn.distributed.destroy_process_group()
+    """
+
+    _followed = None
+    """All of it: a mesh never changes, and each run takes the groups of its axes' names."""
+
+    def __init__(
+        self,
+        device_type: str,
+        mesh: Any,
+        *,
+        mesh_dim_names: Sequence[str] | None = None,
+        _axes: Sequence[str] = (),
+    ) -> None:
+        check_device(device_type)
+        self.device_type = Device(device_type).type
+        self.ranks = np.asarray(mesh.numpy() if isinstance(mesh, Tensor) else mesh, np.int64)
+        self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
+        check(self.ranks, self.mesh_dim_names)
+        self.axes = tuple(_axes) or joined(self)
+        """The names of its axes in groups and layouts."""
+
+    @property
+    def mesh(self) -> Tensor:
+        """The numbers of its ranks."""
+        return tensor_of(self.ranks.tolist())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The ranks along every axis."""
+        return self.ranks.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.ranks.ndim
+
+    def size(self, mesh_dim: int | None = None) -> int:
+        """The number of ranks: along an axis, or of all."""
+        return int(self.ranks.size) if mesh_dim is None else self.ranks.shape[mesh_dim]
+
+    def get_rank(self) -> int:
+        """The number of this rank among all."""
+        return membership().world().rank()
+
+    def get_coordinate(self) -> list[int] | None:
+        """The place of this rank along every axis; None where it is not in the mesh."""
+        found = np.argwhere(self.ranks == self.get_rank())
+        return found[0].tolist() if len(found) else None
+
+    def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
+        """The place of this rank along an axis."""
+        return self.get_group(mesh_dim).rank()
+
+    def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
+        """The ranks that differ from this one along an axis alone."""
+        if mesh_dim is None and self.ndim > 1:
+            raise ArgumentError(
+                f"get_group: the DeviceMesh has {self.ndim} dimensions: expected `mesh_dim`: "
+                "got none. Name one of them."
+            )
+        name = self.axes[self._number(mesh_dim or 0)]
+        found = membership().groups.get(name)
+        if found is None:
+            raise LayoutError(f"get_group: rank {self.get_rank()} is not in {self}.")
+        return found
+
+    def get_all_groups(self) -> list[ProcessGroup]:
+        """The group along every axis."""
+        return [self.get_group(k) for k in range(self.ndim)]
+
+    def _number(self, mesh_dim: int | str) -> int:
+        """The number of an axis."""
+        names = self.mesh_dim_names or ()
+        if isinstance(mesh_dim, str) and mesh_dim not in names:
+            raise KeyError(f"Invalid mesh_dim_name {mesh_dim!r}. Valid ones are {names}.")
+        if isinstance(mesh_dim, str):
+            return names.index(mesh_dim)
+        if not -self.ndim <= mesh_dim < self.ndim:
+            raise LayoutError(f"mesh: no dimension {mesh_dim}: {self} has {self.ndim}.")
+        return mesh_dim % self.ndim
+
+    def __getitem__(self, names: str | Sequence[str]) -> DeviceMesh:
+        """The part of the mesh along some of its axes in which this rank stands."""
+        if self.mesh_dim_names is None:
+            raise LayoutError("mesh: Cannot slice a DeviceMesh without mesh_dim_names.")
+        asked = (names,) if isinstance(names, str) else tuple(names)
+        kept = [self._number(name) for name in asked]
+        if not kept or any(a >= b for a, b in pairwise(kept)):
+            raise KeyError(
+                f"Invalid mesh_dim_names {asked}. Valid ones are {self.mesh_dim_names}, in order."
+            )
+        return self.along(kept)
+
+    def along(self, kept: Sequence[int]) -> DeviceMesh:
+        """The part along some axes, by their numbers, in which this rank stands."""
+        if len(kept) == self.ndim:
+            return self
+        here = self.get_coordinate() or [0] * self.ndim
+        place = tuple(slice(None) if k in kept else here[k] for k in range(self.ndim))
+        names = self.mesh_dim_names and [self.mesh_dim_names[k] for k in kept]
+        axes = [self.axes[k] for k in kept]
+        return DeviceMesh(self.device_type, self.ranks[place], mesh_dim_names=names, _axes=axes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceMesh) and identity(self) == identity(other)
+
+    def __hash__(self) -> int:
+        return hash(identity(self))
+
+    def __repr__(self) -> str:
+        named = f", mesh_dim_names={self.mesh_dim_names}" if self.mesh_dim_names else ""
+        return f"DeviceMesh({self.device_type!r}, {self.ranks.tolist()}{named})"
+
+
+def init_device_mesh(
+    device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None
+) -> DeviceMesh:
+    """The mesh of the first ranks, the last axis fastest; connects the ranks where none did.
+
+    >>> import gnomon as gn
+    >>> init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))["tp"]
+    DeviceMesh('cpu', [0], mesh_dim_names=('tp',))
+    >>> gn.distributed.destroy_process_group()
+    """
+    sizes = tuple(mesh_shape)
+    if mesh_dim_names is not None and len(sizes) != len(mesh_dim_names):
+        raise LayoutError(
+            "init_device_mesh: mesh_shape and mesh_dim_names should have same length: got "
+            f"{sizes} and {tuple(mesh_dim_names)}."
+        )
+    ranks = np.arange(prod(sizes)).reshape(sizes)
+    return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
+
+
+def check(ranks: np.ndarray, names: tuple[str, ...] | None) -> None:
+    """Refuse ranks that are not there, and names that say nothing."""
+    if not is_initialized():
+        init_process_group()
+    world = membership().world().size()
+    if ranks.size > world or (ranks.size and ranks.max() >= world):
+        raise LayoutError(
+            f"mesh: Mesh should not be bigger than default world size {world}: got ranks "
+            f"{ranks.tolist()}. Launch as many: gnomon launch -n {ranks.size} ..."
+        )
+    if not ranks.ndim or not ranks.size or ranks.min() < 0 or len(np.unique(ranks)) < ranks.size:
+        raise LayoutError(f"mesh: expected ranks, each once: got {ranks.tolist()}.")
+    if names is not None and (len(set(names)) < len(names) or len(names) != ranks.ndim):
+        raise LayoutError(
+            f"mesh: Each mesh_dim_name must be unique, one for each of {ranks.ndim} dimensions: "
+            f"got {names}."
+        )
+
+
+def identity(mesh: DeviceMesh) -> tuple[Any, ...]:
+    """The key of a mesh, which equal ones share."""
+    return mesh.device_type, mesh.shape, mesh.ranks.tobytes(), mesh.mesh_dim_names
+
+
+def joined(mesh: DeviceMesh) -> tuple[str, ...]:
+    """The names of a mesh's axes; its groups are made unless an equal mesh has them."""
+    member = membership()
+    for known in member.meshes:
+        if known == mesh:
+            return known.axes
+    axes = [member.fresh(name) for name in mesh.mesh_dim_names or unnamed(mesh.ndim)]
+    for k, name in enumerate(axes):
+        for ranks in np.moveaxis(mesh.ranks, k, -1).reshape(-1, mesh.shape[k]).tolist():
+            if mesh.get_rank() in ranks:
+                member.add(member.world().backend, name, ranks)
+    member.meshes.append(mesh)
+    return tuple(axes)
+
+
+def unnamed(count: int) -> list[str]:
+    """The names of groups along axes that have none."""
+    return [f"dim {k}" for k in range(count)]

@@ -1,0 +1,87 @@
+"""The end of a rank: together with the others, or first, and then all hear of it.
+
+Other ranks would wait for one that is gone, so a rank that fails says why, with its number and the
+last thing that it did with others, and ends the job.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from gnomon.distributed.environment import board_address, environment
+from gnomon.runtime.comm import watch
+from gnomon.runtime.comm.base import opened
+
+__all__ = ["as_rank", "leave"]
+
+
+@contextmanager
+def as_rank() -> Iterator[None]:
+    """Inside, what ends the program badly ends all ranks; alone, Python's own way is kept."""
+    found = environment()
+    if found.size == 1:
+        yield
+        return
+    address = board_address()
+    if address:
+        with suppress(OSError):
+            watch.begin(address, found.rank, found.size)
+    try:
+        yield
+        end_together()
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            leave(end.code if isinstance(end.code, int) else 1, end.code)
+        end_together()
+        raise
+    except BaseException as error:
+        leave(1, error)
+
+
+def end_together() -> None:
+    """Wait for all ranks to end: whoever waits for one that will not come gives up by itself."""
+    known = watch.of_process()
+    if known is not None:
+        known.note = "at the end of its program"
+    for backend in list(opened):
+        backend.close()
+    if known is not None:
+        known.leave()
+
+
+def leave(code: int, told: object) -> None:
+    """Say what happened and go, without the goodbyes that would wait for the other ranks."""
+    rank, known = environment().rank, watch.of_process()
+    reason, text = said_of(told)
+    known_already = known.fail(reason, code) if known is not None else False
+    if text and not known_already:
+        print(f"rank {rank}: {text}", file=sys.stderr)
+        last = watch.last(precise=True)
+        if last:
+            print(f"rank {rank}: its last collective: {last}", file=sys.stderr)
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def said_of(told: object) -> tuple[str, str]:
+    """The failure of a rank, in a line and in whole; an error with the user's own calls."""
+    if isinstance(told, int):
+        return f"exit code {told}", ""
+    if not isinstance(told, BaseException):
+        return str(told).strip().partition("\n")[0], str(told).strip()
+    line = traceback.format_exception_only(told)[0].partition("\n")[0]
+    trace = told.__traceback__
+    while trace is not None and is_start(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    return line, "".join(traceback.format_exception(told.with_traceback(trace))).rstrip()
+
+
+def is_start(file: str) -> bool:
+    """Whether a frame belongs to what starts a script."""
+    return file.startswith("<frozen") or os.path.dirname(file) == os.path.dirname(__file__)

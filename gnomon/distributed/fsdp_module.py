@@ -1,0 +1,172 @@
+"""FSDPModule: what fully_shard makes of a module's class, and the settings of its messages.
+
+A program's order decides when parameters are gathered, used and let go, and every backward pass
+reduces its gradients. So settings that say when do nothing here, since no value depends on them,
+and each says why; what would change how values are moved or summed is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+from gnomon.distributed.plans import bound_of
+from gnomon.errors import ArgumentError
+from gnomon.nn.module import Module
+from gnomon.ops.layouts import Unit
+from gnomon.tensor.layouts import in_unit, unit_of
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["FSDPModule", "UnshardHandle", "outermost", "sharded_class"]
+
+outermost: ContextVar[Module | None] = ContextVar("outermost", default=None)
+"""The fully sharded module whose forward runs, in which others are."""
+
+
+class UnshardHandle:
+    """The result of an `unshard` that should not wait: there is nothing to wait for."""
+
+    def wait(self) -> None:
+        """Nothing: programs gather what they read."""
+
+
+class FSDPModule:
+    """A module that was given to fully_shard."""
+
+    _unit_number: int
+    """The number of the unit that its own parameters are."""
+
+    def set_reduce_scatter_max_input_buffers(
+        self, max_input_buffers: int | str, *, recurse: bool = True
+    ) -> None:
+        """Let at most so many reductions of gradients be under way where one of these begins.
+
+        What a reduction sends is there until all ranks have it: more of them let the backward pass
+        go on, and take memory. "auto" takes the fewest with which a simulated run of the program
+        waits no longer than with all; gn.distributed.explain lists what was compared. No value
+        depends on it.
+
+        >>> import gnomon as gn
+        >>> model = gn.distributed.fsdp.fully_shard(gn.nn.Linear(4, 2))
+        >>> model.set_reduce_scatter_max_input_buffers("auto")
+        >>> gn.distributed.destroy_process_group()
+        """
+        where = "set_reduce_scatter_max_input_buffers"
+        if bound_of(where, max_input_buffers) == 0:
+            raise ArgumentError(f"{where}: expected 1 or more: got 0.")
+        for module in self._sharded(recurse):
+            for p in module._own_parameters():
+                p.data = in_unit(p.detach(), Unit(module._unit_number, max_input_buffers))
+
+    def _sharded(self, recurse: bool) -> Iterator[FSDPModule]:
+        """The module, and those in it that were given to fully_shard too."""
+        assert isinstance(self, Module), "a fully sharded module is a module"
+        inner = self.modules() if recurse else (self,)
+        return (each for each in inner if isinstance(each, FSDPModule))
+
+    def _own_parameters(self) -> list[Tensor]:
+        """The parameters of its own unit."""
+        assert isinstance(self, Module), "a fully sharded module is a module"
+        return [p for p in self.parameters() if unit_of(p).number == self._unit_number]
+
+    # when parameters are there: the program's order says it
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Nothing: programs gather what they read. Whole values are p.full_tensor()."""
+        return UnshardHandle() if async_op else None
+
+    def reshard(self) -> None:
+        """Nothing: between two programs each rank has its part alone."""
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Nothing: gathered parameters are let go after their last reader in each pass."""
+
+    def set_reshard_after_backward(
+        self, reshard_after_backward: bool, *, recurse: bool = True
+    ) -> None:
+        """Nothing: gathered parameters are let go after their last reader in each pass."""
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Nothing: what a backward pass does not read is not gathered for it."""
+
+    def set_modules_to_forward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
+        """Nothing: a unit is gathered when the unit two before it is no longer read."""
+
+    def set_modules_to_backward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
+        """Nothing: a unit is gathered when the unit two before it is no longer read."""
+
+    def set_post_optim_event(self, event: Any) -> None:
+        """Nothing: what a program reads is there when it begins."""
+
+    def set_separate_reduce_scatter_group(
+        self, enable: bool = True, *, recurse: bool = True
+    ) -> None:
+        """Nothing: transfers of one group do not wait for each other."""
+
+    def reset_iter_state(self) -> None:
+        """End a forward pass that an error left."""
+        outermost.set(None)
+
+    # when gradients are reduced: in every backward pass
+
+    def set_requires_gradient_sync(
+        self, requires_gradient_sync: bool, *, recurse: bool = True
+    ) -> None:
+        """Nothing: every backward pass reduces its gradients, and the sums are the same.
+
+        One message for several microbatches is gn.accumulate(loss, batch, microbatches=n).
+        """
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """Nothing: as set_requires_gradient_sync."""
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Nothing: as set_requires_gradient_sync."""
+
+    def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
+        """Nothing: ranks always send sums, and divide nothing on the way."""
+
+    # how values move and are summed: what one curve rests on
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """Refused: gradients are averaged over ranks, as one process's over all rows."""
+        raise ArgumentError(
+            f"set_gradient_divide_factor: expected none: got {factor}. Gradients are those of the "
+            "mean over all ranks' rows, to the bit. Multiply the loss instead."
+        )
+
+    def set_all_reduce_hook(self, hook: Any, *, stream: Any = None) -> None:
+        """Refused: a program's messages are its own."""
+        refuse("set_all_reduce_hook", "change gradients between backward() and step()")
+
+    def set_custom_all_gather(self, comm: Any) -> None:
+        """Refused: a program's messages are its own."""
+        refuse("set_custom_all_gather", "choose a backend by init_process_group")
+
+    def set_custom_reduce_scatter(self, comm: Any) -> None:
+        """Refused: a program's messages are its own."""
+        refuse("set_custom_reduce_scatter", "choose a backend by init_process_group")
+
+
+def refuse(name: str, instead: str) -> None:
+    """Raise: nobody else's function moves or folds values."""
+    raise ArgumentError(
+        f"{name}: expected nothing: got a function. Ranks fold in one order, which gives one "
+        f"process's bits, and programs are native code; {instead}."
+    )
+
+
+@cache
+def sharded_class(kind: type[Module]) -> type[Module]:
+    """A module's class with FSDPModule before it; as it is where that is so already."""
+    if issubclass(kind, FSDPModule):
+        return kind
+
+    def plain(cls: type, *settings: Any, **named: Any) -> Module:
+        # a slice of a container is not given to fully_shard, nor are its parts
+        return kind(*settings, **named)
+
+    names = {"__new__": plain, "__module__": kind.__module__, "__doc__": kind.__doc__}
+    return type(f"FSDP{kind.__name__}", (FSDPModule, kind), names)

@@ -1,0 +1,183 @@
+"""Process groups by PyTorch's names: which ranks there are, and which of them meet.
+
+Ranks are processes that MPI connects, threads of `run_ranks`, or one rank that only seems to be
+many (fake); which, the environment says where the caller does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from gnomon.distributed.backends import connected
+from gnomon.distributed.environment import environment
+from gnomon.errors import ArgumentError, CollectiveError, ConfigError
+from gnomon.runtime.comm import nccl
+from gnomon.runtime.comm.base import Backend
+from gnomon.runtime.comm.fake import FakeBackend
+from gnomon.runtime.comm.groups import ProcessGroup, default_group, membership
+from gnomon.runtime.comm.threads import World
+
+__all__ = [
+    "GroupMember",
+    "destroy_process_group",
+    "found",
+    "get_backend",
+    "get_global_rank",
+    "get_group_rank",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "is_available",
+    "is_initialized",
+    "new_group",
+    "split_group",
+]
+
+
+class GroupMember:
+    """The stand-in for a group on the ranks that are not in it."""
+
+    NON_GROUP_MEMBER = "not in this group"
+
+
+class group:
+    """The names of groups that are always there."""
+
+    WORLD = None
+
+
+Group = ProcessGroup | str | None
+SPELLINGS = {"gloo", "cpu:gloo", "cpu:gloo,cuda:nccl"}
+"""Backends of others, for whatever connects ranks here."""
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    **ignored: Any,
+) -> None:
+    """Connect this rank with all others: "mpi", "tcp", "threads" or "fake"; None for what is there.
+
+    How ranks find each other the environment says, so `init_method` and a store are not looked at.
+    """
+    if is_initialized():
+        raise CollectiveError("init_process_group: there is a group already. Destroy it first.")
+    patience = None if timeout is None else timeout.total_seconds()
+    made = backend_of(backend and str(backend).lower(), world_size, rank, patience)
+    if world_size not in (-1, made.size) or rank not in (-1, made.rank):
+        raise ConfigError(
+            f"init_process_group: rank={rank}, world_size={world_size}: this is rank {made.rank} "
+            f"of {made.size}. Leave both out, or launch as many: gnomon launch -n {world_size} ..."
+        )
+    membership().join(made)
+
+
+def backend_of(name: str | None, world_size: int, rank: int, patience: float | None) -> Backend:
+    """The backend of a name."""
+    seat = membership().seat
+    name = None if name in SPELLINGS else name
+    if name == "fake":
+        return FakeBackend(max(rank, 0), max(world_size, 1))
+    if name == "nccl":
+        nccl.refuse()
+    if name not in (None, "mpi", "tcp", "threads"):
+        raise ConfigError(
+            f'init_process_group: expected "mpi", "tcp", "threads" or "fake": got {name!r}. '
+            "Leave it out: the environment says which."
+        )
+    if seat is not None:
+        return seat  # threads stand for processes
+    if name in ("mpi", "tcp") or (name is None and environment().size > 1):
+        return connected(patience, name)
+    return World(1, patience).backend(0)
+
+
+def found(group: Group = None) -> ProcessGroup | None:
+    """A group, all ranks where none is named; None where this rank is not in it."""
+    if group is None:
+        return membership().world()
+    if isinstance(group, ProcessGroup):
+        if membership().groups.get(group.name) is not group:
+            raise CollectiveError(f"distributed: {group.name!r} was destroyed. Make a new group.")
+        return group
+    if group == GroupMember.NON_GROUP_MEMBER:
+        return None
+    raise ArgumentError(f"distributed: expected a process group: got {group!r}.")
+
+
+def is_available() -> bool:
+    """Whether there are process groups at all."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether this rank is connected."""
+    return default_group() is not None
+
+
+def get_rank(group: Group = None) -> int:
+    """The number of this rank in a group, -1 where it is not in it."""
+    known = found(group)
+    return -1 if known is None else known.rank()
+
+
+def get_world_size(group: Group = None) -> int:
+    """The number of ranks in a group, -1 where this rank is not in it."""
+    known = found(group)
+    return -1 if known is None else known.size()
+
+
+def get_backend(group: Group = None) -> str:
+    """The name of a group's backend."""
+    known = found(group)
+    if known is None:
+        raise ArgumentError("get_backend: this rank is not in the group.")
+    return known.backend.name
+
+
+def get_process_group_ranks(group: Group) -> list[int]:
+    """The numbers among all of a group's ranks."""
+    known = found(group)
+    return [] if known is None else list(known.ranks)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The number among all of a rank of a group."""
+    return group.ranks[group_rank]
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The number in a group of one of all ranks."""
+    return group.place_of(global_rank)
+
+
+def new_group(ranks: Sequence[int] | None = None, *args: Any, **ignored: Any) -> Any:
+    """A group of some ranks, in order; all ranks make it, those that are not in it too."""
+    world = membership().world()
+    made = membership().make(list(world.ranks) if ranks is None else sorted(ranks))
+    return GroupMember.NON_GROUP_MEMBER if made is None else made
+
+
+def split_group(
+    parent_pg: ProcessGroup | None = None, split_ranks: Sequence[Sequence[int]] = (), **ignored: Any
+) -> ProcessGroup | None:
+    """The group of this rank among several that share out the ranks of one; None if in none."""
+    parent = found(parent_pg)
+    if parent is None:
+        return None
+    made = [membership().make([parent.ranks[k] for k in ranks]) for ranks in split_ranks]
+    return next((group for group in made if group is not None), None)
+
+
+def destroy_process_group(group: Group = None) -> None:
+    """Leave a group, or all of them with the first; MPI itself ends with the process."""
+    known = found(group)
+    if known is not None:
+        membership().remove(known)

@@ -1,0 +1,142 @@
+"""`gnomon launch`: start a command as many ranks, by the MPI that is installed.
+
+MPI's own mpiexec starts, watches and ends the ranks, on this machine or on those of a host file. A
+rank that raises ends the job, and what it raised is the last thing that is said.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gnomon.distributed.environment import BOARD
+from gnomon.distributed.rank_threads import run_threads
+from gnomon.errors import ConfigError
+from gnomon.runtime.comm.board import Board
+from gnomon.runtime.system import usable_cores
+
+__all__ = ["Launch", "MISTAKE", "delimited"]
+
+NO_MPI = (
+    "launch: no mpiexec is found. Install one: pip install mpi4py mpich, or load your cluster's "
+    "MPI and pip install mpi4py."
+)
+OF_OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+"""Without these Open MPI refuses root, and more ranks than cores."""
+BACKENDS = ("mpi", "threads")
+MISTAKE = 2
+"""The exit code of what was asked wrongly: the rank that found it has said all there is."""
+VALUED = ("-n", "--ranks", "--hosts", "--backend", "--patience", "--restarts")
+"""Options of launch itself that take a value."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Ranks to start: how many, of which command, on which hosts."""
+
+    command: tuple[str, ...]
+    ranks: int
+    hosts: Path | None = None
+    patience: float | None = None
+    """Seconds that a rank waits for the others."""
+    backend: str = "mpi"
+    """Processes that MPI connects, or threads of this process."""
+
+    def arguments(self) -> list[str]:
+        """The whole command line."""
+        hosts = ["--hostfile", str(self.hosts)] if self.hosts else []
+        return [mpiexec(), *hosts, "-n", str(self.ranks), *self.of_rank()]
+
+    def of_rank(self) -> list[str]:
+        """The command of each rank: a script of Python's ends the job when it raises."""
+        program, *rest = self.command
+        runs = [sys.executable, "-m"]
+        if Path(program).name.startswith("python"):
+            return [*runs, "gnomon.distributed.rank_main", *rest]
+        if program.endswith(".py"):
+            return [*runs, "gnomon.distributed.rank_main", program, *rest]
+        own = shutil.which(program) is None
+        return [*runs, "gnomon", program, *rest] if own else [program, *rest]
+
+    @property
+    def threads(self) -> int:
+        """Threads of each rank: its share of the cores, where all ranks are on this machine."""
+        return 0 if self.hosts else max(1, usable_cores() // self.ranks)
+
+    def in_threads(self) -> int:
+        """Run all ranks in this process; the exit code."""
+        python, *words = self.of_rank()
+        if python != sys.executable or self.hosts:
+            raise ConfigError(
+                f"launch: --backend threads runs Python here: got {shlex.join(self.command)}. "
+                "Give a script, or leave --backend and --hosts out."
+            )
+        script = words[2:] if words[1].endswith(".rank_main") else words
+        return run_threads(script, self.ranks, self.threads, self.patience)
+
+    def environment(self) -> dict[str, str]:
+        """The variables that ranks have beside this process's own: their share of the cores."""
+        share = {"GNOMON_NUM_THREADS": str(self.threads)} if self.threads else {}
+        patience = {} if self.patience is None else {"GNOMON_PATIENCE": str(self.patience)}
+        return OF_OPEN_MPI | share | dict(os.environ) | patience
+
+    def run(self) -> int:
+        """Start them, wait for them; the exit code."""
+        if self.ranks < 1:
+            raise ConfigError(f"launch: -n: expected int >= 1: got {self.ranks}.")
+        if self.backend not in BACKENDS:
+            known = " or ".join(BACKENDS)
+            raise ConfigError(f"launch: --backend: expected {known}: got {self.backend!r}.")
+        if self.backend == "threads":
+            return self.in_threads()
+        board = Board(platform.node() if self.hosts else "127.0.0.1")
+        try:
+            given = self.environment() | {BOARD: board.address}
+            code = subprocess.call(self.arguments(), env=given)
+            told, own = board.verdict(self.ranks) if code else ("", 0)
+        finally:
+            board.close()
+        if told and own != MISTAKE:
+            print(f"gnomon launch: {told}", file=sys.stderr)
+        return own or code
+
+    def __str__(self) -> str:
+        if self.backend == "threads":
+            return f"{self.ranks} threads: {shlex.join(self.of_rank())}"
+        own = self.environment().items() - os.environ.items()
+        told = [f"{name}={value}" for name, value in sorted(own)]
+        return shlex.join([*told, *self.arguments()])
+
+
+def mpiexec() -> str:
+    """The program that starts ranks: of this environment, or else of the system."""
+    beside = Path(sys.executable).with_name("mpiexec")
+    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if found is None:
+        raise ConfigError(NO_MPI)
+    return found
+
+
+def delimited(words: Sequence[str]) -> list[str]:
+    """A command line in which the launched command, with options of its own, stands behind "--".
+
+    >>> delimited(["launch", "-n", "2", "train", "--mesh", "data=2"])
+    ['launch', '-n', '2', '--', 'train', '--mesh', 'data=2']
+    """
+    if list(words[:1]) != ["launch"] or "--" in words:
+        return list(words)
+    place = 1
+    while place < len(words) and words[place].startswith("-"):
+        place += 2 if words[place] in VALUED else 1
+    return [*words[:place], "--", *words[place:]]

@@ -1,0 +1,21 @@
+"""A batch that every rank holds, of which each computes with its own rows."""
+
+from __future__ import annotations
+
+from gnomon.distributed.mesh import Mesh
+from gnomon.ops.layouts import place
+from gnomon.tensor.functions import apply
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["split_rows"]
+
+
+def split_rows(x: Tensor, mesh: Mesh, *axes: str) -> Tensor:
+    """x, which all ranks hold, of which each rank computes with its own rows from here on.
+
+    The value is the same; where it is read, programs are divided along these mesh axes.
+    """
+    layout = tuple((name, ranks, 0 if name in axes else None) for name, ranks in mesh.divided)
+    if not layout:
+        return x
+    return apply(lambda node: place(node, layout, stays=True), (x,))

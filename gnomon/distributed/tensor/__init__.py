@@ -1,0 +1,30 @@
+"""Tensors that lie over the ranks of a mesh, by the names of torch.distributed.tensor.
+
+Any tensor may lie so: a DTensor is what lies over ranks, and operations on it are those of all
+tensors. The methods are in gnomon/tensor/placements.py.
+"""
+
+from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
+from gnomon.distributed.tensor.creation import empty, full, ones, rand, randn, zeros
+from gnomon.distributed.tensor.dtensor import DTensor, distribute_module, distribute_tensor
+from gnomon.passes.layout import Partial, Placement
+from gnomon.passes.layout import Replicated as Replicate
+from gnomon.passes.layout import Split as Shard
+
+__all__ = [
+    "DTensor",
+    "DeviceMesh",
+    "Partial",
+    "Placement",
+    "Replicate",
+    "Shard",
+    "distribute_module",
+    "distribute_tensor",
+    "empty",
+    "full",
+    "init_device_mesh",
+    "ones",
+    "rand",
+    "randn",
+    "zeros",
+]

@@ -1,0 +1,278 @@
+"""Tensor parallel by the names of torch.distributed.tensor.parallel: a style for each module.
+
+A style lays a module's parameters over the ranks of a mesh, and says how what goes in lies and how
+what comes out shall. Programs are divided by that; collectives stand where layouts change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar
+
+from gnomon.distributed.device_mesh import DeviceMesh
+from gnomon.distributed.tensor.dtensor import from_first, lay
+from gnomon.errors import ArgumentError, LayoutError
+from gnomon.nn.embedding import Embedding
+from gnomon.nn.linear import Linear
+from gnomon.nn.module import Module
+from gnomon.passes.layout import REPLICATED, Placement, Split
+from gnomon.tensor.layouts import in_order, lying_as, part_of, spread
+from gnomon.tensor.placements import layout_by
+from gnomon.tensor.tensor import Tensor
+
+__all__ = [
+    "ColwiseParallel",
+    "ParallelStyle",
+    "PrepareModuleInput",
+    "PrepareModuleOutput",
+    "RowwiseParallel",
+    "SequenceParallel",
+    "parallelize_module",
+]
+
+Asked = Placement | Sequence[Placement | None] | None
+"""Of one tensor, or of each of several; None leaves one as it is."""
+
+
+class ParallelStyle:
+    """A way to divide a module: a base of others."""
+
+    def apply(self, module: Module, mesh: DeviceMesh) -> None:
+        """Divide a module over the ranks of a mesh."""
+        raise NotImplementedError(f"{type(self).__name__}: a style says apply(module, mesh).")
+
+
+class ByWeight(ParallelStyle):
+    """The base of styles that split the weight of a layer."""
+
+    splits: ClassVar[Mapping[type[Module], Mapping[str, Placement]]]
+    """Kind of module -> how its parameters lie."""
+    layouts: ClassVar[tuple[Placement, Placement]]
+    """How inputs and outputs lie unless it is said."""
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        self.input_layouts = input_layouts or self.layouts[0]
+        self.output_layouts = output_layouts or self.layouts[1]
+        self.use_local_output = use_local_output
+
+    def wanted(self, module: Module) -> Placement:
+        """The layout of the input where the layer computes."""
+        raise NotImplementedError
+
+    def apply(self, module: Module, mesh: DeviceMesh) -> None:
+        """Split the weight; inputs and outputs lie as is said."""
+        kind = next((kind for kind in self.splits if isinstance(module, kind)), None)
+        if kind is None:
+            raise ArgumentError(
+                f"{type(self).__name__}: expected a Linear or an Embedding: got "
+                f"{type(module).__name__}. Name its layers in the plan."
+            )
+        lay_parameters(module, mesh, self.splits[kind])
+        have, want = [self.input_layouts], [self.wanted(module)]
+        PrepareModuleInput(have, want).apply(module, mesh)
+        out = (self.output_layouts, self.use_local_output)
+        module.register_forward_hook(lambda m, given, made: given_out(made, mesh, *out))
+
+
+class ColwiseParallel(ByWeight):
+    """Each rank has some outputs of a Linear, or some columns of an Embedding.
+
+    >>> import gnomon as gn
+    >>> mesh = DeviceMesh("cpu", [0], mesh_dim_names=("tp",))
+    >>> parallelize_module(gn.nn.Linear(4, 2), mesh, ColwiseParallel()).weight.placements
+    (S(0),)
+    >>> gn.distributed.destroy_process_group()
+    """
+
+    splits: ClassVar = {
+        Linear: {"weight": Split(0), "bias": Split(0)},
+        Embedding: {"weight": Split(1)},
+    }
+    layouts: ClassVar = (REPLICATED, Split(-1))
+
+    def wanted(self, module: Module) -> Placement:
+        """All of the input on each rank."""
+        return REPLICATED
+
+
+class RowwiseParallel(ByWeight):
+    """Each rank has some inputs of a Linear, or some rows of an Embedding: outputs are added."""
+
+    splits: ClassVar = {
+        Linear: {"weight": Split(1), "bias": REPLICATED},
+        Embedding: {"weight": Split(0)},
+    }
+    layouts: ClassVar = (Split(-1), REPLICATED)
+
+    def wanted(self, module: Module) -> Placement:
+        """The inputs whose weights a rank has; all positions that are looked up."""
+        return Split(-1) if isinstance(module, Linear) else REPLICATED
+
+
+class SequenceParallel(ParallelStyle):
+    """Each rank has a stretch of the sequence: for norms and dropout between split layers."""
+
+    def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
+        self.split, self.use_local_output = Split(sequence_dim), use_local_output
+
+    def apply(self, module: Module, mesh: DeviceMesh) -> None:
+        """Replicate the parameters; what goes in is, or becomes, a stretch of the sequence."""
+        lay_parameters(module, mesh, {})
+        PrepareModuleInput([self.split], [self.split]).apply(module, mesh)
+        out = (self.split, self.use_local_output)
+        module.register_forward_hook(lambda m, given, made: given_out(made, mesh, *out))
+
+
+class PrepareModuleInput(ParallelStyle):
+    """Inputs of a module lie as is said, and as is wanted from there on."""
+
+    def __init__(
+        self,
+        input_layouts: Asked = None,
+        desired_input_layouts: Asked = None,
+        input_kwarg_layouts: Mapping[str, Placement] | None = None,
+        desired_input_kwarg_layouts: Mapping[str, Placement] | None = None,
+        use_local_output: bool = False,
+    ) -> None:
+        self.have, self.want = listed(input_layouts), listed(desired_input_layouts)
+        self.named_have = dict(input_kwarg_layouts or {})
+        self.named_want = dict(desired_input_kwarg_layouts or {})
+        self.use_local_output = use_local_output
+        if len(self.have) != len(self.want) or self.named_have.keys() != self.named_want.keys():
+            raise ArgumentError(
+                "PrepareModuleInput: input_layouts and desired_input_layouts should have same "
+                f"length: got {input_layouts} and {desired_input_layouts}."
+            )
+
+    def apply(self, module: Module, mesh: DeviceMesh) -> None:
+        """Change what goes into a module."""
+        local = self.use_local_output
+
+        def enter(module: Module, inputs: tuple, named: dict[str, Any]) -> Any:
+            rest = inputs[len(self.have) :]
+            moved = [
+                laid_in(x, mesh, *each, local)
+                for x, *each in zip(inputs, self.have, self.want, strict=False)
+            ]
+            named_moved = {
+                word: laid_in(named[word], mesh, have, self.named_want[word], local)
+                for word, have in self.named_have.items()
+                if word in named
+            }
+            return (*moved, *rest), {**named, **named_moved}
+
+        module.register_forward_pre_hook(enter, with_kwargs=True)
+
+
+class PrepareModuleOutput(ParallelStyle):
+    """Outputs of a module lie as is said, and as is wanted from there on."""
+
+    def __init__(
+        self,
+        *,
+        output_layouts: Asked,
+        desired_output_layouts: Asked,
+        use_local_output: bool = True,
+    ) -> None:
+        self.have, self.want = listed(output_layouts), listed(desired_output_layouts)
+        self.use_local_output = use_local_output
+        if len(self.have) != len(self.want):
+            raise ArgumentError(
+                "PrepareModuleOutput: output_layouts and desired_output_layouts should have same "
+                f"length: got {output_layouts} and {desired_output_layouts}."
+            )
+
+    def apply(self, module: Module, mesh: DeviceMesh) -> None:
+        """Change what comes out of a module."""
+
+        def leave(module: Module, inputs: tuple, output: Any) -> Any:
+            alone = not isinstance(output, tuple)
+            moved = [
+                laid_in(x, mesh, *each, self.use_local_output)
+                for x, *each in zip(
+                    [output] if alone else output, self.have, self.want, strict=True
+                )
+            ]
+            return moved[0] if alone else tuple(moved)
+
+        module.register_forward_hook(leave)
+
+
+def parallelize_module(
+    module: Module,
+    device_mesh: DeviceMesh,
+    parallelize_plan: ParallelStyle | Mapping[str, ParallelStyle],
+    *,
+    src_data_rank: int | None = 0,
+) -> Module:
+    """A module divided over a mesh of one axis: by one style, or by a style for each name.
+
+    Names may have stars: "layers.*.mlp.up". All ranks begin with the first one's parameters; with
+    `src_data_rank` None each has its own.
+    """
+    if device_mesh.ndim != 1:
+        raise LayoutError(
+            f"parallelize_module: expected a mesh of one axis: got {device_mesh}. "
+            'Name one: mesh["tp"].'
+        )
+    if src_data_rank is not None:
+        for p in module.parameters():
+            if not lying_as(p):
+                p.data = from_first(p.detach(), device_mesh, 0, src_data_rank)
+    if isinstance(parallelize_plan, ParallelStyle):
+        parallelize_plan.apply(module, device_mesh)
+        return module
+    for pattern, style in parallelize_plan.items():
+        found = [inner for name, inner in module.named_modules() if fits(name, pattern)]
+        if not found:
+            raise ArgumentError(
+                f"parallelize_module: no module is named {pattern!r}. See named_modules()."
+            )
+        for inner in found:
+            style.apply(inner, device_mesh)
+    return module
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Whether a module's name is a pattern's, part by part."""
+    parts, wanted = name.split("."), pattern.split(".")
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
+
+
+def listed(asked: Asked) -> list[Placement | None]:
+    """The layouts that are asked of several tensors."""
+    return [asked] if asked is None or isinstance(asked, Placement) else list(asked)
+
+
+def lay_parameters(module: Module, mesh: DeviceMesh, splits: Mapping[str, Placement]) -> None:
+    """Lay a module's own parameters over a mesh, replicated where nothing else is said."""
+    for name, p in module.named_parameters(recurse=False):
+        over = layout_by(mesh, [splits.get(name, REPLICATED)], p.ndim)
+        layout = tuple(sorted((*lying_as(p), *over), key=lambda each: in_order(each[0])))
+        p.data = lay(p.detach(), layout, mesh.axes)
+
+
+def laid_in(
+    x: Any, mesh: DeviceMesh, have: Placement | None, want: Placement | None, local: bool
+) -> Any:
+    """An input, which lies one way or is this rank's part so, lying another way."""
+    if have is None or want is None or not isinstance(x, Tensor):
+        return x
+    if not any(name in mesh.axes for name, _, _ in lying_as(x)):
+        x = spread(x, layout_by(mesh, [have], x.ndim))
+    return given_out(x, mesh, want, local)
+
+
+def given_out(x: Any, mesh: DeviceMesh, want: Placement, local: bool) -> Any:
+    """A tensor over a mesh lying as is wanted, or this rank's part of it."""
+    here = tuple(each for each in lying_as(x) if each[0] in mesh.axes)
+    if here != layout_by(mesh, [want], x.ndim):
+        x = x.redistribute(mesh, [want])
+    return part_of(x, mesh.axes) if local else x

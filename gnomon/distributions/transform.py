@@ -1,0 +1,308 @@
+"""Transform, the base of differentiable functions with inverses, and those made of others."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import gnomon as gn
+from gnomon.distributions import constraints
+from gnomon.distributions.constraints import Constraint
+from gnomon.distributions.parameters import added
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.tensor.tensor import Size, Tensor
+
+Shape = Sequence[int]
+
+
+class Transform:
+    """Base: y = transform(x) and x = transform.inv(y); cache_size 1 keeps the last pair."""
+
+    domain: Any
+    codomain: Any
+    bijective = False
+    said: tuple[str, ...] | None = None
+    """The parameters by which two of a class are equal; none are where it is None."""
+
+    def __init__(self, cache_size: int = 0) -> None:
+        if cache_size not in (0, 1):
+            raise ArgumentError(f"{type(self).__name__}: cache_size is 0 or 1: got {cache_size}.")
+        self._cache_size, self._pair = cache_size, (None, None)
+
+    @property
+    def event_dim(self) -> int:
+        if self.domain.event_dim != self.codomain.event_dim:
+            raise ArgumentError("event_dim: values before and after have other numbers of axes.")
+        return self.domain.event_dim
+
+    @property
+    def inv(self) -> Any:
+        """The inverse."""
+        return InverseTransform(self)
+
+    @property
+    def sign(self) -> Any:
+        """1 where it rises, −1 where it falls."""
+        raise NotImplementedError(f"{type(self).__name__} neither rises nor falls everywhere.")
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same with another cache."""
+        made = copy.copy(self)
+        Transform.__init__(made, cache_size)
+        return made
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self._cache_size and x is self._pair[0]:
+            return self._pair[1]
+        y = self._call(x)
+        self._keep(x, y)
+        return y
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        if self._cache_size and y is self._pair[1]:
+            return self._pair[0]
+        x = self._inverse(y)
+        self._keep(x, y)
+        return x
+
+    def _keep(self, x: Any, y: Any) -> None:
+        if self._cache_size:
+            self._pair = (x, y)
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """log |dy / dx|."""
+        raise NotImplementedError
+
+    def forward_shape(self, shape: Shape) -> Any:
+        """The shape of what comes of values of a shape."""
+        return shape
+
+    def inverse_shape(self, shape: Shape) -> Any:
+        """The shape of what the inverse makes of values of a shape."""
+        return shape
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self) or self.said is None:
+            return self is other
+        pairs = [(getattr(self, word), getattr(other, word)) for word in self.said]
+        return all(bool(gn.as_tensor(a == b).all()) for a, b in pairs)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{word}={getattr(self, word)}" for word in self.said or ())
+        return f"{type(self).__name__}({given})"
+
+
+class InverseTransform(Transform):
+    """A transform the other way round."""
+
+    said = ("inv",)
+
+    def __init__(self, transform: Transform) -> None:
+        super().__init__(transform._cache_size)
+        self._inv = transform
+        self.bijective = transform.bijective
+        self.domain, self.codomain = transform.codomain, transform.domain
+
+    @property
+    def inv(self) -> Transform:
+        return self._inv
+
+    @property
+    def sign(self) -> Any:
+        return self._inv.sign
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self._inv.with_cache(cache_size).inv
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._inv._inv_call(x)
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        return self._inv(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self._inv.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Shape) -> Any:
+        return self._inv.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Shape) -> Any:
+        return self._inv.forward_shape(shape)
+
+
+class ComposeTransform(Transform):
+    """One transform after another."""
+
+    said = ("parts",)
+
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.parts = [p.with_cache(cache_size) if cache_size else p for p in parts]
+        self.bijective = all(p.bijective for p in self.parts)
+
+    @property
+    def domain(self) -> Constraint:
+        return self.widened(self.parts, "domain", "codomain")
+
+    @property
+    def codomain(self) -> Constraint:
+        return self.widened(self.parts[::-1], "codomain", "domain")
+
+    def widened(self, order: Sequence[Transform], first: str, last: str) -> Constraint:
+        """The region at one end, with the axes that transforms further on take together."""
+        if not order:
+            return constraints.real
+        dim = getattr(order[-1], last).event_dim
+        for part in reversed(order):
+            dim += getattr(part, first).event_dim - getattr(part, last).event_dim
+            dim = max(dim, getattr(part, first).event_dim)
+        found = getattr(order[0], first)
+        return (
+            constraints.independent(found, dim - found.event_dim)
+            if dim > found.event_dim
+            else found
+        )
+
+    @property
+    def sign(self) -> Any:
+        return math.prod(p.sign for p in self.parts)
+
+    @property
+    def inv(self) -> Transform:
+        return ComposeTransform([p.inv for p in reversed(self.parts)], self._cache_size)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return ComposeTransform(self.parts, cache_size)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        for part in reversed(self.parts):
+            y = part._inv_call(y)
+        return y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        if not self.parts:
+            return gn.zeros_like(x)
+        terms, dim = [], self.domain.event_dim
+        for k, part in enumerate(self.parts):
+            to = y if k == len(self.parts) - 1 else part(x)
+            terms.append(added(part.log_abs_det_jacobian(x, to), dim - part.domain.event_dim))
+            x, dim = to, dim + part.codomain.event_dim - part.domain.event_dim
+        return sum(terms[1:], terms[0])
+
+    def forward_shape(self, shape: Shape) -> Any:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Shape) -> Any:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
+
+
+identity_transform = ComposeTransform([])
+
+
+class IndependentTransform(Transform):
+    """A transform some of whose batch axes belong to one value."""
+
+    said = ("base_transform", "reinterpreted_batch_ndims")
+
+    def __init__(
+        self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
+    ) -> None:
+        super().__init__(cache_size)
+        self.base_transform = base_transform.with_cache(cache_size)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.bijective = base_transform.bijective
+
+    @property
+    def domain(self) -> Constraint:
+        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
+
+    @property
+    def codomain(self) -> Constraint:
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+
+    @property
+    def sign(self) -> Any:
+        return self.base_transform.sign
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.base_transform(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        each = self.base_transform.log_abs_det_jacobian(x, y)
+        return added(each, self.reinterpreted_batch_ndims)
+
+    def forward_shape(self, shape: Shape) -> Any:
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape: Shape) -> Any:
+        return self.base_transform.inverse_shape(shape)
+
+
+class ReshapeTransform(Transform):
+    """Values of one shape as values of another."""
+
+    bijective = True
+    said = ("in_shape", "out_shape")
+
+    def __init__(self, in_shape: Shape, out_shape: Shape, cache_size: int = 0) -> None:
+        self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
+        if math.prod(in_shape) != math.prod(out_shape):
+            raise ShapeError(
+                f"ReshapeTransform: {tuple(in_shape)} and {tuple(out_shape)} hold different "
+                "numbers of elements."
+            )
+        super().__init__(cache_size)
+
+    @property
+    def domain(self) -> Constraint:
+        return constraints.independent(constraints.real, len(self.in_shape))
+
+    @property
+    def codomain(self) -> Constraint:
+        return constraints.independent(constraints.real, len(self.out_shape))
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.reshape(self.forward_shape(x.shape))
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.reshape(self.inverse_shape(y.shape))
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return gn.zeros(tuple(x.shape[: x.ndim - len(self.in_shape)]), dtype=x.dtype)
+
+    def forward_shape(self, shape: Shape) -> Any:
+        return exchanged(shape, self.in_shape, self.out_shape)
+
+    def inverse_shape(self, shape: Shape) -> Any:
+        return exchanged(shape, self.out_shape, self.in_shape)
+
+
+def exchanged(shape: Shape, ending: Shape, other: Shape) -> Size:
+    """A shape with another ending."""
+    cut = len(shape) - len(ending)
+    if cut < 0 or tuple(shape[cut:]) != tuple(ending):
+        raise ShapeError(f"ReshapeTransform: values end in {tuple(ending)}: got {tuple(shape)}.")
+    return Size((*shape[:cut], *other))

@@ -1,0 +1,102 @@
+"""Modules named torch and torch.*, whose names are Gnomon's; made by an import hook.
+
+The hook stands before all others while it is installed, so that PyTorch itself is not loaded, even
+where there is one. Each module asks Gnomon for a name when it is first read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from gnomon.drop_in.names import IDLE, MEANINGS, target_of
+from gnomon.drop_in.report import NameReport
+from gnomon.lazy import FinderOfNames, NamesElsewhere
+from gnomon.tensor.absent import Absent
+
+__all__ = ["TorchModule", "installed"]
+
+ROOT = "torch"
+HOLDERS = (ModuleType, SimpleNamespace, Absent)
+"""What a module of PyTorch's can stand for."""
+
+
+class TorchModule(NamesElsewhere):
+    """A module of PyTorch's name, with what Gnomon has under its path."""
+
+    def __init__(self, name: str, target: Any, report: NameReport) -> None:
+        super().__init__(name, target)
+        self._report = report
+        if name == ROOT:
+            vars(self).update(MEANINGS)
+
+    def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        path = full.partition(".")[2]
+        if path.partition(".")[0] in IDLE:
+            self._report.idles(full)
+        if isinstance(target_of(path), HOLDERS) and not name.startswith("__"):
+            return importlib.import_module(full)
+        try:
+            found = super().__getattr__(name)
+        except AttributeError:
+            if not name.startswith("__"):
+                self._report.lacks(full)
+            raise AttributeError(
+                f"module {self.__name__!r} has no attribute {name!r} in Gnomon"
+            ) from None
+        vars(self)[name] = found
+        return found
+
+
+class TorchFinder(FinderOfNames):
+    """Finds torch and what is below it."""
+
+    root = ROOT
+
+    def __init__(self, report: NameReport) -> None:
+        self.report = report
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module of a name; an error for one of PyTorch's that is not here."""
+        root, _, inner = fullname.partition(".")
+        if root != self.root:
+            return None
+        if not isinstance(target_of(inner), HOLDERS):
+            self.report.lacks(fullname)
+            raise ModuleNotFoundError(f"No module named {fullname!r} in Gnomon", name=fullname)
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """A module that asks Gnomon."""
+        return TorchModule(spec.name, target_of(spec.name.partition(".")[2]), self.report)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: names are looked up when they are read."""
+
+
+@contextmanager
+def installed(report: NameReport) -> Iterator[None]:
+    """Let `import torch` mean Gnomon for a while; what was imported before stays what it is."""
+    before = {name: sys.modules.pop(name) for name in list(sys.modules) if is_theirs(name)}
+    finder = TorchFinder(report)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if is_theirs(name)]:
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+def is_theirs(name: str) -> bool:
+    """Whether a module is PyTorch's by its name."""
+    return name == ROOT or name.startswith(f"{ROOT}.")

@@ -1,0 +1,57 @@
+"""A script of PyTorch's run as it stands: its `import torch` is Gnomon."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from gnomon.drop_in.modules import installed
+from gnomon.drop_in.report import NameReport
+from gnomon.errors import ConfigError
+
+__all__ = ["run_script"]
+
+
+def run_script(script: str | Path, arguments: Sequence[str] = ()) -> int:
+    """Run a script with its arguments, then tell which names it missed; gives its exit code."""
+    path, report = Path(script), NameReport()
+    if not path.is_file():
+        raise ConfigError(f"run: there is no script {str(path)!r}. Give a Python file.")
+    argv, searched = sys.argv, list(sys.path)
+    sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.parent)]
+    try:
+        with installed(report):
+            return ended(path)
+    finally:
+        sys.argv, sys.path[:] = argv, searched
+        sys.stdout.flush()
+        report.show(Console(stderr=True, soft_wrap=True))
+
+
+def ended(path: Path) -> int:
+    """The exit code of a script, as Python gives it."""
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as left:
+        if left.code is None or isinstance(left.code, int):
+            return left.code or 0
+        print(left.code, file=sys.stderr)
+        return 1
+    except Exception as error:
+        show(error, path)
+        return 1
+    return 0
+
+
+def show(error: Exception, path: Path) -> None:
+    """Print an error from the script's first line on."""
+    told = traceback.TracebackException.from_exception(error)
+    lines = list(told.stack)
+    first = next((k for k, line in enumerate(lines) if line.filename == str(path)), 0)
+    told.stack = traceback.StackSummary.from_list(lines[first:])
+    print("".join(told.format()), end="", file=sys.stderr)

@@ -1,0 +1,100 @@
+"""Memo tables: what a process has worked out and may work out again; one call empties them all.
+
+A table of another kind, of what is declared or held or running, is listed in tests/ir/test_memo.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
+
+__all__ = ["Recent", "age", "clear", "memo"]
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+_clears: list[Callable[[], object]] = []
+
+
+def memo(table: T) -> T:
+    """Register a table: a container, or a function that remembers its results.
+
+    >>> squares = memo({3: 9})
+    >>> clear()
+    >>> squares
+    {}
+    """
+    known: Any = table
+    _clears.append(known.cache_clear if hasattr(known, "cache_clear") else known.clear)
+    return table
+
+
+def clear() -> None:
+    """Forget all: as in a process that has built nothing. Nothing may be built meanwhile."""
+    for empty in _clears:
+        empty()
+
+
+class Recent(Generic[K, V]):
+    """A table of what was used lately, such as programs: at most twice `most` entries.
+
+    An entry that nobody asks for while `most` others come or are asked for is forgotten.
+
+    >>> squares = Recent()
+    >>> squares.most = 2
+    >>> for x in range(5):
+    ...     squares[x] = x * x
+    >>> squares.get(0), squares.get(4), len(squares)
+    (None, 16, 3)
+    """
+
+    most = 2048
+    """Entries that come, or are asked for, before those nobody asked for meanwhile go."""
+
+    def __init__(self) -> None:
+        self._new: dict[K, V] = {}
+        self._old: dict[K, V] = {}
+        _recent.add(self)
+
+    def get(self, key: K) -> V | None:
+        """An entry, which is new again, or None."""
+        found = self._new.get(key)
+        if found is None and self._old:
+            found = self._old.pop(key, None)
+            if found is not None:
+                self[key] = found
+        return found
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if len(self._new) >= self.most:
+            self.age()
+        self._new[key] = value
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._new or key in self._old
+
+    def __len__(self) -> int:
+        return len(self._new) + len(self._old)
+
+    def values(self) -> list[V]:
+        """All entries, old ones first."""
+        return [*self._old.values(), *self._new.values()]
+
+    def age(self) -> None:
+        """Forget what is old; what is new is old from here on."""
+        self._old, self._new = self._new, {}
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._old, self._new = {}, {}
+
+
+_recent: WeakSet[Recent[Any, Any]] = WeakSet()
+
+
+def age() -> None:
+    """Forget what was not used since the last time."""
+    for table in list(_recent):
+        table.age()

@@ -1,0 +1,232 @@
+"""Modules that load when they are first used, and modules of PyTorch's names, made when imported.
+
+`import gnomon` must be quick, and the compiler is a third of the package and most of its
+dependencies' loading time. Whoever needs it only to evaluate imports its name from here, at the top
+of the file like any import, and it loads with the first evaluation. The order of layers holds for
+these names too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from threading import RLock
+from types import ModuleType
+from typing import Any
+
+from gnomon.forking import held
+
+_loading = held(RLock())
+"""A child of a fork would wait for a module that another thread was loading."""
+OF_MODULES = frozenset({"__file__", "__name__", "__path__", "__spec__", "__version__"})
+"""The names of Python's own that a module answers to."""
+
+
+class Lazy:
+    """Stands for a module until something of it is used.
+
+    >>> Lazy("math").sqrt(4.0)
+    2.0
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__") and attribute not in OF_MODULES:
+            # inspect and its like ask anything so, whether or not the module can be loaded
+            raise AttributeError(f"{self!r} has no attribute {attribute!r}")
+        found = sys.modules.get(self._name)
+        if found is None or getattr(found.__spec__, "_initializing", False):
+            with _loading:
+                found = importlib.import_module(self._name)
+        return getattr(found, attribute)
+
+    def __repr__(self) -> str:
+        return f"Lazy({self._name!r})"
+
+
+# what of ours waits, and under which name: `from gnomon.lazy import pipeline`
+aliasing = Lazy("gnomon.capture.aliasing")
+call_objects = Lazy("gnomon.capture.call_objects")
+effects = Lazy("gnomon.capture.effects")
+endings = Lazy("gnomon.capture.endings")
+guards = Lazy("gnomon.capture.guards")
+object_state = Lazy("gnomon.capture.object_state")
+options = Lazy("gnomon.capture.options")
+number_places = Lazy("gnomon.capture.number_places")
+panels = Lazy("gnomon.capture.panels")
+paths = Lazy("gnomon.capture.paths")
+precompiled = Lazy("gnomon.capture.precompiled")
+recompile_reasons = Lazy("gnomon.capture.recompile_reasons")
+replay = Lazy("gnomon.capture.replay")
+storage_names = Lazy("gnomon.capture.storage_names")
+tracing = Lazy("gnomon.capture.tracing")
+trees = Lazy("gnomon.capture.trees")
+varying = Lazy("gnomon.capture.varying")
+autotuning = Lazy("gnomon.compiler.autotuning")
+build = Lazy("gnomon.compiler.build")
+pipeline = Lazy("gnomon.compiler.pipeline")
+tiers = Lazy("gnomon.compiler.tiers")
+show = Lazy("gnomon.ir.show")
+fitting = Lazy("gnomon.ops.fitting")
+leaving = Lazy("gnomon.passes.leaving")
+loosen = Lazy("gnomon.passes.loosen")
+assembly = Lazy("gnomon.program.assembly")
+blocks = Lazy("gnomon.program.blocks")
+communication = Lazy("gnomon.program.communication")
+listing = Lazy("gnomon.program.listing")
+memory_check = Lazy("gnomon.program.memory_check")
+records = Lazy("gnomon.program.records")
+threads = Lazy("gnomon.runtime.threads")
+excerpt = Lazy("gnomon.schedule.excerpt")
+complex_calls = Lazy("gnomon.tensor.complex_calls")
+layouts = Lazy("gnomon.tensor.layouts")
+modes = Lazy("gnomon.tensor.modes")
+numpy_calls = Lazy("gnomon.tensor.numpy_calls")
+placements = Lazy("gnomon.tensor.placements")
+
+
+# modules of PyTorch's names
+
+OWN = (
+    "accelerator amp autograd autograd.functional backends backends.cpu backends.cuda "
+    "backends.cudnn backends.mkl backends.mkldnn backends.mps backends.openmp backends.opt_einsum "
+    "backends.quantized cpu cuda cuda.nvtx fft func jit linalg masked mps mtia random "
+    "signal signal.windows special utils.tensorboard version xpu"
+)
+"""Modules that are reached by the same path here."""
+HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
+    under + name: home
+    for home, under, names in (
+        ("", "", "functional utils.dlpack"),
+        ("amp", "amp.", "autocast_mode grad_scaler"),
+        ("compiler", "", "_dynamo _inductor"),
+        ("compiler.config", "", "_dynamo.config _inductor.config compiler.config"),
+        ("amp.of_cpu", "", "cpu.amp cpu.amp.autocast_mode cpu.amp.grad_scaler"),
+        ("amp.of_cuda", "", "cuda.amp"),
+        ("cuda", "cuda.", "graphs memory random streams"),
+        ("amp.of_cuda", "cuda.amp.", "autocast_mode grad_scaler"),
+        ("autograd", "autograd.", "anomaly_mode function grad_mode variable"),
+        ("distributions", "distributions.", "bernoulli beta binomial categorical cauchy chi2"),
+        ("distributions", "distributions.", "continuous_bernoulli dirichlet exp_family"),
+        ("distributions", "distributions.", "exponential fishersnedecor gamma generalized_pareto"),
+        ("distributions", "distributions.", "geometric gumbel half_cauchy half_normal independent"),
+        ("distributions", "distributions.", "inverse_gamma kl kumaraswamy laplace lkj_cholesky"),
+        ("distributions", "distributions.", "log_normal logistic_normal"),
+        ("distributions", "distributions.", "lowrank_multivariate_normal mixture_same_family"),
+        ("distributions", "distributions.", "multinomial multivariate_normal negative_binomial"),
+        ("distributions", "distributions.", "normal one_hot_categorical pareto poisson"),
+        ("distributions", "distributions.", "relaxed_bernoulli relaxed_categorical studentT"),
+        ("distributions", "distributions.", "transformed_distribution uniform von_mises weibull"),
+        ("distributions", "distributions.", "transforms wishart"),
+        ("distributions.parameters", "distributions.", "utils"),
+        ("nn", "", "nn.modules"),
+        ("nn", "nn.modules.", "activation adaptive batchnorm channelshuffle container conv"),
+        ("nn", "nn.modules.", "distance dropout flatten fold instancenorm lazy linear"),
+        ("nn", "nn.modules.", "linear_cross_entropy loss module normalization padding"),
+        ("nn", "nn.modules.", "pixelshuffle pooling rnn sparse transformer upsampling utils"),
+        ("nn.parallel", "nn.parallel.", "data_parallel distributed"),
+        ("nn.utils", "nn.utils.", "clip_grad convert_parameters fusion init memory_format"),
+        ("nn.utils", "nn.utils.", "stateless"),
+        ("optim", "optim.", "adadelta adamax adamw nadam radam"),
+        ("profiler", "", "autograd.profiler profiler.profiler"),
+        ("utils.data", "utils.data.", "_utils _utils.collate dataloader dataset sampler"),
+    )
+    for name in names.split()
+}
+"""PyTorch's module -> where its names are here; real files of a name come first."""
+
+
+class NamesElsewhere(ModuleType):
+    """A module by whose name another's names are found."""
+
+    def __init__(self, name: str, target: Any) -> None:
+        super().__init__(name, f"{name}: names that lie elsewhere in Gnomon.")
+        self.__path__: list[str] = []
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return [each for each in dir(self._target) if not each.startswith("_")]
+        if name.startswith("__") and name != "__version__":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        found = below(self.__name__, name)
+        return getattr(self._target, name) if found is None else found
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._target)})
+
+
+def below(package: str, name: str) -> ModuleType | None:
+    """The module of PyTorch's that has a name below a package; None where it has none."""
+    full = f"{package}.{name}"
+    return importlib.import_module(full) if full.partition(".")[2] in HOMES else None
+
+
+def modules_below(package: str) -> Callable[[str], ModuleType]:
+    """A package's `__getattr__`: modules that PyTorch has below it need no import of their own."""
+
+    def find(name: str) -> ModuleType:
+        found = below(package, name)
+        if found is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return found
+
+    return find
+
+
+def names_in(module: str, package: str) -> Callable[[str], Any]:
+    """A package's `__getattr__`: public names that lie in a module, which loads when asked."""
+
+    def find(name: str) -> Any:
+        # an import of a file in the package asks here first
+        file = PathFinder.find_spec(f"{package}.{name}", sys.modules[package].__path__)
+        found = importlib.import_module(module) if file is None else None
+        if name not in getattr(found, "__all__", ()):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(found, name)
+
+    return find
+
+
+def reached(path: str) -> Any:
+    """The value under a path of names in Gnomon; None where there is nothing."""
+    found: Any = importlib.import_module("gnomon")
+    for part in path.split(".") if path else ():
+        found = getattr(found, part, None)
+        found = found._target if isinstance(found, NamesElsewhere) else found
+    return found
+
+
+class FinderOfNames:
+    """Finds modules of PyTorch's names below a root, for Python's import."""
+
+    root = "gnomon"
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module of a name, if it is one of the table."""
+        root, _, inner = fullname.partition(".")
+        loader: Any = self  # importlib.abc, where loaders are declared, would load with gnomon
+        known = root == self.root and inner in HOMES
+        return ModuleSpec(fullname, loader, is_package=True) if known else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """A module that asks another for its names."""
+        return NamesElsewhere(spec.name, reached(HOMES[spec.name.partition(".")[2]]))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """A module whose names lie in one of its own path is that one."""
+        path, target = module.__name__.partition(".")[2], module._target
+        if HOMES[path] == path and isinstance(target, ModuleType):
+            vars(target).setdefault("__path__", [])
+            sys.modules[module.__name__] = target
+
+
+sys.meta_path.append(FinderOfNames())

@@ -1,0 +1,130 @@
+"""Layers that take a size from their first input, and are plain layers after it.
+
+Until then their parameters have no shapes; they stay the same objects when they get them, so that
+an optimizer may have been given them before.
+"""
+
+from __future__ import annotations
+
+from inspect import getdoc, signature
+from typing import Any
+
+from gnomon.nn.convolution import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    Convolution,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
+from gnomon.nn.linear import Linear
+from gnomon.nn.module import Module
+from gnomon.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
+from gnomon.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.shapes import shapes_only
+from gnomon.tensor.tensor import Tensor
+
+
+class LazyModuleMixin(Module):
+    """A layer whose constructor lacks the first size of its class: the first input tells it.
+
+    Stands before the class in the bases of a layer; `cls_to_become` is what the layer is then.
+
+    Shapes: input (*s) -> (*t)
+
+    >>> layer = LazyLinear(2)
+    >>> layer.has_uninitialized_params(), layer(ones(4, 3)).shape, type(layer).__name__
+    (True, Size([4, 2]), 'Linear')
+    """
+
+    cls_to_become: Any
+
+    def __init__(self, *settings: Any, **named: Any) -> None:
+        with shapes_only():  # nothing is drawn for what has no elements
+            super().__init__(0, *settings, **named)
+        self._given = settings, named
+        for place, kind in ((self._parameters, UninitializedParameter), (self._buffers, None)):
+            for name, value in place.items():
+                if value is not None and value.dtype.is_floating_point:
+                    place[name] = (kind or UninitializedBuffer)(dtype=value.dtype)
+        self._until_called = self.register_forward_pre_hook(first_call, with_kwargs=True)
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer has no shape yet."""
+        return any(map(is_lazy, (*self._parameters.values(), *self._buffers.values())))
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Give parameters the shapes and first values that an input asks for."""
+        size = input.shape[channel_axis(self.cls_to_become, input)]
+        settings, named = self._given
+        plain = self.cls_to_become(size, *settings, **named)
+        setattr(self, size_of(self.cls_to_become), size)
+        with no_grad():
+            kept: dict[str, Any] = {**self._parameters, **self._buffers}
+            for name, value in (*plain._parameters.items(), *plain._buffers.items()):
+                if is_lazy(kept[name]):
+                    kept[name].materialize(tuple(value.shape))
+                    kept[name].copy_(value)
+
+
+def first_call(module: Any, inputs: tuple, named: dict[str, Any]) -> None:
+    """The end of laziness, before the first forward: the layer becomes a plain one."""
+    module.initialize_parameters(*inputs, **named)
+    module._until_called.remove()
+    del module._until_called, module._given
+    module.__class__ = module.cls_to_become
+
+
+def channel_axis(kind: Any, input: Tensor) -> int:
+    """The axis of an input along which the size stands that a layer of a class needs."""
+    if issubclass(kind, Linear):
+        return -1
+    return -1 - kind.COUNT if issubclass(kind, Convolution) else 1
+
+
+def size_of(kind: type[Module]) -> str:
+    """The name of the first size that a class asks for."""
+    return list(signature(kind.__init__).parameters)[1]
+
+
+def lazy(kind: type[Module], *example: str) -> type[Module]:
+    """The class of layers of a kind without its first size; its example's settings and input."""
+    name, settings, shape = f"Lazy{kind.__name__}", *example
+    told = next(part for part in (getdoc(kind) or "").split("\n\n") if part.startswith("Shapes:"))
+    body = {
+        "cls_to_become": kind,
+        "__module__": __name__,
+        "__doc__": f"""{kind.__name__} that takes `{size_of(kind)}` from its first input.
+
+    {told.replace(size_of(kind), "c")}
+
+    >>> layer = {name}({settings})
+    >>> layer(ones({shape})).shape[0], layer.{size_of(kind)}
+    (2, 3)
+    """,
+    }
+    return type(name, (LazyModuleMixin, kind), body)
+
+
+LazyLinear = lazy(Linear, "4", "2, 3")
+LazyConv1d = lazy(Conv1d, "4, 1", "2, 3, 5")
+LazyConv2d = lazy(Conv2d, "4, 1", "2, 3, 5, 5")
+LazyConv3d = lazy(Conv3d, "4, 1", "2, 3, 5, 5, 5")
+LazyConvTranspose1d = lazy(ConvTranspose1d, "4, 1", "2, 3, 5")
+LazyConvTranspose2d = lazy(ConvTranspose2d, "4, 1", "2, 3, 5, 5")
+LazyConvTranspose3d = lazy(ConvTranspose3d, "4, 1", "2, 3, 5, 5, 5")
+LazyBatchNorm1d = lazy(BatchNorm1d, "", "2, 3")
+LazyBatchNorm2d = lazy(BatchNorm2d, "", "2, 3, 5, 5")
+LazyBatchNorm3d = lazy(BatchNorm3d, "", "2, 3, 5, 5, 5")
+LazyInstanceNorm1d = lazy(InstanceNorm1d, "", "2, 3, 5")
+LazyInstanceNorm2d = lazy(InstanceNorm2d, "", "2, 3, 5, 5")
+LazyInstanceNorm3d = lazy(InstanceNorm3d, "", "2, 3, 5, 5, 5")

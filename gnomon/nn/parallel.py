@@ -1,0 +1,132 @@
+"""Data parallel training as PyTorch's scripts write it: every rank has the model, and its own rows.
+
+After each backward pass gradients are averaged over the ranks, all of one dtype in one message, in
+the order of ranks: every rank has the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import Any
+
+from gnomon.capture import jit
+from gnomon.errors import ArgumentError
+from gnomon.nn.module import Module
+from gnomon.ops.group_folds import ReduceOp
+from gnomon.runtime.comm.groups import ProcessGroup, membership
+from gnomon.tensor.collectives import Part, elements, folded, move, put
+from gnomon.tensor.creation import zeros_like
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Tensor, rare
+
+__all__ = ["DataParallel", "DistributedDataParallel"]
+__path__: list[str] = []  # PyTorch has modules below this one: gnomon/lazy.py
+
+
+class DataParallel(Module):
+    """A model by the name that PyTorch gives to its use of several GPUs of one process: itself.
+
+    Shapes: input (*s) -> (*t)
+
+    >>> from gnomon.nn import Linear
+    >>> DataParallel(Linear(3, 2))(ones(4, 3)).shape
+    Size([4, 2])
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0
+    ) -> None:
+        super().__init__()
+        self.module, self.dim = module, dim
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """The module's result."""
+        return self.module(*inputs, **named)
+
+
+class DistributedDataParallel(Module):
+    """A model whose gradients are averaged over the ranks of a group after each backward pass.
+
+    All ranks begin with the first one's parameters and buffers.
+    """
+
+    def __init__(
+        self,
+        module: Module | jit.Compiled,
+        device_ids: Sequence[Any] | None = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        init_sync: bool = True,
+        process_group: ProcessGroup | None = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        **ignored: Any,
+    ) -> None:
+        super().__init__()
+        self.module: Module = module.function if isinstance(module, jit.Compiled) else module
+        object.__setattr__(self, "_called", module)  # no second part
+        self.process_group = membership().world() if process_group is None else process_group
+        self.broadcast_buffers = broadcast_buffers
+        self.find_unused_parameters = find_unused_parameters
+        self.require_backward_grad_sync = True
+        """Whether the next backward pass ends with an average; scripts switch it themselves."""
+        ours = [p for p in self.module.parameters() if p.requires_grad]
+        if not ours:
+            raise ArgumentError(
+                "DistributedDataParallel: no parameter of the module wants gradients. "
+                "Use the module itself."
+            )
+        if init_sync:
+            self._spread([*self.module.parameters(), *self.module.buffers()])
+        for p in ours:
+            rare(p).ends = self._average
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """The module's result; buffers are the first rank's, in training."""
+        if self.broadcast_buffers and self.training and self.require_backward_grad_sync:
+            self._spread(list(self.module.buffers()))
+        return self._called(*inputs, **named)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Inside, gradients gather on each rank by themselves."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def _spread(self, tensors: Sequence[Tensor]) -> None:
+        """Give all ranks the first one's tensors."""
+        group = self.process_group
+        if group.size() == 1 or not tensors:
+            return
+        leads = group.rank() == 0
+        peers = range(1, group.size()) if leads else (0,)
+        parts = [Part(k, x, 0, x.numel()) for k in peers for x in tensors]
+        move(group, *((parts, []) if leads else ([], parts))).wait()
+
+    def _average(self) -> None:
+        """Average the gradients over the ranks, those of one dtype together."""
+        group = self.process_group
+        if group.size() == 1 or not self.require_backward_grad_sync:
+            return
+        found = [g for p in self.module.parameters() if (g := self._gradient(p)) is not None]
+        found.sort(key=lambda g: g.dtype.name)
+        for _, alike in groupby(found, lambda g: g.dtype.name):
+            gradients = list(alike)
+            row = FUNCTIONS["cat"]([g.detach().ravel() for g in gradients])
+            made, place = folded(group, row, ReduceOp.AVG), 0
+            for g in gradients:
+                put(g, elements(made, place, g.numel()))
+                place += g.numel()
+
+    def _gradient(self, parameter: Tensor) -> Tensor | None:
+        """A parameter's gradient; zeros where the pass did not reach it, if that is allowed for."""
+        if parameter.requires_grad and parameter.grad is None and self.find_unused_parameters:
+            parameter.grad = zeros_like(parameter)
+        return parameter.grad if parameter.requires_grad else None

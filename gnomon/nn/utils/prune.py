@@ -1,0 +1,288 @@
+"""torch.nn.utils.prune: parameters times masks of 0 and 1, by PyTorch's names and state_dict keys.
+
+A pruned `weight` is a parameter `weight_orig` times a buffer `weight_mask`, set by a hook before
+every forward. Pruning what is pruned looks only at what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gnomon.errors import ArgumentError
+from gnomon.nn.module import Module
+from gnomon.nn.utils.reweighting import taken
+from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.creation import ones_like
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.random import rand
+from gnomon.tensor.tensor import Tensor, from_array
+
+
+def count_of(amount: float, size: int) -> int:
+    """The number of things to prune of so many, from a share or a number."""
+    if not 0 <= amount <= (size if isinstance(amount, int) else 1):
+        raise ArgumentError(
+            f"prune: amount must be a share, or a number up to {size}: got {amount!r}."
+        )
+    return amount if isinstance(amount, int) else round(amount * size)
+
+
+class BasePruningMethod:
+    """A way to prune: subclass it, say PRUNING_TYPE, and define compute_mask."""
+
+    PRUNING_TYPE = "global"
+    _tensor_name: str
+    handle: Any
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        """Set the parameter as it is after pruning."""
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask for a tensor of scores, from the mask that there was."""
+        raise NotImplementedError
+
+    def apply_mask(self, module: Module) -> Tensor:
+        """The parameter times its mask."""
+        original, mask = (getattr(module, f"{self._tensor_name}_{x}") for x in ("orig", "mask"))
+        return original * mask.to(original.dtype)
+
+    @classmethod
+    def apply(
+        cls, module: Module, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any
+    ) -> BasePruningMethod:
+        """Prune a module's parameter; where that was done before, what is left of it."""
+        before = next((hook for hook in hooks_of(module) if hook._tensor_name == name), None)
+        method = cls(*args, **kwargs)
+        current = getattr(module, name).detach()
+        hook = method if before is None else PruningContainer(before, method)
+        hook._tensor_name = method._tensor_name = name
+        known = ones_like(current) if before is None else getattr(module, f"{name}_mask").clone()
+        scores = current if importance_scores is None else importance_scores
+        mask = hook.compute_mask(scores.detach(), known).to(current.dtype)
+        if before is None:
+            module.register_parameter(f"{name}_orig", taken(module, name))
+        else:
+            before.handle.remove()
+        module.register_buffer(f"{name}_mask", mask)
+        hook(module, None)
+        hook.handle = module.register_forward_pre_hook(hook)
+        return hook
+
+    def prune(self, t: Tensor, default_mask: Any = None, importance_scores: Any = None) -> Tensor:
+        """A tensor, pruned."""
+        known = ones_like(t) if default_mask is None else default_mask
+        return t * self.compute_mask(t if importance_scores is None else importance_scores, known)
+
+    def remove(self, module: Module) -> None:
+        """Let the parameter be plain, with the values that it has."""
+        name = self._tensor_name
+        with no_grad():
+            value, original = self.apply_mask(module), module._parameters.pop(f"{name}_orig")
+            original.copy_(value)
+        self.handle.remove()
+        delattr(module, name)
+        del module._buffers[f"{name}_mask"]
+        module.register_parameter(name, original)
+
+
+class PruningContainer(BasePruningMethod):
+    """Ways to prune, one after another."""
+
+    def __init__(self, *args: BasePruningMethod) -> None:
+        self._pruning_methods: list[BasePruningMethod] = []
+        for method in args:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method: BasePruningMethod) -> None:
+        """Add one, or those of a container."""
+        self._pruning_methods += method if isinstance(method, PruningContainer) else [method]
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self) -> Iterator[BasePruningMethod]:
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, idx: int) -> BasePruningMethod:
+        return self._pruning_methods[idx]
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask of the last way, for what the others left."""
+        method, mask = self._pruning_methods[-1], array_of(default_mask).copy()
+        left: Any = mask == 1 if method.PRUNING_TYPE == "unstructured" else ...
+        if method.PRUNING_TYPE == "structured":
+            axis = method.dim % mask.ndim
+            others = tuple(k for k in range(mask.ndim) if k != axis)
+            left = (*[slice(None)] * axis, mask.any(axis=others))
+        parts = from_array(array_of(t)[left].copy()), from_array(mask[left].copy())
+        mask[left] = array_of(method.compute_mask(*parts))
+        return from_array(mask)
+
+
+class Identity(BasePruningMethod):
+    """A mask of ones."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask that there was."""
+        return default_mask
+
+
+class ByAmount(BasePruningMethod):
+    """The ways that prune a number, or a share, of elements: those of the least scores."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount: float) -> None:
+        count_of(amount, 1 << 62)
+        self.amount = amount
+
+    def scores(self, t: Tensor) -> Tensor:
+        """A score for each thing that may be pruned."""
+        raise NotImplementedError
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """0 where scores are least."""
+        scores = array_of(self.scores(t))
+        mask = np.ones(scores.size, default_mask.dtype.numpy)
+        count = count_of(self.amount, scores.size)
+        mask[np.argsort(scores.reshape(-1), kind="stable")[:count]] = 0
+        return default_mask * from_array(mask.reshape(scores.shape))
+
+
+class RandomUnstructured(ByAmount):
+    """Elements drawn at random."""
+
+    def scores(self, t: Tensor) -> Tensor:
+        """A draw for each element."""
+        return rand(*t.shape)
+
+
+class L1Unstructured(ByAmount):
+    """The elements next to 0."""
+
+    def scores(self, t: Tensor) -> Tensor:
+        """The magnitudes."""
+        return t.abs()
+
+
+class RandomStructured(ByAmount):
+    """Slices along an axis, drawn at random."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, dim: int = -1) -> None:
+        super().__init__(amount)
+        self.dim = dim
+
+    def scores(self, t: Tensor) -> Tensor:
+        """A draw for each slice."""
+        return rand(*(size if k == self.dim % t.ndim else 1 for k, size in enumerate(t.shape)))
+
+
+class LnStructured(RandomStructured):
+    """The slices along an axis whose norms are least."""
+
+    def __init__(self, amount: float, n: float | str, dim: int = -1) -> None:
+        super().__init__(amount, dim)
+        self.n = n
+
+    def scores(self, t: Tensor) -> Tensor:
+        """The norm of each slice."""
+        others = tuple(k for k in range(t.ndim) if k != self.dim % t.ndim)
+        return FUNCTIONS["norm"](t, self.n, dim=others, keepdim=True)
+
+
+class CustomFromMask(BasePruningMethod):
+    """A mask of a user's own."""
+
+    def __init__(self, mask: Tensor) -> None:
+        self.mask = mask
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask, where there was anything left."""
+        return default_mask * self.mask.to(default_mask.dtype)
+
+
+def hooks_of(module: Module) -> list[BasePruningMethod]:
+    """The hooks that prune a module's parameters."""
+    hooks = [hook for hook, _ in module._forward_pre_hooks.values()]
+    return [hook for hook in hooks if isinstance(hook, BasePruningMethod)]
+
+
+def function(way: type[BasePruningMethod], text: str) -> Callable[..., Module]:
+    """A function that prunes a module's parameter in a way, and gives the module."""
+
+    def prune(module: Module, name: str, *args: Any, **kwargs: Any) -> Module:
+        way.apply(module, name, *args, **kwargs)
+        return module
+
+    prune.__doc__ = text
+    return prune
+
+
+identity = function(Identity, "Give a parameter a mask of ones.")
+random_unstructured = function(
+    RandomUnstructured, "Prune a number, or a share, of a parameter's elements at random."
+)
+l1_unstructured = function(
+    L1Unstructured, "Prune a number, or a share, of a parameter's elements: those next to 0."
+)
+random_structured = function(
+    RandomStructured, "Prune a number, or a share, of slices along an axis at random."
+)
+ln_structured = function(
+    LnStructured, "Prune a number, or a share, of slices along an axis: those of least norm."
+)
+custom_from_mask = function(CustomFromMask, "Prune a parameter where a mask is 0.")
+
+
+def global_unstructured(
+    parameters: Sequence[tuple[Module, str]],
+    pruning_method: type[BasePruningMethod],
+    importance_scores: Mapping[tuple[Module, str], Tensor] | None = None,
+    **kwargs: Any,
+) -> None:
+    """Prune a number, or a share, of the elements of several parameters taken together."""
+    if pruning_method.PRUNING_TYPE != "unstructured":
+        raise TypeError("prune: only an unstructured method can prune several parameters at once.")
+    values = [getattr(module, name).detach() for module, name in parameters]
+    given = importance_scores or {}
+    scores = [given.get(pair, value) for pair, value in zip(parameters, values, strict=True)]
+    masks = [
+        getattr(module, f"{name}_mask", ones_like(value))
+        for (module, name), value in zip(parameters, values, strict=True)
+    ]
+    joined = [FUNCTIONS["concat"]([x.reshape(-1) for x in each]) for each in (scores, masks)]
+    whole = PruningContainer(pruning_method(**kwargs)).compute_mask(*joined)
+    parts = FUNCTIONS["split"](whole, [value.numel() for value in values])
+    for (module, name), value, part in zip(parameters, values, parts, strict=True):
+        custom_from_mask(module, name, part.reshape(tuple(value.shape)))
+
+
+def remove(module: Module, name: str) -> Module:
+    """Make a pruned parameter plain, with the zeros that it has."""
+    for hook in hooks_of(module):
+        if hook._tensor_name == name:
+            hook.remove(module)
+            return module
+    raise ArgumentError(
+        f"prune: parameter {name!r} of module {module} has to be pruned before pruning can be "
+        "removed."
+    )
+
+
+def is_pruned(module: Module) -> bool:
+    """Whether a parameter of a module, or of one inside, is pruned.
+
+    >>> from gnomon.nn import Linear
+    >>> is_pruned(Linear(1, 1))
+    False
+    """
+    return any(hooks_of(part) for part in module.modules())

@@ -1,0 +1,39 @@
+"""Steps that programs take elsewhere and that cost nothing here: drawing, layouts in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gnomon.nn.module import Module
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.shapes import shapes_only
+
+__all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
+__all__ += ["skip_init"]
+
+
+def skip_init(module_cls: type[Module], *settings: Any, **named: Any) -> Module:
+    """A module whose first values are zeros, for whoever writes others.
+
+    >>> from gnomon.nn import Linear
+    >>> skip_init(Linear, 2, 1).weight
+    Parameter([[0., 0.]], requires_grad=True)
+    """
+    with shapes_only():
+        made = module_cls(*settings, **named)
+    for parameter in made.parameters():
+        parameter.data = FUNCTIONS["zeros_like"](parameter)
+    return made
+
+
+def convert_conv2d_weight_memory_format(module: Module, memory_format: object) -> Module:
+    """The module: layouts in memory are the compiler's.
+
+    >>> from gnomon.nn import Conv2d
+    >>> convert_conv2d_weight_memory_format(Conv2d(1, 1, 1), "channels_last")
+    Conv2d(1, 1, kernel_size=(1, 1), stride=(1, 1))
+    """
+    return module
+
+
+convert_conv3d_weight_memory_format = convert_conv2d_weight_memory_format

@@ -1,0 +1,43 @@
+"""The `Shapes:` line of an operation that says none: it follows from its parameters.
+
+Tensors broadcast; `keepdims` folds axes; `reduction` folds everything. Only what is not so is
+written by hand. Lines are tested against calls (tests/ops/shape_lines.py): ours alone are derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+TENSORS = ("Node", "Operand")
+"""How the annotation of a parameter begins that may be a tensor."""
+
+
+def with_shapes(function: Callable[..., Any]) -> str:
+    """A function's documentation, the line of shapes after its first paragraph."""
+    said = function.__doc__ or ""
+    if not said or "Shapes:" in said or not function.__module__.startswith("gnomon."):
+        return said
+    first, gap, rest = said.partition("\n\n")
+    lead = "" if not rest else rest[: len(rest) - len(rest.lstrip(" "))]
+    return f"{first.rstrip()}\n\n{lead}Shapes: {shapes(function)}{gap or chr(10)}{rest}"
+
+
+def shapes(function: Callable[..., Any]) -> str:
+    """Axes of the arguments, and those of the results."""
+    kinds = {word: str(kind) for word, kind in function.__annotations__.items() if word != "return"}
+    tensors = [word for word, kind in kinds.items() if kind.startswith(TENSORS)]
+    if "keepdims" in kinds:
+        return f"{tensors[0]} (*s) -> (*s without axis)"
+    given = ", ".join(f"{word} (...)" for word in tensors)
+    return (
+        f'{given} -> (...) if reduction == "none" else ()'
+        if "reduction" in kinds
+        else (f"{given} -> (...)")
+    )
+
+
+def illustrated(sentence: str, shows: str) -> str:
+    """A sentence and an example, which is given as `call -> result`."""
+    call, _, result = shows.partition(" -> ")
+    return f"{sentence}\n\n>>> {call}\n{result}"

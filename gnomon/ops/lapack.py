@@ -1,0 +1,270 @@
+"""Routines on matrices, computed outside of programs: numpy's LAPACK, and what numpy lacks of it.
+
+Each takes matrices in the last axes and batches before them. BLAS has one thread meanwhile: with
+more it cuts sums elsewhere, and a call would give other bits on another machine's cores.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from ast import literal_eval
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import DType
+from gnomon.errors import LinAlgError
+from gnomon.forking import held
+from gnomon.ir.node import Node, Shape
+from gnomon.ops.external import EXTERNALS, ExternalOp, external
+from gnomon.ops.primitives import expand
+from gnomon.ops.scans import LETTERS
+
+__all__ = ["called"]
+
+BLOCK = 32
+"""Columns that are eliminated one by one before the rest of a matrix is."""
+SERIES = 15
+"""Terms of the exponential of a small matrix."""
+_one_call = held(threading.RLock())
+
+
+@cache
+def thread_count() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """The functions that ask for and set the threads of numpy's BLAS, if it is an OpenBLAS."""
+    library = ctypes.CDLL(sys.modules["numpy.linalg._umath_linalg"].__file__)
+    for name in ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads"):
+        if hasattr(library, name.format("set")):
+            return library[name.format("get")], library[name.format("set")]
+    return (lambda: 1), (lambda count: None)
+
+
+@contextmanager
+def one_thread() -> Generator[None, None, None]:
+    """A block in which numpy's BLAS has one thread; one call at a time, since all share it."""
+    asked, put = thread_count()
+    with _one_call:
+        before = asked()
+        if before > 1:
+            put(1)
+        try:
+            yield
+        finally:
+            if before > 1:
+                put(before)
+
+
+Routine = Callable[..., tuple[np.ndarray, ...]]
+
+
+def routine(compute: Routine) -> Routine:
+    """Declare a routine: an external operation whose words are numbers and texts."""
+    name = f"linalg.{compute.__name__}"
+
+    def run(said: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        try:
+            with one_thread(), np.errstate(all="ignore"):
+                return [*compute(*arrays, **literal_eval(said))]
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(
+                f"{name}: there is no result: {error}. Look for NaN and dependent rows."
+            ) from None
+
+    EXTERNALS[name] = ExternalOp(name, run, with_samples)
+    return compute
+
+
+def with_samples(node: Node, inputs: Sequence[Node], flags: Sequence[bool], size: int) -> Node:
+    """A result with one more axis of batches in front."""
+    pairs = zip(inputs, flags, strict=True)
+    xs = [x if has else expand(x, (size, *x.shape)) for x, has in pairs]
+    p = node.params
+    kinds = tuple(((size, *shape), dtype) for shape, dtype in p["kinds"])
+    own = LETTERS[xs[0].rank]
+    taken, given = (tuple((own, *axes) for axes in side) for side in p["letters"])
+    made = external(xs[0].arena, xs, p["key"], p["said"], kinds, (taken, given))
+    return made[int(p["index"])]
+
+
+def called(name: str, *xs: Node, gives: Sequence[tuple[Shape, DType]], **words: Any) -> list[Node]:
+    """The results of a routine; the first operand is a matrix, and what comes before are batches.
+
+    gives: the axes of each result behind the batches, and its dtype.
+    """
+    batch = xs[0].shape[:-2]
+    kinds = tuple(((*batch, *shape), dtype) for shape, dtype in gives)
+    own = tuple(LETTERS[: len(batch)])
+    sides = (tuple(x.shape for x in xs), tuple(shape for shape, _ in kinds))
+    taken, given = (
+        tuple((*own, *(None for _ in shape[len(own) :])) for shape in side) for side in sides
+    )
+    return external(xs[0].arena, xs, f"linalg.{name}", repr(words), kinds, (taken, given))
+
+
+# LAPACK's
+
+
+def first_not_positive(a: np.ndarray) -> int:
+    """The order of the first leading minor that is not positive; 0 where all are."""
+    low, high = 1, a.shape[-1] + 1
+    while low < high:
+        middle = (low + high) // 2
+        if is_positive(a[:middle, :middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return 0 if low > a.shape[-1] else low
+
+
+@routine
+def cholesky(a: np.ndarray, check: bool) -> tuple[np.ndarray, ...]:
+    """The lower factor, and 0 or the order of the first leading minor that is not positive."""
+    failed = np.zeros(a.shape[:-2], np.int32)
+    try:
+        return np.linalg.cholesky(a), failed
+    except np.linalg.LinAlgError:
+        made = np.full_like(a, np.nan)
+    for k in np.ndindex(failed.shape):
+        failed[k] = first_not_positive(a[k])
+        if not failed[k]:
+            made[k] = np.linalg.cholesky(a[k])
+        elif check:
+            raise LinAlgError(
+                f"linalg.cholesky: {nth(k)} is not positive definite: its leading minor of order "
+                f"{failed[k]} is not positive. Add to its diagonal, or use cholesky_ex."
+            )
+    return made, failed
+
+
+def is_positive(a: np.ndarray) -> bool:
+    """Whether a matrix is positive definite."""
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def nth(k: tuple[int, ...]) -> str:
+    """A matrix of a batch in words."""
+    return f"matrix {list(k)} of the batch" if k else "the matrix"
+
+
+@routine
+def qr(a: np.ndarray, complete: bool) -> tuple[np.ndarray, ...]:
+    """Orthonormal columns and an upper triangle."""
+    return tuple(np.linalg.qr(a, "complete" if complete else "reduced"))
+
+
+@routine
+def svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, ...]:
+    """Left vectors, singular values from the largest, right vectors as rows."""
+    return tuple(np.linalg.svd(a, full))
+
+
+@routine
+def eigh(a: np.ndarray, lower: bool) -> tuple[np.ndarray, ...]:
+    """Eigenvalues from the smallest, and eigenvectors as columns."""
+    return tuple(np.linalg.eigh(a, "L" if lower else "U"))
+
+
+# what numpy lacks
+
+
+@routine
+def triangular(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> tuple[np.ndarray, ...]:
+    """x of a · x = b, a triangular: halves from the end, each taken off what is before it."""
+    if not upper:
+        (x,) = triangular(a[..., ::-1, ::-1], b[..., ::-1, :], True, unit)
+        return (np.ascontiguousarray(x[..., ::-1, :]),)
+    n = a.shape[-1]
+    if n < 2:
+        return (b.copy() if unit else b / a if n else b,)
+    half = n // 2
+    (low,) = triangular(a[..., half:, half:], b[..., half:, :], True, unit)
+    rest = b[..., :half, :] - a[..., :half, half:] @ low
+    (high,) = triangular(a[..., :half, :half], rest, True, unit)
+    return (np.concatenate([high, low], -2),)
+
+
+@routine
+def solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
+    """x of a · x = b."""
+    return (np.linalg.solve(a, b),)
+
+
+@routine
+def slogdet(a: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The sign of the determinant, and the logarithm of its size."""
+    return tuple(map(np.asarray, np.linalg.slogdet(a)))
+
+
+@routine
+def det(a: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The determinant."""
+    return (np.asarray(np.linalg.det(a)),)
+
+
+@routine
+def lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
+    """Both factors in one matrix, the rows exchanged at each step from 1, and a zero's place."""
+    shape, (m, n) = a.shape, a.shape[-2:]
+    a = a.reshape(prod(shape[:-2]), m, n)
+    batch, steps = np.arange(len(a)), min(m, n)
+    places = np.tile(np.arange(1, steps + 1, dtype=np.int32), (len(a), 1))
+    for start in range(0, steps, BLOCK):
+        stop = min(start + BLOCK, steps)
+        for j in range(start, stop):
+            if pivot:
+                found = j + np.argmax(np.abs(a[:, j:, j]), 1) if len(a) else batch
+                places[:, j] = found + 1
+                a[batch, j], a[batch, found] = a[batch, found], a[batch, j]
+            head = a[:, j : j + 1, j : j + 1]
+            a[:, j + 1 :, j : j + 1] /= np.where(head == 0, 1, head)
+            a[:, j + 1 :, j + 1 : stop] -= a[:, j + 1 :, j : j + 1] * a[:, j : j + 1, j + 1 : stop]
+        block = a[:, start:stop, start:stop]
+        (a[:, start:stop, stop:],) = triangular(block, a[:, start:stop, stop:], False, True)
+        a[:, stop:, stop:] -= a[:, stop:, start:stop] @ a[:, start:stop, stop:]
+    zero = np.diagonal(a, 0, 1, 2) == 0
+    failed = np.where(zero.any(1), zero.argmax(1) + 1 if steps else 0, 0).astype(np.int32)
+    failed = failed.reshape(shape[:-2])
+    if check and failed.any():
+        k = tuple(map(int, np.argwhere(failed)[0]))
+        raise LinAlgError(
+            f"linalg.{check}: {nth(k)} is singular: pivot {failed[k]} is 0. "
+            "Use lstsq or pinv, which do without an inverse."
+        )
+    return a.reshape(shape), places.reshape(*shape[:-2], steps), failed
+
+
+@routine
+def rows(pivots: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+    """The rows of a matrix in the order of its factors, from a row of exchanges."""
+    pivots = pivots[..., 0, :]
+    order = np.tile(np.arange(count), (prod(pivots.shape[:-1]), 1))
+    batch = np.arange(len(order))
+    for j, found in enumerate(pivots.reshape(len(order), pivots.shape[-1]).T - 1):
+        order[batch, j], order[batch, found] = order[batch, found], order[batch, j]
+    return (order.reshape(*pivots.shape[:-1], count),)
+
+
+@routine
+def exponential(a: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Σ aᵏ / k!, of a halved to a norm below 1/2 and squared as often (Higham 2005)."""
+    x = a.astype(np.float64)
+    size = np.abs(x).sum(-2).max(-1, initial=0.0)
+    halvings = np.maximum(np.ceil(np.log2(np.maximum(np.nan_to_num(size), 0.5))) + 1, 0)
+    x = np.ldexp(x, -halvings.astype(int)[..., None, None])
+    one = np.eye(a.shape[-1])
+    total = one + x / SERIES
+    for k in range(SERIES - 1, 0, -1):
+        total = one + x @ total / k
+    for k in range(int(halvings.max(initial=0))):
+        total = np.where((halvings > k)[..., None, None], total @ total, total)
+    return (total.astype(a.dtype),)

@@ -1,0 +1,207 @@
+"""Layouts over a mesh: `from_local` and `to_local` at a program's ends, `place` within it.
+
+A program over a mesh is written of whole values. The first two say where it takes a rank's own
+part from outside and gives one back, and in which layout; `place` says how a value lies between.
+The shard pass fulfils them. A layout is a tuple of (mesh axis, its ranks, the tensor's axis that it
+splits; None where all ranks hold all, a fold's name where what they hold is still to be folded).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from gnomon.dtypes import DType
+from gnomon.errors import LayoutError
+from gnomon.ir.memo import memo
+from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
+from gnomon.ir.operators import elementwise
+from gnomon.ops.canonical import ROWS, leaves
+from gnomon.ops.primitives import letters
+
+__all__ = ["LAYOUTS", "Lying", "Unit", "axes_of", "folded", "from_local", "place", "to_local"]
+
+Lying = tuple[tuple[str, int, int | str | None], ...]
+"""(mesh axis, its ranks, the axis that it splits, a fold or None), outermost mesh axis first."""
+LAYOUTS = frozenset({"from_local", "place", "to_local"})
+
+
+class Boundary(Primitive):
+    """The base of both: the same elements, of which each rank has a part on one side."""
+
+    def signature(self, node: Node) -> Signature:
+        names = letters(node.rank)
+        own = [axis for *_, axis in node.params["layout"] if isinstance(axis, int)]
+        return Signature([names], names, whole=[names[axis] for axis in own])
+
+    def value(self, node: Node, *inputs: Any) -> Any:
+        raise AssertionError(f"{self.name}: one rank alone has no value for it")
+
+
+@primitive("from_local")
+class FromLocal(Boundary):
+    """The whole value of which x is this rank's part.
+
+    Along mesh axes of `keeps` it is computed with where it lies, if there is a way; parameters of
+    one `unit` are gathered together.
+    """
+
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
+        (x,), shape = inputs, list(inputs[0].shape)
+        for _, ranks, axis in params["layout"]:
+            if isinstance(axis, int):
+                shape[axis] *= ranks
+        return tuple(shape), x.dtype
+
+    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+        return (to_local(g, folded(node.params["layout"])),)
+
+
+@primitive("to_local")
+class ToLocal(Boundary):
+    """The part of x that is this rank's."""
+
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
+        (x,) = inputs
+        return divided(x.shape, params["layout"], "to_local"), x.dtype
+
+    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+        back, shares = node.params.get("back"), node.params.get("shares", 1)
+        g = g if shares == 1 else elementwise("div", g, float(shares))
+        return (from_local(g, folded(node.params["layout"]) if back is None else back),)
+
+
+@primitive("place")
+class Place(Primitive):
+    """x, lying in a layout; along mesh axes that it does not name, as it comes.
+
+    What `stays` is computed where it lies: a value that is divided as it is moves to no other rank,
+    where there is another way.
+    """
+
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
+        (x,) = inputs
+        if not params["stays"]:  # rows may be shared unequally
+            divided(x.shape, params["layout"], "place")
+        return x.shape, x.dtype
+
+    def signature(self, node: Node) -> Signature:
+        names = letters(node.rank)
+        return Signature([names], names)
+
+    def value(self, node: Node, *inputs: Any) -> Any:
+        return inputs[0]
+
+    def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
+        return (g,)
+
+
+def divided(shape: Shape, layout: Lying, told: str) -> Shape:
+    """The shape of one rank's part."""
+    sizes = list(shape)
+    for mesh, ranks, axis in layout:
+        if not isinstance(axis, int):
+            continue
+        if axis >= len(sizes) or sizes[axis] % ranks:
+            raise LayoutError(
+                f"{told}: {ranks} ranks of mesh axis {mesh!r} do not divide axis {axis} of "
+                f"{shape}. Split another axis."
+            )
+        sizes[axis] //= ranks
+    return tuple(sizes)
+
+
+def folded(layout: Lying) -> Lying:
+    """A layout in which all ranks hold what was still to be folded."""
+    return tuple((mesh, n, None if isinstance(axis, str) else axis) for mesh, n, axis in layout)
+
+
+class Unit(NamedTuple):
+    """A unit of a plan: parameters that are gathered, and whose gradients are reduced, together."""
+
+    number: int
+    reductions: int | str = 0
+    """How many reductions may be under way where one of these begins; 0: any number; "auto"."""
+
+
+ALONE = Unit(-1)
+"""The unit of what is in none."""
+
+
+def from_local(
+    x: Node,
+    layout: Lying,
+    keeps: tuple[str, ...] = (),
+    unit: Unit = ALONE,
+    rows: tuple[str, ...] = (),
+) -> Node:
+    """The whole value of which x is this rank's part in a layout.
+
+    keeps: mesh axes along which it is a weight that is used where it lies.
+    rows: mesh axes along which its parts are rows that stay where they are.
+    """
+    if not layout:
+        return x
+    whole = x.arena.node("from_local", (x,), layout=layout, keeps=keeps, unit=unit)
+    stay = [
+        (mesh, n, axis) for mesh, n, axis in layout if mesh in rows and in_leaves(whole, n, axis)
+    ]
+    return place(whole, tuple(stay), stays=True)
+
+
+def to_local(
+    x: Node, layout: Lying, unit: Unit = ALONE, back: Lying | None = None, shares: int = 1
+) -> Node:
+    """The part of a whole value that is this rank's; sums of one unit travel together.
+
+    back: how its gradient lies, where that is not as the value does.
+    shares: of so many means, each over one rank's rows, the gradients are averaged.
+    """
+    whole = x.inputs[0] if x.op == "place" else x
+    other = {} if back is None and shares == 1 else {"back": back, "shares": shares}
+    if whole.op == "from_local" and whole.params["layout"] == layout and not other:
+        return whole.inputs[0]
+    return x.arena.node("to_local", (x,), layout=layout, unit=unit, **other) if layout else x
+
+
+def in_leaves(x: Node, ranks: int, axis: int | str | None) -> bool:
+    """Whether ranks share the rows of an axis as whole leaves, each as many."""
+    return isinstance(axis, int) and leaves(x.shape[axis], ROWS) % ranks == 0
+
+
+_axes: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
+NOWHERE: frozenset[str] = frozenset()
+
+
+def axes_of(node: Node) -> frozenset[str]:
+    """The mesh axes along which a value is a whole one of which each rank has a part."""
+    stack = [node]
+    while stack:
+        x = stack[-1]
+        waiting = [] if x in _axes or is_known(x) else [y for y in x.inputs if y not in _axes]
+        stack.extend(waiting)
+        if not waiting:
+            _axes[stack.pop()] = NOWHERE if is_known(x) else own_axes(x)
+    return _axes[node]
+
+
+def is_known(node: Node) -> bool:
+    """Whether a value is at hand, which ranks have by themselves."""
+    return node.op not in LAYOUTS and (node.op == "input" or node.value is not None)
+
+
+def own_axes(node: Node) -> frozenset[str]:
+    """The same, where those of what a node reads are known."""
+    read = NOWHERE.union(*(_axes[x] for x in node.inputs))
+    if node.op not in LAYOUTS:
+        return read
+    layout = node.params["layout"]
+    if node.op == "place":  # rows that ranks share unequally are no parts
+        layout = [each for each in layout if each[2] is None or in_leaves(node, *each[1:])]
+    named = {name for name, _, _ in layout}
+    return read - named if node.op == "to_local" else read | named
+
+
+def place(x: Node, layout: Lying, stays: bool = False) -> Node:
+    """x, lying in a layout."""
+    return x.arena.node("place", (x,), layout=layout, stays=stays) if layout else x

@@ -1,0 +1,120 @@
+"""Transfers: the movements of whole buffers between ranks, to which every collective comes down.
+
+A transfer moves bytes and computes nothing, so each backend has to provide only these; folds are
+nodes like any others (gnomon/passes/lower_collectives.py). What is from or for each rank lies in
+equal stretches of the elements in row-major order, in rank order. `of` names the collective that
+a transfer serves, for messages, and for ranks to see that they run the same.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from gnomon.dtypes import DType
+from gnomon.ir.node import Node, Shape, Signature, primitive
+from gnomon.ops.collectives import After, Collective, latest
+from gnomon.ops.layouts import Unit
+
+__all__ = ["Messages", "exchange_ranks", "gather_ranks", "send_ranks", "shift_ranks"]
+
+Messages = tuple[tuple[int, int, int, int, int], ...]
+"""Each a rank of the group, 1 where it is sent and 0 where it is received, the first element and
+how many, in what is sent or in what is received, and a tag: gnomon/runtime/comm/base.py."""
+
+
+class Shaped(Collective):
+    """The base of transfers whose bytes are seen in any shape that has as many elements."""
+
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
+        return params["shape"], inputs[0].dtype
+
+
+@primitive("gather_ranks")
+class GatherRanks(Shaped):
+    """Every rank's x, one after the other."""
+
+
+@primitive("exchange_ranks")
+class ExchangeRanks(Shaped):
+    """Stretch k of x goes to rank k; stretch k of the result came from rank k."""
+
+
+@primitive("shift_ranks")
+class ShiftRanks(Collective):
+    """The x of the rank `shift` places before, around the ring."""
+
+
+@primitive("send_ranks")
+class SendRanks(Collective):
+    """Messages to ranks and from them; the result is what comes, one element where nothing does."""
+
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
+        return (max(1, received(params["messages"])),), inputs[0].dtype
+
+    def signature(self, node: Node) -> Signature:
+        return Signature([[None] * x.rank for x in node.inputs], [None])
+
+    def back(self, node: Node, g: Node) -> Node | None:
+        p = node.params
+        turned = [(peer, 1 - sent, *rest) for peer, sent, *rest in p["messages"]]
+        return send_ranks(g, tuple(turned), p["mesh"], p["ranks"], latest(g.arena, p["mesh"]))
+
+
+def received(messages: Messages) -> int:
+    """The elements that messages bring."""
+    return sum(size for _, sent, _, size, _ in messages if not sent)
+
+
+def gather_ranks(
+    x: Node,
+    mesh: str,
+    ranks: int,
+    shape: Shape | None = None,
+    of: str = "",
+    after: After = (),
+    **unit: Unit | str,
+) -> Node:
+    """Every rank's x, one after the other: (ranks, *x.shape), or another shape of as many.
+
+    unit: the unit whose parameters these are, and the pass that reads them; the next
+    but one begins when nobody reads the one before.
+    """
+    shape = shape or (ranks, *x.shape)
+    assert prod(shape) == ranks * x.size, f"gather_ranks: {ranks} x {x.shape} are not {shape}"
+    params = {"mesh": mesh, "ranks": ranks, "shape": shape, "of": of}
+    return x.arena.node("gather_ranks", (x, *after), **params, **unit)
+
+
+def exchange_ranks(
+    x: Node,
+    mesh: str,
+    ranks: int,
+    shape: Shape | None = None,
+    of: str = "",
+    after: After = (),
+    **unit: Unit,
+) -> Node:
+    """Stretch k of x goes to rank k; stretch k of the result, of any shape, came from there.
+
+    unit: the unit whose gradients these are; it says how many may be under way.
+    """
+    shape = shape or x.shape
+    assert prod(shape) == x.size, f"exchange_ranks: {x.shape} is not {shape}"
+    params = {"mesh": mesh, "ranks": ranks, "shape": shape, "of": of}
+    return x.arena.node("exchange_ranks", (x, *after), **params, **unit)
+
+
+def send_ranks(x: Node, messages: Messages, mesh: str, ranks: int, after: After = ()) -> Node:
+    """The elements that messages bring; those that are sent are parts of x, taken as a row."""
+    first_received = tuple(sorted(messages, key=lambda each: each[1]))
+    params = {"messages": first_received, "mesh": mesh, "ranks": ranks, "of": "messages"}
+    return x.arena.node("send_ranks", (x, *after), **params)
+
+
+def shift_ranks(
+    x: Node, shift: int, mesh: str, ranks: int, of: str = "", after: After = ()
+) -> Node:
+    """The x of the rank `shift` places before, around the ring."""
+    params = {"shift": shift % ranks, "mesh": mesh, "ranks": ranks, "of": of}
+    return x.arena.node("shift_ranks", (x, *after), **params)

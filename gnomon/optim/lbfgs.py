@@ -1,0 +1,217 @@
+"""LBFGS: steps by a curvature that is guessed from the last few gradients, along which one looks.
+
+It decides by values as it goes, so a step runs line by line; its closure may be compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.ops.arguments import choice
+from gnomon.optim.line_search import Point, strong_wolfe
+from gnomon.optim.optimizer import Groups, Optimizer, check_range
+from gnomon.tensor.autograd.engine import enable_grad, no_grad
+from gnomon.tensor.creation import zeros
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.module_versions import Watched
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor
+
+Loss = Callable[[], Any]
+CURVED = 1e-10
+"""The least curvature along a step that is believed."""
+
+
+def dot(x: Tensor, y: Tensor) -> float:
+    """The sum of products, as a number."""
+    return FUNCTIONS["dot"](x, y).item()
+
+
+def largest(x: Tensor) -> float:
+    """The largest magnitude."""
+    return x.abs().max().item()
+
+
+class LBFGS(Optimizer):
+    """Steps for a smooth loss of all data, each of up to max_iter iterations; needs a closure.
+
+    >>> import gnomon as gn
+    >>> p = gn.tensor([3.0, -2.0], requires_grad=True)
+    >>> optimizer = LBFGS([p], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = (p * p).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> optimizer.step(closure).item(), p.abs().max().item() < 1e-5
+    (13.0, True)
+    """
+
+    def __init__(
+        self,
+        params: Groups,
+        lr: float | Tensor = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        check_range("learning rate", lr, 0.0)
+        if line_search_fn is not None:
+            choice("LBFGS", "line_search_fn", line_search_fn, ("strong_wolfe",))
+        calls = max_iter * 5 // 4 if max_eval is None else max_eval
+        bounds = {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
+        kept = {"history_size": history_size, "line_search_fn": line_search_fn}
+        super().__init__(
+            params, {"lr": lr, "max_iter": max_iter, "max_eval": calls, **bounds, **kept}
+        )
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Take the one group that there may be."""
+        if self.param_groups:
+            raise ArgumentError("LBFGS: knows one group of parameters. Make one optimizer each.")
+        super().add_param_group(param_group)
+
+    def step(self, closure: Loss | None = None, *, only_if: Tensor | None = None) -> Any:
+        """Go on until nothing changes or max_iter iterations are done; the first loss."""
+        if closure is None or only_if is not None or state.capture is not None:
+            raise ArgumentError(
+                "LBFGS: step needs a closure that computes the loss and its gradients, and no "
+                "gn.compile or gradient scaler around it. Compile what the closure calls."
+            )
+        for hook in list(self._before.values()):
+            hook(self, (closure,), {})
+        with no_grad():
+            loss = Descent(self, enable_grad()(closure)).run()
+        for hook in list(self._after.values()):
+            hook(self, (closure,), {})
+        return loss
+
+
+class Descent:
+    """One step of LBFGS: the point reached, and what is known of the curvature around it."""
+
+    def __init__(self, optimizer: LBFGS, closure: Loss) -> None:
+        self.group = optimizer.param_groups[0]
+        self.params, self.closure = self.group["params"], closure
+        if self.params[0] not in optimizer.state:
+            optimizer.state[self.params[0]] = Watched({"func_evals": 0, "n_iter": 0})
+        self.kept = optimizer.state[self.params[0]]
+        self.evaluations = 0
+
+    def run(self) -> Any:
+        """Iterate until one of the group's bounds is met; the loss at the start."""
+        first = self._evaluate()
+        loss, slope = float(first), self._slope()
+        for iteration in range(1, self.group["max_iter"] + 1):
+            if largest(slope) <= self.group["tolerance_grad"]:
+                break
+            direction = self._direction(slope)
+            size = self._first_size(slope)
+            self.kept.update(d=direction, t=size, prev_flat_grad=slope, prev_loss=loss)
+            before, along = loss, dot(slope, direction)
+            if along > -self.group["tolerance_change"]:
+                break
+            start = Point(0.0, loss, slope, along)
+            loss, slope = self._move(start, direction, size, iteration)
+            if self._settled(loss - before) or iteration == self.group["max_iter"]:
+                break
+        return first
+
+    def _direction(self, slope: Tensor) -> Tensor:
+        """The direction: the slope times the inverse curvature that past steps tell of."""
+        kept = self.kept
+        kept["n_iter"] += 1
+        if kept["n_iter"] == 1:
+            kept.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
+            return -slope
+        self._remember(slope - kept["prev_flat_grad"], kept["d"] * kept["t"])
+        changes, steps = kept["old_dirs"], kept["old_stps"]
+        q, shares = -slope, []
+        for y, s, ro in zip(reversed(changes), reversed(steps), reversed(kept["ro"]), strict=True):
+            shares.append(FUNCTIONS["dot"](s, q) * ro)
+            q = q - y * shares[-1]
+        r = q * kept["H_diag"]
+        for y, s, ro in zip(changes, steps, kept["ro"], strict=True):
+            r = r + s * (shares.pop() - FUNCTIONS["dot"](y, r) * ro)
+        return r
+
+    def _remember(self, change: Tensor, step: Tensor) -> None:
+        """Take over how a step changed the slope, if it curved; lists are new each time."""
+        kept, curvature = self.kept, dot(change, step)
+        if curvature <= CURVED:
+            return
+        new = {"old_dirs": change, "old_stps": step, "ro": 1.0 / curvature}
+        for name, value in new.items():
+            kept[name] = [*kept[name], value][-self.group["history_size"] :]
+        kept["H_diag"] = curvature / dot(change, change)
+
+    def _first_size(self, slope: Tensor) -> float:
+        """The size of step that is tried first."""
+        rate = float(self.group["lr"])
+        if self.kept["n_iter"] > 1:
+            return rate
+        return min(1.0, 1.0 / slope.abs().sum().item()) * rate
+
+    def _move(
+        self, start: Point, direction: Tensor, size: float, iteration: int
+    ) -> tuple[float, Tensor]:
+        """Take a step; the loss and the slope after it."""
+        if self.group["line_search_fn"] is not None:
+            left = self.group["max_eval"] - self.evaluations
+            origin = [p.clone() for p in self.params]
+            found = strong_wolfe(
+                self._probe(origin, direction), start, size, largest(direction), left
+            )
+            self.kept["t"] = found.size
+            self._shift(found.size, direction)
+            return found.loss, found.slope
+        self._shift(size, direction)
+        if iteration == self.group["max_iter"]:
+            return start.loss, start.slope
+        return float(self._evaluate()), self._slope()
+
+    def _probe(self, origin: list[Tensor], direction: Tensor) -> Callable[[float], Point]:
+        """A function that looks at a place on a line, and comes back."""
+
+        def at(size: float) -> Point:
+            self._shift(size, direction)
+            loss, slope = float(self._evaluate()), self._slope()
+            for p, value in zip(self.params, origin, strict=True):
+                p.copy_(value)
+            return Point(size, loss, slope, dot(slope, direction))
+
+        return at
+
+    def _settled(self, change: float) -> bool:
+        """Whether the last step says that there is no use, or no leave, to go on."""
+        least = self.group["tolerance_change"]
+        small = largest(self.kept["d"] * self.kept["t"]) <= least or abs(change) < least
+        return small or self.evaluations >= self.group["max_eval"]
+
+    def _evaluate(self) -> Any:
+        """The loss here; gradients follow."""
+        self.evaluations += 1
+        self.kept["func_evals"] += 1
+        return self.closure()
+
+    def _slope(self) -> Tensor:
+        """All gradients in one row."""
+        flat = [
+            zeros(prod(p.shape), dtype=p.dtype) if p.grad is None else p.grad.reshape(-1)
+            for p in self.params
+        ]
+        return FUNCTIONS["cat"](flat).detach().clone()
+
+    def _shift(self, size: float, direction: Tensor) -> None:
+        """Move all parameters along a line."""
+        start = 0
+        for p in self.params:
+            count = prod(p.shape)
+            p.add_(direction[start : start + count].reshape(p.shape), alpha=size)
+            start += count

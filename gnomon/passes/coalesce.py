@@ -1,0 +1,160 @@
+"""Parameters of one unit travel together: gathered in one message, gradients scattered in one.
+
+A unit is what a plan gathers at once, such as a layer. What its backward pass reads is gathered
+again: between the two the parts are enough, so its whole parameters are let go. Elements of one
+rank are a row of a message, a stretch for each member.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.provenance import inherit
+from gnomon.ops.collectives import all_gather, reduce_scatter
+from gnomon.ops.joining import cat
+from gnomon.ops.layouts import ALONE
+from gnomon.ops.primitives import reshape
+from gnomon.ops.view_primitives import slice_
+from gnomon.passes.lower_collectives import one_each, side_by_side
+from gnomon.passes.strategies import CARRIERS
+
+__all__ = ["coalesce"]
+
+Group = tuple[object, ...]
+"""The members of a message have this in common."""
+MOVES = frozenset({"all_gather", "reduce_scatter"})
+
+
+def coalesce(graph: Graph) -> Graph:
+    """The graph with a message for each unit's parameters in each pass, and for its gradients."""
+    groups = groups_of(graph)
+    return Coalescing(graph, groups).run() if groups else graph
+
+
+def groups_of(graph: Graph) -> dict[Group, list[Node]]:
+    """The moves of units, by what travels together."""
+    found: dict[Group, list[Node]] = defaultdict(list)
+    behind: dict[str, set[Node]] = {name: set() for name in MOVES}
+    """What depends on a gathered parameter, and on a scattered gradient."""
+    for node in graph:
+        is_move = node.op in MOVES and node.params.get("unit", ALONE) > ALONE
+        waits: set[str] = {name for name in MOVES if any(x in behind[name] for x in node.inputs)}
+        # members of two messages must not wait for each other
+        if is_move and waits.isdisjoint({"reduce_scatter", node.op}):
+            rest = sorted((k, v) for k, v in node.params.items() if k != "axis")
+            found[(node.op, node.dtype, *rest)].append(node)
+        if is_move:
+            waits.add(node.op)
+        for name in waits:
+            behind[name].add(node)
+    return found
+
+
+class Coalescing:
+    """A graph being rebuilt; images are by node and by the pass that reads."""
+
+    def __init__(self, graph: Graph, groups: dict[Group, list[Node]]) -> None:
+        self.graph, self.arena = graph, Arena()
+        self.group = {node: members for members in groups.values() for node in members}
+        self.images: dict[tuple[Node, str], Node] = {}
+        self.whole: set[Node] = set()
+        """Whole parameters and views of them: each pass has its own."""
+        for node in graph:
+            views = node.op in CARRIERS and node.inputs[0] in self.whole
+            if views or (node in self.group and node.op == "all_gather"):
+                self.whole.add(node)
+
+    def run(self) -> Graph:
+        """The rebuilt graph."""
+        inputs: list[Node] = []
+        for leaf in self.graph.inputs:
+            with inherit(leaf.sites):
+                inputs.append(self.arena.input(leaf.shape, leaf.dtype, leaf.params["name"]))
+            self.images[leaf, ""] = inputs[-1]
+        outputs = [(x, "forward" if x in self.whole else "") for x in self.graph.outputs]
+        for node, phase in self.order(outputs):
+            if node in self.group:
+                self.join(node, phase)
+                continue
+            read = [self.images[x, self.reading(x, node, phase)] for x in node.inputs]
+            with inherit(node.sites):
+                self.images[node, phase] = self.arena.with_inputs(node, tuple(read))
+        return Graph(inputs, [self.images[key] for key in outputs])
+
+    def reading(self, x: Node, reader: Node, phase: str) -> str:
+        """The pass for which a whole parameter is read; anything else is the same for both."""
+        if x not in self.whole:
+            return ""
+        if reader in self.whole:
+            return phase
+        late = reader.sites and reader.sites[0].phase == "backward"
+        return "backward" if late else "forward"
+
+    def order(self, roots: Iterable[tuple[Node, str]]) -> Iterator[tuple[Node, str]]:
+        """Everything that the roots need, what it reads first; members of a group as one."""
+        stack = [(key, False) for key in reversed(list(roots))]
+        while stack:
+            key, opened = stack.pop()
+            if key in self.images:
+                continue
+            if opened:
+                yield key
+                continue
+            node, phase = key
+            stack.append((key, True))
+            members = self.group.get(node, (node,))
+            needs = [(x, self.reading(x, each, phase)) for each in members for x in each.inputs]
+            stack += [(need, False) for need in reversed(needs) if need not in self.images]
+
+    def join(self, node: Node, phase: str) -> None:
+        """Send the members of a group together; each gets its part of what comes."""
+        members = self.group[node]
+        read = [(x.inputs[0], self.reading(x.inputs[0], x, phase)) for x in members]
+        operands = [self.images[key] for key in read]
+        with inherit(tuple(dict.fromkeys(site for x in members for site in x.sites))):
+            build = gathered if node.op == "all_gather" else scattered
+            for member, made in zip(members, build(members, operands, phase), strict=True):
+                self.images[member, phase] = made
+
+
+def gathered(members: Sequence[Node], parts: Sequence[Node], phase: str) -> list[Node]:
+    """Whole parameters, of which this rank has parts."""
+    p = members[0].params
+    row = cat([reshape(x, (x.size,)) for x in parts], 0) if len(parts) > 1 else flat(parts[0])
+    made = all_gather(row, 0, p["mesh"], p["ranks"], unit=p["unit"], phase=phase)
+    rows = reshape(made, (p["ranks"], row.size))
+    shapes = [(p["ranks"], *x.shape) for x in parts]
+    stretches = zip(members, stretched(rows, shapes), strict=True)
+    return [side_by_side(x, member.params["axis"]) for member, x in stretches]
+
+
+def scattered(members: Sequence[Node], sums: Sequence[Node], phase: str) -> list[Node]:
+    """The parts of this rank of sums over ranks."""
+    p = members[0].params
+    ranks = p["ranks"]
+    each = [one_each(x, m.params["axis"], ranks) for m, x in zip(members, sums, strict=True)]
+    rows = [reshape(x, (ranks, x.size // ranks)) for x in each]
+    together = cat(rows, 1) if len(rows) > 1 else rows[0]
+    keywords = {name: p[name] for name in ("monoid", "ordered", "unit")}
+    made = reduce_scatter(together, 0, p["mesh"], ranks, **keywords)
+    return stretched(made, [(1, *m.shape) for m in members])
+
+
+def flat(x: Node) -> Node:
+    """The elements in a row."""
+    return reshape(x, (x.size,))
+
+
+def stretched(rows: Node, shapes: Sequence[tuple[int, ...]]) -> list[Node]:
+    """Rows cut into one stretch for each shape, which has the rows as its first axis."""
+    found: list[Node] = []
+    at = 0
+    for shape in shapes:
+        size = prod(shape[1:])
+        part = slice_(rows, ((0, rows.shape[0], 1), (at, at + size, 1)))
+        found.append(reshape(part, shape if shape[0] > 1 else shape[1:]))
+        at += size
+    return found

@@ -1,0 +1,93 @@
+"""A program over a mesh becomes one rank's: the shard pass, for every mesh axis that it names.
+
+Which mesh axes there are, the program says itself, where parts become whole values and where these
+become parts (gnomon/ops/layouts.py). Everything else a program takes and gives, all ranks hold. Its
+last inputs are then the rank's numbers along those axes. Microbatches are ranks too, the innermost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gnomon.errors import LayoutError
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.rewrite import remade
+from gnomon.ops.layouts import LAYOUTS
+from gnomon.passes.accumulate import in_microbatches, is_microbatches
+from gnomon.passes.choose import Plan
+from gnomon.passes.coalesce import coalesce
+from gnomon.passes.layout import NETWORK, REPLICATED, MeshAxis
+from gnomon.passes.shard import open_up, shard
+from gnomon.passes.virtual_ranks import shares_of, virtual_ranks
+from gnomon.settings import current
+
+__all__ = ["Hear", "divide", "mesh_axes"]
+
+ENDS = frozenset({"from_local", "to_local"})
+
+
+Hear = Callable[[MeshAxis, Graph, Plan], None]
+
+
+def unheard(across: MeshAxis, graph: Graph, plan: Plan) -> None:
+    """Nobody asks what was decided."""
+
+
+def divide(graph: Graph, hear: Hear = unheard) -> Graph:
+    """One rank's program; a program of one process stays as it is.
+
+    hear: is told each mesh axis, the program that was divided over it, and what was decided.
+    """
+    axes = mesh_axes(graph)
+    if not axes:
+        return graph
+    graph = alone(open_up(graph), axes)
+    for name, ranks in axes.items():
+        if is_microbatches(name) or ranks == 1:
+            continue
+        ordered = current().numerics != "fast"
+        shares = shares_of(graph, name, ranks, ordered)
+        refuse_uneven(graph, name, shares)
+        across = MeshAxis(name, shares, NETWORK, ordered)
+        held = [REPLICATED] * len(graph.inputs)
+        made = shard(graph, across, held, [REPLICATED] * len(graph.outputs))
+        hear(across, graph, made.plan)
+        graph = made.graph
+        graph = graph if shares == ranks else virtual_ranks(graph, name, shares, ranks)
+    graph = coalesce(graph)
+    for name, count in axes.items():
+        if is_microbatches(name):
+            graph = in_microbatches(graph, name, count)
+    return graph
+
+
+def refuse_uneven(graph: Graph, mesh: str, shares: int) -> None:
+    """Refuse parts of tensors along a mesh axis whose ranks share rows unequally."""
+    for x in graph:
+        for name, ranks, axis in x.params["layout"] if x.op in ENDS else ():
+            if name == mesh and isinstance(axis, int) and 1 < ranks != shares:
+                raise LayoutError(
+                    f"divide: {x.op}: {ranks} ranks of mesh axis {mesh!r} hold parts of a tensor "
+                    f"{x.shape}, and share rows as {shares} leaves. Use a mesh axis of its own for "
+                    f"one of them, or a power of two, {shares} at most."
+                )
+
+
+def alone(graph: Graph, axes: Mapping[str, int]) -> Graph:
+    """A program without the mesh axes of one rank: a part along them is the whole."""
+    if 1 not in axes.values():
+        return graph
+
+    def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
+        if node.op not in LAYOUTS:
+            return arena.with_inputs(node, inputs)
+        rest = tuple(each for each in node.params["layout"] if each[1] > 1)
+        return arena.node(node.op, inputs, **{**node.params, "layout": rest}) if rest else inputs[0]
+
+    return remade(graph, rebuild)
+
+
+def mesh_axes(graph: Graph) -> dict[str, int]:
+    """The mesh axes that a program names, outermost first, and their ranks."""
+    named = sorted((x.params["layout"] for x in graph if x.op in LAYOUTS), key=len, reverse=True)
+    return {name: ranks for layout in named for name, ranks, _ in layout}

@@ -1,0 +1,77 @@
+"""Nothing is computed of nothing: what has no elements is not computed, and its folds are known.
+
+After it no node that is computed has an axis of size 0 or reads one, so that no kernel has a loop
+of no iterations: every result is written, whatever the sizes are. What lies within choices and
+loops is done where their graphs become kernels. The interpreter (gnomon/ops/interpret.py) needs
+none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.ir.operators import constant, elementwise
+from gnomon.ir.rewrite import remade
+from gnomon.ops.primitives import expand, identity_of, split_spec
+
+__all__ = ["empty", "touches_nothing"]
+
+Inputs = tuple[Node, ...]
+
+
+def empty(graph: Graph) -> Graph:
+    """The graph in which nothing reads a value without elements."""
+    return remade(graph, rebuild) if any(map(touches_nothing, graph)) else graph
+
+
+def touches_nothing(node: Node) -> bool:
+    """Whether a node, or something that it reads, has no elements."""
+    return not node.size or not all(x.size for x in node.inputs) or not iterations(node)
+
+
+def iterations(node: Node) -> int:
+    """The number of a loop's iterations."""
+    return node.params["length"] if node.op == "scan_over" else 1
+
+
+def rebuild(arena: Arena, node: Node, inputs: Inputs) -> Node:
+    """A node over new inputs, or what it is of nothing."""
+    if not node.size:
+        return filled(arena, node, 0)
+    if not iterations(node):
+        index: int = node.params["index"]
+        return inputs[index]
+    if all(x.size for x in inputs) or node.op not in OF_NOTHING:
+        return arena.with_inputs(node, inputs)
+    return OF_NOTHING[node.op](arena, node, inputs)
+
+
+def filled(arena: Arena, node: Node, value: float) -> Node:
+    """A node's shape, all of it one number."""
+    return expand(constant(arena, value, node.dtype), node.shape)
+
+
+def identity(arena: Arena, node: Node, inputs: Inputs) -> Node:
+    """A fold of nothing."""
+    return filled(arena, node, identity_of(node.params["monoid"], node.dtype))
+
+
+def unfound(arena: Arena, node: Node, inputs: Inputs) -> Node:
+    """A lookup where there is nothing: in one row, where every position is outside."""
+    x, index = inputs
+    table, _, out = split_spec(node.params["spec"])
+    shape = tuple(1 if c not in out else n for c, n in zip(table, x.shape, strict=True))
+    row = expand(constant(arena, 0, x.dtype), shape)
+    outside = elementwise("maximum", index, 1)
+    return arena.with_inputs(node, (row, outside))
+
+
+OF_NOTHING: dict[str, Callable[[Arena, Node, Inputs], Node]] = {
+    "reduce": identity,
+    "scatter": identity,
+    "contract": lambda arena, node, inputs: filled(arena, node, 0),
+    "pad": lambda arena, node, inputs: filled(arena, node, node.params["value"]),
+    "gather": unfound,
+}
+"""Primitive -> what it is of nothing; of others, nothing is made but nothing."""

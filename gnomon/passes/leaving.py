@@ -1,0 +1,75 @@
+"""The layout in which a program leaves its result as it comes, pending sums excepted.
+
+What an operation on parts gives is asked here, before its result is asked for: so a result may stay
+in parts, and whoever must meet others for it does so at its call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from gnomon.ir.memo import Recent, memo
+from gnomon.ir.node import Graph, Node
+from gnomon.ops.collectives import COLLECTIVES
+from gnomon.ops.layouts import Lying
+from gnomon.passes.choose import Plan, has_rows
+from gnomon.passes.divide import mesh_axes
+from gnomon.passes.layout import NETWORK, REPLICATED, MeshAxis, Split
+from gnomon.passes.shard import open_up, shard
+from gnomon.settings import Settings, current
+
+__all__ = ["Leaving", "leaving"]
+
+
+class Leaving(NamedTuple):
+    """The layout of a result, mesh axes along which it is rows that stay, whether ranks meet."""
+
+    layout: Lying
+    rows: tuple[str, ...]
+    meets: bool
+
+
+_known: Recent[tuple[str, tuple[str, ...], Settings], Leaving] = memo(Recent())
+
+
+def leaving(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Leaving:
+    """The layout of a program's one result along mesh axes, in this order, outermost first."""
+    key = (graph.key, tuple(order), current())
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = found_for(graph, along, order)
+    return found
+
+
+def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Leaving:
+    """The same, worked out."""
+    axes = mesh_axes(graph)
+    graph = open_up(graph)
+    layout: list[tuple[str, int, int | str | None]] = []
+    rows: list[str] = []
+    for name in sorted(axes, key=lambda name: order.index(name) if name in order else len(order)):
+        across = MeshAxis(name, axes[name], NETWORK, current().numerics != "fast")
+        made = shard(graph, across, [REPLICATED] * len(graph.inputs), [None])
+        (lying,), (result,) = made.outputs, graph.outputs
+        if result in rows_of(graph, made.plan):
+            rows.append(name)
+        if name in along:
+            layout.append((name, axes[name], lying.axis if isinstance(lying, Split) else None))
+        graph = made.graph
+    return Leaving(tuple(layout), tuple(rows), any(map(meets, graph)))
+
+
+def rows_of(graph: Graph, plan: Plan) -> set[Node]:
+    """The nodes of a program whose parts are of rows that stay."""
+    rows: set[Node] = set()
+    for node in graph.nodes:
+        if has_rows(node, plan, rows):
+            rows.add(node)
+    return rows
+
+
+def meets(node: Node) -> bool:
+    """Whether ranks meet for a node of one rank's program."""
+    return node.op in COLLECTIVES and node.params["ranks"] > 1

@@ -1,0 +1,179 @@
+"""Collectives become transfers, folds and views: what moves bytes computes nothing.
+
+A sum over ranks is a reduction along the axis of ranks, with a leaf for each, so its bits follow
+from rank order and every rank has the same. Sums of few bytes are gathered and folded whole by
+every rank, in one message; of larger ones each rank folds a stretch, and all share the stretches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from functools import reduce as reduced
+from typing import Any
+
+from gnomon.dtypes import accumulator
+from gnomon.ir.node import Arena, Graph, Node, Shape
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ir.rewrite import remade
+from gnomon.ops.collectives import MEETINGS, TRANSFERS, After
+from gnomon.ops.control_primitives import CONTROL, ChangedGraphs, with_graphs
+from gnomon.ops.primitives import reshape
+from gnomon.ops.transfers import exchange_ranks, gather_ranks, shift_ranks
+from gnomon.ops.view_primitives import permute, slice_
+
+__all__ = ["SMALL", "fold_slices", "lower_collectives"]
+
+SMALL = 32 << 10
+"""Bytes of a sum that travels whole: a second message would take longer than its bytes do."""
+
+
+def lower_collectives(graph: Graph) -> Graph:
+    """The graph with no collective but transfers."""
+    if not any(node.op in MEETINGS or node.op in CONTROL for node in graph):
+        return graph
+    inside = ChangedGraphs(lower_collectives)
+
+    def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
+        if node.op in CONTROL:
+            return arena.node(node.op, inputs, **with_graphs(node.params, inside))
+        return lowered(arena, node, inputs)
+
+    return remade(graph, rebuild)
+
+
+def lowered(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
+    """A node over new inputs."""
+    if node.op not in MEETINGS:
+        return arena.with_inputs(node, inputs)
+    x, *before = inputs
+    after = tuple(map(transfer_behind, before))
+    if node.op in TRANSFERS:
+        return arena.with_inputs(node, (x, *after))
+    return x if node.params["ranks"] == 1 else LOWERED[node.op](x, node, after)
+
+
+def transfer_behind(made: Node) -> Node:
+    """The transfer that brought a collective's result: what comes next waits for no fold of it."""
+    while made.op not in TRANSFERS and made.inputs:
+        made = made.inputs[0]
+    return made
+
+
+def all_gather(x: Node, node: Node, after: After) -> Node:
+    """Every rank's x side by side along an axis."""
+    p = node.params
+    if p["axis"] == 0:
+        return gathered(x, node, after, node.shape)
+    return side_by_side(gathered(x, node, after), p["axis"])
+
+
+def all_to_all(x: Node, node: Node, after: After) -> Node:
+    """Parts of one axis for each rank; what comes is joined along another."""
+    p = node.params
+    parts = one_each(x, p["axis"], p["ranks"])
+    if p["joined"] == 0:
+        return exchanged(parts, node, after, node.shape)
+    return side_by_side(exchanged(parts, node, after), p["joined"])
+
+
+def permute_ranks(x: Node, node: Node, after: After) -> Node:
+    """The x of another rank."""
+    p = node.params
+    if p["shift"] == 0:
+        return x
+    return shift_ranks(x, p["shift"], p["mesh"], p["ranks"], named(node), after)
+
+
+def reduce_scatter(x: Node, node: Node, after: After) -> Node:
+    """The fold of every rank's x, of which each rank gets its part of an axis."""
+    p = node.params
+    parts = one_each(x, p["axis"], p["ranks"])
+    return folded(exchanged(parts, node, after), node)
+
+
+def all_reduce(x: Node, node: Node, after: After) -> Node:
+    """The fold of every rank's x, in one message or, of many bytes, in two smaller ones."""
+    ranks = node.params["ranks"]
+    if x.size * x.dtype.itemsize <= SMALL or x.size % ranks:
+        return folded(gathered(x, node, after), node)
+    stretches = reshape(x, (ranks, x.size // ranks))
+    own = folded(exchanged(stretches, node, after, part=".scatter"), node)
+    return gathered(own, node, (), x.shape, ".gather")
+
+
+LOWERED: dict[str, Callable[[Node, Node, After], Node]] = {
+    "all_gather": all_gather,
+    "all_reduce": all_reduce,
+    "all_to_all": all_to_all,
+    "permute_ranks": permute_ranks,
+    "reduce_scatter": reduce_scatter,
+}
+"""Collective -> what builds it of its operand."""
+
+
+def named(node: Node) -> str:
+    """A collective's name, as messages have it."""
+    monoid = node.params.get("monoid", "add")
+    return node.op if monoid == "add" else f"{node.op}[{monoid}]"
+
+
+def gathered(x: Node, node: Node, after: After, shape: Shape | None = None, part: str = "") -> Node:
+    """Every rank's x, one after the other, for a collective."""
+    p = node.params
+    return gather_ranks(x, p["mesh"], p["ranks"], shape, named(node) + part, after, **unit_in(p))
+
+
+def exchanged(
+    x: Node, node: Node, after: After, shape: Shape | None = None, part: str = ""
+) -> Node:
+    """To each rank its stretch of x, for a collective."""
+    p = node.params
+    return exchange_ranks(x, p["mesh"], p["ranks"], shape, named(node) + part, after, **unit_in(p))
+
+
+def unit_in(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The unit that a collective serves, and in which pass, where it serves one."""
+    return {name: params[name] for name in ("unit", "phase") if name in params}
+
+
+def folded(x: Node, node: Node) -> Node:
+    """A collective's fold along the axis of ranks."""
+    return fold_slices(x, node.params["monoid"], ordered=node.params["ordered"])
+
+
+def fold_slices(x: Node, monoid: str, ordered: bool = True) -> Node:
+    """The fold along the axis of ranks: a perfect binary tree, or in a row where that is asked."""
+    ranks = x.shape[0]
+    if monoid.startswith("bits"):
+        return reduced(partial(elementwise, monoid.removeprefix("bits_")), slices(x))
+    mean = monoid == "average"
+    monoid = "add" if mean else monoid
+    tree = ordered and monoid == "add" and x.dtype.is_floating_point
+    params = {"monoid": monoid, "axis": 0, "leaves": ranks & -ranks if tree else 1, "lanes": False}
+    dtype = accumulator(x.dtype) if mean else x.dtype
+    made = x.arena.node("reduce", (x,), **params, dtype=dtype)
+    return cast(made / ranks, x.dtype) if mean else made
+
+
+def slices(x: Node) -> list[Node]:
+    """The slices of the first axis."""
+    rest = [(0, n, 1) for n in x.shape[1:]]
+    parts = [slice_(x, ((k, k + 1, 1), *rest)) for k in range(x.shape[0])]
+    return [reshape(part, x.shape[1:]) for part in parts]
+
+
+def one_each(x: Node, axis: int, ranks: int) -> Node:
+    """x with its parts along an axis, one for each rank, along a first axis of their own."""
+    shape = (*x.shape[:axis], ranks, x.shape[axis] // ranks, *x.shape[axis + 1 :])
+    others = [k for k in range(len(shape)) if k != axis]
+    return permute(reshape(x, shape), (axis, *others))
+
+
+def side_by_side(x: Node, axis: int) -> Node:
+    """Slices of the first axis joined along another one of what they are."""
+    ranks, *shape = x.shape
+    order = list(range(1, x.rank))
+    order.insert(axis, 0)
+    shape[axis] *= ranks
+    return reshape(permute(x, tuple(order)), tuple(shape))

@@ -1,0 +1,242 @@
+"""The ways to divide a region that stays whole, since a hand-written kernel computes it.
+
+They are asked of its body. Axes that the body's signatures tie together are one letter of the
+region; a letter may be split where every node of the body then finds its operands as they lie,
+whichever rank runs it. The part is the same call over smaller operands, and its body says which
+leaves its sums have: kernels take them from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from gnomon.ir.memo import memo
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, topological
+from gnomon.ir.provenance import inherit
+from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.facts import Counted
+from gnomon.ops.registry import asks_for_chunks, facts_of
+from gnomon.passes.inline import inline
+from gnomon.passes.layout import (
+    REPLICATED,
+    MeshAxis,
+    Partial,
+    Placement,
+    Split,
+    fits,
+    local_shape,
+)
+from gnomon.passes.localize import Locals
+from gnomon.passes.strategies import Strategy, strategies
+
+Place = tuple[Node, int]
+"""A value and one of its axes."""
+COUNTED = "counted"
+"""The rule of a split along an axis that an operand's positions count: they begin anew."""
+
+
+class Divided(NamedTuple):
+    """A body in which one letter is split: the strategy of each of its nodes."""
+
+    body: Graph
+    plan: dict[Node, Strategy]
+
+    @property
+    def given(self) -> list[Placement]:
+        """The placement of each result."""
+        return [self.plan[x].given for x in self.body.outputs]
+
+
+def is_closed(node: Node) -> bool:
+    """Whether a region stays one while programs are divided: a kernel claims it, or chunks do."""
+    if node.op != "region" or not all(x.size for x in (*node.inputs, node)):
+        return False
+    return facts_of(node).claim is not None or asks_for_chunks(node)
+
+
+def leaves_of(result: Node) -> tuple[int, ...]:
+    """The leaves of the product that a result in a body is, or shows: one count for each letter."""
+    *_, last = (x for x in topological([result]) if x.op == "contract")
+    return last.params["leaves"]
+
+
+@memo
+@cache
+def primitives_of(body: Graph) -> Graph:
+    """A graph with no region left."""
+    return inline(body, lambda node: False)
+
+
+def of_region(node: Node, across: MeshAxis) -> Iterator[Strategy]:
+    """The strategies of a region's result, one for each letter that can be split."""
+    body: Graph = node.params["body"]
+    index: int = node.params["index"]
+    counted = counted_by(node)
+    for wanted in letters_of(body):
+        shifts = counted is not None and wanted[counted.operand] == Split(counted.axis)
+        made = divided(body, wanted, across, shifts)
+        if made is not None and all(may_give(node, p) for p in made.given):
+            rule = COUNTED if shifts else "letter"
+            yield Strategy(wanted, made.given[index], rule)
+
+
+def may_give(node: Node, placement: Placement) -> bool:
+    """Whether a result is in parts, or a sum whose leaves the kernel takes from the body."""
+    claim = facts_of(node).claim
+    if isinstance(placement, Partial):
+        return claim is None or claim.sums
+    return placement != REPLICATED
+
+
+def counted_by(node: Node) -> Counted | None:
+    """The operand of a region that holds positions, if one does."""
+    claim = facts_of(node).claim
+    return claim.counted if claim else None
+
+
+@memo
+@cache
+def letters_of(body: Graph) -> tuple[tuple[Placement, ...], ...]:
+    """The placements of a region's operands when one of its letters is split, for each letter."""
+    graph = primitives_of(body)
+    root = TiedAxes(graph).root
+    letters = dict.fromkeys(root((x, k)) for x in graph.inputs for k in range(x.rank))
+    found: list[tuple[Placement, ...]] = []
+    for letter in letters:
+        axes = [[k for k in range(x.rank) if root((x, k)) == letter] for x in graph.inputs]
+        if all(len(own) < 2 for own in axes):
+            found.append(tuple(Split(own[0]) if own else REPLICATED for own in axes))
+    return tuple(found)
+
+
+class TiedAxes:
+    """The axes of a graph's values, of which signatures tie some together."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.parent: dict[Place, Place] = {}
+        for node in graph:
+            if node.op not in ("input", *CONTROL):
+                self.tie(node)
+
+    def root(self, place: Place) -> Place:
+        """The place that stands for all that are tied to this one."""
+        while place in self.parent:
+            place = self.parent[place]
+        return place
+
+    def tie(self, node: Node) -> None:
+        """Tie what has one letter in a node's signature."""
+        signature = PRIMITIVES[node.op].signature(node)
+        first: dict[str, Place] = {}
+        for x, row in zip((*node.inputs, node), (*signature.inputs, signature.output), strict=True):
+            places = ((letter, (x, k)) for k, letter in enumerate(row) if letter is not None)
+            for letter, place in places:
+                old, new = self.root(first.setdefault(letter, place)), self.root(place)
+                if old != new:
+                    self.parent[new] = old
+
+
+@memo
+@cache
+def divided(
+    body: Graph, wanted: tuple[Placement, ...], across: MeshAxis, counted: bool = False
+) -> Divided | None:
+    """The body with its operands split so; None where that needs a message or the rank's number.
+
+    counted: positions that the body makes itself may be those of a part.
+    """
+    graph = primitives_of(body)
+    pairs = list(zip(graph.inputs, wanted, strict=True))
+    if not all(fits(x.shape, p, across.ranks) for x, p in pairs):
+        return None
+    plan = {x: Strategy((), p) for x, p in pairs}
+    tied = TiedAxes(graph)
+    split = {tied.root((x, p.axis)) for x, p in pairs if isinstance(p, Split)}
+    for node in graph:
+        if node in plan:
+            continue
+        found = [s for s in ways(node, across, counted) if finds(node, s, plan)]
+        if not found:
+            return None
+        plan[node] = max(found, key=lambda s: worth(node, s, split, tied))
+    return Divided(graph, plan)
+
+
+def ways(node: Node, across: MeshAxis, counted: bool) -> Iterator[Strategy]:
+    """The strategies that do not ask which rank runs them."""
+    for strategy in strategies(node, across):
+        placed = node.op == "iota" and strategy.given != REPLICATED
+        if strategy.rule == "letter" and (counted or not placed):
+            yield strategy
+    if node.op == "gather":
+        yield Strategy((Partial("add"), REPLICATED), Partial("add"))
+    if node.op == "map" and node.params["f"] == "where" and is_zero(node.inputs[2]):
+        yield Strategy((REPLICATED, Partial("add"), REPLICATED), Partial("add"))
+
+
+def is_zero(x: Node) -> bool:
+    """Whether a value is 0 or -0.0 everywhere: a sum of such is the same."""
+    while x.op in ("expand", "reshape"):
+        (x,) = x.inputs
+    return x.op == "const" and x.params["value"] == 0
+
+
+def finds(node: Node, strategy: Strategy, plan: dict[Node, Strategy]) -> bool:
+    """Whether every operand lies as wanted."""
+    wants = zip(node.inputs, strategy.wanted, strict=True)
+    return all(plan[x].given == want for x, want in wants)
+
+
+def worth(node: Node, strategy: Strategy, split: set[Place], tied: TiedAxes) -> int:
+    """A split along the letter before a pending sum, and that before a repetition."""
+    match strategy.given:
+        case Split(axis):
+            return 2 if tied.root((node, axis)) in split else -1
+        case Partial():
+            return 1
+        case _:
+            return 0
+
+
+@memo
+@cache
+def part_of(
+    body: Graph, wanted: tuple[Placement, ...], across: MeshAxis, counted: bool = False
+) -> Graph:
+    """A region's body over parts of its operands."""
+    made = divided(body, wanted, across, counted)
+    assert made is not None, "a region is divided only as it can be"
+    with inherit(()):
+        arena = Arena()
+        local = Locals(arena, across)
+        held: dict[Node, Node] = {}
+        for x, placement in zip(made.body.inputs, wanted, strict=True):
+            held[x] = arena.input(local_shape(x.shape, placement, across.ranks), x.dtype)
+        for node in made.body:
+            if node not in held:
+                parts = tuple(held[x] for x in node.inputs)
+                held[node] = local.build(node, made.plan[node], parts)
+    return Graph([held[x] for x in made.body.inputs], [held[x] for x in made.body.outputs])
+
+
+def region_part(node: Node, strategy: Strategy, parts: tuple[Node, ...], local: Locals) -> Node:
+    """A region over parts: the same call, its body over the parts' shapes."""
+    if strategy.given == REPLICATED:
+        return local.arena.with_inputs(node, parts)
+    counted = strategy.rule == COUNTED
+    body = part_of(node.params["body"], strategy.wanted, local.across, counted)
+    if counted:
+        parts = counted_anew(node, parts, local)
+    return local.arena.node("region", parts, **{**node.params, "body": body})
+
+
+def counted_anew(node: Node, parts: tuple[Node, ...], local: Locals) -> tuple[Node, ...]:
+    """The operands, positions counted from the beginning of this rank's part."""
+    counted = counted_by(node)
+    assert counted is not None, "only such a region is divided so"
+    operand, axis, positions = counted
+    size, x = parts[operand].shape[axis], parts[positions]
+    shifted = x - local.offset(size, x.dtype)
+    return (*parts[:positions], shifted, *parts[positions + 1 :])

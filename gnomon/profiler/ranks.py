@@ -1,0 +1,93 @@
+"""Profiles of all ranks as one, and for each rank how long it stood still for others.
+
+Clocks are put together in merge.py; here lanes, runs and buffers get numbers of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+from rich.table import Table
+
+from gnomon.profiler.merge import meetings, merge
+from gnomon.profiler.model import Event, Profile
+
+__all__ = ["Standstill", "as_one", "standstill_table", "standstills"]
+
+APART = 1_000_000
+"""What numbers of one rank are apart from those of the next."""
+NUMBERED = ("run", "buffer")
+"""Numbers in the args of events."""
+
+
+class Standstill(NamedTuple):
+    """A rank's collectives: how many, and nanoseconds in all.
+
+    flying: from start to end. still: of it, what the rank waited; late: of that, what it waited for
+    ranks that came later; the rest is the transfer's own.
+    """
+
+    rank: int
+    collectives: int = 0
+    flying: int = 0
+    still: int = 0
+    late: int = 0
+
+    def and_one(self, event: Event, last: int) -> Standstill:
+        """Another collective, which the last rank began at some time."""
+        still = int(event.args.get("waited", 0))
+        late = min(max(0, last - (event.end - still)), still)
+        flying = self.flying + event.end - event.start
+        return Standstill(
+            self.rank, self.collectives + 1, flying, self.still + still, self.late + late
+        )
+
+
+def standstills(profiles: Sequence[Profile]) -> list[Standstill]:
+    """Waiting apart from transfer, by rank, of the collectives that all are seen to meet in."""
+    ranks = merge(profiles)
+    found = [Standstill(profile.rank) for profile in ranks]
+    for parts in meetings(ranks):
+        last = max(ranks[place].events[k].start for place, k in parts)
+        for place, k in parts:
+            found[place] = found[place].and_one(ranks[place].events[k], last)
+    return found
+
+
+def standstill_table(rows: Sequence[Standstill]) -> Table:
+    """The same to be shown."""
+    drawn = Table("rank", "collectives", "under way", "stood still", "for late ranks", "transfer")
+    for row in rows:
+        times = (row.flying, row.still, row.late, row.still - row.late)
+        shown = [f"{1e-6 * each:.2f} ms" for each in times]
+        drawn.add_row(str(row.rank), str(row.collectives), *shown)
+    return drawn
+
+
+def as_one(profiles: Sequence[Profile]) -> Profile:
+    """One profile of all ranks, on rank 0's clock: each has its own lanes."""
+    ranks = merge(profiles)
+    made = replace(ranks[0], events=[], threads={}, lost=sum(x.lost for x in ranks))
+    for profile in ranks:
+        for mine, theirs in (
+            (made.records, profile.records),
+            (made.sources, profile.sources),
+            (made.graphs, profile.graphs),
+            (made.code, profile.code),
+        ):
+            mine |= theirs  # type: ignore[operator]
+        first = profile.rank * APART
+        made.threads |= {
+            first + k: f"rank {profile.rank}: {name}" for k, name in profile.threads.items()
+        }
+        made.events += [moved(event, first) for event in profile.events]
+    made.events.sort(key=lambda event: event.start)
+    return made
+
+
+def moved(event: Event, by: int) -> Event:
+    """An event with the numbers of its rank."""
+    args = {k: x + by if k in NUMBERED else x for k, x in event.args.items()}  # type: ignore[operator]
+    return replace(event, thread=event.thread + by, args=args)

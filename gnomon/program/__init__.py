@@ -1,0 +1,1 @@
+"""A program that can run: its kernels, where their values lie, and what is kept of it."""

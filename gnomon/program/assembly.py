@@ -1,0 +1,95 @@
+"""From kernels in order to a plan: where everything lies, and the table of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gnomon.ir.node import Graph, Node
+from gnomon.passes.localize import mesh_axis_of, ranks_of
+from gnomon.program.blocks import ProgramBlock
+from gnomon.program.buffer_assignment import BufferAssignment, Overlays, given_up
+from gnomon.program.communication import moves_of
+from gnomon.program.kernel import PACK, Kernel
+from gnomon.program.saved import Packed, SavedProgram
+from gnomon.program.steps import StepTable
+from gnomon.runtime.program import InputSlot, Needs, OutputSlot, Slot
+from gnomon.schedule.excerpt import Verdicts
+from gnomon.schedule.memory import nbytes
+
+__all__ = ["plan_of"]
+
+ALONE = 1 << 15
+"""Programs that touch fewer elements than this run on their caller: waking others takes longer."""
+
+
+def plan_of(block: ProgramBlock, judge: Verdicts | None = None) -> SavedProgram:
+    """The plan of a block: where everything lies, and the table of steps."""
+    graph, assignment = block.graph, BufferAssignment(block)
+    results = dict.fromkeys(x for x in graph.outputs if x.op != "input")
+    over = given_up(block)
+    meshes = tuple(dict.fromkeys(k.mesh for k in block.kernels() if k.mesh))
+    externals = tuple(dict.fromkeys(k.external for k in block.kernels() if k.external))
+    table = StepTable(OutputSlot(len(results)), over, meshes, externals)
+    packs = [part for part in block.parts if isinstance(part, Kernel) and part.name == PACK]
+    places = {k.buffers[0]: OutputSlot(len(results) + 1 + j) for j, k in enumerate(packs)}
+    table.add(assignment, slots_of(graph, results) | places)
+    size, flops = work(block)
+    needs = Needs(
+        inputs=len(graph.inputs),
+        outputs=len(results) + 1 + len(packs),
+        scalars=len(meshes) + len(externals) + len(packs),
+        registers=table.registers,
+        arena=assignment.memory.total,
+        scratch=max([64 << 10, *(code.scratch for k in block.kernels() for code in k.codes)]),
+        alone=size < ALONE and flops < 16 * ALONE,
+    )
+    sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in results)
+    returns = returns_of(graph, tuple(results))
+    pairs = pairs_of(graph, tuple(results), over)
+    verdicts = judge.told() if judge else ()
+    numbers = {x: k for k, x in enumerate(graph.inputs)}
+    kept = tuple(
+        Packed(numbers[k.buffers[1]], nbytes(k.buffers[0]), k.code.symbol, k.numbers) for k in packs
+    )
+    memory, numbers_of = assignment.memory, tuple(map(mesh_axis_of, ranks_of(graph)))
+    steps, moves = table.finish(), moves_of(block)
+    rest = verdicts, kept, meshes, numbers_of, moves, externals
+    return SavedProgram(steps, needs, memory, sizes, returns, pairs, *rest)
+
+
+def pairs_of(graph: Graph, results: Sequence[Node], over: Overlays) -> tuple[tuple[int, int], ...]:
+    """Numbers of results and of the inputs that they may lie over."""
+    numbers = {x: k for k, x in enumerate(results)}
+    places = {x: k for k, x in enumerate(graph.inputs)}
+    return tuple((numbers[x], places[y]) for x, under in over.items() for y in under)
+
+
+def slots_of(graph: Graph, results: Iterable[Node]) -> dict[Node, Slot]:
+    """The slots of a program's inputs and results: where its caller says."""
+    slots: dict[Node, Slot] = {x: InputSlot(k) for k, x in enumerate(graph.inputs)}
+    return slots | {x: OutputSlot(k) for k, x in enumerate(results)}
+
+
+def returns_of(graph: Graph, results: Sequence[Node]) -> tuple[tuple[bool, int], ...]:
+    """For each output whether it is a result or an input, and which."""
+    numbers = {x: k for k, x in enumerate(results)}
+    places = {x: k for k, x in enumerate(graph.inputs)}
+    return tuple((x in numbers, numbers[x] if x in numbers else places[x]) for x in graph.outputs)
+
+
+def work(block: ProgramBlock) -> tuple[int, int]:
+    """The elements that a block touches, and its operations, where threads can help each other.
+
+    What is over before another thread has taken its part does not count, however often it is done.
+    """
+    size = flops = 0
+    for part in block.parts:
+        if isinstance(part, Kernel):
+            elements, operations, iterations = sum(x.size for x in part.buffers), part.flops, 1
+        else:
+            inner = [work(x) for x in part.blocks.values()]
+            elements, operations = map(sum, zip(*inner, strict=True))
+            iterations = part.node.params.get("length", 1)
+        if elements >= ALONE // 8 or operations >= ALONE:
+            size, flops = size + iterations * elements, flops + iterations * operations
+    return size, flops

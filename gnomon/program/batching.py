@@ -1,0 +1,66 @@
+"""The kernels of a program in the order in which they run, and which of them run as one call.
+
+A batch is kernels of one code that wait for nothing of each other, such as the updates of all
+parameters: one call, whose members are shared out over threads by their bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from gnomon.codegen.batch import batch_code
+from gnomon.ir.node import Node
+from gnomon.program.kernel import Kernel
+from gnomon.schedule.arrange import KernelWork, arranged, stages
+from gnomon.schedule.clustering import is_opaque
+from gnomon.schedule.memory import nbytes
+
+__all__ = ["in_order"]
+
+
+def in_order(
+    kernels: Sequence[Kernel], lasting: Collection[Node], allows: Callable[[str], bool]
+) -> Sequence[Kernel]:
+    """Kernels as they run; `lasting` are the values that live outside the program's memory.
+
+    allows: whether an optimisation may be done.
+    """
+    if allows("arrange"):
+        sizes = {x: nbytes(x) for k in kernels for x in k.buffers if x not in lasting}
+        kernels = [kernels[k] for k in arranged([work(k) for k in kernels], sizes)]
+    return batched(kernels) if allows("batch") else kernels
+
+
+def work(kernel: Kernel) -> KernelWork:
+    """The values that a kernel makes and reads."""
+    after = kernel.after if isinstance(kernel, Kernel) else ()
+    return KernelWork(kernel.buffers[: kernel.outputs], (*kernel.buffers[kernel.outputs :], *after))
+
+
+def batched(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Kernels of one stage and one code become one; the first one's place is the batch's."""
+    groups: dict[object, list[Kernel]] = {}
+    for place, (kernel, stage) in enumerate(
+        zip(kernels, stages([work(k) for k in kernels]), strict=True)
+    ):
+        alone = kernel.checks or any(map(is_opaque, kernel.nodes))
+        # with its numbers, code is told apart as it was before sizes varied: so batches never do
+        key = place if alone else (stage, kernel.code.symbol, kernel.numbers)
+        groups.setdefault(key, []).append(kernel)
+    return [batch(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def batch(members: Sequence[Kernel]) -> Kernel:
+    """One call for several kernels."""
+    made = [x for k in members for x in k.buffers[: k.outputs]]
+    read = [x for k in members for x in k.buffers[k.outputs :]]
+    return Kernel(
+        members[0].name,
+        batch_code(),
+        (*made, *read),
+        len(made),
+        size=None,
+        nodes=tuple(x for k in members for x in k.nodes),
+        flops=sum(k.flops for k in members),
+        members=tuple(members),
+    )

@@ -1,0 +1,66 @@
+"""The program cache on disk: plans under the digests of all that they depend on.
+
+A plan found there spares a process all passes and all scheduling; machine code lies under the keys
+of its texts in the cache of objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from gnomon.ir.node import Graph
+from gnomon.ops.canonical import NUMERICS
+from gnomon.program.saved import SavedProgram
+from gnomon.runtime import cpu, device
+from gnomon.runtime.cache import Cache, cache_of, digest, own_sources
+from gnomon.settings import Settings
+
+__all__ = ["is_saved", "key_of", "save", "save_anew", "saved"]
+
+
+def shelf(settings: Settings) -> Cache | None:
+    """The shelf that keeps programs; None where none is kept, or where somebody looks at passes."""
+    looks = settings.verify or settings.debug > 1
+    return None if looks or not settings.keep_programs else cache_of(settings, "programs")
+
+
+def key_of(graph: Graph, asked: tuple) -> str:
+    """The digest of all that a plan depends on: its graph, and what was asked (CompileContext)."""
+    return digest(
+        graph.key, f"{asked} numerics {NUMERICS}", own_sources(), cpu.key_of("", device.target())
+    )
+
+
+def save(key: str, settings: Settings, plan: SavedProgram, texts: Mapping[str, str]) -> None:
+    """Put a plan on disk, with the key of each of its kernels."""
+    folder = shelf(settings)
+    if folder is not None:
+        codes = {name: cpu.key_of(text, device.target()) for name, text in texts.items()}
+        folder.store(key, msgspec.msgpack.encode((plan, codes)))
+
+
+def is_saved(key: str, settings: Settings) -> bool:
+    """Whether a plan lies on the disk."""
+    folder = shelf(settings)
+    return folder is not None and folder.path(key).exists()
+
+
+def save_anew(old: str, new: str, settings: Settings) -> None:
+    """Put what lies under one key under another as well."""
+    folder = shelf(settings)
+    content = None if folder is None else folder.load(old)
+    if folder is not None and content is not None:
+        folder.store(new, content)
+
+
+def saved(key: str, settings: Settings) -> tuple[SavedProgram, dict[str, int]] | None:
+    """A plan from the disk, and the addresses of its kernels."""
+    folder = shelf(settings)
+    content = None if folder is None else folder.load(key)
+    if content is None:
+        return None
+    plan, codes = msgspec.msgpack.decode(content, type=tuple[SavedProgram, dict[str, str]])
+    addresses = cpu.fetch(codes)
+    return None if addresses is None else (plan, addresses)

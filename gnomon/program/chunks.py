@@ -1,0 +1,69 @@
+"""Regions that are computed in chunks, as kernels over parts of buffers.
+
+Until kernels are in order such a region is one kernel; then its chunks stand in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from gnomon.ir.node import Graph, Node
+from gnomon.program.kernel import Kernel
+from gnomon.schedule.chunks import Chunk, ValuePart, chunks_of
+
+__all__ = ["apart", "by_chunks"]
+
+Build = Callable[[Graph], tuple[Graph, Sequence[Kernel]]]
+"""A graph after all passes, and its kernels."""
+
+
+def by_chunks(members: Sequence[Node], results: Sequence[Node], build: Build) -> Kernel:
+    """A region as one kernel; `members` are the results of its call that somebody reads."""
+    node, built = members[0], {}
+    wanted = [x if x in members else None for x in results]
+    made: list[Kernel] = []
+    for chunk in chunks_of(node, wanted):
+        if chunk.graph not in built:
+            built[chunk.graph] = build(chunk.graph)
+        made += kernels_of_chunk(chunk, *built[chunk.graph], nodes=tuple(members))
+    return Kernel(
+        node.params["name"],
+        made[0].code,
+        (*members, *node.inputs),
+        len(members),
+        size=None,
+        nodes=tuple(members),
+        flops=sum(k.flops for k in made),
+        chunks=tuple(made),
+    )
+
+
+def kernels_of_chunk(
+    chunk: Chunk, graph: Graph, kernels: Sequence[Kernel], nodes: tuple[Node, ...]
+) -> list[Kernel]:
+    """The kernels of one chunk, over the parts that it reads and gives."""
+    homes = dict(zip(graph.inputs, chunk.inputs, strict=True))
+    homes.update(zip(graph.outputs, chunk.outputs, strict=True))
+    arena = nodes[0].arena
+    for kernel in kernels:
+        for x in kernel.buffers:
+            if x not in homes:
+                # what one chunk alone needs: of its own in each, so that memory is shared
+                homes[x] = ValuePart(arena.input(x.shape, x.dtype, "chunk"))
+    return [placed(k, homes, nodes) for k in kernels]
+
+
+def placed(kernel: Kernel, homes: Mapping[Node, ValuePart], nodes: tuple[Node, ...]) -> Kernel:
+    """A kernel whose buffers lie where they are said to."""
+    return replace(
+        kernel,
+        homes=tuple((homes[x].node, homes[x].start * x.dtype.itemsize) for x in kernel.buffers),
+        members=tuple(placed(k, homes, nodes) for k in kernel.members),
+        nodes=nodes,
+    )
+
+
+def apart(kernels: Iterable[Kernel]) -> list[Kernel]:
+    """Kernels in order, chunks in place of their regions."""
+    return [chunk for kernel in kernels for chunk in kernel.chunks or (kernel,)]

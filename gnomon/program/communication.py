@@ -1,0 +1,143 @@
+"""The transfers of a program, in order: all ranks of a group must have them alike.
+
+Where a program is about to run in a group for the first time, its ranks compare digests; ranks that
+would move different things hear so, with both lines, where they would otherwise wait for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gnomon.errors import CollectiveError
+from gnomon.ir.node import Graph, Node
+from gnomon.program.kernel import Kernel
+from gnomon.program.saved import Move, SavedProgram
+from gnomon.program.transfers import FIRST, LISTED, WAIT
+from gnomon.runtime.cache import digest
+from gnomon.runtime.comm.base import MESSAGES, Link
+
+if TYPE_CHECKING:
+    from gnomon.ir.provenance import Site
+    from gnomon.program.blocks import ProgramBlock
+    from gnomon.program.executable import Executable
+
+__all__ = ["agree", "exchange_of", "line_at", "line_of", "moves_of", "traced"]
+
+
+def moves_of(block: ProgramBlock) -> tuple[Move, ...]:
+    """The transfers of a program, in the order in which they start."""
+    found = []
+    for k in block.kernels():
+        if k.mesh and not k.name.endswith(WAIT):
+            kind, nbytes, number, shift = k.numbers[:LISTED]
+            found.append(Move(k.name, k.mesh, kind, k.buffers[1].dtype.name, nbytes, shift, number))
+    return tuple(found)
+
+
+def line_of(kernels: Sequence[Kernel], number: int) -> str:
+    """The line that asked for a transfer, as the end of a message."""
+    found = (k.sites for k in kernels if k.mesh and k.numbers[FIRST] == number)
+    sites = next(found, ())
+    return f", asked by {sites[0]}" if sites else ""
+
+
+def traced(plan: SavedProgram, source: Graph, kernels: Sequence[Kernel]) -> SavedProgram:
+    """A plan whose transfers know which nodes of its source have their lines, whoever asks for it.
+
+    So a program from the disk names lines without the passes.
+    """
+    if not plan.moves:
+        return plan
+    lines = {k.numbers[FIRST]: line(k.sites[0]) for k in kernels if k.mesh and k.sites}
+    ways = ways_to(source)
+    moves = [replace(x, asked=ways.get(lines.get(x.number, NOWHERE), ())) for x in plan.moves]
+    return replace(plan, moves=tuple(moves))
+
+
+Line = tuple[str, int, str]
+"""A file, a line of it, and a function."""
+NOWHERE: Line = ("", 0, "")
+
+
+def line(site: Site) -> Line:
+    """A site's line: what a rewrite made of a node may have another operation's name."""
+    return site.file, site.line, site.function
+
+
+def ways_to(graph: Graph) -> dict[Line, tuple[int, ...]]:
+    """Of each line the way to the last node that has it first."""
+    found: dict[Line, tuple[int, ...]] = {}
+    for place, node in enumerate(graph.nodes):
+        for k, inner in enumerate(graphs_in(node)):
+            found |= {at: (place, k, *way) for at, way in ways_to(inner).items()}
+        if node.sites:
+            found[line(node.sites[0])] = (place,)
+    return found
+
+
+def graphs_in(node: Node) -> list[Graph]:
+    """The graphs that a node has among its parameters."""
+    return [x for x in node.params.values() if isinstance(x, Graph)]
+
+
+def line_at(graph: Graph, way: Sequence[int]) -> str:
+    """The line of the node at the end of a way, as the end of a message."""
+    if not way:
+        return ""
+    place, *rest = way
+    node = graph.nodes[place]
+    if rest:
+        return line_at(graphs_in(node)[rest[0]], rest[1:])
+    return f", asked by {node.sites[0]}" if node.sites else ""
+
+
+def exchange_of(moves: Sequence[Move]) -> str:
+    """The moves that ranks have alike, in short; messages are each rank's own."""
+    alike = [compared(x) for x in moves if x.kind != MESSAGES]
+    return digest(repr(alike)) if alike else ""
+
+
+def agree(group: Link, mesh: str, program: Executable) -> None:
+    """Compare what a program moves along a mesh axis with what the other ranks run; once."""
+    moves = [x for x in program.moves if x.mesh == mesh and x.kind != MESSAGES]
+    if not moves:
+        return
+
+    def about(precise: bool) -> str:
+        first = program.collective(moves[0].number, precise)
+        return f"the first run of {program.title}, which ranks compare: it begins with {first}"
+
+    group.talk = about
+    try:
+        key = digest(repr(list(map(compared, moves))))
+        others = [told.decode() for told in group.tell(key.encode())]
+        if len(set(others)) > 1:
+            refuse(group, program, moves, others)
+    finally:
+        group.talk = None
+    group.agreed.add(program.exchange)
+
+
+def compared(move: Move) -> list[object]:
+    """The parts of a transfer that ranks have alike."""
+    return list(astuple(move)[:-2])
+
+
+def refuse(group: Link, program: Executable, moves: list[Move], others: list[str]) -> None:
+    """Raise, with the first transfer that differs and the lines of both ranks."""
+    mine = [(compared(x), program.collective(x.number, precise=True)) for x in moves]
+    plans = [msgspec.json.decode(told) for told in group.tell(msgspec.json.encode(mine))]
+    other = next(k for k, key in enumerate(others) if key != others[0])
+    rows = list(zip_longest(plans[0], plans[other], fillvalue=(None, "nothing more")))
+    at, pair = next((k, x) for k, x in enumerate(rows, 1) if x[0][0] != x[1][0])
+    told = [f"  rank {group.ranks[k]}: {row[1]}" for k, row in zip((0, other), pair, strict=True)]
+    raise CollectiveError(
+        f"ranks {group.ranks[0]} and {group.ranks[other]} run different programs along mesh axis "
+        f"{group.name!r}, from transfer {at} on.\n" + "\n".join(told) + "\n"
+        "Let all ranks of an axis take the same way, with the same shapes."
+    )

@@ -1,0 +1,85 @@
+"""A kernel call: its code, the values behind its buffers, the operations that it computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import Site, union
+from gnomon.schedule.memory import nbytes
+
+if TYPE_CHECKING:
+    from gnomon.codegen.loops import Code
+    from gnomon.program.saved import ExternalCall
+
+__all__ = ["Kernel", "PACK", "traffic"]
+
+PACK = "pack"
+"""The kernel that makes panels of a weight, for products to read; it runs when the weight changed.
+"""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One call of a program: its code, the nodes behind its buffers, and what it was made of."""
+
+    name: str
+    code: Code
+    buffers: tuple[Node, ...]
+    outputs: int
+    size: int | None
+    """The run-time size of a flat kernel."""
+    nodes: tuple[Node, ...]
+    flops: int
+    checks: int = 0
+    """How many positions it checks."""
+    homes: tuple[tuple[Node, int], ...] = ()
+    """Where each buffer lies that is part of a larger value: in which, from which byte on."""
+    chunks: tuple[Kernel, ...] = ()
+    """What stands for it in the program's table, if it is computed in chunks."""
+
+    over: tuple[tuple[int, int], ...] = ()
+    """Which output may lie over which operand, by their numbers among the buffers."""
+    times: int = 1
+    """How many iterations of a loop run it."""
+    numbers: tuple[int, ...] = ()
+    """What its code is given after everything else, if it serves several sizes."""
+    members: tuple[Kernel, ...] = ()
+    """The kernels that a batch runs as one; their outputs stand first among its buffers."""
+    mesh: str = ""
+    """The mesh axis along which it moves bytes between ranks."""
+    external: ExternalCall | None = None
+    """The call of an external operation that it is."""
+    after: tuple[Node, ...] = ()
+    """What has to stand before it in the program, whose values it does not read."""
+    bytes: int | None = None
+    """What it reads and writes with results over operands, if that is not every buffer once."""
+
+    @property
+    def places(self) -> tuple[tuple[Node, int], ...]:
+        """The value that each buffer belongs to, and the byte at which it begins there."""
+        return self.homes or tuple((x, 0) for x in self.buffers)
+
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """All code that it runs."""
+        own = (self.code, *(k.code for k in self.members))
+        return (*own, *(part for code in own for part in code.parts))
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The user lines that the kernel serves, the last result's first."""
+        found: tuple[Site, ...] = ()
+        for node in reversed(self.nodes):
+            found = union(found, node.sites)
+        return found
+
+
+def traffic(kernel: Kernel) -> int:
+    """The bytes of a kernel's operands and results, each once, where it does not know better."""
+    if kernel.bytes is not None:
+        return kernel.bytes
+    if kernel.members:
+        return sum(map(traffic, kernel.members))
+    return sum(nbytes(x) for x in dict.fromkeys(kernel.buffers))

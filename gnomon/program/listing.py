@@ -1,0 +1,175 @@
+"""The kernels of a program as text: what each is made of, and who asked for it.
+
+Not how long they take: times belong to the profiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import Site
+from gnomon.program.kernel import PACK, Kernel, traffic
+from gnomon.program.units import aligned, counted, scaled
+from gnomon.schedule.memory import nbytes
+
+if TYPE_CHECKING:
+    from gnomon.schedule.fusion import Fusion
+    from gnomon.schedule.memory import MemoryPlan
+
+__all__ = ["captured", "fusions", "listing"]
+
+MOST_SHAPES = 4
+"""Operands of a kernel that are written out; an optimizer's has hundreds."""
+
+
+def listing(kernels: Sequence[Kernel], memory: MemoryPlan, only: str = "") -> str:
+    """A program's sums, then its kernels in the order in which they run; `only` picks by name."""
+    rows = [row(kernel) for kernel in kernels if only in kernel.name]
+    return "\n".join([summary(kernels, memory), *aligned(rows)])
+
+
+def captured(program: Any) -> str:
+    """A captured program: its kernels, their lines, work, shapes and memory."""
+    given, made = len(program.graph.inputs), len(program.graph.outputs)
+    sizes = f"{counted(given, 'input')}, {counted(made, 'output')}"
+    return f"{program.name}, {sizes}{program.tiers.told}: {program.executable.explain()}"
+
+
+def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
+    """One line about a program."""
+    codes = len({each.code.symbol for k in kernels for each in (k, *k.members)})
+    kept = [k.buffers[0] for k in kernels if k.name == PACK]
+    size = scaled(sum(nbytes(x) for x in kept), "B")
+    kernels = [k for k in kernels if k.name != PACK]
+    more = f"; {size} in panels, packed when {counted(len(kept), 'weight')} changed" if kept else ""
+    return (
+        f"{counted(len(kernels), 'kernel')} of {counted(codes, 'code')}; "
+        f"{scaled(sum(k.flops * k.times for k in kernels), 'flop')}, "
+        f"{scaled(sum(traffic(k) * k.times for k in kernels), 'B')} read or written; "
+        f"{scaled(memory.total, 'B')} of memory in between, {scaled(memory.bound, 'B')} at least "
+        f"in this order ({memory.total / max(memory.bound, 1):.2f} x){more}"
+    )
+
+
+def row(kernel: Kernel) -> tuple[str, ...]:
+    """The row of one kernel."""
+    given = shapes(kernel.buffers[kernel.outputs :])
+    made = shapes(kernel.buffers[: kernel.outputs])
+    amounts = kernel.flops * kernel.times, traffic(kernel) * kernel.times
+    work = scaled(amounts[0], "flop"), scaled(amounts[1], "B")
+    name = f"{kernel.name} ({len(kernel.members)})" if kernel.members else kernel.name
+    name = f"{name} x{kernel.times}" if kernel.times != 1 else name
+    return name, *work, f"{given} -> {made}".lstrip(), where(kernel)
+
+
+def fusions(decisions: Sequence[Fusion]) -> str:
+    """The decisions about products: with what, the bytes apart and together, and why not.
+
+    Below it how other operations share kernels, equal reasons summed up.
+    """
+    products = [each for each in decisions if each.kind in WAYS]
+    done = sum(not each.refused for each in products)
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for each in products:
+        rows.setdefault(weighed(each), []).append(of_lines(each.maker, *each.nodes))
+    told = [
+        (*row, f"{len(found)} times, first {found[0]}" if found[1:] else found[0])
+        for row, found in rows.items()
+    ]
+    sums = summed([each for each in decisions if each.kind not in WAYS])
+    total = f"{counted(len(products), 'candidate')}, {done} done{search(products)}"
+    return "\n".join([total, *aligned(told), *sums])
+
+
+def weighed(each: Fusion) -> tuple[str, ...]:
+    """The row of a product and of what is pointwise on it."""
+    names = ", ".join(dict.fromkeys(x.params["f"] for x in each.nodes))
+    moved = f"{scaled(each.apart, 'B')} apart", f"{scaled(each.together, 'B')} together"
+    verdict = (each.refused or "done") + times_of([each])
+    return shapes((each.maker,)), f"{WAYS[each.kind]} {names}", *moved, verdict
+
+
+def search(decisions: Iterable[Fusion]) -> str:
+    """The seconds of measuring a program's fusions, and its gain."""
+    found = {each.measured: each.regret for each in decisions if each.measured}
+    spent = sum(verdict.seconds for verdict in found)
+    if not found:
+        return ""
+    return f"; {len(found)} measured in {spent:.2g} s, regret of bytes {max(found.values()):.1%}"
+
+
+def times_of(decisions: Sequence[Fusion]) -> str:
+    """The times of a fusion's forms if it was measured, of the one with most regret of several."""
+    measured = [each for each in decisions if each.measured]
+    if not measured:
+        return ""
+    most = max(measured, key=lambda each: each.regret)
+    found = most.measured
+    assert found
+    apart, together = 1e3 * found.apart, 1e3 * found.together
+    return (
+        f", {found.source} in {found.seconds:.2g} s: {apart:.3g} ms apart, "
+        f"{together:.3g} ms together; what bytes say takes {most.regret:.1%} more"
+    )
+
+
+WAYS = {"epilogue": "with", "prologue": "of"}
+"""How a product's own pointwise work is told: on its sums, or on its left factor."""
+DONE = {"join": "not stored", "share": "read once for both", "recompute": "recomputed"}
+APART = {"join": "stored", "share": "read twice", "recompute": "not recomputed"}
+"""Kind of a fusion -> what becomes of a value between two operations, if it is done or refused."""
+
+
+def summed(decisions: Sequence[Fusion]) -> list[str]:
+    """Fusions of loops by what was decided: how many, their bytes, and the largest of them."""
+    groups: dict[tuple[str, str], list[Fusion]] = {}
+    for each in decisions:
+        groups.setdefault((each.kind, each.refused), []).append(each)
+    rows = []
+    for (kind, refused), found in sorted(groups.items(), key=lambda x: (x[0][1] != "", x[0])):
+        most = max(found, key=lambda each: each.apart)
+        verdict = f"{APART[kind]}: {refused}" if refused else DONE[kind]
+        verdict += times_of(found)
+        size = scaled(sum(each.apart for each in found) / 2, "B")
+        ends = (f"{label(x)} ({of_lines(x)})" for x in (most.maker, most.nodes[-1]))
+        rows.append((counted(len(found), "value"), verdict, size, " and ".join(ends)))
+    title = f"between operations, the largest of each kind named{search(decisions)}:"
+    return [title, *aligned(rows)] if rows else []
+
+
+def label(node: Node) -> str:
+    """An operation's name."""
+    p = node.params
+    if node.op == "contract":
+        return f"contract {p['spec']}"
+    name = p.get("name") or p.get("f") or p.get("monoid")
+    return name if node.op in ("map", "region") else f"{node.op} {name}" if name else node.op
+
+
+def where(kernel: Kernel) -> str:
+    """The first user line behind a kernel."""
+    return lines(kernel.sites)
+
+
+def of_lines(*nodes: Node) -> str:
+    """The first user line behind nodes."""
+    return lines([site for x in nodes for site in x.sites])
+
+
+def lines(sites: Sequence[Site]) -> str:
+    """The first of some user lines, from the present folder if it is below."""
+    if not sites:
+        return ""
+    first, *others = dict.fromkeys(map(str, sites))
+    more = f" and {len(others)} more" if others else ""
+    return first.removeprefix(f"{Path.cwd()}/") + more
+
+
+def shapes(nodes: tuple[Node, ...]) -> str:
+    """Dtypes and shapes of operands, the first few."""
+    told = [f"{x.dtype.name}[{', '.join(map(str, x.shape))}]" for x in nodes[:MOST_SHAPES]]
+    left = len(nodes) - len(told)
+    return " ".join([*told, f"and {left} more"] if left else told)

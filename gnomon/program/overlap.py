@@ -1,0 +1,220 @@
+"""The order of calls around transfers: readers of a transfer's result run when that can be there.
+
+Calls keep their order, but for two kinds. What a transfer sends is computed as soon as it can be.
+What would wait for a transfer, and what needs that, is put off while others can run, for as long as
+the transfer takes by a model. The model's processor and network are the same for all ranks,
+whatever runs them: groups start their transfers in one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = [
+    "BoundedReduction",
+    "Overlap",
+    "TimedCall",
+    "computing",
+    "needed",
+    "overlapped",
+    "travelling",
+]
+
+FLOPS, BANDWIDTH, CALL = 5e10, 1e10, 2e-6
+"""The model's processor: flops and bytes per second, and seconds of a call."""
+WIRE, LATENCY = 2.5e8, 2e-5
+"""The model's network: bytes per second, and seconds of a transfer of none."""
+
+
+class BoundedReduction(NamedTuple):
+    """A transfer that reduces the gradients of a unit: the bound of its unit, and its bytes."""
+
+    bound: int | str
+    """How many may be under way where it begins; 0: any number; "auto"."""
+    nbytes: int
+    """What its operand takes until it is waited for."""
+
+
+@dataclass(frozen=True)
+class TimedCall:
+    """A call as the order sees it: values written and read, flops, bytes, whether it transfers.
+
+    gathers, reduces: whether it gathers the parameters of a unit, or reduces its gradients.
+    """
+
+    writes: tuple[Hashable, ...]
+    reads: tuple[Hashable, ...]
+    flops: int
+    nbytes: int
+    transfers: bool = False
+    gathers: bool = False
+    reduces: BoundedReduction | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The model's time for it: a transfer's on the wire."""
+        if self.transfers:
+            return travelling(self.nbytes)
+        return computing(self.flops, self.nbytes)
+
+
+def overlapped(works: Sequence[TimedCall]) -> list[int]:
+    """The calls' numbers in the order in which they should run.
+
+    >>> sends, waits = TimedCall(("b",), ("a",), 0, 10**6, True), TimedCall(("c",), ("b",), 0, 0)
+    >>> overlapped([sends, waits, TimedCall(("d",), (), 10**9, 0)])
+    [0, 2, 1]
+    """
+    return Overlap(works).order()
+
+
+class Overlap:
+    """Runs calls on a modelled clock, or with other times of each."""
+
+    def __init__(
+        self,
+        works: Sequence[TimedCall],
+        needs: Sequence[set[int]] | None = None,
+        seconds: Sequence[float] | None = None,
+    ) -> None:
+        self.works, self.needs = works, needed(works) if needs is None else needs
+        self.seconds = [x.seconds for x in works] if seconds is None else seconds
+        self.clock = self.wire = 0.0
+        self.stalls: list[float] = []
+        """The times for which the processor waited, in order."""
+        self.arrives: dict[Hashable, float] = {}
+        """When each transferred value is there."""
+        self.left = [len(needs) for needs in self.needs]
+        """How many calls each still needs."""
+        self.feeds: list[list[int]] = [[] for _ in works]
+        for k, needs in enumerate(self.needs):
+            for j in needs:
+                self.feeds[j].append(k)
+        self.urgent = urgent(works, self.feeds)
+        """Transfers, and what computes for them alone."""
+        self.due: dict[int, float] = {}
+        """What reads a unit's reduction, and so lets go what was sent for it: when it should run,
+        after twice the time of the transfer, so that no stall follows on a slower network."""
+        self.able = [k for k, left in enumerate(self.left) if not left]
+        self.put_off: list[int] = []
+
+    def order(self) -> list[int]:
+        """All calls."""
+        found: list[int] = []
+        while self.able or self.put_off:
+            found.append(self._next())
+            self._run(found[-1])
+        return found
+
+    def _next(self) -> int:
+        """The shortest urgent call, one that waited, or the next; else that which waits least."""
+        self.put_off += [k for k in self.able if self._there(k) > self.clock]
+        self.able = [k for k in self.able if self._there(k) <= self.clock]
+        there = [k for k in self.put_off if self._there(k) <= self.clock]
+        urgent = [k for k in (*there, *self.able) if self.urgent[k]]
+        if urgent:
+            k = min(urgent, key=lambda k: (self._takes(k), k))
+        elif there or self.able:
+            due = [k for k in there if self.due.get(k, self.clock + 1.0) <= self.clock]
+            k = min(due or (*there, *self.able))
+        else:
+            k = min(self.put_off, key=lambda k: (self._there(k), k))
+        (self.put_off if k in self.put_off else self.able).remove(k)
+        return k
+
+    def _takes(self, k: int) -> float:
+        """The processor's time for a call: a transfer takes none."""
+        return 0.0 if self.works[k].transfers else self.seconds[k]
+
+    def _there(self, k: int) -> float:
+        """When the transfers that a call reads are done."""
+        return max((self.arrives.get(x, 0.0) for x in self.works[k].reads), default=0.0)
+
+    def _run(self, k: int) -> None:
+        """Run a call: a transfer takes the wire, all else the clock."""
+        work, there = self.works[k], self._there(k)
+        if there > self.clock:
+            self.stalls.append(there - self.clock)
+            self.clock = there
+        if work.transfers:
+            self.wire = max(self.wire, self.clock) + self.seconds[k]
+            self.arrives.update(dict.fromkeys(work.writes, self.wire))
+            if work.reduces:
+                self.due.update(dict.fromkeys(self.feeds[k], self.wire + self.seconds[k]))
+        else:
+            self.clock += self.seconds[k]
+        for reader in self.feeds[k]:
+            self.left[reader] -= 1
+            if not self.left[reader]:
+                self.able.append(reader)
+
+
+def computing(flops: int, nbytes: int) -> float:
+    """The model's time for a call of so many flops, that touches so many bytes."""
+    return CALL + flops / FLOPS + nbytes / BANDWIDTH
+
+
+def travelling(nbytes: int) -> float:
+    """The model's time for a transfer that sends so many bytes."""
+    return LATENCY + nbytes / WIRE
+
+
+def urgent(works: Sequence[TimedCall], feeds: Sequence[Sequence[int]]) -> list[bool]:
+    """Whether each call is a transfer, computes what one sends, or serves one transfer alone."""
+    sent = {x for work in works if work.transfers for x in work.reads}
+    serves: dict[int, int] = {}
+    """Call -> the only transfer that needs it; a transfer serves itself."""
+    for k in reversed(range(len(works))):
+        served = {serves.get(j) for j in feeds[k]}
+        one = k if works[k].transfers else served.pop() if len(served) == 1 else None
+        if one is not None:
+            serves[k] = one
+    return [k in serves or not sent.isdisjoint(x.writes) for k, x in enumerate(works)]
+
+
+def needed(works: Sequence[TimedCall]) -> list[set[int]]:
+    """For each call those that must run before it: for its values, or for its unit's turn."""
+    found = dependencies(works)
+    bounded(works, found)
+    return found
+
+
+def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
+    """Have the parameters of a unit be gathered when the unit two before is no longer read.
+
+    Both are in the order in which they are first read; what reads a unit later than the one that
+    waits for it is not waited for.
+    """
+    read: dict[Hashable, list[int]] = {}
+    for k, work in enumerate(works):
+        for x in work.reads:
+            read.setdefault(x, []).append(k)
+    readers = {
+        k: sorted(j for x in work.writes for j in read.get(x, ()))
+        for k, work in enumerate(works)
+        if work.gathers
+    }
+    order = sorted((k for k in readers if readers[k]), key=lambda k: readers[k][0])
+    for before, k in zip(order, order[2:], strict=False):
+        needs[k].update(j for j in readers[before] if j < readers[k][0])
+
+
+def dependencies(works: Sequence[TimedCall]) -> list[set[int]]:
+    """For each call those that must run before it.
+
+    It touches what they write, or writes what they read.
+    """
+    writers: dict[Hashable, list[int]] = {}
+    readers: dict[Hashable, list[int]] = {}
+    found: list[set[int]] = []
+    for k, work in enumerate(works):
+        needs = {j for x in (*work.reads, *work.writes) for j in writers.get(x, ())}
+        needs |= {j for x in work.writes for j in readers.get(x, ())}
+        found.append(needs)
+        for x in work.writes:
+            writers.setdefault(x, []).append(k)
+        for x in work.reads:
+            readers.setdefault(x, []).append(k)
+    return found

@@ -1,0 +1,171 @@
+"""Transfers between ranks as two calls each: started as early, and waited for as late as can be.
+
+Between the two the operand is read and the result is written by others, so both stay where they
+are: liveness sees them in either call. All ranks have the same program, so a group's transfers
+start in the same order everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+
+from gnomon.codegen.kernels.transfer import transfer_code
+from gnomon.ir.node import Node
+from gnomon.program.blocks import ControlCall
+from gnomon.program.buffer_assignment import places_of
+from gnomon.program.kernel import Kernel, traffic
+from gnomon.program.overlap import BoundedReduction, TimedCall
+from gnomon.program.reductions import BoundedRun, reductions_bounded
+from gnomon.runtime.comm import base
+from gnomon.schedule.clustering import operand_bases
+from gnomon.schedule.memory import nbytes
+
+__all__ = ["FIRST", "WAIT", "bytes_sent", "is_transfer", "started_and_awaited", "transfer"]
+
+KINDS = {
+    "gather_ranks": base.GATHER,
+    "exchange_ranks": base.EXCHANGE,
+    "send_ranks": base.MESSAGES,
+    "shift_ranks": base.RING,
+}
+WAIT = ".wait"
+"""How the names of calls end that wait for a transfer."""
+SENT = 1
+"""Which of a transfer's numbers are the bytes that go to each rank."""
+FIRST = 2
+"""Which of a transfer's numbers tells it from others of its program."""
+LISTED = 4
+"""From which of its numbers on a transfer lists its messages."""
+
+
+def transfer(node: Node) -> Kernel:
+    """A transfer as one call, until it is known where it starts and where it is waited for."""
+    (x, *after), p = operand_bases(node), node.params
+    sent = nbytes(x) // p["ranks"] if node.op == "exchange_ranks" else nbytes(x)
+    size, messages = x.dtype.itemsize, p.get("messages", ())
+    listed = [(peer, to, size * at, size * n, tag) for peer, to, at, n, tag in messages]
+    return Kernel(
+        p["of"] or node.op,
+        transfer_code("start"),
+        (node, x),
+        1,
+        size=None,
+        nodes=(node,),
+        flops=0,
+        mesh=p["mesh"],
+        numbers=(
+            *(KINDS[node.op], len(messages) or sent, 0, p.get("shift", 0)),
+            *chain.from_iterable(listed),
+        ),
+        after=tuple(after),
+        bytes=nbytes(x) + nbytes(node),
+    )
+
+
+def is_transfer(part: Kernel | ControlCall) -> bool:
+    """Whether a part moves bytes between ranks."""
+    return isinstance(part, Kernel) and bool(part.mesh)
+
+
+def started_and_awaited(
+    parts: Sequence[Kernel | ControlCall],
+) -> tuple[Sequence[Kernel | ControlCall], tuple[BoundedRun, ...]]:
+    """The parts in order, each transfer in two; and the bounds of reductions that were compared."""
+    if not any(map(is_transfer, parts)):
+        return parts, ()
+    order, runs = reductions_bounded(list(map(work, parts)))
+    return in_two([parts[k] for k in order]), runs
+
+
+def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
+    """The parts in order, each transfer in two."""
+    touched = [{x for x, _ in places_of(part)} for part in parts]
+    latest: dict[str, int] = {}
+    """Mesh axis -> where its latest transfer starts: those of one group start in the same order."""
+    starts: list[list[Kernel]] = [[] for _ in range(len(parts) + 1)]
+    waits: list[list[Kernel]] = [[] for _ in range(len(parts) + 1)]
+    number = 0
+    for place in [k for k, part in enumerate(parts) if is_transfer(part)]:
+        start, wait = halves(parts[place], number)
+        number += requests(start)
+        made, read = start.buffers
+        maker = next((k for k in range(place - 1, -1, -1) if read in written(parts[k])), -1)
+        after = (k for k in range(place + 1, len(parts)) if made in touched[k])
+        # what another transfer brings is there when that is waited for, and a unit has its turn
+        held = gathers(parts[place]) or (maker >= 0 and is_transfer(parts[maker]))
+        begin = place if held else maker + 1
+        begin = latest[start.mesh] = max(begin, latest.get(start.mesh, 0))
+        starts[begin].append(start)
+        waits[next(after, len(parts))].append(wait)
+    found: list[Kernel | ControlCall] = []
+    for k, part in enumerate((*parts, None)):
+        # what is waited for here may be what starts here reads
+        found += waits[k]
+        found += starts[k]
+        if part is not None and not is_transfer(part):
+            found.append(part)
+    return found
+
+
+def work(part: Kernel | ControlCall) -> TimedCall:
+    """A part as the order around transfers sees it."""
+    made = written(part)
+    read = tuple(x for x, _ in places_of(part)[part.outputs :])
+    kernels = [part] if isinstance(part, Kernel) else [*part.kernels()]
+    flops = sum(k.flops * k.times for k in kernels)
+    # what stands before a transfer has to have begun, and need not be there
+    begun = [("begun", x) for x in (*made, *part.after)] if isinstance(part, Kernel) else []
+    moved = sum((bytes_sent(k) if k.mesh else traffic(k)) * k.times for k in kernels)
+    ends = gathers(part), reduces(part)
+    return TimedCall((*made, *begun), read, flops, moved, is_transfer(part), *ends)
+
+
+def gathers(part: Kernel | ControlCall) -> bool:
+    """Whether a part gathers the parameters of a unit."""
+    return serves(part, "gather_ranks")
+
+
+def reduces(part: Kernel | ControlCall) -> BoundedReduction | None:
+    """The reduction of a unit's gradients that a part begins."""
+    if not serves(part, "exchange_ranks"):
+        return None
+    (node,) = part.nodes
+    return BoundedReduction(node.params["unit"].reductions, nbytes(node))
+
+
+def serves(part: Kernel | ControlCall, op: str) -> bool:
+    """Whether a part is such a transfer for a unit."""
+    return is_transfer(part) and part.nodes[0].op == op and "unit" in part.nodes[0].params
+
+
+def bytes_sent(kernel: Kernel) -> int:
+    """The bytes that a rank sends to others in a transfer."""
+    (node,) = kernel.nodes
+    if node.op == "send_ranks":
+        sent = sum(size for _, sends, _, size, _ in node.params["messages"] if sends)
+        return sent * node.dtype.itemsize
+    others = 1 if node.op == "shift_ranks" else node.params["ranks"] - 1
+    return others * kernel.numbers[SENT]
+
+
+def halves(part: Kernel | ControlCall, number: int) -> tuple[Kernel, Kernel]:
+    """The call that starts a transfer and the one that waits for it."""
+    assert isinstance(part, Kernel), "a transfer is a kernel"
+    numbers = (*part.numbers[:FIRST], number, *part.numbers[FIRST + 1 :])
+    start = replace(part, numbers=numbers)
+    code = transfer_code("wait")
+    return replace(start, bytes=0), replace(start, name=f"{part.name}{WAIT}", code=code)
+
+
+def requests(part: Kernel) -> int:
+    """The count of numbers that a transfer has for itself."""
+    return max(base.REQUESTS, (len(part.numbers) - LISTED) // len(base.Message._fields))
+
+
+def written(part: Kernel | ControlCall) -> tuple[Node, ...]:
+    """The values that a part makes."""
+    if isinstance(part, Kernel):
+        return tuple(x for x, _ in part.places[: part.outputs])
+    return part.buffers[: part.outputs]

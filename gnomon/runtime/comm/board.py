@@ -1,0 +1,193 @@
+"""The board of a launch: one process keeps what every rank last said of itself, and tells it.
+
+It needs no MPI and no rank's interpreter but its own, so that it can still say where ranks stood
+when one of them is gone, or held in native code. Ranks speak to it through watch.py.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Condition, Thread
+from time import monotonic, monotonic_ns
+from typing import Any
+
+import msgspec
+
+__all__ = ["Board", "Row", "table"]
+
+WAITS = "waits in "
+"""How the place of a rank that waits for others begins."""
+SILENT = 1.0
+"""Seconds without a word after which a rank is said to be silent."""
+
+
+@dataclass
+class Row:
+    """The state of a rank: where it is, its last collective, how it ended."""
+
+    place: str = ""
+    last: str = ""
+    heard: float = 0.0
+    failed: str = ""
+    code: int = 0
+    gone: float = 0.0
+    """When it ended; 0 while it has not."""
+    left: bool = False
+    """Whether it said that it was going."""
+
+    def __str__(self) -> str:
+        last = f"; its last collective: {self.last}" if self.last else ""
+        silent = monotonic() - self.heard
+        if self.failed:
+            return f"failed: {self.failed}{last}"
+        place = self.place if self.place.startswith(WAITS) else f"{self.place}{last}"
+        if self.left:
+            return "has ended"
+        if self.gone:
+            return f"is gone without a word: killed, or out of memory; before: {place}"
+        if silent > SILENT:
+            return f"no word for some time: stopped, or held in native code; before: {place}"
+        return place
+
+
+def table(rows: dict[int, Row], size: int) -> list[str]:
+    """A line for each rank, those that never came too."""
+    told = {rank: str(row) for rank, row in rows.items()}
+    return [f"  rank {rank}: {told.get(rank, 'has not begun')}" for rank in range(size)]
+
+
+class Server(ThreadingTCPServer):
+    """A server whose threads end with the process."""
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+    request_queue_size = 1024
+    board: Board
+
+
+class Board:
+    """Listens on a port until it is closed; `address` is what ranks are given."""
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self.rows: dict[int, Row] = {}
+        self.token = secrets.token_hex(8)
+        self.changed = Condition()
+        self.ended: dict[int, float] = {}
+        """Ranks that ended badly, and when."""
+        self._server = Server((host if host == "127.0.0.1" else "", 0), Talk)
+        self._server.board = self
+        self.address = f"{host}:{self._server.server_address[1]}:{self.token}"
+        Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
+
+    def hear(self, rank: int, told: dict[str, Any]) -> object:
+        """Keep what a rank says; what it asked for."""
+        with self.changed:
+            row = self.rows.setdefault(rank, Row())
+            row.heard = monotonic()
+            answer = ANSWERS[told["kind"]](self, row, rank, told)
+            self.changed.notify_all()
+        return answer
+
+    def state(self, row: Row, rank: int, told: dict[str, Any]) -> None:
+        """Keep where a rank is."""
+        row.place, row.last = told["place"], told["last"]
+
+    def fail(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+        """A rank failed; whether another one did before, and for the same reason."""
+        row.failed, row.last, row.code = told["text"], told["last"], told["code"]
+        before = any(self.rows[k].failed == row.failed for k in self.ended)
+        self.ended.setdefault(rank, monotonic())
+        return before
+
+    def leave(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+        """A rank's program has ended."""
+        row.left = True
+        return True
+
+    def ask(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+        """Give where all ranks are."""
+        return table(self.rows, told["size"])
+
+    def clock(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+        """The time here."""
+        return monotonic_ns()
+
+    def lost(self, rank: int, when: float) -> None:
+        """A rank's connection was closed."""
+        with self.changed:
+            row = self.rows.setdefault(rank, Row())
+            row.gone = row.gone or when
+            if not row.left and not row.failed:
+                self.ended.setdefault(rank, when)
+            self.changed.notify_all()
+
+    def verdict(self, size: int) -> tuple[str, int]:
+        """The rank that ended the job, in a line, and its exit code; nothing where none did."""
+        with self.changed:
+            # what was killed is found gone a little later than who noticed says so
+            self.changed.wait_for(lambda: all(x.gone for x in self.rows.values()), 0.5)
+            if not self.ended:
+                return "", 0
+            first = min(self.ended, key=self.ended.__getitem__)
+            row = self.rows[first]
+            return f"rank {first} of {size} {row}", row.code
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+ANSWERS: dict[str, Callable[[Board, Row, int, dict[str, Any]], object]] = {
+    "state": Board.state,
+    "fail": Board.fail,
+    "leave": Board.leave,
+    "ask": Board.ask,
+    "clock": Board.clock,
+}
+
+
+SINCE_ACK = 8 + 12 * 4
+"""Where Linux's tcp_info tells the milliseconds since the other side was heard last."""
+
+
+def last_heard(connection: socket.socket) -> float:
+    """When the other side last sent anything, its end too, as the system knows; else now.
+
+    Ranks are killed within milliseconds of each other, and threads may notice in any order.
+    """
+    if not sys.platform.startswith("linux"):
+        return monotonic()
+    told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, SINCE_ACK + 4)
+    return monotonic() - int.from_bytes(told[SINCE_ACK:], sys.byteorder) / 1e3
+
+
+class Talk(StreamRequestHandler):
+    """One rank's connection: a line of JSON for each thing said, and for each answer."""
+
+    server: Server
+
+    def handle(self) -> None:
+        """Answer until the rank goes."""
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        rank, board = -1, self.server.board
+        try:
+            for line in self.rfile:
+                told = msgspec.json.decode(line)
+                if told.get("token") != board.token:
+                    return
+                rank = told["rank"]
+                answer = board.hear(rank, told)
+                if told["kind"] != "state":
+                    self.wfile.write(msgspec.json.encode(answer) + b"\n")
+        except (OSError, msgspec.DecodeError):
+            pass
+        finally:
+            if rank >= 0:
+                board.lost(rank, last_heard(self.connection))

@@ -1,0 +1,77 @@
+"""Tables of what backends can do: for each operation, dtype and fold, how, or why not.
+
+Backends move bytes; folds are ours, of what they move, so that their order is one for all backends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from gnomon.dtypes import ALL, DType
+from gnomon.ir.memo import memo
+from gnomon.ops.group_folds import FOLDS, refusal_of
+
+__all__ = ["FOLDING", "MOVING", "Support", "refusal", "table_of"]
+
+MOVING = {
+    "all_gather": "gather",
+    "all_gather_single": "gather",
+    "all_to_all": "messages",
+    "all_to_all_single": "messages",
+    "broadcast": "messages",
+    "gather": "messages",
+    "recv": "messages",
+    "scatter": "messages",
+    "send": "messages",
+}
+"""Operations that move whole tensors, and what transfers they come down to."""
+FOLDING = {
+    "all_reduce": "gather or exchange, a fold, and a gather",
+    "reduce": "messages to one rank, and a fold there",
+    "reduce_scatter": "exchange and a fold",
+    "reduce_scatter_single": "exchange and a fold",
+}
+"""Operations that fold, and what they come down to."""
+
+
+class Support(NamedTuple):
+    """Whether a backend does something itself, has it made of other things, or not; by what."""
+
+    how: str
+    by: str
+
+
+Table = Mapping[tuple[str, str, str], Support]
+"""(operation, dtype, fold or nothing) -> how."""
+
+
+@memo
+@cache
+def table_of(native: tuple[tuple[str, str], ...]) -> Table:
+    """The table of a backend with these transfers, each under the name of what does it."""
+    known = dict(native)
+    found: dict[tuple[str, str, str], Support] = {}
+    for dtype in ALL:
+        for op, transfer in MOVING.items():
+            found[op, dtype.name, ""] = moved(known, transfer)
+        for op, made_of in FOLDING.items():
+            for name, fold in FOLDS.items():
+                reason = refusal_of(fold, dtype)
+                support = Support("emulated", made_of)
+                found[op, dtype.name, name] = Support("unsupported", reason) if reason else support
+    return found
+
+
+def moved(native: Mapping[str, str], transfer: str) -> Support:
+    """A transfer by its own function, or by what stands for it."""
+    if transfer in native:
+        return Support("native", native[transfer])
+    return Support("unsupported", f"the backend has no {transfer}")
+
+
+def refusal(table: Table, op: str, dtype: DType, fold: str = "") -> str:
+    """Why a row is refused; empty where it is not."""
+    how, by = table[op, dtype.name, fold]
+    return by if how == "unsupported" else ""

@@ -1,0 +1,58 @@
+"""Ranks that are not there: one rank of any number, whose transfers bring zeros at once.
+
+For programs to be captured, compiled and looked at as one rank of a large world has them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+from gnomon.runtime.comm.base import KINDS, Backend, CallbackLink, Transfer, pieces_of
+
+__all__ = ["FakeBackend", "FakeLink"]
+
+
+class FakeBackend(Backend):
+    """One rank of a world that has no others."""
+
+    name = "fake"
+    native = tuple((kind, "zeros") for kind in KINDS)
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
+
+    def link(self, name: str, ranks: Sequence[int]) -> FakeLink:
+        """Its end of a group."""
+        return FakeLink(name, ranks, list(ranks).index(self.rank))
+
+    def abort(self, cause: BaseException) -> None:
+        """Nobody else is there to end."""
+
+    def close(self) -> None:
+        """Nothing to leave."""
+
+
+class FakeLink(CallbackLink):
+    """An end of a group whose other ends are not there."""
+
+    def start(self, transfer: Transfer) -> None:
+        """Bring what this rank sends itself, and zeros from all others."""
+        moved = pieces_of(transfer, self.place, self.count)
+        own = [piece for piece in moved.sends if piece.peer == self.place]
+        for piece in moved.receives:
+            if piece.peer == self.place and own:
+                ctypes.memmove(piece.address, own.pop(0).address, piece.nbytes)
+            else:
+                ctypes.memset(piece.address, 0, piece.nbytes)
+
+    def wait(self, transfer: Transfer) -> None:
+        """It is there already."""
+
+    def is_done(self, transfer: Transfer) -> bool:
+        """It is."""
+        return True
+
+    def tell(self, told: bytes) -> list[bytes]:
+        """All say what this rank says."""
+        return [told] * self.count

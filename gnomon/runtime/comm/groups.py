@@ -1,0 +1,144 @@
+"""Process groups: the ranks that meet in a collective, and those that this rank has.
+
+A rank that is a thread has groups of its own; a process that is one rank has one set for all its
+threads. What groups do with tensors is gnomon/tensor/collectives.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from gnomon.errors import ArgumentError, CollectiveError
+from gnomon.runtime.comm import here
+from gnomon.runtime.comm.base import Backend, Link
+
+__all__ = ["Membership", "ProcessGroup", "default_group", "membership", "of_rank"]
+
+WORLD = "world"
+"""The name of the group of all ranks."""
+
+
+class ProcessGroup:
+    """Ranks that meet: their numbers among all, and this rank's end of the group."""
+
+    _followed = None
+    """All of it: a program names its groups, and each run takes the one of that name."""
+
+    def __init__(self, link: Link, backend: Backend) -> None:
+        self.link, self.backend, self.ranks, self.name = link, backend, link.ranks, link.name
+
+    def rank(self) -> int:
+        """The place of this rank in the group."""
+        return self.link.place
+
+    def size(self) -> int:
+        """The number of ranks."""
+        return len(self.ranks)
+
+    def place_of(self, rank: int) -> int:
+        """The place in the group of one of all ranks."""
+        if rank not in self.ranks:
+            raise ArgumentError(f"{self.name}: rank {rank} is none of its ranks {self.ranks}.")
+        return self.ranks.index(rank)
+
+    def __repr__(self) -> str:
+        return f"ProcessGroup({self.name!r}, ranks={self.ranks}, backend={self.backend.name!r})"
+
+
+class Membership:
+    """The groups of a rank by name, the first of which is all ranks."""
+
+    def __init__(self, backend: Backend | None = None) -> None:
+        self.seat = backend
+        """Its end among the threads of this process, if it is one of them."""
+        self.groups: dict[str, ProcessGroup] = {}
+        self.meshes: list[Any] = []
+        """The meshes that were made over these ranks."""
+        self.made = 0
+        self.named: Counter[str] = Counter()
+
+    def join(self, backend: Backend) -> ProcessGroup:
+        """Make the group of all ranks."""
+        return self.add(backend, WORLD, range(backend.size))
+
+    def make(self, ranks: Sequence[int]) -> ProcessGroup | None:
+        """A group of some ranks, which all ranks make; None on those that are not in it."""
+        world = self.world()
+        self.made += 1
+        wrong = [k for k in ranks if k not in world.ranks]
+        if wrong or len(set(ranks)) < len(ranks) or not ranks:
+            raise ArgumentError(
+                f"new_group: expected ranks below {world.size()}, each once: got {list(ranks)}."
+            )
+        if world.backend.rank not in ranks:
+            return None
+        return self.add(world.backend, f"group {self.made}", ranks)
+
+    def add(self, backend: Backend, name: str, ranks: Sequence[int]) -> ProcessGroup:
+        """Make this rank's end of a group."""
+        found = self.groups[name] = ProcessGroup(backend.link(name, ranks), backend)
+        here.add(found.link)
+        return found
+
+    def number(self, kind: str) -> int:
+        """The number of one more of its kind, which all ranks ask for."""
+        self.named[kind] += 1
+        return self.named[kind] - 1
+
+    def fresh(self, name: str) -> str:
+        """A name for a group along a mesh axis that no other has, which all ranks ask for."""
+        self.named[name] += 1
+        taken = self.named[name] > 1 or name in here.links()
+        return f"{name} {self.named[name]}" if taken else name
+
+    def remove(self, group: ProcessGroup) -> None:
+        """Leave a group, or with that of all ranks, every one."""
+        leaving = list(self.groups.values())[::-1] if group.name == WORLD else [group]
+        if group.name == WORLD:
+            self.meshes.clear()
+            self.named.clear()
+        for each in leaving:
+            if self.groups.pop(each.name, None) is not None:
+                here.remove(each.name)
+                each.link.finish()
+                each.link.close()
+
+    def world(self) -> ProcessGroup:
+        """The group of all ranks."""
+        if WORLD not in self.groups:
+            raise CollectiveError(
+                "distributed: there is no process group. Call gn.distributed.init_process_group()."
+            )
+        return self.groups[WORLD]
+
+
+_own: ContextVar[Membership | None] = ContextVar("membership", default=None)
+_of_process = Membership()
+
+
+def membership() -> Membership:
+    """The groups of this rank."""
+    return _own.get() or _of_process
+
+
+def default_group() -> ProcessGroup | None:
+    """The group of all ranks, if there is one."""
+    return membership().groups.get(WORLD)
+
+
+@contextmanager
+def of_rank(backend: Backend) -> Iterator[None]:
+    """For a while this thread is a rank of its own, with groups of its own."""
+    own = Membership(backend)
+    before = _own.set(own)
+    try:
+        yield
+    finally:
+        for name, group in own.groups.items():
+            here.remove(name)
+            group.link.close()
+        _own.reset(before)

@@ -1,0 +1,138 @@
+"""Transfers that Python starts: they go on by themselves, in any number, until they are waited for.
+
+The ranks of a group start its gathers and exchanges in one order. What a transfer reads and writes
+is kept while it is under way, whoever drops it. Ranks that begin something for the first time tell
+each other what it is, so that those that would move different things hear so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+from gnomon.errors import CollectiveError
+from gnomon.ir.provenance import Site
+from gnomon.runtime.comm.base import (
+    ENTRY,
+    GATHER,
+    MESSAGES,
+    REQUESTS,
+    START,
+    WAIT,
+    Link,
+    Message,
+    Transfer,
+    transfer_at,
+)
+
+__all__ = ["Comparison", "Posted", "messages", "whole"]
+
+SHOWN = 4
+"""Messages of a list that an error names."""
+LABEL = 512
+"""Bytes by which a rank tells what it begins."""
+
+
+class Posted:
+    """A transfer under way, from and to addresses that `held` keeps, until it is waited for."""
+
+    def __init__(
+        self, link: Link, transfer: Transfer, about: Callable[[], str], held: Any = None
+    ) -> None:
+        self.link, self.held, self._about = link, held, about
+        listed = transfer.messages
+        self.gives = transfer.kind != MESSAGES or any(each.sent for each in listed)
+        self._requests = (ctypes.c_int64 * max(REQUESTS, len(listed)))()
+        first = (ctypes.addressof(self._requests) - link.numbers_at) // 8
+        placed = transfer._replace(group=link.address, first=first)
+        words = [*placed[:-1], *chain(*listed)]
+        self._slots = (ctypes.c_int64 * len(words))(*words)
+        self._over = False
+        self._call(START)
+        link.keep(self)
+
+    def collective(self, number: int, precise: bool = False) -> str:
+        """The transfer in words."""
+        return self._about()
+
+    def _call(self, entry: int) -> None:
+        """Call what the group's block names."""
+        self.link.enter(self)
+        ENTRY(self.link.block[entry])(ctypes.addressof(self._slots))
+        self.link.check()
+
+    def is_done(self) -> bool:
+        """Whether all has been sent and is there."""
+        return self._over or self.link.is_done(transfer_at(ctypes.addressof(self._slots)))
+
+    def wait(self) -> None:
+        """Return when all has been sent and is there."""
+        if not self._over:
+            self._over = True
+            self._call(WAIT)
+            self.link.under_way.discard(self)
+            self.held = None
+
+
+def whole(
+    link: Link, kind: int, ends: tuple[int, int], nbytes: int, about: Callable[[], str], held: Any
+) -> Posted:
+    """Every rank's bytes to all, or to each its stretch: to and from these two addresses."""
+    return Posted(link, Transfer(*ends, 0, kind, nbytes, 0, 0), about, held)
+
+
+def messages(link: Link, listed: Sequence[Message], held: Any = None) -> Posted:
+    """Messages from and to addresses of their own; what is received is asked for first."""
+    ordered = tuple(sorted(listed, key=lambda each: each.sent))
+    transfer = Transfer(0, 0, 0, MESSAGES, len(ordered), 0, 0, ordered)
+
+    def about() -> str:
+        rows = [(m.sent, link.ranks[m.peer], m.nbytes) for m in ordered[:SHOWN]]
+        told = [f"{n} bytes {'to' if sent else 'from'} rank {rank}" for sent, rank, n in rows]
+        return ", ".join(told) + (" ..." if len(ordered) > SHOWN else "")
+
+    return Posted(link, transfer, about, held)
+
+
+class Comparison:
+    """The words of ranks about a collective that they begin in a group for the first time."""
+
+    def __init__(self, link: Link, what: str, site: Site) -> None:
+        self.link, self.what, self._posted = link, what, None
+        if what in link.agreed or link.count == 1:
+            return
+        link.agreed.add(what)
+        told = f"{what}\n{site}".encode()[:LABEL]
+        mine = ctypes.create_string_buffer(told, LABEL)
+        self._rows = (ctypes.c_char * (LABEL * link.count))()
+        ends = ctypes.addressof(self._rows), ctypes.addressof(mine)
+        self._posted = whole(link, GATHER, ends, LABEL, lambda: what, (mine, self._rows))
+
+    def is_done(self) -> bool:
+        """Whether all have told."""
+        return self._posted is None or self._posted.is_done()
+
+    def wait(self) -> None:
+        """Return when all have told the same, and refuse what differs."""
+        if self._posted is None:
+            return
+        self._posted.wait()
+        rows = [self._rows[k * LABEL :][:LABEL].rstrip(b"\0") for k in range(self.link.count)]
+        told = [row.decode(errors="replace").partition("\n") for row in rows]
+        here = self.link.place
+        for k, (what, _, site) in enumerate(told):
+            if what and what != self.what:
+                pair = sorted([(k, what, site), (here, self.what, told[here][2])])
+                self._refuse(pair)
+
+    def _refuse(self, pair: list[tuple[int, str, str]]) -> None:
+        """Raise, with what two ranks begin, and where."""
+        ranks = [self.link.ranks[place] for place, _, _ in pair]
+        rows = [f"  rank {r}: {x[1]}, asked by {x[2]}" for r, x in zip(ranks, pair, strict=True)]
+        raise CollectiveError(
+            f"ranks {ranks[0]} and {ranks[1]} begin different collectives of "
+            f"{self.link.name!r}.\n" + "\n".join(rows) + "\n"
+            "Let all ranks of a group call the same, with the same shapes."
+        )

@@ -1,0 +1,149 @@
+"""A rank's own end of the board: a thread says where the rank is, a few times a second.
+
+Where it is: the transfer that a run waits for, or the user's line that Python executes. The thread
+sleeps otherwise and takes no lock of the rank's, so it costs nothing and speaks while native code
+runs; native code that holds Python's lock silences it, and the board says so.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from threading import Event, Lock, Thread
+from time import monotonic_ns
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from gnomon.errors import CollectiveError
+from gnomon.ir.provenance import is_ours
+from gnomon.runtime.comm.base import links_of_process
+from gnomon.runtime.comm.board import WAITS
+
+__all__ = ["Watch", "begin", "doing", "last", "of_process", "table"]
+
+EVERY = 0.2
+"""Seconds between two words of a rank."""
+ANSWER = 5.0
+"""Seconds within which the board answers, or is taken for gone."""
+
+
+class Watch:
+    """A connection with the board, and the thread that keeps it told."""
+
+    def __init__(self, address: str, rank: int, size: int) -> None:
+        host, port, self._token = address.rsplit(":", 2)
+        self.address, self.rank, self.size, self.note = address, rank, size, ""
+        self._socket = socket.create_connection((host, int(port)), ANSWER)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._answers = self._socket.makefile("rb")
+        self._speaking, self._over = Lock(), Event()
+        Thread(target=self._speak, name="watch", daemon=True).start()
+
+    def _speak(self) -> None:
+        """Say where the rank is until it leaves, or nobody listens."""
+        try:
+            while not self._over.is_set():
+                self._send(kind="state", place=self.note or doing(), last=last())
+                self._over.wait(EVERY)
+        except OSError:
+            return
+
+    def _send(self, **told: Any) -> None:
+        """Say something."""
+        line = msgspec.json.encode({"rank": self.rank, "token": self._token, **told})
+        with self._speaking:
+            self._socket.sendall(line + b"\n")
+
+    def ask(self, kind: str, **told: Any) -> Any:
+        """Say something that is answered; None where nobody answers."""
+        try:
+            self._send(kind=kind, **told)
+            return msgspec.json.decode(self._answers.readline())
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def fail(self, text: str, code: int) -> bool:
+        """Say that this rank failed; whether another one has said the same before."""
+        self._over.set()
+        return bool(self.ask("fail", text=text, code=code, last=last(precise=True)))
+
+    def leave(self) -> None:
+        """Say that this rank's program has ended."""
+        self._over.set()
+        self.ask("leave")
+        self.close()
+
+    def close(self) -> None:
+        """Speak no more."""
+        self._over.set()
+        self._answers.close()
+        self._socket.close()
+
+    def clock(self, rounds: int = 50) -> tuple[int, int]:
+        """The time to add to this rank's clock for the board's, and its largest error, in ns."""
+        best = (1 << 62, 0)
+        for _ in range(rounds):
+            began = monotonic_ns()
+            there = self.ask("clock")
+            ended = monotonic_ns()
+            if there is None:
+                raise CollectiveError("clock: the board of this launch does not answer.")
+            best = min(best, (ended - began, there - (began + ended) // 2))
+        return best[1], -(-best[0] // 2)
+
+
+_watches: list[Watch] = []
+
+
+def of_process() -> Watch | None:
+    """The watch of this process; ranks that are threads have none."""
+    return _watches[0] if _watches else None
+
+
+def begin(address: str, rank: int, size: int) -> Watch:
+    """Connect this process with a board, once."""
+    if not _watches:
+        _watches.append(Watch(address, rank, size))
+        os.register_at_fork(after_in_child=_watches.clear)
+    return _watches[0]
+
+
+def table() -> str:
+    """The places of all ranks, a line each; empty where there is no board."""
+    watch = of_process()
+    if watch is None:
+        return ""
+    try:
+        watch._send(kind="state", place=doing(precise=True), last=last(precise=True))
+    except OSError:
+        return ""
+    return "".join(f"\n{row}" for row in watch.ask("ask", size=watch.size) or ())
+
+
+def doing(precise: bool = False) -> str:
+    """The place of this rank: the wait that it is in, or else a line of the user's."""
+    for link in links_of_process():
+        told = link.waiting(precise)
+        if told:
+            return f"{WAITS}{told}"
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    return f"at {user_line(frame)}"
+
+
+def last(precise: bool = False) -> str:
+    """The last collective that this rank started."""
+    found = [link.latest(precise) for link in links_of_process()]
+    return next(filter(None, found), "")
+
+
+def user_line(frame: FrameType | None) -> str:
+    """The innermost line that is neither ours nor Python's own."""
+    while frame is not None:
+        if not is_ours(frame.f_code):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+        frame = frame.f_back
+    return "Gnomon's own code"

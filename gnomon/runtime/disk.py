@@ -1,0 +1,44 @@
+"""The calls that change a disk, one method each.
+
+Files and checkpoints are written through one `Disk`, so that a test which counts calls, refuses
+them or ends the process at one of them has seen all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["Disk"]
+
+
+class Disk:
+    """The disk of this machine, as the system calls offer it."""
+
+    def open(self, path: Path, flags: int) -> int:
+        """Open a file to be written; the number of its handle."""
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o666)
+
+    def write(self, handle: int, content: memoryview, offset: int) -> int:
+        """Write at an offset; how many bytes were taken."""
+        return os.pwrite(handle, content, offset)
+
+    def flush(self, handle: int) -> None:
+        """Wait until the disk has what was written."""
+        os.fsync(handle)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Give a file or a folder another name; a file that has it is replaced."""
+        os.replace(old, new)
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder where none is."""
+        os.mkdir(path)
+
+    def remove_file(self, path: Path) -> None:
+        """Remove a file or a link."""
+        os.unlink(path)
+
+    def remove_folder(self, path: Path) -> None:
+        """Remove an empty folder."""
+        os.rmdir(path)

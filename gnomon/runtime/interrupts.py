@@ -1,0 +1,76 @@
+"""Ctrl-C: what must not be left half done is finished first, and no interrupt is lost.
+
+Python raises KeyboardInterrupt between any two steps of its main thread, a destructor's included,
+where it is told of and forgotten: such a one is sent again.
+"""
+
+from __future__ import annotations
+
+import _signal
+import _thread
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+__all__ = ["Whole", "watch"]
+
+SIGINT = int(signal.SIGINT)
+# what `signal` wraps in enumerations takes 13 microseconds of every step, and this one
+handler_of, handle = _signal.getsignal, _signal.signal
+
+SOON = 0.01
+"""Seconds until an interrupt that was lost is sent again."""
+
+
+class Whole:
+    """A block that Ctrl-C does not cut: it arrives at its end."""
+
+    __slots__ = ("before", "came")
+
+    def __enter__(self) -> None:
+        self.before, self.came = None, None
+        if threading.get_ident() == threading.main_thread().ident:
+            handler = handler_of(SIGINT)
+            if callable(handler):
+                self.before = handler
+                handle(SIGINT, self.note)
+
+    def __exit__(self, *_: object) -> None:
+        if self.before is not None:
+            handle(SIGINT, self.before)
+            if self.came is not None:
+                self.before(*self.came)
+
+    def note(self, *came: Any) -> None:
+        """Remember what came."""
+        self.came = came
+
+
+def resend() -> None:
+    """Interrupt the main thread once more."""
+    time.sleep(SOON)
+    number = threading.main_thread().ident
+    if number is not None and not sys.is_finalizing():
+        signal.pthread_kill(number, signal.SIGINT)
+
+
+def heed(lost: Any, told: Any) -> None:
+    """Have an interrupt that a destructor or a callback lost come again; tell of other errors."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        told(lost)
+        return
+    trace = lost.exc_traceback
+    owner = None if trace is None else trace.tb_frame.f_locals.get("self")
+    finish = getattr(owner, "give_back", None)
+    if finish is not None:
+        finish()
+    # a Thread would be waited for, and cut short by what it sends
+    _thread.start_new_thread(resend, ())
+
+
+def watch() -> None:
+    """From now on, no interrupt is lost."""
+    told = sys.unraisablehook
+    sys.unraisablehook = lambda lost: heed(lost, told)

@@ -1,0 +1,54 @@
+"""An order in which clusters could run, kept while nodes join them.
+
+With it, whether one cluster runs after another is asked of those between the two alone: programs of
+many layers have thousands before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gnomon.schedule.cluster import Cluster
+
+__all__ = ["ClusterOrder"]
+
+
+class ClusterOrder:
+    """Clusters, each after those that it needs."""
+
+    def __init__(self) -> None:
+        self.clusters: list[Cluster] = []
+        self.place: dict[Cluster, int] = {}
+
+    def open(self, cluster: Cluster) -> None:
+        """A new cluster, which nothing needs yet: the last one."""
+        self.place[cluster] = len(self.clusters)
+        self.clusters.append(cluster)
+
+    def need(self, cluster: Cluster, needed: Cluster) -> None:
+        """Have a cluster run after another one, which does not wait for it."""
+        cluster.needs.add(needed)
+        start, end = self.place[cluster], self.place[needed]
+        if end < start:
+            return
+        # what the other needs of those in between goes with it to the front
+        early = {needed, *self._behind([needed], start)}
+        between = self.clusters[start : end + 1]
+        between.sort(key=lambda each: each not in early)
+        self.clusters[start : end + 1] = between
+        self.place.update(zip(between, range(start, end + 1), strict=True))
+
+    def waits_for(self, clusters: Iterable[Cluster], other: Cluster) -> bool:
+        """Whether one of some clusters, the other aside, runs after the other."""
+        least = self.place[other]
+        later = [c for c in clusters if self.place[c] > least]
+        return any(other in c.needs for c in (*later, *self._behind(later, least)))
+
+    def _behind(self, clusters: Iterable[Cluster], least: int) -> set[Cluster]:
+        """All that clusters need, directly or not, and that stands behind a place."""
+        stack, found = list(clusters), set[Cluster]()
+        while stack:
+            new = [c for c in stack.pop().needs if c not in found and self.place[c] > least]
+            stack += new
+            found.update(new)
+        return found

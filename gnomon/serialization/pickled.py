@@ -1,0 +1,258 @@
+"""Pickles, read by an interpreter of our own: a name is looked up in a table, never imported.
+
+`pickletools` of the standard library cuts a pickle into operations and compares each length with
+the bytes that are there. Below are those that Python writes; what they may call is in a table.
+"""
+
+from __future__ import annotations
+
+import pickle
+import pickletools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any, Protocol
+
+from gnomon.errors import ArgumentError
+
+__all__ = [
+    "Interpreter",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "safe_globals",
+]
+
+DEEPEST_KEY = 16
+"""Levels of a key of tuples: hashing takes a frame of C's stack for each."""
+_allowed: dict[str, Any] = {}
+"""Classes and functions that a user lets files name."""
+
+
+class Readable(Protocol):
+    """A source of bytes."""
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes, fewer at the end."""
+        ...
+
+    def readline(self) -> bytes:
+        """The bytes up to the end of a line."""
+        ...
+
+
+def name_of(value: Any) -> str:
+    """The name under which pickles know a class or a function."""
+    return f"{value.__module__}.{value.__qualname__}"
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Let files of PyTorch's name these classes and functions, whose code then runs."""
+    _allowed.update((name_of(value), value) for value in safe_globals)
+
+
+def clear_safe_globals() -> None:
+    """Forget what was let in."""
+    _allowed.clear()
+
+
+def get_safe_globals() -> list[Any]:
+    """The classes and functions that files may name."""
+    return list(_allowed.values())
+
+
+@contextmanager
+def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+    """Let files name these for a while."""
+    before = dict(_allowed)
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        _allowed.clear()
+        _allowed.update(before)
+
+
+class Interpreter:
+    """The stack and the memo of a pickle that is being read.
+
+    `names` says what a pickle may name, `settle` gives values of other types their state, and
+    `outside` finds what lies beside the pickle. A trusted pickle may name all that Python imports.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[str, Any],
+        settle: Callable[[Any, Any], bool],
+        outside: Callable[[Any], Any],
+        trusted: bool = False,
+    ) -> None:
+        self.names, self.settle, self.outside, self.trusted = names, settle, outside, trusted
+        self.stack: list[Any] = []
+        self.below: list[list[Any]] = []
+        """The stacks under the marks."""
+        self.memo: dict[int, Any] = {}
+
+    def read(self, file: Readable) -> Any:
+        """The value of the next pickle in a file."""
+        for operation, argument, _ in pickletools.genops(file):
+            if operation.name == "STOP":
+                break
+            if operation.name not in STEPS:
+                raise ValueError(f"its pickle has the operation {operation.name}")
+            STEPS[operation.name](self, argument)
+        return self.stack.pop()
+
+    def push(self, value: Any) -> None:
+        """Put a value on top."""
+        self.stack.append(value)
+
+    def mark(self) -> None:
+        """Begin a stack of its own."""
+        self.below.append(self.stack)
+        self.stack = []
+
+    def marked(self) -> list[Any]:
+        """Everything since the last mark."""
+        found, self.stack = self.stack, self.below.pop()
+        return found
+
+    def last(self, count: int) -> list[Any]:
+        """The top of the stack, taken off."""
+        if len(self.stack) < count:
+            raise ValueError("its pickle takes more than it has")
+        found = self.stack[-count:]
+        del self.stack[-count:]
+        return found
+
+    def extend(self, items: list[Any]) -> None:
+        """Append to the list on top."""
+        only(self.stack[-1], list).extend(items)
+
+    def add(self, items: list[Any]) -> None:
+        """Add to the set on top."""
+        only(self.stack[-1], set).update(map(key, items))
+
+    def put(self, items: list[Any]) -> None:
+        """Put keys and values into the dict on top."""
+        holder = only(self.stack[-1], dict)
+        for name, value in pairs(items):
+            holder[key(name)] = value
+
+    def find(self, module: str, name: str) -> Any:
+        """The value of a name."""
+        full = f"{module}.{name}"
+        for known in (self.names, _allowed):
+            if full in known:
+                return known[full]
+        if module.partition(".")[0] == "torch":
+            raise ArgumentError(
+                f"it holds {full}, which is PyTorch's own. Save a state_dict() there, tensors, "
+                "numbers, strings, and dicts or lists of them."
+            )
+        if not self.trusted:
+            raise ArgumentError(
+                f"it holds {full}, and to make one its code would run. If you trust the file, use "
+                f"gn.serialization.add_safe_globals([{name}]) or weights_only=False."
+            )
+        return pickle.Unpickler(BytesIO()).find_class(module, name)
+
+    def call(self, function: Any, arguments: Any) -> Any:
+        """The value that a function or a class that was found gives."""
+        if not callable(function) or not isinstance(arguments, tuple):
+            raise ValueError("its pickle calls what is no function")
+        return function(*arguments)
+
+    def make(self, kind: Any, arguments: Any, named: Any) -> Any:
+        """A new object of a class that was found."""
+        return only(kind, type).__new__(kind, *only(arguments, tuple), **only(named, dict))
+
+    def build(self, state: Any) -> None:
+        """Give the object on top its state."""
+        made = self.stack[-1]
+        if self.settle(made, state):
+            return
+        if not self.trusted and name_of(type(made)) not in _allowed:
+            raise ValueError(f"its pickle changes a value of {type(made).__name__}")
+        if hasattr(made, "__setstate__"):
+            made.__setstate__(state)
+            return
+        attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        if attributes:
+            vars(made).update(attributes)
+        for name, value in (slots or {}).items():
+            setattr(made, name, value)
+
+
+def only(value: Any, kind: type) -> Any:
+    """A value of a type."""
+    if not isinstance(value, kind):
+        raise ValueError(f"its pickle takes a {type(value).__name__} for a {kind.__name__}")
+    return value
+
+
+def key(value: Any, most: int = DEEPEST_KEY) -> Any:
+    """A value that can be a key."""
+    if isinstance(value, (tuple, frozenset)):
+        if most == 0:
+            raise ValueError("a key has too many levels")
+        for part in value:
+            key(part, most - 1)
+    return value
+
+
+def pairs(items: list[Any]) -> list[tuple[Any, Any]]:
+    """Keys and values that follow each other."""
+    return list(zip(items[::2], items[1::2], strict=True))
+
+
+def dict_of(items: list[Any]) -> dict[Any, Any]:
+    """A dict of keys and values that follow each other."""
+    return {key(name): value for name, value in pairs(items)}
+
+
+PLAIN = (
+    *("BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT"),
+    *("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINSTRING", "SHORT_BINSTRING"),
+    *("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+)
+STEPS: dict[str, Callable[[Interpreter, Any], object]] = {
+    **dict.fromkeys(PLAIN, lambda x, value: x.push(value)),
+    **dict.fromkeys(("PROTO", "FRAME"), lambda x, _: None),
+    "NONE": lambda x, _: x.push(None),
+    "NEWTRUE": lambda x, _: x.push(True),
+    "NEWFALSE": lambda x, _: x.push(False),
+    "EMPTY_LIST": lambda x, _: x.push([]),
+    "EMPTY_TUPLE": lambda x, _: x.push(()),
+    "EMPTY_DICT": lambda x, _: x.push({}),
+    "EMPTY_SET": lambda x, _: x.push(set()),
+    "MARK": lambda x, _: x.mark(),
+    "LIST": lambda x, _: x.push(x.marked()),
+    "TUPLE": lambda x, _: x.push(tuple(x.marked())),
+    "DICT": lambda x, _: x.push(dict_of(x.marked())),
+    "FROZENSET": lambda x, _: x.push(frozenset(map(key, x.marked()))),
+    "TUPLE1": lambda x, _: x.push(tuple(x.last(1))),
+    "TUPLE2": lambda x, _: x.push(tuple(x.last(2))),
+    "TUPLE3": lambda x, _: x.push(tuple(x.last(3))),
+    "APPEND": lambda x, _: x.extend(x.last(1)),
+    "APPENDS": lambda x, _: x.extend(x.marked()),
+    "ADDITEMS": lambda x, _: x.add(x.marked()),
+    "SETITEM": lambda x, _: x.put(x.last(2)),
+    "SETITEMS": lambda x, _: x.put(x.marked()),
+    "POP": lambda x, _: x.last(1),
+    "POP_MARK": lambda x, _: x.marked(),
+    "DUP": lambda x, _: x.push(x.stack[-1]),
+    **dict.fromkeys(
+        ("BINPUT", "LONG_BINPUT", "PUT"), lambda x, place: x.memo.update({place: x.stack[-1]})
+    ),
+    "MEMOIZE": lambda x, _: x.memo.update({len(x.memo): x.stack[-1]}),
+    **dict.fromkeys(("BINGET", "LONG_BINGET", "GET"), lambda x, place: x.push(x.memo[place])),
+    "GLOBAL": lambda x, name: x.push(x.find(*name.split(" ", 1))),
+    "STACK_GLOBAL": lambda x, _: x.push(x.find(*(only(y, str) for y in x.last(2)))),
+    "REDUCE": lambda x, _: x.push(x.call(*x.last(2))),
+    "NEWOBJ": lambda x, _: x.push(x.make(*x.last(2), {})),
+    "NEWOBJ_EX": lambda x, _: x.push(x.make(*x.last(3))),
+    "BUILD": lambda x, _: x.build(x.last(1)[0]),
+    "BINPERSID": lambda x, _: x.push(x.outside(x.last(1)[0])),
+}
+"""Operation of a pickle -> its effect on the stack."""

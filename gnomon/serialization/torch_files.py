@@ -1,0 +1,299 @@
+"""Files of torch.save: a zip, or what came before it; a pickle beside the bytes of its storages.
+
+Nothing that they name is imported: NAMES is all that a pickle may call, and a storage has the bytes
+that its dtype and its length ask for before a tensor shows some of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from io import BytesIO
+from math import prod
+from operator import index
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from gnomon.dtypes import ALL, COMPLEX, DType, bool_
+from gnomon.errors import brief
+from gnomon.nn.parameter import Parameter
+from gnomon.serialization.members import Members, check_truths
+from gnomon.serialization.pickled import Interpreter, key, only
+from gnomon.serialization.strided import is_whole, strided
+from gnomon.tensor.device import Device
+from gnomon.tensor.tensor import Size, Tensor, from_array
+
+__all__ = ["DTYPES", "folder_of", "is_older", "read_older", "read_zip"]
+
+DTYPES = {dtype.name: dtype for dtype in (*ALL, *COMPLEX)}
+STORAGES = {
+    **{"BFloat16": "bfloat16", "Bool": "bool", "Byte": "uint8", "Char": "int8"},
+    **{"Double": "float64", "Float": "float32", "Half": "float16", "Int": "int32"},
+    **{"Long": "int64", "Short": "int16", "ComplexFloat": "complex64"},
+    **{"ComplexDouble": "complex128"},
+}
+"""PyTorch's classes of storages -> the dtypes of their elements."""
+MAGIC = 0x1950A86A20F9469CFC6C
+PROTOCOL = 1001
+"""The two numbers that open a file of the older kind."""
+NUMPY_CODE = re.compile(r"[biufc]\d{1,2}")
+
+
+class SavedStorage:
+    """The bytes of a storage, and the tensors that show them."""
+
+    def __init__(self, dtype: DType, content: np.ndarray) -> None:
+        self.dtype, self.content = dtype, content
+        self.bases: dict[DType, Tensor] = {}
+        """Tensors of the whole storage; one of a second dtype is a copy."""
+
+    def tensor(self, dtype: DType, offset: int, size: tuple, stride: tuple) -> Tensor:
+        """A tensor of some elements; the first of a storage is no view if it has them all."""
+        size, stride = only(size, tuple), only(stride, tuple)
+        known = self.bases.get(dtype)
+        if known is None:
+            content = self.content.copy() if self.bases else self.content
+            if content.size % dtype.itemsize:
+                raise ValueError(f"a storage of {content.size} bytes has elements of {dtype.name}")
+            elements = content.view(dtype.numpy)
+            if is_whole(elements.size, offset, size, stride):
+                self.bases[dtype] = from_array(elements.reshape(size))
+                return self.bases[dtype]
+            known = self.bases[dtype] = from_array(elements)
+        return strided(known.detach().reshape(-1), offset, size, stride)
+
+    def check(self) -> None:
+        """Refuse a storage that no tensor shows, and bytes that are no truths."""
+        if not self.bases:
+            raise ValueError("it holds a storage without a tensor")
+        if bool_ in self.bases:
+            check_truths("a storage", self.content)
+
+
+class Storages(dict[str, SavedStorage]):
+    """The storages of a file by their keys, each made when a pickle first names it."""
+
+    def __init__(self, content: Callable[[str, int], np.ndarray]) -> None:
+        super().__init__()
+        self.content = content
+        """The bytes of a storage by its key, so many of them."""
+
+    def named(self, name: Any) -> SavedStorage:
+        """The storage of a persistent name."""
+        match name:
+            case ("storage", DType() as dtype, str(key), str(), int(numel)):
+                pass
+            case ("storage", DType() as dtype, str(key), str(), int(numel), None):
+                pass
+            case _:
+                raise ValueError(f"no storage is named like {brief(name)}")
+        if key not in self:
+            self[key] = SavedStorage(dtype, self.content(key, numel * dtype.itemsize))
+        if self[key].content.size != numel * dtype.itemsize:
+            raise ValueError(f"storage {brief(key)} is said to be of two sizes")
+        return self[key]
+
+    def read(self, file: Any, trusted: bool) -> Any:
+        """The value of a pickle."""
+        return Interpreter(NAMES, settle, self.named, trusted).read(file)
+
+    def check(self) -> None:
+        """Check every storage."""
+        for storage in self.values():
+            storage.check()
+
+
+def folder_of(members: Members) -> str | None:
+    """The folder in which a zip of PyTorch's has everything; None for another zip."""
+    found = (name for name in members.names if name.endswith("/data.pkl"))
+    return next((name.removesuffix("data.pkl") for name in found), None)
+
+
+def read_zip(members: Members, folder: str, trusted: bool) -> Any:
+    """The value of a zip."""
+    if f"{folder}constants.pkl" in members.names:
+        raise ValueError("it is a program of torch.jit: save the module's state_dict()")
+    order = f"{folder}byteorder"
+    if order in members.names and members.read(order) != b"little":
+        raise ValueError("its numbers have the other order of bytes")
+
+    def content(key: str, size: int) -> np.ndarray:
+        found = members.array(f"{folder}data/{key}")
+        if found.size != size:
+            raise ValueError(f"storage {brief(key)} has {found.size} bytes in place of {size}")
+        return found
+
+    storages = Storages(content)
+    value = storages.read(BytesIO(members.read(f"{folder}data.pkl")), trusted)
+    storages.check()
+    return value
+
+
+def is_older(start: bytes) -> bool:
+    """Whether a file begins like one of the older kind: with a pickle of PyTorch's number."""
+    return start[:1] == b"\x80" and MAGIC.to_bytes(10, "little") in start[:16]
+
+
+class Bounded:
+    """A file whose reader gets no more memory than the file has bytes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        self.tell, self.readline = file.tell, file.readline
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, or those that are left."""
+        return self.file.read(min(size, self.size - self.file.tell()))
+
+
+def read_older(given: BinaryIO, trusted: bool) -> Any:
+    """The value of a file of the older kind: pickles, then the bytes of the storages."""
+    file = Bounded(given)
+
+    def nothing(name: Any) -> Any:
+        raise ValueError(f"{brief(name)} stands before the value")
+
+    def content(key: str, size: int) -> np.ndarray:
+        if sum(x.content.size for x in storages.values()) + size > file.size:
+            raise ValueError(f"storage {brief(key)} has more bytes than the file")
+        return np.empty(size, np.uint8)
+
+    opening = [Interpreter({}, settle, nothing).read(file) for _ in range(3)]
+    if opening[:2] != [MAGIC, PROTOCOL] or not only(opening[2], dict).get("little_endian", True):
+        raise ValueError("its first pickles are not those of torch.save")
+    storages = Storages(content)
+    value = storages.read(file, trusted)
+    keys = only(Interpreter({}, settle, nothing).read(file), list)
+    if set(keys) != set(storages):
+        raise ValueError("its storages are not those that its pickle names")
+    for name in keys:
+        fill(storages[name], file)
+    storages.check()
+    return value
+
+
+def fill(storage: SavedStorage, file: Bounded) -> None:
+    """Read a storage's elements, behind their number."""
+    content = storage.content
+    if int.from_bytes(file.read(8), "little") * storage.dtype.itemsize != content.size:
+        raise ValueError("a storage has another length than its pickle says")
+    if file.file.readinto(content.data) != content.size:
+        raise ValueError("it ends within a storage")
+
+
+# what a pickle may name
+
+
+def rebuilt(storage: SavedStorage, offset: int, size: tuple, stride: tuple, *more: Any) -> Tensor:
+    """A tensor of its storage's dtype; behind come requires_grad, hooks and signs that wait."""
+    made = only(storage, SavedStorage).tensor(storage.dtype, offset, size, stride)
+    waiting = only(more[2], dict) if len(more) > 2 else {}
+    made = made.conj() if waiting.get("conj") else made
+    made = -made if waiting.get("neg") else made
+    return made.requires_grad_() if more and more[0] is True else made
+
+
+def of_dtype(
+    storage: SavedStorage, offset: int, size: tuple, stride: tuple, requires: bool, *more: Any
+) -> Tensor:
+    """A tensor of bytes; behind its hooks comes the dtype."""
+    dtype = only(more[1], DType)
+    made = only(storage, SavedStorage).tensor(dtype, offset, size, stride)
+    return made.requires_grad_() if requires is True else made
+
+
+def parameter(data: Tensor, requires_grad: bool, *_: Any) -> Parameter:
+    """A parameter; its hooks and attributes stay behind."""
+    return Parameter(only(data, Tensor), requires_grad is True)
+
+
+def of_type(make: Any, kind: Any, arguments: tuple, *_: Any) -> Tensor:
+    """A tensor with attributes, which stay behind."""
+    if make not in (rebuilt, of_dtype) or kind not in KINDS:
+        raise ValueError("a tensor is made by what makes none")
+    made = make(*arguments)
+    return Parameter(made, made.requires_grad) if kind == "Parameter" else made
+
+
+def dtype_of_numpy(code: str, *_: Any) -> np.dtype:
+    """A dtype of numpy's, of numbers alone."""
+    if not NUMPY_CODE.fullmatch(code):
+        raise ValueError(f"numpy's dtype {brief(code)} is none of numbers")
+    return np.dtype(code)
+
+
+def number_of_numpy(dtype: np.dtype, content: bytes) -> np.generic:
+    """A number of numpy's."""
+    return np.frombuffer(content, only(dtype, np.dtype), 1)[0]
+
+
+def settle(made: Any, state: Any) -> bool:
+    """Give a value its state, if it is one that has one."""
+    match made, state:
+        case OrderedDict(), dict():
+            if "_metadata" in state:  # the notes of a state_dict
+                vars(made)["_metadata"] = state["_metadata"]
+        case np.dtype(), (_, str(order), *_) if order != ">":
+            pass
+        case np.ndarray(), (_, tuple(shape), np.dtype() as dtype, bool(fortran), bytes(content)):
+            if (
+                prod(map(index, shape)) * dtype.itemsize != len(content)
+                or min(shape, default=0) < 0
+            ):
+                raise ValueError(f"an array of shape {brief(shape)} has {len(content)} bytes")
+            made.__setstate__((1, shape, dtype, fortran, content))
+        case _:
+            return False
+    return True
+
+
+KINDS = ("Tensor", "Parameter")
+PYTHON = {
+    "set": lambda items=(): set(map(key, only(items, list))),
+    "frozenset": lambda items=(): frozenset(map(key, only(items, list))),
+    "complex": lambda real, imag: complex(real, imag),
+    "bytes": lambda: b"",
+    "bytearray": lambda content=b"": bytearray(only(content, bytes)),
+}
+NAMES: dict[str, Any] = {
+    "_codecs.encode": lambda text, code: only(text, str).encode({"latin1": "latin1"}[code]),
+    "collections.Counter": lambda counts: Counter(only(counts, dict)),
+    "collections.OrderedDict": lambda: OrderedDict(),
+    **{
+        f"{home}.{name}": make
+        for home in ("builtins", "__builtin__")
+        for name, make in PYTHON.items()
+    },
+    **{f"torch.{name}": dtype for name, dtype in DTYPES.items()},
+    **{
+        f"{home}.{name}Storage": DTYPES[of]
+        for home in ("torch", "torch.cuda")
+        for name, of in STORAGES.items()
+        if of in DTYPES
+    },
+    "torch.storage.UntypedStorage": DTYPES["uint8"],
+    "torch.Size": lambda sizes: Size(only(sizes, tuple)),
+    "torch.device": Device,
+    "torch.serialization._get_layout": lambda name: {"torch.strided": "strided"}[name],
+    "torch.Tensor": "Tensor",
+    "torch.nn.parameter.Parameter": "Parameter",
+    "torch._tensor._rebuild_from_type_v2": of_type,
+    "torch._utils._rebuild_tensor": rebuilt,
+    "torch._utils._rebuild_tensor_v2": rebuilt,
+    "torch._utils._rebuild_tensor_v3": of_dtype,
+    "torch._utils._rebuild_parameter": parameter,
+    "torch._utils._rebuild_parameter_with_state": parameter,
+    **{
+        f"numpy.{core}.multiarray.{name}": make
+        for core in ("core", "_core")
+        for name, make in (("scalar", number_of_numpy), ("_reconstruct", lambda *_: np.empty(0)))
+    },
+    "numpy.dtype": dtype_of_numpy,
+    "numpy.ndarray": "ndarray",
+}
+"""Everything that a file may name, and what it means."""

@@ -1,0 +1,1 @@
+"""Gradients of tensors: backward passes, hooks, functions with gradients of a user's own."""

@@ -1,0 +1,208 @@
+"""Gradients of pending graphs, found again by structure: a loop derives its backward pass once.
+
+The first pass over a structure derives the gradients' nodes and closes them as one region; later
+ones only emit that region. What gradients will read of a forward pass is remembered the same way.
+Rules and derivation are gnomon/passes/grad.py's; who gathers gradients is engine.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from gnomon.errors import GradientError
+from gnomon.ir.memo import memo
+from gnomon.ir.node import (
+    Arena,
+    Graph,
+    Node,
+    asked_by,
+    copy_into,
+    leaf_kind,
+    nearest,
+    topological,
+)
+from gnomon.ir.operators import constant
+from gnomon.ops.index_primitives import is_view
+from gnomon.ops.layouts import LAYOUTS, axes_of
+from gnomon.ops.primitives import expand
+from gnomon.ops.registry import OpCall, Traced
+from gnomon.passes.grad import pull_back
+from gnomon.tensor.borrowing import is_plain_part, numbered
+from gnomon.tensor.constants import generalize
+from gnomon.tensor.state import state
+
+VALUE, WATCHED, END = -2, -3, -1
+MOST_PLANS = 1024
+MOST_LINES = 16
+CHEAP = frozenset({"const", "iota"})
+
+
+class BackwardPlan(NamedTuple):
+    """A backward pass of one structure: its inputs, its region, whose gradients it gives."""
+
+    inputs: tuple[int, ...]
+    traced: Traced
+    given: tuple[bool, ...]
+    """Per watched node, in order, whether it gets a gradient."""
+
+
+_plans: dict[tuple, list[tuple[tuple, BackwardPlan | None]]] = memo({})
+"""Structure -> plans, each with the lines that it was derived under."""
+_reads: dict[tuple, tuple[int, ...]] = memo({})
+
+
+def structure(order: dict[Node, int], roots: Iterable[Node]) -> tuple[int, ...]:
+    """Numbered nodes as a key: kinds, places, what has a value, what is watched; then the roots."""
+    key: list[int] = []
+    for node in order:
+        if (node.value is not None and not node.inputs) or is_plain_part(node):
+            key.append(leaf_kind(node.shape, node.dtype)[0])
+            if node.watch:
+                key.append(WATCHED)
+            continue
+        key.append(node.kind)
+        if node.inputs:
+            key += [order[x] for x in node.inputs]
+            if node.value is not None:
+                key.append(VALUE)
+        if node.watch:
+            key.append(WATCHED)
+    key.append(END)
+    key += [order[root] for root in roots]
+    return tuple(key)
+
+
+def seed_of(node: Node) -> Node:
+    """The gradient of a scalar root: one."""
+    if node.size != 1:
+        raise GradientError(
+            "backward: grad can be implicitly created only for scalar outputs: the root has shape "
+            f"{node.shape}. Reduce it, or pass its gradient."
+        )
+    return expand(constant(node.arena, 1.0, node.dtype), node.shape)
+
+
+def gradients_by_plan(
+    seeds: dict[Node, Node | None], order: dict[Node, int], wanted: Sequence[Node]
+) -> list[Node | None]:
+    """The gradients of the wanted nodes; a scalar root whose seed is None starts from one."""
+    given = [g for g in seeds.values() if g is not None]
+    ones = tuple(g is None for g in seeds.values())
+    key = (structure(order, seeds), ones)
+    if key not in _plans and generalize(order):
+        key = (structure(order, seeds), ones)
+    if key not in _plans and len(_plans) >= MOST_PLANS:
+        _plans.clear()
+    plan = under_lines(_plans.setdefault(key, []), seeds, order, wanted)
+    if plan is None:
+        return derived(seeds, wanted)
+    nodes = [*order, *given]
+    results = iter(plan.traced.emit([nodes[k] for k in plan.inputs]))
+    return [next(results) if there else None for there in plan.given]
+
+
+def under_lines(
+    plans: list[tuple[tuple, BackwardPlan | None]],
+    seeds: dict[Node, Node | None],
+    order: dict[Node, int],
+    wanted: Sequence[Node],
+) -> BackwardPlan | None:
+    """The plan of a structure under the lines of this history; the latest ones are kept."""
+    lines = tuple([node.sites if node.op != "region" else asked_by(node) for node in order])
+    for known, plan in plans:
+        if known == lines:
+            return plan
+    plan = plan_of(seeds, order, wanted)
+    plans[MOST_LINES - 1 :] = []
+    plans.insert(0, (lines, plan))
+    return plan
+
+
+def derived(seeds: dict[Node, Node | None], wanted: Sequence[Node]) -> list[Node | None]:
+    """The gradients' nodes, from the rules."""
+    return pull_back({x: seed_of(x) if g is None else g for x, g in seeds.items()}, wanted)
+
+
+def plan_of(
+    seeds: dict[Node, Node | None], order: dict[Node, int], wanted: Sequence[Node]
+) -> BackwardPlan | None:
+    """Derive a backward pass and close it as a region; None when there is nothing to close.
+
+    It is derived on a copy, whose leaves are inputs: a number of the history that varies must not
+    be taken for an equal one that a rule writes.
+    """
+    arena = Arena()
+    known = copied(order, arena)
+    given = {x: arena.input(x.shape, x.dtype) for x, g in seeds.items() if g is not None}
+    parts = derived({known[x]: given.get(x) for x in seeds}, [known[x] for x in wanted])
+    outputs = [g for g in parts if g is not None]
+    places = {known[x]: k for x, k in order.items() if x.value is not None or x.op == "input"}
+    places.update((g, len(order) + k) for k, g in enumerate(given.values()))
+    leaves = nearest(outputs, places)
+    if not outputs or not leaves:
+        return None
+    inner = Arena()
+    images: dict[Node, Node] = {x: inner.input(x.shape, x.dtype) for x in leaves}
+    body = Graph(list(images.values()), copy_into(inner, outputs, images))
+    traced = Traced("backward", body, OpCall((), ()), True)
+    return BackwardPlan(
+        tuple(places[x] for x in leaves), traced, tuple(g is not None for g in parts)
+    )
+
+
+def copied(order: dict[Node, int], arena: Arena) -> dict[Node, Node]:
+    """A history in another arena, where what has a value and no history of its own is an input."""
+    known: dict[Node, Node] = {
+        x: arena.input(x.shape, x.dtype)
+        for x in topological(order)
+        if x not in order or (x.value is not None and not x.inputs) or is_plain_part(x)
+    }
+    copy_into(arena, list(order), known)
+    return known
+
+
+# what gradients will read of a forward pass that is evaluated now
+
+
+def read_by_gradients(roots: Sequence[Node]) -> list[Node]:
+    """Pending nodes behind the roots that their backward pass will read."""
+    order = numbered(roots, is_plain_part)
+    if not any(node.watch for node in order):
+        return []
+    key = structure(order, roots)
+    if key not in _reads:
+        if len(_reads) >= MOST_PLANS:
+            _reads.clear()
+        _reads[key] = reads_of(roots, order)
+    nodes = list(order)
+    return [nodes[k] for k in _reads[key]]
+
+
+def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
+    """The places of forward nodes that gradients read; views give way to what they show."""
+    seeds = {x: seed_of(x) if x.size == 1 else state.arena.input(x.shape, x.dtype) for x in roots}
+    state.looks_ahead = True
+    try:
+        gradients = pull_back(seeds, [node for node in order if node.watch])
+    except GradientError:
+        return ()  # told when a backward pass asks for it
+    finally:
+        state.looks_ahead = False
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = [g for g in gradients if g is not None]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node not in order:
+            stack.extend(node.inputs)
+            continue
+        while node.value is None and (is_view(node) or node.op in LAYOUTS):
+            (node,) = node.inputs
+        # what lies over ranks is computed again, from the parts of what it came from
+        if node.value is None and node.op not in CHEAP and not axes_of(node):
+            found[node] = None
+    return tuple(order[node] for node in found)

@@ -1,0 +1,400 @@
+"""Backward passes with PyTorch's rules: leaves gather, results pass on, hooks look, modes switch.
+
+Gradients themselves are derived from the graph by gnomon/passes/grad.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from gnomon.errors import GradientError
+from gnomon.ir import provenance
+from gnomon.ir.node import Node
+from gnomon.lazy import layouts, modes
+from gnomon.ops.layouts import LAYOUTS
+from gnomon.ops.registry import rule_of
+from gnomon.passes.grad import pull_back
+from gnomon.tensor.autograd import versions
+from gnomon.tensor.autograd.backward import gradients_by_plan, seed_of
+from gnomon.tensor.autograd.function import Function
+from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
+from gnomon.tensor.state import FREED, Storage, enter, grads, inference, laid, leave, state
+from gnomon.tensor.tensor import (
+    Tensor,
+    alias,
+    detached,
+    gradient_for,
+    method,
+    node_of,
+    pairs_of,
+    raw,
+    source,
+    wrap,
+)
+from gnomon.tensor.writing import write
+
+__all__ = [
+    "Function",
+    "backward",
+    "enable_grad",
+    "grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+
+SECOND_PASS = (
+    "backward: trying to backward through the graph a second time: its values were freed by the "
+    "first pass. Give retain_graph=True to the first one."
+)
+ENDED = (
+    "backward: a compiled function made a tensor on the way, went backward itself, and kept no "
+    "history of it. Go backward outside of that function, or return the tensor's detach()."
+)
+
+
+class set_grad_enabled:
+    """Switch the recording of gradients, at once or inside a `with`."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before, self.mode = grads.get(), bool(mode)
+        grads.set(self.mode)
+
+    def __enter__(self) -> None:
+        grads.set(self.mode)
+
+    def __exit__(self, *_: object) -> None:
+        grads.set(self.before)
+
+
+class Mode:
+    """A switch for the length of a `with` or of a decorated function.
+
+    It holds in one thread and in one task: another that runs while this one waits has its own.
+    """
+
+    grad = False
+    inference = False
+
+    def __init__(self, mode: bool | Callable = True) -> None:
+        self.on = mode is not False
+
+    def __new__(cls, mode: bool | Callable = True) -> Any:
+        if callable(mode):
+            return cls()(mode)
+        return super().__new__(cls)
+
+    def __enter__(self) -> None:
+        enter(self, (grads.get(), inference.get()))
+        if self.on:
+            grads.set(self.grad)
+            inference.set(self.inference)
+
+    def __exit__(self, *_: object) -> None:
+        for mode, before in zip((grads, inference), leave(self), strict=False):
+            mode.set(before)
+
+    def __call__(self, function: Callable) -> Callable:
+        return modes.inside(type(self), function)
+
+
+class no_grad(Mode):
+    """Record no gradients inside a `with` or a decorated function."""
+
+
+class enable_grad(Mode):
+    """Record gradients again, inside a no_grad."""
+
+    grad = True
+
+
+class inference_mode(Mode):
+    """As no_grad."""
+
+    inference = True
+
+
+def is_grad_enabled() -> bool:
+    """Whether gradients are recorded now."""
+    return grads.get()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether an inference_mode is open."""
+    return inference.get()
+
+
+# the pass
+
+
+def seeds_of(
+    roots: Sequence[Tensor], given: Sequence[Tensor | None], create_graph: bool
+) -> dict[Node, Node | None]:
+    """The roots' nodes, and the gradients that the pass starts from; None is one, for a scalar."""
+    seeds: dict[Node, Node | None] = {}
+    for root, gradient in zip(roots, given, strict=True):
+        if not root.requires_grad:
+            raise GradientError(
+                "backward: element 0 of tensors does not require grad and does not have a grad_fn. "
+                "Set requires_grad_() on a leaf before computing with it."
+            )
+        if root._storage.released and not root._requires:
+            raise GradientError(SECOND_PASS)
+        node = recorded(root)
+        start = None if gradient is None else seed_from(root, gradient, create_graph)
+        if start is None:
+            seed_of(node)
+        if node in seeds:
+            start = whole_seed(node, seeds[node]) + whole_seed(node, start)
+        seeds[node] = start
+    return seeds
+
+
+def recorded(tensor: Tensor) -> Node:
+    """A tensor's node, with all that gradients pass behind it."""
+    before = grads.get()
+    try:
+        grads.set(True)
+        return node_of(tensor)
+    finally:
+        grads.set(before)
+
+
+def whole_seed(node: Node, seed: Node | None) -> Node:
+    """A seed as a node."""
+    return seed_of(node) if seed is None else seed
+
+
+def seed_from(root: Tensor, gradient: Tensor, create_graph: bool) -> Node:
+    """The gradient that the user passes for a root."""
+    if tuple(gradient.shape) != tuple(root.shape):
+        raise GradientError(
+            f"backward: the gradient's shape {tuple(gradient.shape)} is not the root's "
+            f"{tuple(root.shape)}."
+        )
+    whole = create_graph or is_lent(source(gradient._storage))
+    return node_of(gradient) if whole else raw(gradient)
+
+
+def observe(node: Node, gradient: Node) -> Node:
+    """The pass's callback for every gradient: hooks change it, results that retain keep it."""
+    for reference in node.watch or ():
+        tensor = reference()
+        if tensor is None or tensor._rare is None:
+            continue
+        for hook in list(tensor._rare.hooks.values()):
+            answer = hook(wrap(gradient))
+            gradient = gradient if answer is None else raw(answer)
+        if tensor._rare.retains and not tensor._requires:
+            gather(tensor, gradient, False)
+    return gradient
+
+
+def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
+    """Add a gradient to what a tensor has gathered."""
+    node = gradient if tracked else detached(gradient)
+    before = tensor.grad
+    if before is None:
+        tensor.grad = layouts.lying_like(node, tensor, tracked) if laid else wrap(node, tracked)
+    elif tracked:
+        tensor.grad = wrap(node_of(before) + node, True)
+    else:
+        quietly_add(before, node)
+    if tensor._rare is not None:
+        for hook in list(tensor._rare.accumulated.values()):
+            hook(tensor)
+
+
+def quietly_add(tensor: Tensor, node: Node) -> None:
+    """Add to a tensor in place, unseen by later passes."""
+    before = grads.get()
+    try:
+        grads.set(False)
+        write(tensor, node_of(tensor) + node, False)
+    finally:
+        grads.set(before)
+
+
+def watched(order: Iterable[Node]) -> dict[Node, list[Tensor]]:
+    """The nodes for which some tensor waits."""
+    found = {}
+    for node in order:
+        if node.watch is FREED:
+            raise GradientError(ENDED)
+        if node.watch:
+            found[node] = [t for t in (reference() for reference in node.watch) if t is not None]
+    return found
+
+
+def pulled(
+    seeds: dict[Node, Node | None],
+    waiting: dict[Node, list[Tensor]],
+    order: dict[Node, int],
+    create_graph: bool,
+) -> list[Node | None]:
+    """The gradients of the nodes that wait: by a plan where nobody looks, else node by node."""
+    wanted = list(waiting)
+    if state.overwritten:
+        versions.check(seeds, wanted)
+    rares = [t._rare for tensors in waiting.values() for t in tensors]
+    hooked = any(x is not None and (x.hooks or x.retains) for x in rares)
+    ruled = any(rule_of(node) is not None for node in order)
+    if create_graph or hooked or ruled or state.capture is not None:
+        whole = {x: whole_seed(x, g) for x, g in seeds.items()}
+        return pull_back(whole, wanted, observe if hooked else None)
+    return gradients_by_plan(seeds, order, wanted)
+
+
+def run_backward(
+    roots: Sequence[Tensor],
+    given: Sequence[Tensor | None],
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Gather gradients in the leaves behind the roots."""
+    before, provenance.scope.phase = provenance.scope.phase, "backward"
+    try:
+        roots, given, inputs = map(pairs_of, (roots, given, inputs))
+        seeds = seeds_of(roots, given, create_graph)
+        order = numbered(seeds, is_plain_part)
+        waiting = watched(order)
+        if state.capture is not None:
+            retains = create_graph if retain_graph is None else retain_graph
+            state.capture.go_back([] if retains else seeds, waiting)
+        chosen = None if inputs is None else set(map(id, inputs))
+        if state.capture is not None and not seen_inside(waiting, chosen):
+            state.capture.keep_inside(seeds)
+        gradients, ends, gathered = pulled(seeds, waiting, order, create_graph), {}, []
+        for tensors, gradient in zip(waiting.values(), gradients, strict=True):
+            for tensor in tensors:
+                asked = chosen is None or id(tensor) in chosen
+                if gradient is not None and tensor._requires and asked:
+                    gather(tensor, gradient, create_graph)
+                    gathered.append(tensor.grad)
+                    ends[None if tensor._rare is None else tensor._rare.ends] = None
+        if any(node.op in LAYOUTS for node in order):
+            layouts.meet(gathered)
+        for end in ends:
+            if end is not None:
+                end()
+    finally:
+        provenance.scope.phase = before
+    release(roots, create_graph if retain_graph is None else retain_graph)
+
+
+def seen_inside(waiting: dict[Node, list[Tensor]], chosen: set[int] | None) -> bool:
+    """Whether all tensors are found that a pass is to give gradients."""
+    return chosen is not None and chosen <= {id(t) for found in waiting.values() for t in found}
+
+
+def release(roots: Iterable[Tensor], retain: bool) -> None:
+    """Let the roots' graphs go once their values are known."""
+    if retain:
+        return
+    for root in roots:
+        storage: Storage = root._storage
+        if not root._requires:
+            storage.released = True
+            if storage.node.value is not None:
+                storage.node = detached(storage.node)
+                storage.node.value = storage.node.inputs[0].value
+
+
+def backward_of(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Gather the gradients of this tensor in the leaves that it depends on."""
+    run_backward([self], [gradient], retain_graph, create_graph, inputs)
+
+
+Tensor.backward = backward_of
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Gather the gradients of several tensors at once."""
+    roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    given = [grad_tensors] if isinstance(grad_tensors, Tensor) else grad_tensors
+    run_backward(roots, given or [None] * len(roots), retain_graph, create_graph, inputs)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of outputs with respect to inputs, gathered nowhere."""
+    roots = pairs_of([outputs] if isinstance(outputs, Tensor) else list(outputs))
+    asked = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    given = pairs_of([grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs)
+    seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
+    wanted = list(map(recorded, pairs_of(asked)))
+    watched(numbered(seeds, is_plain_part))
+    parts = pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, observe)
+    if None in parts and state.capture is not None:
+        state.capture.keep_inside(seeds)
+    if None in parts and not allow_unused:
+        raise GradientError(
+            f"grad: input {parts.index(None)} is not used by the outputs. "
+            "Give allow_unused=True to get None for it."
+        )
+    release(roots, create_graph if retain_graph is None else retain_graph)
+    return tuple(gradient_for(x, g, create_graph) for x, g in zip(asked, parts, strict=True))
+
+
+# what tensors say about gradients
+
+
+@method
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Say whether backward passes should reach this leaf."""
+    self.requires_grad = requires_grad
+    return self
+
+
+@method
+def detach(self: Tensor) -> Tensor:
+    """The same storage, behind which no backward pass looks."""
+    return alias(self, (), detached=True)
+
+
+@method
+def detach_(self: Tensor) -> Tensor:
+    """Cut this tensor from what made it."""
+    if self._requires:
+        self.requires_grad = False
+    elif self.requires_grad:
+        if state.capture is not None:
+            state.capture.keep_flag(self)
+        self._storage.node = detached(self._storage.node)
+        self._storage.tracked = False
+    return self
+
+
+def grad_fn(self: Tensor) -> str | None:
+    """The name of the operation that gradients pass first; None for a leaf."""
+    if self.is_leaf:
+        return None
+    node = raw(self)
+    name = node.params.get("f") or node.params.get("name") or node.op
+    return f"<{name.title().replace('_', '')}Backward>"
+
+
+Tensor.grad_fn = property(grad_fn)

@@ -1,0 +1,251 @@
+"""gn.autograd.Function: an operation whose gradient a user wrote, by PyTorch's rules.
+
+forward runs on tensors without gradients; its results become regions that pass its values on, and
+whose gradient is the user's backward, called once per backward pass with all results' gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import count
+from typing import Any
+
+from gnomon.dtypes import DType
+from gnomon.errors import GradientError
+from gnomon.ir.memo import memo
+from gnomon.ir.node import Arena, Graph, Node, Shape
+from gnomon.ir.operators import constant
+from gnomon.ir.provenance import inherit
+from gnomon.ops.arguments import sum_like
+from gnomon.ops.primitives import expand
+from gnomon.ops.registry import GradientRule, OpCall
+from gnomon.tensor.state import grads, state
+from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
+
+__all__ = ["Function"]
+
+
+class Context:
+    """The context that forward leaves for backward: tensors, and attributes of any name."""
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
+        self.saved_tensors: tuple[Tensor | None, ...] = ()
+        self.materializes, self.silent = True, frozenset()
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep arguments, results, or other tensors."""
+        self.saved_tensors = tensors
+
+    def mark_non_differentiable(self, *results: Tensor) -> None:
+        """Say that no gradient passes these results."""
+        self.silent = frozenset(map(id, results))
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Refused: forward may not write to its arguments."""
+        raise GradientError("Function: forward may not write to its arguments. Return new tensors.")
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros, rather than None, for results that have no gradient."""
+        self.materializes = value
+
+
+class Function:
+    """An operation of a user's own: subclass it, define forward and backward, call apply.
+
+    >>> from gnomon.tensor.creation import tensor
+    >>> class Square(Function):
+    ...     @staticmethod
+    ...     def forward(context, x):
+    ...         context.save_for_backward(x)
+    ...         return x * x
+    ...
+    ...     @staticmethod
+    ...     def backward(context, gradient):
+    ...         (x,) = context.saved_tensors
+    ...         return gradient * 2 * x
+    >>> x = tensor(3.0, requires_grad=True)
+    >>> Square.apply(x).backward()
+    >>> x.grad
+    Tensor(6.)
+    """
+
+    @staticmethod
+    def forward(*args: Any, **named: Any) -> Any:
+        """The results, from (context, *arguments), or from the arguments with setup_context."""
+        raise NotImplementedError("Function: define forward as a static method.")
+
+    @staticmethod
+    def setup_context(context: Any, inputs: tuple, output: Any) -> None:
+        """Keep what backward needs, where forward takes no context."""
+        raise NotImplementedError("Function: define setup_context as a static method.")
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        """One gradient, or None, for every argument of forward, from those of the results."""
+        raise NotImplementedError("Function: define backward as a static method.")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """The results of forward on these arguments."""
+        wanted = tuple(isinstance(x, Tensor) and x.requires_grad and grads.get() for x in args)
+        context = Context(wanted)
+        before = grads.get()
+        grads.set(False)
+        try:
+            if cls.setup_context is Function.setup_context:
+                made = cls.forward(context, *args)
+            else:
+                made = cls.forward(*args)
+                cls.setup_context(context, args, made)
+        finally:
+            grads.set(before)
+        return connected(cls, context, args, made) if any(wanted) else made
+
+
+def connected(kind: type[Function], context: Context, args: tuple, made: Any) -> Any:
+    """The results as tensors that gradients pass."""
+    results = made if isinstance(made, tuple) else (made,)
+    passing = [
+        k
+        for k, x in enumerate(results)
+        if isinstance(x, Tensor) and x.dtype.is_floating_point and id(x) not in context.silent
+    ]
+    rule = Written(kind, context, args, results, passing)
+    inputs = tuple(rule.inputs)
+    kinds = tuple((x.shape, x.dtype) for x in inputs)
+    shown = list(results)
+    # captured graphs are compared, and rules are no part of their keys: calls tell them apart
+    call = PLAIN if state.capture is None else OpCall((next(_numbers),), ())
+    for index, k in enumerate(passing):
+        name, body = f"{kind.__name__}.apply", passed_on(kinds, len(passing))
+        params = {"name": name, "body": body, "call": call, "index": index, "serial": rule}
+        shown[k] = wrap(state.arena.node("region", inputs, **params), True)
+    del rule.inputs
+    return tuple(shown) if isinstance(made, tuple) else shown[0]
+
+
+PLAIN = OpCall((), ())
+_numbers = count()
+
+
+@memo
+@cache
+def passed_on(kinds: tuple[tuple[Shape, DType], ...], count: int) -> Graph:
+    """A body whose results are the first inputs."""
+    arena = Arena()
+    leaves = [arena.input(shape, dtype) for shape, dtype in kinds]
+    return Graph(leaves, [arena.node("detach", (x,)) for x in leaves[:count]])
+
+
+class Written(GradientRule):
+    """The gradient of one call of a Function.
+
+    The regions' inputs are the values of the results, the tensors among the arguments, then what
+    was saved besides.
+    """
+
+    def __init__(
+        self,
+        kind: type[Function],
+        context: Context,
+        args: tuple,
+        results: tuple,
+        passing: list[int],
+    ) -> None:
+        self.kind, self.context, self.passing = kind, context, passing
+        self.count, made = len(results), [results[k] for k in passing]
+        self.arguments = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
+        self.total = len(args)
+        given = [args[k] for k in self.arguments]
+        known = {id(x): len(made) + k for k, x in enumerate(given)}
+        known.update((id(x), k) for k, x in enumerate(made) if id(x) not in known)
+        self.inputs = [*map(raw, made), *map(node_of, given)]
+        self.saved: list[int | None] = []
+        for x in context.saved_tensors:
+            if x is not None and id(x) not in known:
+                known[id(x)] = len(self.inputs)
+                self.inputs.append(raw(x))
+            self.saved.append(None if x is None else known[id(x)])
+
+    def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> list[Node | None]:
+        """The user's backward, on the nodes of the graph at hand."""
+        node = next(iter(gs))
+        if state.looks_ahead and node.arena is state.arena:
+            # no pass, a look at what one will read: what was saved is held anyway
+            return [zeros(x) if need else None for x, need in zip(node.inputs, needed, strict=True)]
+        with building(node.arena):
+            found = self._backward(node, gs)
+            parts: list[Node | None] = [None] * len(node.inputs)
+            for place, argument in enumerate(self.arguments, len(self.passing)):
+                part = found[argument]
+                if part is not None and needed[place]:
+                    parts[place] = fitting(self.kind, argument, node_of(part), node.inputs[place])
+        return parts
+
+    def _backward(self, node: Node, gs: Mapping[Node, Node]) -> tuple:
+        """The gradients of the user's backward, one per argument."""
+        self.context.saved_tensors = tuple(self._saved(node, place) for place in self.saved)
+        found = self.kind.backward(self.context, *self._incoming(node, gs))
+        self.context.saved_tensors = ()
+        found = found if isinstance(found, tuple) else (found,)
+        if len(found) != self.total:
+            raise GradientError(
+                f"{self.kind.__name__}.backward: returned an incorrect number of gradients "
+                f"(expected {self.total}, got {len(found)})."
+            )
+        return found
+
+    def _saved(self, node: Node, place: int | None) -> Tensor | None:
+        """A saved tensor; a result of its own comes with its history."""
+        if place is None:
+            return None
+        own = place == node.params["index"] and place < len(self.passing)
+        kept = node if own else node.inputs[place]
+        return wrap(kept, kept.dtype.is_floating_point)
+
+    def _incoming(self, node: Node, gs: Mapping[Node, Node]) -> list[Tensor | None]:
+        """The gradients of all results."""
+        by_index = {x.params["index"]: g for x, g in gs.items()}
+        incoming: list[Tensor | None] = [None] * self.count
+        for index, k in enumerate(self.passing):
+            g = by_index.get(index)
+            if g is None and self.context.materializes:
+                g = zeros(node.inputs[index])
+            incoming[k] = None if g is None else wrap(g, True)
+        return incoming
+
+
+@contextmanager
+def building(arena: Arena) -> Iterator[None]:
+    """Tensors are of this arena, gradients are recorded, and lines are the user's."""
+    before = (state.arena, grads.get())
+    state.arena = arena
+    grads.set(True)
+    try:
+        with inherit(None):
+            yield
+    finally:
+        state.arena = before[0]
+        grads.set(before[1])
+
+
+def zeros(like: Node) -> Node:
+    """Zeros in a node's shape."""
+    return expand(constant(like.arena, 0.0, like.dtype), like.shape)
+
+
+def fitting(kind: type[Function], number: int, part: Node, like: Node) -> Node:
+    """A gradient in its argument's shape."""
+    try:
+        fits = expand(like, part.shape) is not None
+    except ValueError:
+        fits = False
+    if not fits:
+        raise GradientError(
+            f"{kind.__name__}.backward: returned an invalid gradient at index {number} - got "
+            f"{list(part.shape)} but expected shape compatible with {list(like.shape)}."
+        )
+    return sum_like(part, like)

@@ -1,0 +1,113 @@
+"""The known error: a value that a gradient needs was written over in place.
+
+Graphs are immutable here, so the old value would still be at hand; a program that overwrites it
+means something else than it says, and PyTorch refuses it too. Which operands a scalar function's
+gradient reads is found by building it once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from gnomon.dtypes import float32
+from gnomon.errors import GradientError
+from gnomon.ir.memo import memo
+from gnomon.ir.node import PRIMITIVES, Arena, Node, topological
+from gnomon.ir.provenance import inherit
+from gnomon.ops.registry import REGIONS
+from gnomon.passes.grad import depends_on
+from gnomon.tensor.state import Storage, state
+
+OUTPUT = -1
+
+
+@memo
+@cache
+def read_by_gradient(f: str, arity: int, operand: int) -> frozenset[int]:
+    """The operands (or OUTPUT) that the gradient of one operand reads."""
+    arena = Arena()
+    with inherit(()):
+        inputs = tuple(arena.input((2,), float32) for _ in range(arity))
+        node = arena.node("map", inputs, f=f)
+        g = arena.input((2,), float32)
+        needed = tuple(k == operand for k in range(arity))
+        part = PRIMITIVES["map"].gradient(node, g, needed)[operand]
+    behind = set(topological([part])) if part is not None else set()
+    # what stands behind the output is read through it
+    found = {OUTPUT} if node in behind else {k for k, x in enumerate(inputs) if x in behind}
+    return frozenset(found)
+
+
+def overwritten(storage: Storage, since: int) -> None:
+    """Remember that a value which gradients may need is written over.
+
+    What was made since, by its serial number, may read it: an operation in place, or a program
+    that writes, keeps what it writes over.
+    """
+    if storage.tracked:
+        away = state.capture is not None and storage.node.arena is not state.arena
+        state.overwritten[state.capture.claim(storage) if away else storage.node] = since
+
+
+def check(roots: Iterable[Node], wanted: Iterable[Node]) -> None:
+    """Refuse a backward pass that would read an overwritten value."""
+    node = reader_of_overwritten(roots, wanted)
+    if node is not None:
+        raise GradientError(f"backward: {told(node)}")
+
+
+def told(node: Node) -> str:
+    """The error of a node whose gradient reads an overwritten value."""
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: {node.params['f']} needs a value that was written over. Write to a clone(), "
+        f"or use the operation that is not in place.   [{node.sites[0] if node.sites else ''}]"
+    )
+
+
+def reader_of_overwritten(
+    roots: Iterable[Node], wanted: Iterable[Node], since: Mapping[Node, float] | None = None
+) -> Node | None:
+    """The first node whose gradient, on the way back to the wanted ones, reads such a value."""
+    nodes, known = topological(roots), state.overwritten if since is None else since
+    on_the_way = depends_on(nodes, list(wanted))
+    for node in nodes:
+        if node not in on_the_way:
+            continue
+        if node.op == "map" and node.params["f"] not in ("where", "cast"):
+            if reads_overwritten(node, on_the_way, known):
+                return node
+        elif (found := reader_inside(node, on_the_way, known)) is not None:
+            return found
+    return None
+
+
+def reads_overwritten(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> bool:
+    """Whether the gradient of one scalar function reads such a value."""
+    return any(
+        node.serial < since.get(node if k == OUTPUT else node.inputs[k], 0)
+        for place, x in enumerate(node.inputs)
+        if x in on_the_way
+        for k in read_by_gradient(node.params["f"], len(node.inputs), place)
+    )
+
+
+def reader_inside(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> Node | None:
+    """The same inside of a compiled function, one of whose results the node is.
+
+    A value in it is written over where the input is that it stands for, or another of its results.
+    """
+    if node.op != "region" or node.params["name"] in REGIONS:
+        return None
+    body = node.params["body"]
+    made = [x for x in since if x.op == "region" and x.params["body"] is body]
+    pairs = [
+        *zip(node.inputs, body.inputs, strict=True),
+        *((x, body.outputs[x.params["index"]]) for x in made if x.inputs == node.inputs),
+    ]
+    inside = {inner: math.inf for x, inner in pairs if node.serial < since.get(x, 0)}
+    wanted = [inner for x, inner in pairs[: len(node.inputs)] if x in on_the_way]
+    root = body.outputs[node.params["index"]]
+    return reader_of_overwritten([root], wanted, inside) if inside else None

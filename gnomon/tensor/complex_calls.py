@@ -1,0 +1,199 @@
+"""Calls with complex numbers, by what each operation says that it is of them (ops/facts.py).
+
+An operation that says nothing refuses: no function takes a complex number for a real one. This
+module loads with the first complex number.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from itertools import product
+from typing import Any
+
+from gnomon.dtypes import DType, complex64, dtype_of, promote
+from gnomon.errors import ComplexError
+from gnomon.ir.node import Arena, Node
+from gnomon.ops.registry import OPS, Op
+from gnomon.tensor import complex_folds, complex_math, views
+from gnomon.tensor.complex_creation import view_as_complex
+from gnomon.tensor.complex_math import complex_abs, conj, plus
+from gnomon.tensor.complex_tensor import (
+    ADVICE,
+    Complex,
+    as_complex,
+    cast,
+    joined,
+    of_array,
+    parts,
+    seen,
+)
+from gnomon.tensor.creation import full
+from gnomon.tensor.functions import FUNCTIONS, as_function, unwrapped
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["called", "filled", "of_array", "view_as_complex", "viewed"]
+
+Row = Callable[..., Any]
+BESIDE_OPERATIONS: dict[str, Row] = {"cast": cast, "kept_apart": lambda x: x.clone()}
+"""Functions of nodes that are no operations."""
+
+
+def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
+    """A function's result with complex numbers among its arguments."""
+    name = getattr(op, "__name__", "this function")
+    found = op if isinstance(op, Op) else OPS.get(name)
+    how = found.facts.complex if found is not None else ""
+    if not how and name not in BESIDE_OPERATIONS:
+        kind = next((x.dtype.name for x in leaves([args, kwargs])), "a complex number")
+        raise ComplexError(f"{name}: {kind} is not supported here. {ADVICE}") from None
+    if found is None:
+        return BESIDE_OPERATIONS[name](*args, **(kwargs or {}))
+    bound = inspect.signature(found.function).bind(*args, **found.respell(kwargs or {}))
+    bound.apply_defaults()
+    places = how[1:] if isinstance(how, tuple) else ()
+    row = WAYS[how if isinstance(how, str) else how[0]]
+    return row(found, places, *bound.args, **bound.kwargs)
+
+
+def viewed(op: Any, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The part that a view shows of a tensor; a copy where it is more than views."""
+    kwargs = op.respell(kwargs) if isinstance(op, Op) and kwargs else kwargs
+    made = views_of(op, x, args, kwargs)
+    if made is None:
+        return by_parts(op, (), x, *args, **kwargs)
+    turned = isinstance(op, Op) and op.facts.complex == "turned"
+    return conj(made) if turned else made
+
+
+def filled(shape: tuple[int, ...], value: Any, dtype: DType, requires_grad: bool) -> Complex:
+    """A tensor of one value."""
+    both = [full(shape, x or 0.0, dtype=dtype.to_real()) for x in parts(value)]
+    return joined(*both).requires_grad_(requires_grad)
+
+
+def leaves(value: Any) -> Iterator[Complex]:
+    """The complex tensors among arguments."""
+    if isinstance(value, Complex):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from leaves(each)
+
+
+def views_of(op: Callable, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The parts that views show, by a node of the same shape; None where it is more than views."""
+    start = Arena().input(tuple(x.shape), x._pair.dtype)
+    result = op(start, *[unwrapped(v, []) for v in args], **kwargs)
+    found = [result] if isinstance(result, Node) else result
+    chains = [views.chain_between(part, start) for part in found]
+    if None in chains:
+        return None
+    made = [Complex((seen(x._pair, tuple(map(views.longer, chain))),)) for chain in chains]
+    return made[0] if isinstance(result, Node) else type(result)(made)
+
+
+# ways to take complex numbers
+
+
+def by_parts(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
+    """The same of both parts; operands at these places become complex numbers."""
+    dtype = reduce(promote, [x.dtype for x in tensors_in([args[k] for k in places])], complex64)
+    given = [whole(x, dtype) if k in places else x for k, x in enumerate(args)]
+    if kwargs.get("reduce") is not None:
+        raise ComplexError(f"{op.__name__}: reduce is not supported with complex numbers. {ADVICE}")
+    if (wanted := kwargs.pop("dtype", None)) is not None:
+        given[0] = cast(given[0], dtype_of(wanted))
+    function = as_function(op)
+    both = [function(*part_of(given, k), **kwargs) for k in (0, 1)]
+    if isinstance(both[0], Tensor):
+        return joined(*both)
+    return type(both[0])(map(joined, *both))
+
+
+def tensors_in(value: Any) -> list[Any]:
+    """The tensors of a list, and of lists in it."""
+    if isinstance(value, (list, tuple)):
+        return [x for each in value for x in tensors_in(each)]
+    return [value] if isinstance(value, Tensor) else []
+
+
+def whole(value: Any, dtype: DType) -> Any:
+    """A tensor or number, or each of several, as complex ones of a dtype."""
+    if isinstance(value, (list, tuple)):
+        return [whole(each, dtype) for each in value]
+    return as_complex(value, dtype) if isinstance(value, Tensor) else complex(value)
+
+
+def part_of(value: Any, k: int) -> Any:
+    """Arguments with the real parts of complex ones in their places, or the imaginary ones."""
+    if isinstance(value, (Complex, complex)):
+        return parts(value)[k]
+    if isinstance(value, (list, tuple)):
+        return [part_of(each, k) for each in value]
+    return value
+
+
+def multilinear(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
+    """A function that is linear in each of its tensors, by its values on their parts."""
+    function = as_function(op)
+    sums: list[Any] = [None, None]
+    for choice in product((0, 1), repeat=len(list(leaves(args)))):
+        term, power = function(*picked(args, iter(choice)), **kwargs), sum(choice) % 4
+        sums[power % 2] = plus(sums[power % 2], term if power < 2 else -term)
+    return joined(*sums)
+
+
+def picked(value: Any, choice: Iterator[int]) -> Any:
+    """Arguments with one part of each complex tensor."""
+    if isinstance(value, Complex):
+        return parts(value)[next(choice)]
+    return [picked(each, choice) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def turned_first(op: Op, places: Sequence[int], x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The same of the first one's conjugate."""
+    return multilinear(op, places, conj(x) if isinstance(x, Complex) else x, *args, **kwargs)
+
+
+def of_size(op: Op, refused: Sequence[Any], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
+    """A function of distances from 0; some orders are of more."""
+    if args and args[0] in refused:
+        raise ComplexError(f"{op.__name__}: order {args[0]!r} takes no {x.dtype.name}. {ADVICE}")
+    return as_function(op)(complex_abs(x), *args, **kwargs)
+
+
+def of_truth(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: Any) -> Tensor:
+    """A function of what is not 0."""
+    return as_function(op)(x != 0, *args, **kwargs)
+
+
+def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
+    """An operation's own function of complex numbers."""
+    homes = complex_math, complex_folds
+    found = (getattr(home, f"complex_{op.__name__}", None) for home in homes)
+    return next(filter(None, found))(*args, **kwargs)
+
+
+WAYS: dict[str, Row] = {
+    "formula": by_formula,
+    "parts": by_parts,
+    "product": multilinear,
+    "size": of_size,
+    "truth": of_truth,
+    "turned product": turned_first,
+}
+METHODS: dict[str, Callable] = {
+    "angle": complex_math.angle,
+    "conj": conj,
+    "conj_physical": conj,
+    "isreal": lambda x: x.imag == 0,
+    "nonzero": lambda x, *, as_tuple=False: (x != 0).nonzero(as_tuple=as_tuple),
+    "resolve_conj": lambda x: x,
+    "resolve_neg": lambda x: x,
+}
+"""Methods of real tensors that are no operations."""
+for _name, _row in METHODS.items():
+    setattr(Complex, _name, _row)
+Complex.H = Complex.mH = property(lambda self: FUNCTIONS["adjoint"](self))

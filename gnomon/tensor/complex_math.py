@@ -1,0 +1,364 @@
+"""Functions of complex numbers, each as real functions of the real and the imaginary part.
+
+Sources: W. Kahan, "Branch cuts for complex elementary functions" (1987), for roots and inverse
+functions. A branch that is not taken has a finite value, so that no NaN comes into gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gnomon.dtypes import complex64, promote
+from gnomon.errors import ComplexError
+from gnomon.tensor.complex_tensor import Complex, as_complex, joined, parts
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Tensor
+
+F = FUNCTIONS
+
+
+def chosen(condition: Tensor, x: Any, y: Any) -> Tensor:
+    """x or y, element by element."""
+    return F["where"](condition, x, y)
+
+
+# arithmetic
+
+
+def plus(x: Any, y: Any) -> Any:
+    """The sum of parts of which one may be missing."""
+    return y if x is None else x if y is None else x + y
+
+
+def complex_add(x: Any, y: Any, alpha: Any = 1) -> Complex:
+    """x + y."""
+    (a, b), (c, d) = parts(x), parts(y if alpha == 1 else complex_multiply(y, alpha))
+    return joined(a + c, plus(b, d))
+
+
+def complex_subtract(x: Any, y: Any, alpha: Any = 1) -> Complex:
+    """x − y."""
+    (a, b), (c, d) = parts(x), parts(y if alpha == 1 else complex_multiply(y, alpha))
+    return joined(a - c, b if d is None else -d if b is None else b - d)
+
+
+def complex_multiply(x: Any, y: Any) -> Any:
+    """x · y."""
+    (a, b), (c, d) = parts(x), parts(y)
+    if b is None and d is None:
+        return a * c
+    if b is None:
+        a, b, c, d = c, d, a, b
+    return joined(a * c, b * c) if d is None else joined(a * c - b * d, a * d + b * c)
+
+
+def complex_divide(x: Any, y: Any, rounding_mode: str | None = None) -> Complex:
+    """x / y, scaled by the larger part of y so that no square overflows."""
+    if rounding_mode is not None:
+        raise ComplexError(
+            "divide: rounding_mode has no meaning for complex numbers. Leave it out."
+        )
+    (a, b), (c, d) = parts(x), parts(y)
+    if d is None:
+        return joined(a / c, b / c)
+    numbers = isinstance(y, complex)
+    if numbers and y == 0:
+        return complex_multiply(x, complex(math.nan, math.nan))
+    scale = max(abs(c), abs(d)) if numbers else F["maximum"](c.detach().abs(), d.detach().abs())
+    c, d = c / scale, d / scale
+    size = (c * c + d * d) * scale
+    if b is None:
+        return joined(a * c / size, -(a * d) / size)
+    return joined((a * c + b * d) / size, (b * c - a * d) / size)
+
+
+def complex_reciprocal(x: Complex) -> Complex:
+    """1 / x."""
+    return complex_divide(1.0, x)
+
+
+def opposite(x: Complex) -> Complex:
+    """−x."""
+    return joined(-x.real, -x.imag)
+
+
+def conj(x: Complex) -> Complex:
+    """The number with the opposite imaginary part."""
+    return joined(x.real, -x.imag)
+
+
+def complex_square(x: Complex) -> Complex:
+    """x · x."""
+    return complex_multiply(x, x)
+
+
+def at_zero(x: Complex) -> Tensor:
+    """Whether both parts are 0."""
+    return (x.real == 0) & (x.imag == 0)
+
+
+def complex_abs(x: Complex) -> Tensor:
+    """The distance from 0, whose gradient there is 0."""
+    none = at_zero(x)
+    return chosen(none, 0.0, F["hypot"](chosen(none, 1.0, x.real), x.imag))
+
+
+def angle(x: Complex) -> Tensor:
+    """The angle from the real axis; no gradient passes 0."""
+    none = at_zero(x)
+    there = F["atan2"](chosen(none, 0.0, x.imag), chosen(none, 1.0, x.real))
+    return chosen(none, F["atan2"](x.imag.detach(), x.real.detach()), there)
+
+
+def complex_sign(x: Complex) -> Complex:
+    """The number of size 1 in the same direction, 0 at 0."""
+    size = complex_abs(x)
+    return complex_divide(x, chosen(size == 0, 1.0, size))
+
+
+# powers
+
+
+def complex_exp(x: Complex) -> Complex:
+    """e to the power of x."""
+    return polar(x.real.exp(), x.imag)
+
+
+def polar(size: Tensor, angle: Tensor) -> Complex:
+    """The number of a size and an angle."""
+    return joined(size * angle.cos(), times(size, angle.sin()))
+
+
+def times(size: Tensor, x: Tensor) -> Tensor:
+    """size · x, and 0 where x is, also of an infinite size."""
+    return chosen((x == 0) & size.isinf(), x, size * x)
+
+
+def complex_expm1(x: Complex) -> Complex:
+    """e to the power of x, minus 1."""
+    a, b = parts(x)
+    half = (b * 0.5).sin()
+    return joined(a.expm1() * b.cos() - 2 * half * half, a.exp() * b.sin())
+
+
+def complex_log(x: Complex) -> Complex:
+    """The natural logarithm."""
+    return joined(F["hypot"](x.real, x.imag).log(), F["atan2"](x.imag, x.real))
+
+
+def complex_log2(x: Complex) -> Complex:
+    """The logarithm to base 2."""
+    return complex_log(x) / math.log(2)
+
+
+def complex_log10(x: Complex) -> Complex:
+    """The logarithm to base 10."""
+    return complex_log(x) / math.log(10)
+
+
+def complex_exp2(x: Complex) -> Complex:
+    """2 to the power of x."""
+    return complex_exp(x * math.log(2))
+
+
+def complex_log1p(x: Complex) -> Complex:
+    """The natural logarithm of 1 + x, exact near 0."""
+    a, b = parts(x)
+    near = a.abs() + b.abs() < 0.5
+    little = chosen(near, a * (a + 2) + b * b, 0.0).log1p() * 0.5
+    size = F["hypot"](chosen(near, 1.0, a + 1), b).log()
+    return joined(chosen(near, little, size), F["atan2"](b, a + 1))
+
+
+def complex_sqrt(x: Complex) -> Complex:
+    """The root whose real part is not negative."""
+    a, b = parts(x)
+    none = at_zero(x)
+    size = ((complex_abs(x) + a.abs()) * 0.5).detach()
+    scale = chosen(size == 0, 1.0, size)
+    far = F["hypot"](chosen(none, 1.0, a) / scale, b / scale)
+    root = chosen(none, 1.0, (far + (a / scale).abs()) * 0.5).sqrt() * scale.sqrt()
+    other, right, up = b / (root * 2), a >= 0, side(b)
+    re, im = chosen(right, root, other * up), chosen(right, other, root * up)
+    return joined(chosen(none, 0.0, re), chosen(none, b, im))
+
+
+def complex_rsqrt(x: Complex) -> Complex:
+    """One over the root."""
+    return complex_reciprocal(complex_sqrt(x))
+
+
+def side(x: Tensor) -> Tensor:
+    """1, or −1 below 0 and at −0: no gradient is lost at 0 as it is by abs and copysign."""
+    return chosen(x.signbit(), -1.0, 1.0).to(x.dtype)
+
+
+def complex_pow(x: Any, y: Any) -> Any:
+    """x to the power of y; small whole powers by products, the rest by logarithms."""
+    if isinstance(y, (int, float)) and float(y).is_integer() and abs(y) <= 8:
+        made = whole_power(x, int(abs(y)))
+        return made if y >= 0 else complex_reciprocal(made)
+    if isinstance(y, (int, float)) and y == 0.5:
+        return complex_sqrt(x)
+    base = base_of(x, y)
+    none = at_zero(base)
+    safe = joined(chosen(none, 1.0, base.real), base.imag)
+    made = complex_exp(complex_multiply(complex_log(safe), y))
+    zeroth = y == 0 if isinstance(y, Tensor) else none & (y == 0)
+    return joined(chosen(none & ~zeroth, 0.0, made.real), chosen(none, 0.0, made.imag))
+
+
+def base_of(x: Any, y: Any) -> Complex:
+    """A base as complex numbers of the dtype that its power has."""
+    if not isinstance(x, Tensor):
+        re, im = parts(complex(x))
+        return joined(F["full_like"](y.real, re), F["full_like"](y.real, im))
+    return as_complex(x, promote(x.dtype, y.dtype if isinstance(y, Tensor) else complex64))
+
+
+def whole_power(x: Any, count: int) -> Any:
+    """x multiplied with itself, by squares."""
+    if count == 0:
+        return joined(F["full_like"](x.real, 1.0))
+    half = x if count == 1 else whole_power(x, count // 2)
+    made = half if count == 1 else complex_multiply(half, half)
+    return complex_multiply(made, x) if count % 2 and count > 1 else made
+
+
+# circles and hyperbolas
+
+
+def turned(x: Complex) -> Complex:
+    """i · x."""
+    return joined(-x.imag, x.real)
+
+
+def turned_back(x: Complex) -> Complex:
+    """−i · x."""
+    return joined(x.imag, -x.real)
+
+
+def complex_sinh(x: Complex) -> Complex:
+    """The hyperbolic sine."""
+    a, b = parts(x)
+    return joined(a.sinh() * b.cos(), times(a.cosh(), b.sin()))
+
+
+def complex_cosh(x: Complex) -> Complex:
+    """The hyperbolic cosine."""
+    a, b = parts(x)
+    return joined(a.cosh() * b.cos(), times(a.sinh(), b.sin()))
+
+
+def complex_tanh(x: Complex) -> Complex:
+    """The hyperbolic tangent, by powers of e that can't overflow."""
+    a, b = parts(x)
+    size = a * side(a)
+    little, wide, across = (size * -2).exp(), -(size * -2).expm1(), b.cos()
+    below = wide * wide + 4 * little * across * across
+    return joined(side(a) * -(size * -4).expm1() / below, 4 * little * b.sin() * across / below)
+
+
+def complex_sin(x: Complex) -> Complex:
+    """The sine."""
+    return turned_back(complex_sinh(turned(x)))
+
+
+def complex_cos(x: Complex) -> Complex:
+    """The cosine."""
+    return complex_cosh(turned(x))
+
+
+def complex_tan(x: Complex) -> Complex:
+    """The tangent."""
+    return turned_back(complex_tanh(turned(x)))
+
+
+def complex_asinh(x: Complex) -> Complex:
+    """The inverse of the hyperbolic sine."""
+    s, t = complex_sqrt(complex_subtract(1.0, turned(x))), complex_sqrt(complex_add(turned(x), 1.0))
+    re = (s.real * t.imag - t.real * s.imag).asinh()
+    return joined(re, F["atan2"](x.imag, s.real * t.real - s.imag * t.imag))
+
+
+def complex_acos(x: Complex) -> Complex:
+    """The inverse of the cosine."""
+    s, t = complex_sqrt(complex_subtract(1.0, x)), complex_sqrt(complex_add(x, 1.0))
+    return joined(2 * F["atan2"](s.real, t.real), (t.real * s.imag - t.imag * s.real).asinh())
+
+
+def complex_acosh(x: Complex) -> Complex:
+    """The inverse of the hyperbolic cosine."""
+    s, t = complex_sqrt(complex_subtract(x, 1.0)), complex_sqrt(complex_add(x, 1.0))
+    re = (s.real * t.real + s.imag * t.imag).asinh()
+    return joined(re, 2 * F["atan2"](s.imag, t.real))
+
+
+def complex_atanh(x: Complex) -> Complex:
+    """The inverse of the hyperbolic tangent."""
+    a, b = parts(x)
+    size = a * side(a)
+    re = (4 * size / ((1 - size) * (1 - size) + b * b)).log1p() * 0.25
+    im = F["atan2"](2 * b, (1 - size) * (1 + size) - b * b) * 0.5
+    return joined(re * side(a), im)
+
+
+def complex_asin(x: Complex) -> Complex:
+    """The inverse of the sine."""
+    return turned_back(complex_asinh(turned(x)))
+
+
+def complex_atan(x: Complex) -> Complex:
+    """The inverse of the tangent."""
+    return turned_back(complex_atanh(turned(x)))
+
+
+def complex_sigmoid(x: Complex) -> Complex:
+    """1 / (1 + e⁻ˣ)."""
+    return complex_reciprocal(complex_add(complex_exp(opposite(x)), 1.0))
+
+
+# comparisons
+
+
+def complex_equal(x: Any, y: Any) -> Tensor:
+    """Whether both parts are equal."""
+    (a, b), (c, d) = parts(x), parts(y)
+    return (a == c) & ((0 if b is None else b) == (0 if d is None else d))
+
+
+def complex_not_equal(x: Any, y: Any) -> Tensor:
+    """Whether a part differs."""
+    return ~complex_equal(x, y)
+
+
+def complex_logical_not(x: Complex) -> Tensor:
+    """Whether both parts are 0."""
+    return at_zero(x)
+
+
+def complex_isclose(
+    x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether numbers are close by their distance."""
+    x, y = (value if isinstance(value, Complex) else joined(value) for value in (x, y))
+    gone = complex_abs(complex_subtract(x, y))
+    near = (gone <= atol + rtol * complex_abs(y)) & gone.isfinite()
+    made = near | complex_equal(x, y)
+    return made | (complex_isnan(x) & complex_isnan(y)) if equal_nan else made
+
+
+def complex_isnan(x: Complex) -> Tensor:
+    """Whether a part is NaN."""
+    return x.real.isnan() | x.imag.isnan()
+
+
+def complex_isinf(x: Complex) -> Tensor:
+    """Whether a part is infinite."""
+    return x.real.isinf() | x.imag.isinf()
+
+
+def complex_isfinite(x: Complex) -> Tensor:
+    """Whether both parts are finite."""
+    return x.real.isfinite() & x.imag.isfinite()

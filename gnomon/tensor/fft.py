@@ -1,0 +1,313 @@
+"""gn.fft: discrete Fourier transforms under numpy's and PyTorch's names.
+
+Values are computed by numpy's pocketfft in the dtype of the input; gradients are transforms too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import dtype_of
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.ops.fourier import OPPOSITE, fourier, fourier_of_real, fourier_to_real
+from gnomon.tensor.complex_tensor import Complex, joined
+from gnomon.tensor.creation import finished, get_default_dtype
+from gnomon.tensor.device import check_device
+from gnomon.tensor.functions import FUNCTIONS, apply
+from gnomon.tensor.tensor import Tensor, from_array
+
+Sizes = int | Sequence[int] | None
+
+__all__ = [
+    *("fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2"),
+    *("ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft"),
+    *("rfft2", "rfftfreq", "rfftn"),
+]
+
+# what all are made of
+
+
+def checked(name: str, input: Tensor, real: bool = False) -> Tensor:
+    """The input in a dtype that is transformed."""
+    if real and input.is_complex():
+        raise DtypeError(f"fft.{name}: needs real numbers: got {input.dtype.name}. Take x.real.")
+    kind = get_default_dtype() if input.dtype.kind in ("int", "uint", "bool") else input.dtype
+    if kind.to_real().bits < 32:
+        raise DtypeError(f"fft.{name}: {kind.name} is not supported here. Use x.float().")
+    return input.to(kind)
+
+
+def way_of(name: str, norm: str | None) -> str:
+    """The direction that is scaled."""
+    if norm not in (None, *OPPOSITE):
+        raise ArgumentError(f"fft.{name}: norm is one of {', '.join(OPPOSITE)}: got {norm!r}.")
+    return norm or "backward"
+
+
+def axes_of(name: str, x: Tensor, s: Sizes, dim: Sizes) -> tuple[list[int], list[int | None]]:
+    """The axes that are transformed, and the sizes to which they are brought."""
+    sizes = None if s is None else [s] if isinstance(s, int) else list(s)
+    if dim is None:
+        dims = list(range(x.ndim)) if sizes is None else list(range(x.ndim - len(sizes), x.ndim))
+    else:
+        dims = [dim] if isinstance(dim, int) else list(dim)
+    sizes = [None] * len(dims) if sizes is None else sizes
+    if any(not -x.ndim <= k < x.ndim for k in dims) or len(sizes) != len(dims):
+        raise ShapeError(
+            f"fft.{name}: needs axes of {tuple(x.shape)} and a size for each: got {dims} and {s}."
+        )
+    dims = [k % x.ndim for k in dims]
+    if len(set(dims)) < len(dims):
+        raise ArgumentError(f"fft.{name}: dims must be unique: got {dims}.")
+    return dims, [None if n == -1 else n for n in sizes]
+
+
+def brought(name: str, x: Tensor, dims: Sequence[int], sizes: Sequence[int | None]) -> Tensor:
+    """The tensor cut, or filled up with zeros, to these sizes."""
+    for k, n in zip(dims, sizes, strict=True):
+        size = x.shape[k] if n is None else n
+        if size < 1:
+            raise ShapeError(f"fft.{name}: invalid number of data points ({size}) in axis {k}.")
+        if size > x.shape[k]:
+            x = FUNCTIONS["pad"](x, [*[0] * (2 * (x.ndim - 1 - k)), 0, size - x.shape[k]])
+        x = x.narrow(k, 0, size) if size < x.shape[k] else x
+    return x
+
+
+def along(x: Any, dims: Sequence[int], forward: bool, norm: str) -> Any:
+    """The transform of complex numbers along axes."""
+    if not dims:
+        return x
+    last = tuple(range(-len(dims), 0))
+    settings = {"axes": len(dims), "forward": forward, "norm": norm}
+    pair = apply(fourier, (x.movedim(tuple(dims), last)._pair,), settings)
+    return Complex((pair,)).movedim(last, tuple(dims))
+
+
+def to_complex(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any, forward: bool) -> Tensor:
+    """A transform of complex numbers."""
+    x = checked(name, x)
+    dims, sizes = axes_of(name, x, s, dim)
+    x = brought(name, x, dims, sizes)
+    return along(x if isinstance(x, Complex) else joined(x), dims, forward, way_of(name, norm))
+
+
+def from_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
+    """The first half of the transform of real numbers, by its last axis."""
+    x, way = checked(name, x, real=True), way_of(name, norm)
+    dims, sizes = axes_of(name, x, s, dim)
+    if not dims:
+        raise ShapeError(f"fft.{name}: must transform at least one axis: got {tuple(x.shape)}.")
+    x = brought(name, x, dims, sizes).movedim(dims[-1], -1)
+    made: Any = Complex((apply(fourier_of_real, (x,), {"norm": way}),))
+    return along(made.movedim(-1, dims[-1]), dims[:-1], True, way)
+
+
+def to_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
+    """Real numbers by the first half of their transform."""
+    x, way = checked(name, x), way_of(name, norm)
+    dims, sizes = axes_of(name, x, s, dim)
+    if not dims:
+        raise ShapeError(f"fft.{name}: must transform at least one axis: got {tuple(x.shape)}.")
+    size = 2 * (x.shape[dims[-1]] - 1) if sizes[-1] is None else sizes[-1]
+    if size < 1:
+        raise ShapeError(f"fft.{name}: invalid number of data points ({size}) in axis {dims[-1]}.")
+    x = brought(name, x, dims, [*sizes[:-1], size // 2 + 1])
+    made = along(x if isinstance(x, Complex) else joined(x), dims[:-1], False, way)
+    pair = made.movedim(dims[-1], -1)._pair
+    real = apply(fourier_to_real, (pair,), {"size": size, "norm": way})
+    return real.movedim(-1, dims[-1])
+
+
+def hermitian(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
+    """The transform of numbers of which x is the first half: an inverse one of the conjugates."""
+    return to_real(name, checked(name, x).conj(), s, dim, OPPOSITE[way_of(name, norm)])
+
+
+def hermitian_half(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
+    """The inverse of that."""
+    return from_real(name, x, s, dim, OPPOSITE[way_of(name, norm)]).conj()
+
+
+# one axis
+
+
+def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The transform.
+
+    >>> fft(Tensor([1.0, 0.0, 0.0, 0.0]))
+    Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    """
+    return to_complex("fft", input, n, dim, norm, True)
+
+
+def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of fft.
+
+    >>> ifft(Tensor([4.0, 0.0, 0.0, 0.0]))
+    Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    """
+    return to_complex("ifft", input, n, dim, norm, False)
+
+
+def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The first half of the transform of real numbers; the other half is its conjugate.
+
+    >>> rfft(Tensor([1.0, 0.0, 0.0, 0.0]))
+    Tensor([1.+0.j, 1.+0.j, 1.+0.j])
+    """
+    return from_real("rfft", input, n, dim, norm)
+
+
+def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of rfft.
+
+    >>> irfft(Tensor([4.0, 0.0, 0.0]))
+    Tensor([1., 1., 1., 1.])
+    """
+    return to_real("irfft", input, n, dim, norm)
+
+
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The transform of the first half of numbers whose other half is its conjugate.
+
+    >>> hfft(Tensor([1.0, 0.0, 0.0]))
+    Tensor([1., 1., 1., 1.])
+    """
+    return hermitian("hfft", input, n, dim, norm)
+
+
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of hfft.
+
+    >>> ihfft(Tensor([4.0, 0.0, 0.0, 0.0]))
+    Tensor([1.-0.j, 1.-0.j, 1.-0.j])
+    """
+    return hermitian_half("ihfft", input, n, dim, norm)
+
+
+# two axes, and several
+
+
+def fft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    """fft along two axes."""
+    return to_complex("fft2", input, s, dim, norm, True)
+
+
+def fftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    """fft along several axes, all of them where none are given."""
+    return to_complex("fftn", input, s, dim, norm, True)
+
+
+def ifft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    """ifft along two axes."""
+    return to_complex("ifft2", input, s, dim, norm, False)
+
+
+def ifftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    """ifft along several axes, all of them where none are given."""
+    return to_complex("ifftn", input, s, dim, norm, False)
+
+
+def rfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    """rfft along two axes."""
+    return from_real("rfft2", input, s, dim, norm)
+
+
+def rfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    """rfft along several axes, all of them where none are given."""
+    return from_real("rfftn", input, s, dim, norm)
+
+
+def irfft2(
+    input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None
+) -> Tensor:
+    """irfft along two axes."""
+    return to_real("irfft2", input, s, dim, norm)
+
+
+def irfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    """irfft along several axes, all of them where none are given."""
+    return to_real("irfftn", input, s, dim, norm)
+
+
+def hfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    """hfft along two axes."""
+    return hermitian("hfft2", input, s, dim, norm)
+
+
+def hfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    """hfft along several axes, all of them where none are given."""
+    return hermitian("hfftn", input, s, dim, norm)
+
+
+def ihfft2(
+    input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None
+) -> Tensor:
+    """ihfft along two axes."""
+    return hermitian_half("ihfft2", input, s, dim, norm)
+
+
+def ihfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    """ihfft along several axes, all of them where none are given."""
+    return hermitian_half("ihfftn", input, s, dim, norm)
+
+
+# places
+
+
+def frequencies(name: str, places: np.ndarray, step: float, options: dict[str, Any]) -> Tensor:
+    """Places divided by a length."""
+    check_device(options.pop("device", None))
+    kind = dtype_of(options.pop("dtype", None) or get_default_dtype())
+    wanted = options.pop("requires_grad", False)
+    if options:
+        raise ArgumentError(f"fft.{name}: no argument {next(iter(options))!r}.")
+    return finished(from_array((places * step).astype(kind.numpy)), wanted)
+
+
+def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+    """The frequency of each place of fft, of n samples at a distance d.
+
+    >>> fftfreq(4)
+    Tensor([ 0.  ,  0.25, -0.5 , -0.25])
+    """
+    places = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
+    return frequencies("fftfreq", places, 1.0 / (n * d), options)
+
+
+def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+    """The frequency of each place of rfft, of n samples at a distance d.
+
+    >>> rfftfreq(4)
+    Tensor([0.  , 0.25, 0.5 ])
+    """
+    return frequencies("rfftfreq", np.arange(n // 2 + 1), 1.0 / (n * d), options)
+
+
+def shifted(x: Tensor, dim: Sizes, sign: int) -> Tensor:
+    """The tensor rolled by half its size along axes."""
+    dims = list(range(x.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    steps = [x.shape[k] // 2 if sign > 0 else (x.shape[k] + 1) // 2 for k in dims]
+    return FUNCTIONS["roll"](x, steps, dims) if dims else x
+
+
+def fftshift(input: Tensor, dim: Sizes = None) -> Tensor:
+    """The frequencies in order, 0 in the middle.
+
+    >>> fftshift(Tensor([0.0, 1.0, -2.0, -1.0]))
+    Tensor([-2., -1.,  0.,  1.])
+    """
+    return shifted(input, dim, 1)
+
+
+def ifftshift(input: Tensor, dim: Sizes = None) -> Tensor:
+    """The inverse of fftshift.
+
+    >>> ifftshift(Tensor([-2.0, -1.0, 0.0, 1.0]))
+    Tensor([ 0.,  1., -2., -1.])
+    """
+    return shifted(input, dim, -1)

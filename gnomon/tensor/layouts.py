@@ -1,0 +1,189 @@
+"""Tensors that lie over ranks: a storage holds this rank's part, and its view is the whole value.
+
+`from_local` is the first step of such a view, so that views, writes, gradients and captures are
+those of every other tensor: what reads it reads the whole value, what writes to it leaves this
+rank's part in the storage. Programs are divided where they read it (gnomon/passes/divide.py). What
+an operation gives lies as the operation leaves it; ranks that must meet for it meet at its call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gnomon.ir.between import between
+from gnomon.ir.node import Arena, Graph, Node
+from gnomon.lazy import leaving
+from gnomon.ops.layouts import ALONE, Lying, Unit, axes_of, to_local
+from gnomon.runtime.comm import here
+from gnomon.tensor.borrowing import is_lent, numbered
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.state import laid, state
+from gnomon.tensor.tensor import Tensor, alias, node_of, raw, wrap
+from gnomon.tensor.views import BOUNDARIES, lying_of
+from gnomon.tensor.writing import full_chain
+
+__all__ = [
+    "in_unit",
+    "layout_of",
+    "local_of",
+    "lying",
+    "lying_as",
+    "lying_like",
+    "meet",
+    "part_of",
+    "spread",
+    "unit_of",
+    "whole_of",
+]
+
+
+def spread(
+    local: Tensor,
+    layout: Lying,
+    keeps: tuple[str, ...] = (),
+    unit: Unit = ALONE,
+    rows: tuple[str, ...] = (),
+) -> Tensor:
+    """The whole value of which a tensor is this rank's part; they share memory.
+
+    keeps: mesh axes along which programs use it where it lies, and do not gather it.
+    unit: parameters of the same one are gathered together.
+    rows: mesh axes along which its parts are rows of a batch, which stay where they are.
+    """
+    if not layout:
+        return local
+    if not laid:
+        laid.append(as_it_lies)
+    params = {"layout": layout, "keeps": keeps, "unit": unit, "rows": rows}
+    return alias(local, (("from_local", params),))
+
+
+def layout_of(tensor: Tensor) -> Lying:
+    """The layout in which a tensor's storage lies; empty where this rank has all of it."""
+    chain = full_chain(tensor)
+    return chain[0][1]["layout"] if [op for op, _ in chain] == ["from_local"] else ()
+
+
+def lying_as(tensor: Tensor) -> Lying:
+    """The layout in which a tensor's value lies, be it a view or in the midst of a capture."""
+    found = lying_of(tensor._view)
+    if not found and state.capture is None:
+        return ()
+    if found and all(op in BOUNDARIES for op, _ in full_chain(tensor)):
+        return tuple(sorted(found, key=lambda each: in_order(each[0])))
+    node = raw(tensor)
+    return left(node).layout if axes_of(node) else ()
+
+
+def in_order(name: str) -> int:
+    """The place of a mesh axis among those of this rank, outermost first."""
+    known = list(here.links())
+    return known.index(name) if name in known else len(known)
+
+
+def local_of(tensor: Tensor) -> Tensor:
+    """The part that this rank holds of a tensor that lies over ranks, as the same memory."""
+    storage = tensor._storage
+    made = Tensor.__new__(Tensor)
+    made._storage, made._view, made._rare, made._requires = storage, None, None, False
+    return made
+
+
+def part_of(
+    tensor: Tensor,
+    along: Sequence[str] | None = None,
+    back: Lying | None = None,
+    shares: int = 1,
+) -> Tensor:
+    """A rank's part along some mesh axes, as a view.
+
+    back, shares: its gradient comes back in this layout, as one of so many that are averaged.
+    """
+    layout = tuple(each for each in lying_as(tensor) if along is None or each[0] in along)
+    step = {"layout": layout, "back": back, "shares": shares}
+    return alias(tensor, (("to_local", step),)) if layout else tensor
+
+
+def whole_of(tensor: Tensor) -> Tensor:
+    """The whole value of a tensor that lies over ranks, on each of them: all ranks ask for it."""
+    everywhere = tuple((name, n, None) for name, n, _ in lying_as(tensor))
+    made = wrap(to_local(node_of(tensor), everywhere), tensor.requires_grad)
+    meet([made])
+    return made
+
+
+def unit_of(tensor: Tensor) -> Unit:
+    """The unit of a tensor that lies over ranks."""
+    return full_chain(tensor)[0][1]["unit"] if layout_of(tensor) else ALONE
+
+
+def in_unit(tensor: Tensor, unit: Unit) -> Tensor:
+    """The same memory as a tensor of a unit; one that lies over no ranks as it is."""
+    if not layout_of(tensor):
+        return tensor
+    params = full_chain(tensor)[0][1]
+    return alias(local_of(tensor), (("from_local", {**params, "unit": unit}),))
+
+
+def lying(
+    node: Node,
+    layout: Lying,
+    tracked: bool = False,
+    unit: Unit = ALONE,
+    rows: tuple[str, ...] = (),
+) -> Tensor:
+    """A new tensor of a node's value, of which this rank keeps its part."""
+    return spread(wrap(to_local(node, layout, unit), tracked), layout, rows=rows)
+
+
+def lying_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
+    """The same in the layout of another tensor of this shape, and in its unit."""
+    return lying(node, layout_of(tensor), tracked, unit_of(tensor))
+
+
+# results
+
+
+def as_it_lies(node: Node, tracked: bool) -> Tensor | None:
+    """A result of what lies over ranks, lying as it comes; None for any other."""
+    if state.capture is not None or state.unknown or not axes_of(node):
+        return None
+    found = left(node)
+    made = lying(node, found.layout, tracked, rows=found.rows)
+    if found.meets or reads_lent(node):
+        evaluate([made._storage.node])
+    return made
+
+
+def left(node: Node) -> leaving.Leaving:
+    """The layout of a value that is made of what lies over ranks."""
+    return leaving.leaving(opened(node), axes_of(node), tuple(here.links()))
+
+
+def opened(node: Node) -> Graph:
+    """The program that computes a value of parts."""
+    arena, cuts, stack = Arena(), {}, [node]
+    seen: set[Node] = set()
+    while stack:
+        x = stack.pop()
+        if x not in seen and axes_of(x):
+            stack.extend(reversed(x.inputs))
+        elif x not in seen:
+            cuts[x] = arena.input(x.shape, x.dtype)
+        seen.add(x)
+    known = dict(cuts)
+    for x in between([node], known):
+        known[x] = arena.with_inputs(x, tuple(known[y] for y in x.inputs))
+    return Graph(list(cuts.values()), [known[node]])
+
+
+def reads_lent(node: Node) -> bool:
+    """Whether a part lies in memory that others write to."""
+    return any(is_lent(x) for x in numbered([node], lambda x: x.value is not None))
+
+
+def meet(tensors: Iterable[Tensor]) -> None:
+    """Compute what waits for other ranks: they meet at a call, and not when somebody looks."""
+    if state.capture is None and not state.unknown:
+        nodes = [x._storage.node for x in tensors]
+        evaluate([x for x in nodes if x.value is None])

@@ -1,0 +1,178 @@
+"""PyTorch's functions on matrices that gn.linalg has in another form, and what comes down to it.
+
+This file loads when one of its names is first used.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gnomon.errors import ShapeError
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Tensor, from_array
+
+Svd = namedtuple("Svd", ("U", "S", "V"))
+Solved = namedtuple("Solved", ("solution", "cloned_coefficient"))
+Reflected = namedtuple("Reflected", ("a", "tau"))
+
+
+def decomposed(input: Tensor, some: bool = True, compute_uv: bool = True) -> Svd:
+    """U, S and V of U · diag(S) · Vᵀ = input.
+
+    >>> import gnomon as gn
+    >>> decomposed(gn.tensor([[3.0, 0.0], [0.0, 2.0]])).S
+    Tensor([3., 2.])
+    """
+    u, s, vh = FUNCTIONS["svd"](input, full_matrices=not some)
+    return Svd(u, s, vh.mT) if compute_uv else Svd(u * 0, s, vh.mT * 0)
+
+
+decomposed.__name__ = decomposed.__qualname__ = "svd"
+globals()[decomposed.__name__] = decomposed
+
+
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    """Both factors of LU in one matrix, the rows exchanged, and on request where a pivot is 0."""
+    made = FUNCTIONS["lu_factor_ex"](self, pivot=pivot)
+    return tuple(made) if get_infos else tuple(made)[:2]
+
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """x of A · x = b from the factors of A.
+
+    >>> import gnomon as gn
+    >>> lu_solve(gn.tensor([[6.0]]), *gn.linalg.lu_factor(gn.tensor([[2.0]])))
+    Tensor([[3.]])
+    """
+    return FUNCTIONS["lu_solution"](LU_data, LU_pivots, b)
+
+
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Solved:
+    """x of A · x = b, where A is a triangle, and A.
+
+    >>> import gnomon as gn
+    >>> triangular_solve(gn.tensor([[6.0]]), gn.tensor([[2.0]])).solution
+    Tensor([[3.]])
+    """
+    side = A.mT if transpose else A
+    solve, up = FUNCTIONS["solve_triangular"], upper != transpose
+    return Solved(solve(side, b, upper=up, unitriangular=unitriangular), A.clone())
+
+
+def geqrf(input: Tensor) -> Reflected:
+    """R of QR with the reflections that make Q below it, and their factors."""
+    raw = np.linalg.qr(array_of(input), "raw")
+    return Reflected(*(from_array(np.ascontiguousarray(x)) for x in (raw[0].mT, raw[1])))
+
+
+def ormqr(
+    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
+) -> Tensor:
+    """Q · other, or other · Q, where Q is made of reflections; of Qᵀ with transpose."""
+    missing = input.shape[-2] - input.shape[-1]
+    square = FUNCTIONS["pad"](input, (0, missing))
+    q = FUNCTIONS["householder_product"](square, tau)
+    q = q.mT if transpose else q
+    return q @ other if left else other @ q
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of several matrices, in the order that needs the fewest multiplications.
+
+    The first may be a row, the last a column.
+
+    >>> import gnomon as gn
+    >>> multi_dot([gn.ones(2, 3), gn.ones(3, 4), gn.ones(4)])
+    Tensor([12., 12.])
+    """
+    if len(tensors) < 2:
+        raise ShapeError(f"linalg.multi_dot: needs at least two matrices: got {len(tensors)}.")
+    found = [*tensors]
+    row, column = found[0].ndim == 1, found[-1].ndim == 1
+    found[0] = found[0][None] if row else found[0]
+    found[-1] = found[-1][:, None] if column else found[-1]
+    if any(x.ndim != 2 for x in found):
+        shapes = [tuple(x.shape) for x in tensors]
+        raise ShapeError(f"linalg.multi_dot: needs matrices: got {shapes}.")
+    sizes = [found[0].shape[0], *(x.shape[1] for x in found)]
+    made = product(found, best_cuts(sizes), 0, len(found) - 1)
+    made = made[0] if row else made
+    return made[..., 0] if column else made
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """multi_dot of its arguments; of one, itself."""
+    return multi_dot(matrices) if len(matrices) > 1 else matrices[0]
+
+
+def best_cuts(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """The places where stretches of a chain of matrices are cut in two."""
+    count = len(sizes) - 1
+    cost, cuts = {(k, k): 0 for k in range(count)}, {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            each = {
+                k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+                for k in range(i, j)
+            }
+            cuts[i, j] = min(each, key=lambda k: each[k])
+            cost[i, j] = each[cuts[i, j]]
+    return cuts
+
+
+def product(xs: Sequence[Tensor], cuts: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    """The product of a stretch of a chain."""
+    if i == j:
+        return xs[i]
+    k = cuts[i, j]
+    return product(xs, cuts, i, k) @ product(xs, cuts, k + 1, j)
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of tensordot by A over its last axes, the first `ind` laid flat as its rows.
+
+    >>> import gnomon as gn
+    >>> tuple(tensorinv(gn.eye(6).reshape(2, 3, 6), 2).shape)
+    (6, 2, 3)
+    """
+    rows = int(np.prod(A.shape[:ind]))
+    made = FUNCTIONS["inverse"](A.reshape(rows, -1))
+    return made.reshape(*A.shape[ind:], *A.shape[:ind])
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
+    """x whose product with A over all its axes is B.
+
+    >>> import gnomon as gn
+    >>> tensorsolve(gn.eye(6).reshape(2, 3, 6), gn.ones(2, 3))
+    Tensor([1., 1., 1., 1., 1., 1.])
+    """
+    A = A if dims is None else A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    made = FUNCTIONS["solve"](A.reshape(B.numel(), -1), B.reshape(-1))
+    return made.reshape(A.shape[B.ndim :])
+
+
+def powers(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers of elements as columns, from the zeroth up.
+
+    >>> import gnomon as gn
+    >>> powers(gn.tensor([2.0, 3.0]), N=3)
+    Tensor([[1., 2., 4.],
+            [1., 3., 9.]])
+    """
+    x = x if x.ndim else x.reshape(1)
+    count = x.shape[-1] if N is None else N
+    ones = (x * 0 + 1)[..., None].expand(*x.shape, max(count, 1))
+    first = FUNCTIONS["where"](from_array(np.arange(max(count, 1))) > 0, x[..., None], ones)
+    return first.cumprod(-1)[..., :count]
+
+
+powers.__name__ = powers.__qualname__ = "vander"

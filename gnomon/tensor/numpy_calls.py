@@ -1,0 +1,89 @@
+"""numpy's functions of tensors: np.exp(t), np.mean(t), array + t.
+
+Operators between an array and a tensor are the tensor's. Everything else numpy computes itself, on
+the tensor's memory, so that it has numpy's meaning and no gradient: a tensor that requires grad
+must be detached first, as for numpy(). Functions of elements, and those that numpy leaves to a
+method of its argument, give a tensor.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gnomon.tensor.operators import operand
+from gnomon.tensor.tensor import Tensor, from_array
+
+OPERATORS: dict[Any, Callable] = {
+    np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.power: operator.pow,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.left_shift: operator.lshift,
+    np.right_shift: operator.rshift,
+    np.bitwise_and: operator.and_,
+    np.bitwise_or: operator.or_,
+    np.bitwise_xor: operator.xor,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.add: operator.add,
+    np.matmul: operator.matmul,
+}
+"""numpy's function behind an operator -> the operator."""
+OF_METHODS = (
+    "all amax amin any argmax argmin argsort clip cumprod cumsum diagonal max mean min prod "
+    "ravel repeat reshape round squeeze std sum swapaxes take trace transpose var"
+)
+GIVING_TENSORS = frozenset(OF_METHODS.split())
+LISTS = (list, tuple)
+OF_SIZES = (np.ndim, np.shape, np.size)
+"""They read no element, so that no gradient is lost."""
+
+
+def of_elements(
+    function: np.ufunc, method: str, inputs: Sequence[Any], named: Mapping[str, Any]
+) -> Any:
+    """A function of elements: an operator of tensors, or numpy's on their memory."""
+    if method == "__call__" and not named and function in OPERATORS:
+        given = [*map(operand, inputs)]
+        if not any(x is NotImplemented for x in given):
+            return OPERATORS[function](*given)
+    made = on_arrays(getattr(function, method), inputs, named)
+    return made if method != "__call__" or "out" in named else as_tensors(made)
+
+
+def of_arrays(function: Callable, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """Another function of numpy's, on the memory of tensors among its arguments."""
+    made = on_arrays(function, args, named, force=function in OF_SIZES)
+    wanted = function.__name__ in GIVING_TENSORS and named.get("out") is None
+    return as_tensors(made) if wanted else made
+
+
+def on_arrays(function: Callable, args: Any, named: Mapping[str, Any], force: bool = False) -> Any:
+    """A call with arrays in place of tensors; a write to one is a write to its tensor."""
+    return function(*as_arrays(tuple(args), force), **as_arrays(dict(named), force))
+
+
+def as_arrays(value: Any, force: bool) -> Any:
+    """The same lists, tuples and dictionaries with arrays in place of tensors."""
+    if isinstance(value, Tensor):
+        return value.numpy(force=force)
+    if type(value) is dict:
+        return {key: as_arrays(x, force) for key, x in value.items()}
+    return type(value)([as_arrays(x, force) for x in value]) if type(value) in LISTS else value
+
+
+def as_tensors(made: Any) -> Any:
+    """Arrays, and numpy's numbers, as tensors."""
+    if isinstance(made, tuple):
+        return tuple(map(as_tensors, made))
+    return from_array(np.asarray(made)) if isinstance(made, (np.ndarray, np.generic)) else made

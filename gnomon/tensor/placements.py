@@ -1,0 +1,163 @@
+"""The attributes of tensors that lie over ranks, by PyTorch's names of a DTensor's.
+
+A plain tensor has none of these attributes. A mesh is gnomon/distributed/device_mesh.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gnomon.errors import ArgumentError, LayoutError
+from gnomon.ops.layouts import Lying
+from gnomon.ops.primitives import MONOIDS
+from gnomon.passes.layout import REPLICATED, Partial, Placement, Split
+from gnomon.runtime.comm.groups import membership
+from gnomon.tensor.layouts import lying, lying_as, meet, part_of, whole_of
+from gnomon.tensor.tensor import Tensor, node_of
+
+__all__ = ["layout_by", "mesh_of", "placements_of"]
+
+
+class OfParts:
+    """An attribute that only tensors that lie over ranks have."""
+
+    def __init__(self, function: Callable, is_property: bool = False) -> None:
+        self.function, self.is_property = function, is_property
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+
+    def __get__(self, tensor: Tensor | None, owner: type | None = None) -> Any:
+        if tensor is None:
+            return self
+        if not lying_as(tensor):
+            raise AttributeError(
+                f"{self.__name__}: this tensor does not lie over ranks. "
+                "Use gn.distributed.tensor.distribute_tensor() first."
+            )
+        made = self.function.__get__(tensor)
+        return made() if self.is_property else made
+
+
+def of_parts(function: Callable) -> Callable:
+    """Make a function a method of tensors that lie over ranks."""
+    setattr(Tensor, function.__name__, OfParts(function))
+    return function
+
+
+def property_of_parts(function: Callable) -> Callable:
+    """Make a function a property of tensors that lie over ranks."""
+    setattr(Tensor, function.__name__, OfParts(function, True))
+    return function
+
+
+# placements are layouts without the names of mesh axes
+
+
+def layout_by(mesh: Any, placements: Sequence[Placement] | None, rank: int) -> Lying:
+    """The layout of a tensor of so many axes: a placement for each axis of a mesh."""
+    given = (REPLICATED,) * mesh.ndim if placements is None else tuple(placements)
+    if len(given) != mesh.ndim:
+        raise ArgumentError(
+            f"placements: expected one for each of {mesh.ndim} axes of {mesh}: got {given}."
+        )
+    return tuple(
+        (name, n, entry(each, rank))
+        for name, n, each in zip(mesh.axes, mesh.shape, given, strict=True)
+    )
+
+
+def entry(placement: Placement, rank: int) -> int | str | None:
+    """A placement as a layout says it."""
+    if isinstance(placement, Partial):
+        if placement.monoid not in MONOIDS:
+            raise ArgumentError(
+                f"placements: no pending fold {placement.reduce_op!r}: expected sum, max, min or "
+                "product. Divide by the ranks, and say sum, for an average."
+            )
+        return placement.monoid
+    if not isinstance(placement, Split):
+        return None
+    if not -rank <= placement.axis < rank:
+        raise LayoutError(f"placements: {placement!r} of a tensor of {rank} axes.")
+    return placement.axis % rank
+
+
+def placements_of(layout: Lying) -> tuple[Placement, ...]:
+    """The placements of a layout."""
+    return tuple(
+        Partial(axis) if isinstance(axis, str) else REPLICATED if axis is None else Split(axis)
+        for _, _, axis in layout
+    )
+
+
+def mesh_of(layout: Lying) -> Any:
+    """The mesh whose axes a layout names."""
+    names = {name for name, _, _ in layout}
+    for mesh in membership().meshes:
+        kept = [k for k, name in enumerate(mesh.axes) if name in names]
+        if len(kept) == len(names):
+            return mesh.along(kept)
+    raise LayoutError(
+        f"device_mesh: no mesh of this rank has the axes {sorted(names)}. "
+        "Make one by init_device_mesh."
+    )
+
+
+# attributes
+
+
+@property_of_parts
+def placements(self: Tensor) -> tuple[Placement, ...]:
+    """The placement along every axis of its mesh."""
+    return placements_of(lying_as(self))
+
+
+@property_of_parts
+def device_mesh(self: Tensor) -> Any:
+    """The mesh over which it lies."""
+    return mesh_of(lying_as(self))
+
+
+@property_of_parts
+def _local_tensor(self: Tensor) -> Tensor:
+    """The rank's own part, out of sight of backward passes."""
+    return part_of(self).detach()
+
+
+@of_parts
+def to_local(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
+    """The rank's own part, as the same memory; its gradient lies as the tensor, or as is said."""
+    if grad_placements is None:
+        return part_of(self)
+    mesh = mesh_of(lying_as(self))
+    return part_of(self, back=layout_by(mesh, grad_placements, self.ndim))
+
+
+@of_parts
+def full_tensor(self: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
+    """The whole value on each rank: all ranks call it."""
+    if grad_placements is None:
+        return whole_of(self)
+    everywhere = self.redistribute(placements=[REPLICATED] * len(lying_as(self)))
+    return everywhere.to_local(grad_placements=grad_placements)
+
+
+@of_parts
+def redistribute(
+    self: Tensor,
+    device_mesh: Any = None,
+    placements: Sequence[Placement] | None = None,
+    *,
+    async_op: bool = False,
+) -> Tensor:
+    """The same value, lying as is said: all ranks call it, and gradients pass."""
+    have = lying_as(self)
+    want = layout_by(mesh_of(have) if device_mesh is None else device_mesh, placements, self.ndim)
+    if any(isinstance(axis, str) and each not in have for each in want for axis in each[2:]):
+        raise ArgumentError(
+            f"redistribute: no message makes a pending fold: got {placements}. "
+            "Say Replicate() or Shard()."
+        )
+    made = lying(node_of(self), want, self.requires_grad)
+    meet([made])
+    return made

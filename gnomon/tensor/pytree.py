@@ -1,0 +1,133 @@
+"""A pytree: a nested value as a structure and the tensors in it, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from gnomon.ir.memo import memo
+from gnomon.ir.node import typed
+from gnomon.tensor.tensor import Paired, Tensor
+from gnomon.tensor.traced_numbers import TracedNumber, varies
+
+__all__ = [
+    "Constant",
+    "LONGEST",
+    "PLACES",
+    "TreeLeaf",
+    "TreeSpec",
+    "flatten",
+    "leaf_of",
+    "nothing",
+    "unflatten",
+]
+
+LONGEST = 64
+"""Tensors of a call whose places are made once for all."""
+
+
+class TreeLeaf(NamedTuple):
+    """Stands for the k-th tensor of a nested value."""
+
+    number: int
+
+
+PLACES = tuple(map(TreeLeaf, range(LONGEST)))
+
+
+class TreeSpec(NamedTuple):
+    """A nested value's container: its kind, its names, its parts."""
+
+    kind: Any
+    names: tuple
+    parts: tuple
+
+
+SAME = object.__eq__
+"""The comparison of classes that define none: by identity."""
+
+
+def has_tensors(value: Any, depth: int = 3) -> bool:
+    """Whether tensors are among the attributes of an object: no answer to == would be a truth."""
+    found = getattr(value, "__dict__", None)
+    if type(found) is not dict or not depth or isinstance(value, type):
+        return False
+    return any(isinstance(x, Tensor) or has_tensors(x, depth - 1) for x in found.values())
+
+
+class Constant:
+    """A Python value inside a nested one, compared with its type and its sign of zero."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        try:
+            self.key: Hashable = typed(value)
+            hash(self.key)
+            if type(self.key) is tuple and type(value).__eq__ is not SAME and has_tensors(value):
+                raise TypeError
+        except TypeError:
+            self.key = ("object", id(value))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and self.key == other.key
+
+
+def flatten(value: Any, found: list[Tensor]) -> Any:
+    """The structure of a nested value; its tensors are added to the list."""
+    return structure_of(value, found, {id(t): k for k, t in enumerate(found)})
+
+
+def leaf_of(tensor: Tensor, found: list[Tensor], places: dict[int, int]) -> TreeLeaf:
+    """The leaf of a tensor, which is added to the list if it was not met before."""
+    place = places.setdefault(id(tensor), len(found))
+    if place == len(found):
+        found.append(tensor)
+    return PLACES[place] if place < LONGEST else TreeLeaf(place)
+
+
+def structure_of(value: Any, found: list[Tensor], places: dict[int, int]) -> Any:
+    """The same, given the places of the tensors in the list."""
+    if isinstance(value, Paired):
+        return TreeSpec(type(value), (), (leaf_of(value._pair, found, places),))
+    if isinstance(value, Tensor):
+        return leaf_of(value, found, places)
+    if isinstance(value, (dict, list, tuple)) and not isinstance(value, (TreeLeaf, TreeSpec)):
+        if not value:
+            return nothing(type(value))
+        if not isinstance(value, dict):
+            return TreeSpec(type(value), (), tuple([structure_of(v, found, places) for v in value]))
+        parts = tuple([structure_of(v, found, places) for v in value.values()])
+        return TreeSpec(type(value), tuple(map(Constant, value)), parts)
+    if varies(value) and value.settled is None:
+        return TreeSpec(type(value), (), (structure_of(value.tensor, found, places),))
+    return Constant(value)
+
+
+@memo
+@cache
+def nothing(kind: Any) -> TreeSpec:
+    """The structure of an empty container."""
+    return TreeSpec(kind, (), ())
+
+
+def unflatten(tree: Any, tensors: Sequence[Tensor]) -> Any:
+    """A nested value from its structure."""
+    if isinstance(tree, TreeLeaf):
+        return tensors[tree.number]
+    if isinstance(tree, Constant):
+        return tree.value
+    parts = [unflatten(part, tensors) for part in tree.parts]
+    if issubclass(tree.kind, dict):
+        return tree.kind(zip((name.value for name in tree.names), parts, strict=True))
+    return tree.kind(*parts) if hasattr(tree.kind, "_fields") else tree.kind(parts)
+
+
+def is_number(tree: TreeSpec) -> bool:
+    """Whether a part of a structure is a number that varies."""
+    return isinstance(tree.kind, type) and issubclass(tree.kind, TracedNumber)

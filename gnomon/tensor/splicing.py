@@ -1,0 +1,293 @@
+"""Parts of tensors by PyTorch's names: copies in which a part is another, tensors of other sizes.
+
+This file loads when one of its names is first used.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import dtype_of, float64
+from gnomon.errors import ShapeError
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.creation import arange, empty, get_default_dtype, shape_of, tensor
+from gnomon.tensor.device import check_device
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Tensor, from_array
+
+# parts of tensors
+
+
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    """pad with one value.
+
+    >>> import gnomon as gn
+    >>> constant_pad_nd(gn.ones(2), (1, 1), 5)
+    Tensor([5., 1., 1., 5.])
+    """
+    return FUNCTIONS["pad"](input, tuple(pad), "constant", value)
+
+
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """The matrix with all elements of a tensor on its diagonal.
+
+    >>> import gnomon as gn
+    >>> diagflat(gn.tensor([[1], [2]]))
+    Tensor([[1, 0],
+            [0, 2]])
+    """
+    return FUNCTIONS["diag"](input.reshape(-1), offset)
+
+
+def written(input: Tensor, view: Callable[[Tensor], Tensor], src: Tensor, name: str) -> Tensor:
+    """A copy of a tensor in which a view shows other values."""
+    made = input.clone()
+    part = view(made)
+    if tuple(part.shape) != tuple(src.shape):
+        raise ShapeError(
+            f"{name}: src must be {tuple(part.shape)}, as the part it replaces: got "
+            f"{tuple(src.shape)}."
+        )
+    part.copy_(src)
+    return made
+
+
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    """A tensor with other values on a diagonal.
+
+    >>> import gnomon as gn
+    >>> diagonal_scatter(gn.zeros(2, 2), gn.ones(2))
+    Tensor([[1., 0.],
+            [0., 1.]])
+    """
+    view = FUNCTIONS["diagonal"]
+    return written(input, lambda x: view(x, offset, dim1, dim2), src, "diagonal_scatter")
+
+
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A tensor with other values at one place of an axis.
+
+    >>> import gnomon as gn
+    >>> select_scatter(gn.zeros(2, 2), gn.ones(2), 0, 1)
+    Tensor([[0., 0.],
+            [1., 1.]])
+    """
+    return written(input, lambda x: x.select(dim, index), src, "select_scatter")
+
+
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """A tensor with other values in a slice of an axis.
+
+    >>> import gnomon as gn
+    >>> slice_scatter(gn.zeros(4), gn.ones(2), 0, 1, 3)
+    Tensor([0., 1., 1., 0.])
+    """
+    at = (slice(None),) * (dim % input.ndim) + (slice(start, end, step),)
+    return written(input, lambda x: x[at], src, "slice_scatter")
+
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A tensor with values at positions, counted as if it were laid flat.
+
+    >>> import gnomon as gn
+    >>> put(gn.zeros(2, 2), gn.tensor([0, 3]), gn.tensor([1.0, 2.0]))
+    Tensor([[1., 0.],
+            [0., 2.]])
+    """
+    flat = input.clone().reshape(-1)
+    flat.index_put_((index.reshape(-1),), source.reshape(-1), accumulate)
+    return flat.reshape(input.shape)
+
+
+def index_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
+    """Slices of a tensor folded with others: "prod", "mean", "amax" or "amin".
+
+    >>> import gnomon as gn
+    >>> index_reduce(gn.ones(2), 0, gn.tensor([0, 0]), gn.tensor([2.0, 3.0]), "prod")
+    Tensor([6., 1.])
+    """
+    rank = input.ndim
+    shape = [index.numel() if k == dim % rank else 1 for k in builtins.range(rank)]
+    places = index.reshape(shape).expand(source.shape) if rank else index.reshape(())
+    source = source if rank else source.reshape(())
+    fold = FUNCTIONS["scatter_reduce"]
+    return fold(input, dim, places, source, reduce, include_self=include_self)
+
+
+def as_strided(
+    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """Elements at equal distances in a tensor that is laid flat: a copy, not a view.
+
+    >>> import gnomon as gn
+    >>> as_strided(gn.arange(6), (2, 3), (1, 2))
+    Tensor([[0, 2, 4],
+            [1, 3, 5]])
+    """
+    places = np.full((), storage_offset or 0, np.int64)
+    for n, step in zip(size, stride, strict=True):
+        places = places[..., None] + np.arange(n) * step
+    return FUNCTIONS["take"](input, from_array(places))
+
+
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
+    """A tensor with other values at equal distances, as if it were laid flat.
+
+    >>> import gnomon as gn
+    >>> as_strided_scatter(gn.zeros(4), gn.ones(2), (2,), (2,))
+    Tensor([1., 0., 1., 0.])
+    """
+    places = from_array(np.arange(input.numel()).reshape(tuple(input.shape)))
+    return put(input, as_strided(places, size, stride, storage_offset), src)
+
+
+def dsplit(input: Tensor, sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """tensor_split along the third axis.
+
+    >>> import gnomon as gn
+    >>> [tuple(part.shape) for part in dsplit(gn.zeros(1, 2, 4), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
+    uneven = isinstance(sections, int) and input.ndim > 2 and input.shape[2] % sections
+    if input.ndim < 3 or uneven:
+        raise ShapeError(
+            f"dsplit: needs three axes, the third divided by {sections}: got {tuple(input.shape)}."
+        )
+    return FUNCTIONS["tensor_split"](input, sections, 2)
+
+
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple:
+    """Parts of these sizes.
+
+    >>> import gnomon as gn
+    >>> split_with_sizes(gn.arange(3), [1, 2])
+    (Tensor([0]), Tensor([1, 2]))
+    """
+    return FUNCTIONS["split"](input, tuple(split_sizes), dim)
+
+
+unsafe_split_with_sizes = split_with_sizes
+
+
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sum over axes along which a tensor of a size would be broadcast to this one.
+
+    >>> import gnomon as gn
+    >>> sum_to_size(gn.ones(2, 3), 1, 3)
+    Tensor([[2., 2., 2.]])
+    """
+    shape = tuple(shape_of(size))
+    lead = input.ndim - len(shape)
+    pairs = zip(input.shape[lead:], shape, strict=True)
+    if lead < 0 or any(m not in (1, n) for n, m in pairs):
+        raise ShapeError(f"sum_to_size: {tuple(input.shape)} does not come of {shape}.")
+    grown = [lead + k for k, m in enumerate(shape) if m == 1 != input.shape[lead + k]]
+    axes = (*builtins.range(lead), *grown)
+    return input.sum(axes, keepdim=True).reshape(shape) if axes else input
+
+
+# methods alone
+
+
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Take what a function of Python's gives for each element."""
+    return map_(self, self, lambda x, _: callable(x))
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Take what a function of Python's gives for each pair of elements."""
+    return map2_(self, tensor, tensor, lambda x, y, _: callable(x, y))
+
+
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Take what a function of Python's gives for each three elements."""
+    sides = [array_of(v.detach().expand(self.shape)).reshape(-1).tolist() for v in (self, x, y)]
+    values = [callable(*each) for each in zip(*sides, strict=True)]
+    return self.copy_(from_array(np.array(values, self.dtype.numpy).reshape(self.shape)))
+
+
+def resize_(self: Tensor, *sizes: Any, memory_format: object = None) -> Tensor:
+    """Take another shape: elements stay in their order, and 0 comes where there are too few."""
+    shape = tuple(shape_of(sizes))
+    missing = max(math.prod(shape) - self.numel(), 0)
+    flat = FUNCTIONS["pad"](self.detach().reshape(-1), (0, missing))[: math.prod(shape)]
+    self.data = flat.reshape(shape).clone()
+    return self
+
+
+def resize_as_(self: Tensor, other: Tensor, **options: Any) -> Tensor:
+    """Take the shape of another tensor."""
+    return resize_(self, tuple(other.shape))
+
+
+def new(self: Tensor, *sizes: Any, device: object = None) -> Tensor:
+    """A tensor of these sizes, or of these values, in this tensor's dtype."""
+    check_device(device)
+    if len(sizes) == 1 and not isinstance(sizes[0], int):
+        return tensor(sizes[0], dtype=self.dtype)
+    return empty(sizes or (0,), dtype=self.dtype)
+
+
+def new_empty_strided(self: Tensor, size: Any, stride: Any, **options: Any) -> Tensor:
+    """A tensor of any values in this tensor's dtype."""
+    return empty(tuple(size), dtype=options.pop("dtype", None) or self.dtype, **options)
+
+
+# new tensors
+
+
+def range(
+    start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, **options: Any
+) -> Tensor:
+    """Numbers at equal distances, the end among them.
+
+    >>> range(1, 4)
+    Tensor([1., 2., 3., 4.])
+    """
+    start, end = (0, start) if end is None else (start, end)
+    count = math.floor((end - start) / step) + 1
+    kind = get_default_dtype() if dtype is None else dtype_of(dtype)
+    return (arange(count, dtype=float64, **options) * step + start).to(kind)
+
+
+def scalar_tensor(s: float, *, dtype: Any = None, **options: Any) -> Tensor:
+    """A tensor of no axes.
+
+    >>> scalar_tensor(2)
+    Tensor(2.)
+    """
+    return tensor(s, dtype=get_default_dtype() if dtype is None else dtype, **options)
+
+
+def empty_strided(size: Sequence[int], stride: Sequence[int], **options: Any) -> Tensor:
+    """A tensor of any values; every value is laid out in the order of its axes."""
+    return empty(tuple(size), **options)
+
+
+def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
+    """The same."""
+    return empty(tuple(size), **options)

@@ -1,0 +1,355 @@
+"""Numbers of Python's that vary from call to call, inside a function that is captured.
+
+Such a number is an input of the program: arithmetic with tensors and other numbers is recorded, a
+comparison asks for its answer, and every other use needs the value itself. Outside of captures
+there are none: the same structure gives plain numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from threading import get_ident
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from gnomon.dtypes import float64, int64
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, detached, from_array, raw, wrap
+
+__all__ = [
+    "StandInRefused",
+    "TracedFloat",
+    "TracedInt",
+    "TracedNumber",
+    "alive",
+    "beside",
+    "kind_of_number",
+    "number_of",
+    "tensor_of",
+    "varies",
+]
+
+EXACT = 1 << 53
+"""Integers up to here are floats too."""
+LARGEST = 1 << 62
+"""Integers up to here are added in 64 bits."""
+SMALL = 1 << 31
+"""Integers below are passed in as inputs."""
+
+
+class StandInRefused(TypeError):
+    """A place where nothing can stand for a number: the function is captured with the number."""
+
+
+class TracedNumber:
+    """A number that varies; `parts` holds the tensor that stands for it."""
+
+    __slots__ = ("__weakref__", "bound", "formula", "origins", "settled", "tensor", "thread")
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+    plain: type = float
+
+    tensor: Tensor
+    origins: tuple[Tensor, ...]
+    """The arguments that it was computed of."""
+    bound: int
+    """What its size does not exceed, if it is an integer; 0 where nobody knows."""
+
+    settled: Any
+    """Its value, once the capture is over in which it varies; None before."""
+    formula: Callable[[], Any] | None
+    """Gives what it is now from numbers that stand somewhere in Python; None where it needs more.
+    """
+    thread: int
+    """Who captures: for others it is the number itself."""
+
+    def __new__(cls, parts: Sequence[Tensor]) -> Any:
+        """The number itself outside of captures."""
+        (tensor,) = parts
+        return tensor.item() if state.capture is None else made(cls, tensor, (tensor,), SMALL)
+
+    def value(self) -> Any:
+        """The number itself: an argument that is needed so is a constant from the next call on."""
+        if self.is_settled:
+            return self.now()
+        if state.capture.path is None:
+            raise StandInRefused("a branch or an iteration needs a number as it is")
+        node = raw(self.tensor)
+        state.capture.constants_needed += self.origins
+        if self.formula is not None:
+            return self.formula()
+        return state.capture.path.look(node).numpy(node.dtype.numpy, (1,))[0].item()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is a plain number for who asks: the capture is over, or another thread's."""
+        return self.settled is not None or self.thread != get_ident()
+
+    def now(self) -> Any:
+        """The number itself, of which no program learns."""
+        if self.settled is not None:
+            return self.settled
+        if self.formula is None:
+            raise StandInRefused("a number that is computed in a capture is read by another thread")
+        return self.formula()
+
+    def __bool__(self) -> bool:
+        return self._answer(self.tensor)
+
+    def _answer(self, tensor: Tensor) -> bool:
+        """Whether a tensor is true, asked of the values of this call."""
+        if self.is_settled:
+            return bool(self.now())
+        if state.capture.breaks:
+            asks = self.formula is not None and state.capture.path is not None
+            return state.capture.path.ask(self.formula) if asks else bool(tensor)
+        state.capture.constants_needed += self.origins
+        return bool(state.capture.path.look(raw(tensor)).numpy(tensor.dtype.numpy, (1,))[0])
+
+    def __float__(self) -> float:
+        return float(self.value())
+
+    def __int__(self) -> int:
+        return int(self.value())
+
+    def __hash__(self) -> int:
+        return hash(self.value())
+
+    def __repr__(self) -> str:
+        return repr(self.value())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value(), spec)
+
+    def __round__(self, *digits: int) -> Any:
+        return round(self.value(), *digits)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The number as numpy's."""
+        return np.asarray(self.value(), dtype)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.value().__reduce_ex__(protocol)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plain, name).__get__(self.value())
+
+
+class TracedFloat(TracedNumber):
+    """A float that varies."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: float)  # pyright: ignore[reportAssignmentType]
+
+
+class TracedInt(TracedNumber):
+    """An integer that varies."""
+
+    __slots__ = ()
+    __class__ = property(lambda self: int)  # pyright: ignore[reportAssignmentType]
+    plain = int
+
+    def __index__(self) -> int:
+        return int(self.value())
+
+
+def made(
+    kind: Any,
+    tensor: Tensor,
+    origins: tuple[Tensor, ...],
+    bound: int = 0,
+    formula: Callable[[], Any] | None = None,
+) -> Any:
+    """A number that stands for a tensor."""
+    number = object.__new__(kind)
+    number.tensor, number.origins, number.bound, number.settled = tensor, origins, bound, None
+    number.formula, number.thread = formula, get_ident()
+    state.capture.traced_numbers.append(ref(number))
+    return number
+
+
+def alive(capture: Any) -> list[TracedNumber]:
+    """The numbers of a capture that somebody holds."""
+    found = [reference() for reference in capture.traced_numbers]
+    return [number for number in found if number is not None]
+
+
+def number_of(node: Node) -> Any:
+    """The number that a tensor of one element gives Python; None for a truth value."""
+    if node.dtype.kind == "bool":
+        return None
+    is_float = node.dtype.is_floating_point
+    shaped = node if not node.shape else node.arena.node("reshape", (node,), shape=())
+    tensor = wrap(detached(cast(shaped, float64 if is_float else int64)))
+    bound = 0 if is_float or node.dtype.bits > 32 else SMALL * 2
+    return made(TracedFloat if is_float else TracedInt, tensor, (), bound)
+
+
+def kind_of_number(value: Any) -> type | None:
+    """The class of a plain number that may vary: any float, integers that are small."""
+    if type(value) is float:
+        return TracedFloat
+    return TracedInt if type(value) is int and abs(value) < SMALL else None
+
+
+def tensor_of(value: float) -> Tensor:
+    """A plain number as the tensor that stands for it."""
+    return from_array(np.asarray(value, np.float64 if type(value) is float else np.int64))
+
+
+def beside(number: TracedNumber, node: Node) -> Any:
+    """A number as the operand beside a node: in its dtype, where that is the weak one's way."""
+    if number.is_settled:
+        return number.now()
+    mine = raw(number.tensor)
+    if node.dtype.is_floating_point or (node.dtype is int64 and mine.dtype is int64):
+        return cast(mine, node.dtype)
+    return number.value()
+
+
+# arithmetic of Python's numbers
+
+ARITHMETIC = ("__add__", "__sub__", "__mul__", "__truediv__")
+COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__")
+OTHERS = (
+    *("__floordiv__", "__mod__", "__pow__", "__divmod__", "__and__", "__or__", "__xor__"),
+    *("__lshift__", "__rshift__"),
+)
+UNARY = ("__neg__", "__pos__", "__abs__", "__invert__", "__trunc__", "__floor__", "__ceil__")
+DIVISIONS = ("__floordiv__", "__mod__")
+EXACT_UNARY = ("__neg__", "__pos__", "__abs__")
+NOT_OPERATORS = {
+    "__divmod__": divmod,
+    "__pow__": pow,
+    "__trunc__": math.trunc,
+    "__floor__": math.floor,
+    "__ceil__": math.ceil,
+}
+"""Python's own functions of what the module of operators has not, or with other arguments."""
+
+
+def varies(value: Any) -> bool:
+    """Whether a number is one of these."""
+    return type(value) in (TracedFloat, TracedInt)
+
+
+def plain_of(value: Any) -> Any:
+    """A number as it is."""
+    return value.value() if varies(value) else value
+
+
+def as_float(value: Any) -> Any:
+    """A number as a float, exactly; None where that is not sure."""
+    if type(value) in (float, TracedFloat):
+        return value.tensor if varies(value) else value
+    bound = value.bound if varies(value) else abs(value)
+    if varies(value):
+        return value.tensor.to(float64) if 0 < bound <= EXACT else None
+    return float(value) if bound <= EXACT else None
+
+
+def as_integer(value: Any) -> Any:
+    """An integer as 64 bits."""
+    return value.tensor if varies(value) else value
+
+
+def recorded(name: str, left: Any, right: Any) -> Any:
+    """A function of two numbers as a tensor, and what bounds it; None where it needs values."""
+    function = getattr(operator, name)
+    kinds = {type(left), type(right)}
+    if not kinds <= {int, float, TracedInt, TracedFloat}:
+        return None
+    if any(varies(x) and x.is_settled for x in (left, right)):
+        return None
+    if kinds & {float, TracedFloat} or name == "__truediv__":
+        if name == "__truediv__" and not right:
+            return None
+        parts = as_float(left), as_float(right)
+        return None if parts[0] is None or parts[1] is None else (function(*parts), 0)
+    bounds = [x.bound if varies(x) else abs(x) for x in (left, right)]
+    if name in COMPARISONS:
+        within = max(bounds) <= LARGEST
+    else:
+        bounds = [max(1, bounds[0] * bounds[1] if name == "__mul__" else sum(bounds))]
+        within = all(x.bound for x in (left, right) if varies(x)) and bounds[0] <= LARGEST
+    return (function(as_integer(left), as_integer(right)), bounds[0]) if within else None
+
+
+def formula_of(python: Callable, left: Any, right: Any) -> Callable[[], Any] | None:
+    """A function of two numbers, computed anew from what they are then."""
+    first, second = (x.formula if varies(x) else lambda x=x: x for x in (left, right))
+    return None if first is None or second is None else lambda: python(first(), second())
+
+
+def divided(formula: Callable[[], Any] | None, left: Any, right: Any) -> Any:
+    """A rounded quotient, or a remainder, of an integer by a constant as an input of its own."""
+    known = formula is not None and type(left) is TracedInt and type(right) is int
+    if not known or not 0 < right < SMALL or not left.bound or left.is_settled:
+        return None
+    return state.capture.number_input(formula, int64), left.bound + right
+
+
+def binary(name: str, swapped: bool, python: Callable) -> Callable:
+    """An operator with a number that varies on one side."""
+
+    def method(self: TracedNumber, other: Any, *more: Any) -> Any:
+        if isinstance(other, Tensor):
+            return NotImplemented
+        left, right = (other, self) if swapped else (self, other)
+        formula = formula_of(python, left, right)
+        if name in (*ARITHMETIC, *COMPARISONS):
+            found = recorded(name, left, right)
+        else:
+            found = divided(formula, left, right) if name in DIVISIONS else None
+        if found is None:
+            return python(plain_of(left), plain_of(right), *more)
+        tensor, bound = found
+        origins = (*self.origins, *(other.origins if varies(other) else ()))
+        if name in COMPARISONS:
+            return made(TracedFloat, tensor, origins, 0, formula)._answer(tensor)
+        is_float = tensor.dtype is float64
+        return made(TracedFloat if is_float else TracedInt, tensor, origins, bound, formula)
+
+    return method
+
+
+def unary(name: str, python: Callable) -> Callable:
+    """An operator of one number that varies."""
+
+    def method(self: TracedNumber) -> Any:
+        if (
+            name in EXACT_UNARY
+            and not self.is_settled
+            and (self.bound or type(self) is TracedFloat)
+        ):
+            before = self.formula
+            formula = None if before is None else lambda: python(before())
+            return made(type(self), python(self.tensor), self.origins, self.bound, formula)
+        return python(self.value())
+
+    return method
+
+
+def python_of(slot: str) -> Callable:
+    """Python's own function of an operator."""
+    return NOT_OPERATORS.get(slot) or getattr(operator, slot)
+
+
+def install() -> None:
+    """Give numbers that vary Python's operators."""
+    for slot in (*ARITHMETIC, *OTHERS):
+        setattr(TracedNumber, slot, binary(slot, False, python_of(slot)))
+        setattr(TracedNumber, f"__r{slot[2:]}", binary(slot, True, python_of(slot)))
+    for slot in COMPARISONS:
+        setattr(TracedNumber, slot, binary(slot, False, python_of(slot)))
+    for slot in UNARY:
+        setattr(TracedNumber, slot, unary(slot, python_of(slot)))
+
+
+install()

@@ -1,0 +1,162 @@
+"""Collectives of eager tensors under way: begun at their call, finished when they are waited for.
+
+What a rank sends starts at once; folds, and writes into tensors, follow once all has come. One
+transfer does each, so that a rank that waits late, or never, keeps no other one waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from time import monotonic_ns
+from typing import Any
+
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import user_site
+from gnomon.ops.group_folds import Reduction, scaled
+from gnomon.passes.lower_collectives import fold_slices
+from gnomon.runtime import events
+from gnomon.runtime.buffer import DeviceBuffer
+from gnomon.runtime.comm.base import EXCHANGE, GATHER, Message
+from gnomon.runtime.comm.groups import ProcessGroup
+from gnomon.runtime.comm.posted import Comparison, Posted, messages, whole
+from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.state import leaf
+from gnomon.tensor.tensor import Tensor, raw, value_of
+
+__all__ = ["Done", "Work", "begin", "begin_fold", "begin_gather", "begin_reduce"]
+
+OURS = 0
+"""The tag of messages that collectives send; users' own tags are counted from one."""
+Then = Callable[[Node], None]
+"""What is done with a result."""
+
+
+class Work:
+    """A collective that has begun: `wait()` returns when it is done."""
+
+    def __init__(self, finish: Callable[[], None], is_done: Callable[[], bool]) -> None:
+        self._finish: Callable[[], None] | None = finish
+        self._is_done = is_done
+
+    def wait(self, timeout: object = None) -> bool:
+        """Return when it is done: what is received is in its tensors then."""
+        finish, self._finish = self._finish, None
+        if finish is not None:
+            finish()
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether it is done."""
+        return self._finish is None or (self._is_done() and self.wait())
+
+    def is_success(self) -> bool:
+        """Whether it ended well: what goes wrong is raised by wait()."""
+        return self.is_completed()
+
+
+class Done(Work):
+    """A collective that is done."""
+
+    def __init__(self) -> None:
+        super().__init__(int, bool)
+        self._finish = None
+
+
+def own(x: Tensor) -> Node:
+    """A tensor's value on this rank, as a leaf of its own."""
+    value, shown = value_of(x), raw(x)
+    return leaf((shown.size,), shown.dtype, value)
+
+
+def begin(
+    group: ProcessGroup, name: str, x: Node, post: Callable[[Node], Posted], finish: Callable
+) -> Work:
+    """Begin a transfer of a value, after ranks began to tell each other what it is."""
+    evaluate([x])
+    nbytes, site, began = x.size * x.dtype.itemsize, user_site(), monotonic_ns()
+    compared = Comparison(group.link, f"{name} of {x.dtype.name}, {nbytes} bytes", site)
+    posted = post(x)
+
+    def end() -> None:
+        asked = monotonic_ns()
+        compared.wait()
+        posted.wait()
+        if events.heard():
+            now, ranks = monotonic_ns(), ", ".join(map(str, group.ranks))
+            events.announce(
+                "comm",
+                name=f"{name} along {group.name}",
+                **{"start": began, "end": now, "nbytes": nbytes},
+                sites=(site._replace(phase="comm"),),
+                args={"group": ranks, "waited": now - asked},
+            )
+        finish()
+
+    return Work(end, lambda: compared.is_done() and posted.is_done())
+
+
+def begin_slices(group: ProcessGroup, name: str, x: Node, kind: int, then: Then) -> Work:
+    """Begin a gather or an exchange; `then` is given what comes, a slice from each rank."""
+    ranks = group.size()
+    size = x.size if kind == GATHER else x.size // ranks
+    nbytes = size * x.dtype.itemsize
+    made = DeviceBuffer(ranks * nbytes)
+
+    def post(x: Node) -> Posted:
+        ends = made.address, x.value.address
+        return whole(group.link, kind, ends, nbytes, lambda: name, (x.value, made))
+
+    return begin(group, name, x, post, lambda: then(leaf((ranks, size), x.dtype, made)))
+
+
+def begin_gather(group: ProcessGroup, name: str, x: Tensor, then: Then) -> Work:
+    """Begin to gather every rank's x; `then` is given a row for each rank."""
+    return begin_slices(group, name, own(x), GATHER, then)
+
+
+def folding(then: Then, monoid: str, slices: Node) -> None:
+    """Fold what has come from all ranks."""
+    made = fold_slices(slices, monoid)
+    evaluate([made])
+    then(made)
+
+
+def named(name: str, monoid: str) -> str:
+    """A collective's name, as messages have it."""
+    return name if monoid == "add" else f"{name}[{monoid}]"
+
+
+def begin_fold(
+    group: ProcessGroup, name: str, x: Tensor, op: Reduction, scatter: bool, then: Then
+) -> Work:
+    """Begin a fold of every rank's x, or of this rank's stretch of it; `then` is given a row."""
+    kind = EXCHANGE if scatter else GATHER
+
+    def start(y: Node, monoid: str) -> Work:
+        return begin_slices(group, named(name, monoid), y, kind, partial(folding, then, monoid))
+
+    return scaled(own(x), op, start)
+
+
+def begin_reduce(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then: Then) -> Work:
+    """Begin a fold of every rank's x on one of them; `then` is given it there."""
+    ranks, leads = group.size(), group.rank() == root
+
+    def start(y: Node, monoid: str) -> Work:
+        nbytes = y.size * y.dtype.itemsize
+        made = DeviceBuffer(ranks * nbytes if leads else 0)
+
+        def post(y: Node) -> Posted:
+            sends = [Message(root, 1, y.value.address, nbytes, OURS)]
+            places: Any = range(ranks) if leads else ()
+            comes = [Message(k, 0, made.address + k * nbytes, nbytes, OURS) for k in places]
+            return messages(group.link, sends + comes, (y.value, made))
+
+        def finish() -> None:
+            if leads:
+                folding(then, monoid, leaf((ranks, y.size), y.dtype, made))
+
+        return begin(group, named(f"reduce to {root}", monoid), y, post, finish)
+
+    return scaled(own(x), op, start)

@@ -1,0 +1,185 @@
+"""The contents of a checkpoint, and the writing of them: every rank its share, then the first one.
+
+A rank writes the parts of tensors that it owns. When all have, the first adds the descriptions and,
+last, trainer.json; then the folder gets its name. Whatever ends in between leaves a folder aside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gnomon import __version__
+from gnomon.distributed.checkpoint.files import (
+    TensorFile,
+    index,
+    planned,
+    write_headers,
+    write_parts,
+)
+from gnomon.distributed.checkpoint.parts import DividedTensor
+from gnomon.distributed.checkpoint.sums import MODULUS
+from gnomon.errors import CheckpointError
+from gnomon.models.config import Qwen3Config, to_hugging_face
+from gnomon.ops.canonical import NUMERICS
+from gnomon.runtime.files import flush_folder, make_folder, remove_folder, rename, write
+from gnomon.train.checkpoint import (
+    FORMAT,
+    INDEX,
+    TRAINER,
+    checkpoints,
+    number,
+    sealed,
+    to_json,
+    whole,
+)
+from gnomon.train.tokenizer import END, END_ID
+
+__all__ = ["CheckpointContents", "Shares", "aside_of", "publish", "write_share"]
+
+Shares = dict[str, dict[str, tuple[int, int]]]
+"""Of each group's tensors, the sum of what a rank wrote and how many elements it was."""
+
+
+@dataclass(frozen=True)
+class CheckpointContents:
+    """The contents of a checkpoint, as far as this rank has them."""
+
+    step: int
+    """How many steps are done."""
+    tensors: Mapping[str, Mapping[str, DividedTensor]]
+    """The model's and the optimizer's, by name; of each the parts that this rank owns."""
+    model: Qwen3Config
+    tokenizer: str
+    """The contents of tokenizer.json."""
+    trainer: Mapping[str, object]
+    """What the run wants to find again."""
+
+    def staged(self) -> CheckpointContents:
+        """The same with tensors copied."""
+        copies = {
+            group: {name: tensor.staged() for name, tensor in tensors.items()}
+            for group, tensors in self.tensors.items()
+        }
+        return replace(self, tensors=copies)
+
+    def files(self) -> dict[str, list[TensorFile]]:
+        """The files of each group, the same on every rank."""
+        return {group: planned(group, tensors) for group, tensors in self.tensors.items()}
+
+
+def aside_of(run: Path, step: int, token: str) -> Path:
+    """The folder in which a checkpoint is written before it has its name."""
+    return run / "checkpoints" / f".step-{step:08d}.{token}"
+
+
+def write_share(
+    aside: Path, saved: CheckpointContents, leads: bool, proceed: Callable[[], None]
+) -> Shares:
+    """Write what this rank owns, and flush it."""
+    # the run's own folder is not made: who deleted it did not mean a new one
+    make_folder(aside.parent)
+    make_folder(aside)
+    shares: Shares = {}
+    for group, files in saved.files().items():
+        if leads:
+            write_headers(aside, files)
+        shares[group] = write_parts(aside, files, saved.tensors[group], proceed)
+    return shares
+
+
+def publish(aside: Path, saved: CheckpointContents, shares: Iterable[Shares], keep: int) -> None:
+    """Complete a checkpoint of which all ranks wrote their shares, give it its name, drop old ones.
+
+    One that is there already is left if it is whole, else it makes way.
+    """
+    sums = {group: added(tensors, shares, group) for group, tensors in saved.tensors.items()}
+    describe(aside, saved, sums)
+    folder = aside.with_name(f"step-{saved.step:08d}")
+    if folder.exists():
+        if is_whole(folder):
+            remove_folder(aside)
+            return
+        rename(folder, folder.with_name(f".{folder.name}.{uuid.uuid4().hex}"))
+    rename(aside, folder)
+    drop_old(aside.parent.parent, saved.step, keep)
+
+
+def added(
+    tensors: Mapping[str, DividedTensor], shares: Iterable[Shares], group: str
+) -> dict[str, str]:
+    """The sum of each tensor, of which every element was written once."""
+    sums = dict.fromkeys(tensors, 0)
+    missing = {name: tensor.elements for name, tensor in tensors.items()}
+    for share in shares:
+        for name, (part, count) in share[group].items():
+            sums[name] += part
+            missing[name] -= count
+    wrong = [name for name, count in missing.items() if count]
+    if wrong:
+        raise CheckpointError(
+            f"checkpoint: {wrong[0]} has {tensors[wrong[0]].elements} elements: its ranks wrote "
+            f"{tensors[wrong[0]].elements - missing[wrong[0]]}. Each must belong to one rank."
+        )
+    return {name: f"{total % MODULUS:016x}" for name, total in sums.items()}
+
+
+def describe(folder: Path, saved: CheckpointContents, sums: dict[str, dict[str, str]]) -> None:
+    """Write everything but tensors; trainer.json, with all sums, comes last."""
+    files = saved.files()
+    texts = text_files(saved)
+    for group, listed in files.items():
+        texts[INDEX.format(group)] = to_json(index(listed, saved.tensors[group]))
+    headers = {
+        file.name: hashlib.sha256(file.header[8:]).hexdigest()
+        for listed in files.values()
+        for file in listed
+    }
+    made = {"gnomon": __version__, "numerics": NUMERICS, "format": FORMAT, "step": saved.step}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in texts.items()}
+    told = {**saved.trainer, **made, "sha256": digests, "headers": headers, "sums": sums}
+    for name, content in texts.items():
+        write(folder / name, content)
+    flush_folder(folder)
+    write(folder / TRAINER, sealed(told))
+    flush_folder(folder)
+
+
+def drop_old(run: Path, step: int, keep: int) -> None:
+    """Drop checkpoints up to a step but the newest; one that resists is tried again next time."""
+    # a later one is damaged, or the run would have gone on from there
+    for old in [x for x in checkpoints(run) if number(x) <= step][:-keep]:
+        aside = old.with_name(f".{old.name}.{uuid.uuid4().hex}")
+        with suppress(OSError):
+            rename(old, aside)
+            remove_folder(aside)
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a folder holds a checkpoint as it was written."""
+    try:
+        return folder.is_dir() and bool(whole(folder))
+    except CheckpointError:
+        return False
+
+
+def text_files(saved: CheckpointContents) -> dict[str, bytes]:
+    """The descriptions beside the weights."""
+    ends = {"bos_token_id": END_ID, "eos_token_id": END_ID}
+    tokenizer = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": END,
+        "eos_token": END,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": saved.model.max_position_embeddings,
+    }
+    return {
+        "config.json": to_json(to_hugging_face(saved.model)),
+        "generation_config.json": to_json(ends),
+        "tokenizer.json": saved.tokenizer.encode("utf-8"),
+        "tokenizer_config.json": to_json(tokenizer),
+    }

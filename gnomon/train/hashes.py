@@ -1,0 +1,125 @@
+"""hashes.jsonl of a run: of every step a hash of each value that it computed, where that is wanted.
+
+A line says how a process began, which values follow, or a step's hashes, in the order of the
+values. Step 0, or the one that a run was resumed after, is what the steps began with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from gnomon.runtime.files import NOT_JSON, naming, publish, read
+from gnomon.tensor.computed_values import ValueName
+
+__all__ = ["FILE", "HashLog", "Hashes", "hash_of", "read_hashes"]
+
+FILE = "hashes.jsonl"
+DIGITS = 16
+"""Hexadecimal digits of a hash."""
+
+
+class HashLine(msgspec.Struct, omit_defaults=True):
+    """A line of the file: one of the three kinds."""
+
+    began: dict[str, Any] | None = None
+    values: list[ValueName] | None = None
+    step: int | None = None
+    hashes: str = ""
+
+
+@dataclass
+class Hashes:
+    """The contents of a file."""
+
+    began: dict[str, Any] = field(default_factory=dict)
+    """The mesh, its plan and the mode of numerics, where a process began or went on last."""
+    steps: dict[int, tuple[list[ValueName], str]] = field(default_factory=dict)
+    """Step -> its values, and their hashes one after the other."""
+
+    def of(self, step: int) -> dict[ValueName, str]:
+        """The hash of each value of a step."""
+        names, text = self.steps[step]
+        cut = (text[k * DIGITS : (k + 1) * DIGITS] for k in range(len(names)))
+        return dict(zip(names, cut, strict=True))
+
+    def take(self, line: HashLine, names: list[ValueName]) -> list[ValueName]:
+        """Add a line, given the values that hold before it; those that hold after it."""
+        self.began = line.began or self.began
+        if line.step is not None:
+            if len(line.hashes) != DIGITS * len(names):
+                raise msgspec.DecodeError(f"step {line.step} has not a hash for each value")
+            self.steps[line.step] = names, line.hashes
+        return names if line.values is None else line.values
+
+
+class HashLog:
+    """The open hashes.jsonl of a run; each line is there as soon as it is written."""
+
+    def __init__(self, run: Path, after: int, began: Mapping[str, object]) -> None:
+        """Go on after a step: lines of later ones are dropped."""
+        self.path, self.names = run / FILE, []
+        self.steps: set[int] = set()
+        kept: list[bytes] = []
+        for text in lines_of(run):
+            with suppress(*NOT_JSON):
+                line = msgspec.json.decode(text, type=HashLine)
+                if line.step is None or line.step <= after:
+                    kept.append(text + b"\n")
+                    self.steps |= {line.step} - {None}
+        publish(self.path, b"".join(kept))
+        self.file = self.path.open("ab")
+        self._put(HashLine(began=dict(began)))
+
+    def write(self, step: int, values: Mapping[ValueName, np.ndarray]) -> None:
+        """Add the hashes of a step's values."""
+        if list(values) != self.names:
+            self.names = list(values)
+            self._put(HashLine(values=self.names))
+        self._put(HashLine(step=step, hashes="".join(map(hash_of, values.values()))))
+
+    def _put(self, line: HashLine) -> None:
+        """Add a line."""
+        with naming(self.path):
+            self.file.write(msgspec.json.encode(line) + b"\n")
+            self.file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        # a line that found no room was told of when it was written
+        with suppress(OSError):
+            self.file.close()
+
+
+def hash_of(value: np.ndarray) -> str:
+    """The hash of a value: of its bits, its shape and its dtype.
+
+    >>> hash_of(np.float32(0)) == hash_of(np.float32(-0.0))
+    False
+    """
+    told = hashlib.sha256(f"{value.dtype} {value.shape}".encode())
+    told.update(np.ascontiguousarray(value).view(np.uint8).data)
+    return told.hexdigest()[:DIGITS]
+
+
+def read_hashes(run: Path) -> Hashes:
+    """The hashes that a run has recorded; none if there is no file."""
+    found, names = Hashes(), []
+    for text in lines_of(run):
+        names = found.take(msgspec.json.decode(text, type=HashLine), names)
+    return found
+
+
+def lines_of(run: Path) -> list[bytes]:
+    """The lines of a run's file; half a line at the end is none."""
+    try:
+        return read(run / FILE).split(b"\n")[:-1]
+    except FileNotFoundError:
+        return []

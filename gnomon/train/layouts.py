@@ -1,0 +1,136 @@
+"""The layouts of a training step over a world: mesh shapes, each with its forecast, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import prod
+from typing import NamedTuple
+
+from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.plans import PLAN, ShardingPlan
+from gnomon.errors import ConfigError, LayoutError
+from gnomon.program.units import scaled
+from gnomon.train.chips import Chip
+from gnomon.train.config import Config
+from gnomon.train.forecast import COARSE, DEPTHS, Forecast, forecast
+
+__all__ = ["BEST", "RankedLayout", "best_layouts", "layouts_of"]
+
+BEST = 10
+"""The layouts that are shown."""
+REASONS = 4
+"""The reasons that are told where no layout fits."""
+
+Told = Callable[[Sequence[Mesh]], Iterable[Mesh]]
+"""Shows how far a list of layouts has come."""
+
+
+class RankedLayout(NamedTuple):
+    """A layout and its forecast; flops of a rank beside an equal share of one process's."""
+
+    mesh: Mesh
+    forecast: Forecast
+    work: float
+    """1 where nothing is computed twice."""
+
+
+def silent(meshes: Sequence[Mesh]) -> Iterable[Mesh]:
+    """Show nothing."""
+    return meshes
+
+
+def layouts_of(world: int, plan: ShardingPlan = PLAN) -> Iterator[Mesh]:
+    """Every mesh of so many ranks over the mesh axes that a plan knows.
+
+    >>> [" ".join(f"{name}={n}" for name, n in mesh.axes) for mesh in layouts_of(2)]
+    ['data=1 shard=1 tensor=2', 'data=1 shard=2 tensor=1', 'data=2 shard=1 tensor=1']
+    """
+    names = list(dict.fromkeys((*plan.rows, *plan.fully, *plan.axes.values())))
+    for sizes in factors(world, len(names)):
+        yield Mesh(tuple(zip(names, sizes, strict=True)))
+
+
+def factors(world: int, count: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write a number as a product of so many, in order."""
+    if count == 1:
+        yield (world,)
+        return
+    for first in range(1, world + 1):
+        if world % first == 0:
+            yield from ((first, *rest) for rest in factors(world // first, count - 1))
+
+
+def why_not(config: Config, mesh: Mesh, plan: ShardingPlan) -> str:
+    """Why a step cannot be shared out so; empty where it can."""
+    sizes, model = dict(mesh.axes), config.model
+    rows, ranks = config.train.batch_size, prod(sizes.get(name, 1) for name in plan.rows)
+    if rows % ranks:
+        return f"{ranks} ranks do not divide the {rows} rows of a batch (train.batch_size)"
+    named = {"heads": model.num_attention_heads, "intermediate": model.intermediate_size}
+    for name, size in named.items():
+        split = plan.axes.get(name, "")
+        if size % sizes.get(split, 1):
+            return f"{sizes[split]} ranks along {split!r} do not divide {name} ({size})"
+    odd = [name for name in plan.fully if sizes.get(name, 1) & (sizes.get(name, 1) - 1)]
+    return f"{sizes[odd[0]]} ranks along {odd[0]!r}: that takes a power of two" if odd else ""
+
+
+def best_layouts(
+    config: Config, world: int, chip: Chip, plan: ShardingPlan = PLAN, told: Told = silent
+) -> list[RankedLayout]:
+    """The layouts that take the least time among those that fit in memory, at most ten."""
+    if world < 1:
+        raise ConfigError(f"plan: --world: expected int >= 1: got {world}.")
+    reasons, possible = dict[str, None](), list[Mesh]()
+    for mesh in layouts_of(world, plan):
+        why = why_not(config, mesh, plan)
+        (reasons.setdefault(why) if why else possible.append(mesh))
+    found: dict[Mesh, Forecast] = {}
+    for depths in (COARSE, DEPTHS) if config.model.num_hidden_layers > COARSE[1] else (COARSE,):
+        made = ((mesh, tried(config, mesh, chip, plan, depths, reasons)) for mesh in told(possible))
+        found = {mesh: each for mesh, each in made if each is not None}
+        possible = sorted(found, key=lambda mesh: found[mesh].seconds)[:BEST]
+    if not possible:
+        refuse(world, chip, reasons)
+    alone = forecast(config, Mesh(()), chip, plan, COARSE).flops / world
+    return [RankedLayout(mesh, found[mesh], found[mesh].flops / alone) for mesh in possible]
+
+
+def tried(
+    config: Config,
+    mesh: Mesh,
+    chip: Chip,
+    plan: ShardingPlan,
+    depths: tuple[int, int],
+    reasons: dict[str, None],
+) -> Forecast | None:
+    """The forecast of a layout that fits; the reason why another one does not is kept."""
+    try:
+        made = forecast(config, mesh, chip, plan, depths)
+    except LayoutError as wrong:
+        reasons.setdefault(str(wrong))
+        return None
+    if made.memory > chip.memory:
+        reasons.setdefault(f"{spelled(mesh)} {too_large(made, chip)}")
+        return None
+    return made
+
+
+def too_large(made: Forecast, chip: Chip) -> str:
+    """The memory that a layout needs, and that a chip has, in words."""
+    needs, has = scaled(made.memory, "B"), scaled(chip.memory, "B")
+    return f"needs {needs} on each rank: {chip.name} has {has}"
+
+
+def spelled(mesh: Mesh) -> str:
+    """A mesh as the command line takes it."""
+    return ",".join(f"{name}={count}" for name, count in mesh.divided) or "one rank"
+
+
+def refuse(world: int, chip: Chip, reasons: Iterable[str]) -> None:
+    """Raise, with why nothing fits."""
+    told = "".join(f"\n  {reason}" for reason in list(reasons)[:REASONS])
+    raise ConfigError(
+        f"plan: no layout of {world} ranks of {chip.name} fits:{told}\n"
+        "Take another world, or change sizes: --set train.batch_size=..."
+    )

@@ -1,0 +1,41 @@
+"""One rank's program of a training step, from shapes alone: for worlds and models of any size.
+
+Nothing is run and no parameter has a value; other ranks are not there. The program is the one that
+training would compile.
+"""
+
+from __future__ import annotations
+
+from gnomon.capture.unrun import program_for
+from gnomon.compiler.pipeline import kernels_of
+from gnomon.compiler.target import context
+from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.plans import PLAN, ShardingPlan, distribute
+from gnomon.distributed.ranks import connect
+from gnomon.dtypes import int64
+from gnomon.ir.node import Graph
+from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.program.blocks import ProgramBlock
+from gnomon.runtime.comm import here
+from gnomon.runtime.comm.fake import FakeBackend
+from gnomon.tensor.shapes import shapes_only, without_value
+from gnomon.train.config import Config
+from gnomon.train.step import TrainStep, make_optimizer
+
+__all__ = ["rank_program", "step_graph"]
+
+
+def step_graph(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> Graph:
+    """A step over a mesh as the first rank captures it: whole values, and how each lies."""
+    train = config.train
+    with shapes_only(), here.along(connect(mesh, FakeBackend(0, mesh.size))):
+        model = Qwen3ForCausalLM(config.model)
+        distribute(model, plan.table(model, AXES, mesh), mesh, 0)
+        step = TrainStep(model, make_optimizer(model, config), config, mesh, plan)
+        window = without_value((train.batch_size, train.sequence_length + 1), int64)
+        return program_for(step.program, window).graph
+
+
+def rank_program(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> ProgramBlock:
+    """The first rank's kernels and transfers, in the order in which they run."""
+    return kernels_of(step_graph(config, mesh, plan), context())

@@ -1,0 +1,78 @@
+"""Resuming: what may change when a run goes on, and what makes it a branch.
+
+A resumed run ends in the bits of a run that was begun with the same configuration. A change that
+keeps this is free; one of how it learns makes a branch, which the run's checkpoints and its summary
+record from then on; one that would make it another run is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gnomon.errors import ConfigError, brief
+from gnomon.train.config import Config, to_dict
+from gnomon.train.learning_rate import factor_at
+
+__all__ = ["ConfigChange", "FIXED", "FREE", "LEARNING", "differences", "weighed"]
+
+FREE = (
+    *("run.name", "run.dir", "run.threads", "corpus.folder", "train.evaluate_every"),
+    *("train.checkpoint_every", "train.keep_checkpoints", "train.record_hashes"),
+    "train.microbatches",
+    *("evaluation.", "sample."),
+)
+"""Keys, or beginnings of keys, of which no bit depends; the text is compared by its hash."""
+FIXED = ("run.seed", "corpus.", "model.", "train.batch_size", "train.sequence_length")
+LEARNING = ("optimizer.", "schedule.", "train.steps")
+
+
+@dataclass(frozen=True)
+class ConfigChange:
+    """One value of a configuration that is another one now."""
+
+    key: str
+    before: object
+    now: object
+
+    def __str__(self) -> str:
+        return f"{self.key}: {brief(self.now)} (was {brief(self.before)})"
+
+
+def differences(before: Config, now: Config) -> list[ConfigChange]:
+    """The values that differ, by their keys."""
+    old, new = flat(to_dict(before)), flat(to_dict(now))
+    return [ConfigChange(key, old[key], new[key]) for key in new if old[key] != new[key]]
+
+
+def flat(groups: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """Values by GROUP.NAME."""
+    return {f"{group}.{name}": v for group, part in groups.items() for name, v in part.items()}
+
+
+def weighed(made: Config, now: Config, done: int) -> tuple[list[ConfigChange], list[ConfigChange]]:
+    """The changes that are free, and those that make a branch after so many steps.
+
+    made: what the steps so far were taken with.
+    """
+    found = differences(made, now)
+    for change in found:
+        if not change.key.startswith((*FREE, *LEARNING)):
+            assert change.key.startswith(FIXED), f"{change.key} is in no list."
+            raise ConfigError(
+                f"resume: {change.key} must stay {brief(change.before)}: got {brief(change.now)}. "
+                "Start a new run."
+            )
+    if now.train.steps < done:
+        raise ConfigError(
+            f"resume: train.steps: expected at least {done}, the steps already taken: "
+            f"got {now.train.steps}. Start a new run."
+        )
+    bent = any(factor_at(step, made) != factor_at(step, now) for step in range(done))
+    branch = [x for x in found if (done and x.key.startswith("optimizer.")) or (bent and bends(x))]
+    return [x for x in found if x not in branch], branch
+
+
+def bends(change: ConfigChange) -> bool:
+    """Whether the learning rate of a step follows from this, beside how large it is at most."""
+    return change.key.startswith(("schedule.", "train.steps"))

@@ -1,0 +1,123 @@
+"""The ranks that train together: who leads, what they agree on, and how rows fall to them.
+
+Every rank takes every step. The first one writes: metrics, checkpoints, what is said.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+import gnomon as gn
+from gnomon.distributed.backends import connected, place
+from gnomon.distributed.mesh import Mesh, mesh_of
+from gnomon.distributed.plans import PLAN, ShardingPlan, bound_of
+from gnomon.distributed.ranks import connect
+from gnomon.errors import ConfigError
+from gnomon.runtime.comm import here
+from gnomon.runtime.comm.base import Backend, Link
+from gnomon.runtime.comm.groups import membership
+from gnomon.runtime.system import usable_cores
+from gnomon.train.config import read_toml
+
+__all__ = ["Team", "read_plan"]
+
+ROWS = "data"
+"""The mesh axis of all ranks where none is named: they spread a batch's rows."""
+
+
+class Team:
+    """Inside `with Team(mesh) as team:`, this rank is connected with all others."""
+
+    def __init__(self, wanted: str | None = None, plan: Path | None = None) -> None:
+        found = place()
+        self.plan: ShardingPlan = PLAN if plan is None else read_plan(plan)
+        self.plan_file = plan
+        """The file of the plan, where it is not the one that names of mesh axes say."""
+        if wanted is None:
+            wanted = f"{ROWS}={found.size}" if found.size > 1 else ""
+        self.mesh: Mesh = mesh_of(wanted)
+        if self.mesh.size != found.size:
+            raise ConfigError(
+                f"--mesh {wanted}: {self.mesh.size} ranks: {found.size} run ({found.source}). "
+                f"Launch as many: gnomon launch -n {self.mesh.size} train --mesh {wanted}"
+            )
+        refuse_unknown(self.mesh, self.plan)
+        self.rank, self.beside = found.rank, found.local_size
+        self._backend: Backend | None = None
+        self._world: Link | None = None
+        self._own = ExitStack()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this rank writes and speaks."""
+        return self.rank == 0
+
+    def __enter__(self) -> Team:
+        if self.mesh.size > 1:
+            self._backend = connected()
+            links = connect(self.mesh, self._backend)
+            if membership().seat is None:
+                here.settle(links)
+            else:
+                self._own.enter_context(here.along(links))
+            self._world = self._backend.link("world", range(self._backend.size))
+            gn.set_num_threads(max(1, usable_cores() // self.beside))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # what fails is told, and ends the job, where the command ends
+        if self._backend is not None and error is None:
+            self._backend.close()
+        self._own.close()
+
+    def share(self, told: Any) -> Any:
+        """Plain data of the first rank, on all ranks."""
+        return self.gather(told)[0]
+
+    def gather(self, told: Any) -> list[Any]:
+        """Plain data of every rank, on all ranks, in their order."""
+        if self._world is None:
+            return [told]
+        return [msgspec.msgpack.decode(x) for x in self._world.tell(msgspec.msgpack.encode(told))]
+
+
+def refuse_unknown(mesh: Mesh, plan: ShardingPlan) -> None:
+    """Refuse a mesh axis over which nothing would lie: its ranks would all compute the same."""
+    known = {*plan.rows, *plan.fully, *plan.axes.values()}
+    strange = [name for name, _ in mesh.divided if name not in known]
+    if strange:
+        raise ConfigError(
+            f"--mesh: {strange[0]!r} is no mesh axis of the plan: expected one of "
+            f"{', '.join(sorted(known))}. Name it so, or give a plan: --plan FILE.toml"
+        )
+
+
+def read_plan(path: Path) -> ShardingPlan:
+    """The plan of a file: `rows` and `fully` list mesh axes, `axes` maps names to mesh axes.
+
+    `reductions` is how many units' gradients may be under way, or "auto".
+    """
+    found = read_toml(path)
+    reductions = bound_of(f"--plan {path}: reductions", found.pop("reductions", 0))
+    for name, value in found.items():
+        items = value.values() if name == "axes" and isinstance(value, dict) else value
+        listed = name in ("rows", "fully") and isinstance(value, list)
+        if not (listed or items is not value) or not all(isinstance(x, str) for x in items):
+            raise ConfigError(
+                f"--plan {path}: {name}: expected rows or fully, lists of mesh axes, or axes, a "
+                f"table of names and mesh axes: got {value!r}."
+            )
+    lists = {name: tuple(value) for name, value in found.items() if name != "axes"}
+    lists |= {"axes": found["axes"]} if "axes" in found else {}
+    return replace(PLAN, reductions=reductions, **lists)

@@ -1,0 +1,148 @@
+"""Datasets: anything that can be indexed, or iterated; parts of others, others in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.creation import tensor
+from gnomon.tensor.random import Generator, randperm
+from gnomon.tensor.tensor import Tensor, from_array
+
+
+class Dataset:
+    """Base of what has items by number; subclasses define __getitem__ and __len__."""
+
+    def __getitem__(self, index: int) -> Any:
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other: Dataset) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """Base of what can only be read in order; subclasses define __iter__."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+
+    def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
+        return ChainDataset([self, other])
+
+
+class ChainDataset(IterableDataset):
+    """Datasets that are read in order, one after another."""
+
+    def __init__(self, datasets: Iterable[Dataset]) -> None:
+        self.datasets = list(datasets)
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self.datasets)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.datasets))
+
+
+class TensorDataset(Dataset):
+    """Rows of tensors side by side."""
+
+    def __init__(self, *tensors: Tensor) -> None:
+        if len({t.shape[0] for t in tensors}) > 1:
+            raise ArgumentError(
+                f"TensorDataset: Size mismatch between tensors: {[tuple(t.shape) for t in tensors]}"
+            )
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(t[index] for t in self.tensors)
+
+    def __len__(self) -> int:
+        return self.tensors[0].shape[0]
+
+    def batch(self, indices: Sequence[int]) -> list[Tensor]:
+        """Several rows at once."""
+        return [rows_of(t, list(indices)) for t in self.tensors]
+
+
+def rows_of(t: Tensor, indices: list[int]) -> Tensor:
+    """A copy of some rows."""
+    if t.requires_grad:
+        return t[tensor(indices)]
+    return from_array(array_of(t)[indices])
+
+
+class ConcatDataset(Dataset):
+    """Datasets one after another."""
+
+    def __init__(self, datasets: Iterable[Dataset]) -> None:
+        self.datasets = list(datasets)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.datasets))
+
+    def __getitem__(self, index: int) -> Any:
+        index = index + len(self) if index < 0 else index
+        for dataset in self.datasets:
+            if index < len(dataset):
+                return dataset[index]
+            index -= len(dataset)
+        raise IndexError("dataset index out of range")
+
+
+class StackDataset(Dataset):
+    """Datasets side by side: an item is a tuple of theirs, or a dict if they have names."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if bool(args) == bool(kwargs):
+            raise ArgumentError("StackDataset: give datasets by place, or all by name.")
+        self.datasets: Any = kwargs or args
+        found = list(kwargs.values() or args)
+        if len({len(x) for x in found}) > 1:
+            raise ArgumentError(
+                f"StackDataset: Size mismatch between datasets: {[len(x) for x in found]}"
+            )
+
+    def __getitem__(self, index: int) -> Any:
+        if isinstance(self.datasets, Mapping):
+            return {name: x[index] for name, x in self.datasets.items()}
+        return tuple(x[index] for x in self.datasets)
+
+    def __len__(self) -> int:
+        return len(
+            next(iter(self.datasets.values()))
+            if isinstance(self.datasets, Mapping)
+            else self.datasets[0]
+        )
+
+
+class Subset(Dataset):
+    """Some items of a dataset."""
+
+    def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
+        self.dataset, self.indices = dataset, indices
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def random_split(
+    dataset: Dataset, lengths: Sequence[float], generator: Generator | None = None
+) -> list[Subset]:
+    """Parts of a dataset, drawn at random; lengths are counts or shares."""
+    total = len(dataset)
+    counts = [int(n) if sum(lengths) == total else int(n * total) for n in lengths]
+    for k in range(total - sum(counts) if sum(lengths) != total else 0):
+        counts[k % len(counts)] += 1
+    if sum(counts) != total:
+        raise ArgumentError("Sum of input lengths does not equal the length of the input dataset!")
+    order, parts = randperm(total, generator=generator).tolist(), []
+    for count in counts:
+        parts.append(Subset(dataset, order[:count]))
+        order = order[count:]
+    return parts

@@ -1,0 +1,286 @@
+"""Samplers and loaders: the items of a dataset, or of any iterable, in batches.
+
+Batches are copies with values, put together by numpy: a loop over them compiles nothing. Workers
+are threads of this process.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from gnomon.errors import ArgumentError
+from gnomon.tensor.control import evaluate
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.creation import as_tensor, tensor
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.random import Generator, initial_seed, multinomial, randint, randperm
+from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.utils.data.datasets import IterableDataset, TensorDataset
+from gnomon.utils.data.workers import WorkerInfo, begin, working
+
+# orders
+
+
+class Sampler:
+    """Base of what says in which order items come."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+class SequentialSampler(Sampler):
+    """Items in order."""
+
+    def __init__(self, data_source: Any) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """Items in a random order, each once; or drawn with replacement."""
+
+    def __init__(
+        self,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        self.data_source, self.replacement, self.generator = data_source, replacement, generator
+        self.num_samples = num_samples or len(data_source)
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self.data_source)
+        if self.replacement:
+            found = randint(0, count, (self.num_samples,), generator=self.generator)
+        else:
+            found = randperm(count, generator=self.generator)[: self.num_samples]
+        return iter(found.tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """Given items in a random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        order = randperm(len(self.indices), generator=self.generator).tolist()
+        return (self.indices[k] for k in order)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """Items drawn with chances in proportion to weights."""
+
+    def __init__(
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
+        self.weights, self.num_samples = as_tensor(weights, dtype="float64"), num_samples
+        self.replacement, self.generator = replacement, generator
+
+    def __iter__(self) -> Iterator[int]:
+        options = (self.num_samples, self.replacement)
+        return iter(multinomial(self.weights, *options, generator=self.generator).tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """The order of another sampler, in batches."""
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        items = iter(self.sampler)
+        while batch := list(islice(items, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        whole, rest = divmod(len(self.sampler), self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+
+# batches
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """Items side by side: tensors stacked, numbers as a tensor, dicts and tuples part by part."""
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return stacked(batch)
+    if isinstance(first, (np.ndarray, np.generic)):
+        return as_tensor(np.stack(batch))
+    if isinstance(first, (bool, int)):
+        return tensor(list(batch))
+    if isinstance(first, float):
+        return tensor(list(batch), dtype="float64")
+    if isinstance(first, Mapping):
+        return {key: default_collate([item[key] for item in batch]) for key in first}
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*map(default_collate, zip(*batch, strict=True)))
+    if isinstance(first, (tuple, list)):
+        return [default_collate(part) for part in zip(*batch, strict=True)]
+    return list(batch)
+
+
+def default_convert(data: Any) -> Any:
+    """A single item with its numpy arrays as tensors, in whatever they lie.
+
+    >>> default_convert({"a": (np.arange(2), "b")})
+    {'a': [Tensor([0, 1]), 'b']}
+    """
+    if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biuf":
+        return as_tensor(data)
+    if isinstance(data, Mapping):
+        return {key: default_convert(value) for key, value in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(default_convert, data))
+    return [*map(default_convert, data)] if isinstance(data, (tuple, list)) else data
+
+
+def stacked(batch: Sequence[Tensor]) -> Tensor:
+    """Tensors along a new first axis."""
+    if any(t.requires_grad for t in batch):
+        return FUNCTIONS["stack"](list(batch))
+    evaluate(list(batch))
+    return from_array(np.stack([array_of(t) for t in batch]))
+
+
+class DataLoader:
+    """A dataset, or any iterable, in batches."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[Sequence[int]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        generator: Generator | None = None,
+        **ignored: Any,
+    ) -> None:
+        unknown = set(ignored) - ELSEWHERE
+        if unknown:
+            raise TypeError(f"DataLoader takes no argument {', '.join(sorted(unknown))}")
+        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
+        single = batch_size is None and batch_sampler is None
+        self.collate_fn = collate_fn or (default_convert if single else default_collate)
+        self.generator, self.pin_memory = generator, pin_memory
+        self.worker_init_fn = ignored.get("worker_init_fn")
+        self.by_number = hasattr(dataset, "__getitem__") and not isinstance(
+            dataset, IterableDataset
+        )
+        self.num_workers, self.prefetch = num_workers, ignored.get("prefetch_factor") or 2
+        self.check(shuffle, sampler, batch_sampler)
+        if self.by_number and sampler is None:
+            sampler = (
+                RandomSampler(dataset, generator=generator)
+                if shuffle
+                else SequentialSampler(dataset)
+            )
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        if self.by_number and batch_sampler is None and batch_size is not None:
+            self.batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+
+    def check(self, shuffle: bool | None, sampler: object, batches: object) -> None:
+        """Refuse orders that exclude each other."""
+        if sampler is not None and shuffle:
+            raise ArgumentError("sampler option is mutually exclusive with shuffle")
+        if not self.by_number and (shuffle or sampler is not None or batches is not None):
+            raise ArgumentError(
+                "DataLoader with IterableDataset: expected unspecified shuffle, sampler and "
+                "batch_sampler options"
+            )
+        if batches is not None and (self.batch_size != 1 or shuffle or sampler or self.drop_last):
+            raise ArgumentError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
+                "and drop_last"
+            )
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.by_number:
+            return self.in_order()
+        orders = self.sampler if self.batch_sampler is None else map(list, self.batch_sampler)
+        return self.ahead(orders) if self.num_workers else map(self.fetch, orders)
+
+    def fetch(self, indices: Any) -> Any:
+        """One batch by the numbers of its items; one item by its number."""
+        if not isinstance(indices, list):
+            return self.collate_fn(self.dataset[indices])
+        if isinstance(self.dataset, TensorDataset) and self.collate_fn is default_collate:
+            return self.dataset.batch(indices)
+        return self.collate_fn([self.dataset[k] for k in indices])
+
+    def ahead(self, orders: Iterable[Any]) -> Iterator[Any]:
+        """Batches in order, the next ones made by other threads meanwhile."""
+        waiting: deque[Future] = deque()
+        seed, count = initial_seed(), self.num_workers
+        infos = [WorkerInfo(k, count, seed + k, self.dataset) for k in range(count)]
+        begin(infos, self.worker_init_fn)
+        remaining = iter(infos)
+        with ThreadPoolExecutor(count, initializer=lambda: working.set(next(remaining))) as threads:
+            for indices in orders:
+                waiting.append(threads.submit(self.fetch_now, indices))
+                if len(waiting) > self.num_workers * self.prefetch:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def fetch_now(self, indices: Any) -> Any:
+        """One batch, computed."""
+        batch = self.fetch(indices)
+        evaluate(batch)
+        return batch
+
+    def in_order(self) -> Iterator[Any]:
+        """Batches of what comes, when there are no numbers."""
+        items = iter(self.dataset)
+        if self.batch_size is None:
+            yield from map(self.collate_fn, items)
+            return
+        while batch := list(islice(items, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield self.collate_fn(batch)
+
+    def __len__(self) -> int:
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)
+        if self.by_number or self.batch_size is None:
+            return len(self.sampler if self.by_number else self.dataset)
+        whole, rest = divmod(len(self.dataset), self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+
+ELSEWHERE = frozenset(
+    {"timeout", "worker_init_fn", "multiprocessing_context", "prefetch_factor"}
+    | {"persistent_workers", "pin_memory_device", "in_order"}
+)
+"""Arguments of PyTorch's loader that are for its worker processes, which are threads here."""

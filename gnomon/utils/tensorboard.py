@@ -1,0 +1,61 @@
+"""Event files for TensorBoard, written by tensorboardX.
+
+PyTorch's writer without `add_graph`: `gnomon profile` shows what a model computes, line by line.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from gnomon.tensor.tensor import Tensor
+
+try:
+    from tensorboardX import SummaryWriter as _Writer
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        "utils.tensorboard: tensorboardX writes event files, and is not installed. "
+        "pip install tensorboardX",
+        name=missing.name,
+    ) from missing
+
+__all__ = ["SummaryWriter"]
+
+
+def arrays(value: Any) -> Any:
+    """A value with numpy arrays in place of the tensors inside; one element is a number."""
+    if isinstance(value, Tensor):
+        found = value.numpy(force=True)
+        return found.item() if found.size == 1 else found
+    if isinstance(value, dict):
+        return {name: arrays(part) for name, part in value.items()}
+    return type(value)(map(arrays, value)) if type(value) in (list, tuple) else value
+
+
+def of_arrays(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that is given arrays where tensors come."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        return method(self, *map(arrays, args), **arrays(named))
+
+    return call
+
+
+class SummaryWriter(_Writer):
+    """A writer of scalars, histograms, pictures and texts to a folder that TensorBoard shows.
+
+    >>> import gnomon as gn, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
+    ...     writer.add_scalar("loss", gn.tensor(0.5), 1)
+    """
+
+    def add_graph(self, model: Any, *inputs: Any, **options: Any) -> None:
+        """Nothing but a word: TensorBoard's graphs are of other operations than ours."""
+        warnings.warn("add_graph: no graph is written. See gnomon profile.", stacklevel=2)
+
+
+for _name in [each for each in dir(_Writer) if each.startswith("add_") and each != "add_graph"]:
+    setattr(SummaryWriter, _name, of_arrays(getattr(_Writer, _name)))

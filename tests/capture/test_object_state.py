@@ -1,0 +1,93 @@
+"""Classes tell their versions; objects tell a state, never change, or are opaque."""
+
+import array
+import dataclasses
+import functools
+import itertools
+import random
+import re
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.capture.object_state import OPAQUE, Version, are_versions_told, state_of
+
+
+@dataclasses.dataclass
+class Listed:
+    """What every instance makes anew."""
+
+    parts: list = dataclasses.field(default_factory=list)
+
+
+def test_what_dataclasses_mark_by_never_changes():
+    def made(x):
+        return x * len(Listed([1, 2]).parts)
+
+    fast = gn.compile(made)
+    for _ in range(3):
+        assert fast(gn.ones(2)).tolist() == [2, 2]
+
+    assert fast.captures == 1
+
+
+def test_a_class_has_another_version_after_every_change_of_it_or_of_one_above():
+    above = type("Above", (), {"x": 1})
+    below = type("Below", (above,), {})
+    versions = [Version(above), Version(below)]
+    assert are_versions_told()
+    assert all(version.holds() for version in versions)
+
+    above.x = 2
+
+    assert not any(version.holds() for version in versions)
+
+
+@pytest.mark.parametrize(
+    ("value", "change"),
+    [
+        (np.zeros(3), lambda x: x.fill(1)),
+        (np.array([[1], [2]], dtype=object), lambda x: x.fill(0)),
+        (bytearray(2), lambda x: x.append(1)),
+        (array.array("d", [1.0]), lambda x: x.append(2.0)),
+        (iter([1, 2, 3]), next),
+        (itertools.count(), next),
+        (random.Random(1), lambda x: x.random()),
+        (np.random.default_rng(1), lambda x: x.random()),
+    ],
+)
+def test_a_state_is_another_one_after_a_change(value, change):
+    read = state_of(value)
+    before = read()
+    assert read() == before
+
+    change(value)
+
+    assert read() != before
+
+
+@pytest.mark.parametrize("cached", [functools.cache, functools.lru_cache(maxsize=2)])
+def test_a_cached_function_that_forgot_and_learned_again_is_another_one(cached):
+    function = cached(lambda x: [x])
+    function(1)
+    read = state_of(function)
+    before = read()
+    assert read() == before
+    function(1)
+    assert read() == before
+
+    function.cache_clear()
+    function(1)
+
+    assert read() != before
+
+
+def test_what_cannot_be_seen_is_opaque_and_what_never_changes_has_no_state():
+    turns = itertools.cycle([1])
+    for value in (turns, (x for x in ()), threading.local(), weakref.ref(Version)):
+        assert state_of(value) is OPAQUE
+    for value in (re.compile("a"), range(3), np.float32(1), len):
+        assert state_of(value) is None

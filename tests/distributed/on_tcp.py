@@ -1,0 +1,51 @@
+"""Runs functions of tests as processes that sockets connect, started as by torchrun. Not a test."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from tests.distributed.on_mpi import ROOT, name_of
+
+
+def started(words: Sequence[str], ranks: int, **more: str) -> list[subprocess.Popen]:
+    """A command as several processes, with torchrun's variables."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    given = os.environ | {"PYTHONPATH": path, "GNOMON_NUM_THREADS": "1", **more}
+    given |= {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return [
+        subprocess.Popen(
+            words,
+            env=given | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+
+
+def on_tcp(function: Callable[[int, int], Any], ranks: int) -> list[Any]:
+    """function(rank, ranks) on every rank: what it gives, in rank order."""
+    return [found[name_of(function)] for found in every(ranks)]
+
+
+@cache
+def every(ranks: int) -> list[dict[str, Any]]:
+    """What all listed functions give, of each rank."""
+    found = [
+        p.communicate(timeout=300)
+        for p in started((sys.executable, "-m", "tests.distributed.on_mpi"), ranks)
+    ]
+    lines = [line for line in found[0][0].splitlines() if line.startswith("[")]
+    assert lines, "".join(errors for _, errors in found)
+    return json.loads(lines[0])

@@ -1,0 +1,90 @@
+"""Device meshes: where ranks stand, their groups, parts of meshes, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+import gnomon.distributed as dist
+from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
+from gnomon.errors import ArgumentError, LayoutError
+from tests.distributed.on_threads import on_threads
+
+pytestmark = pytest.mark.unit
+
+
+def test_every_rank_stands_somewhere_and_meets_those_beside_it():
+    def work(rank: int, ranks: int) -> tuple:
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+        x = gn.tensor([float(rank)])
+        dist.all_reduce(x, group=mesh.get_group("tp"))
+        beside = mesh["dp"]
+        assert mesh.mesh.tolist() == [[0, 1], [2, 3]]
+        assert (mesh.size(), mesh.size(1), mesh.shape, mesh.ndim) == (4, 2, (2, 2), 2)
+        assert mesh["dp", "tp"] == mesh
+        assert beside.get_group().name == mesh.get_group("dp").name
+        return mesh.get_coordinate(), mesh.get_local_rank("tp"), beside.mesh.tolist(), x.item()
+
+    assert on_threads(work, 4) == [
+        ([0, 0], 0, [0, 2], 1.0),
+        ([0, 1], 1, [1, 3], 1.0),
+        ([1, 0], 0, [0, 2], 5.0),
+        ([1, 1], 1, [1, 3], 5.0),
+    ]
+
+
+def test_axes_of_equal_names_over_other_ranks_are_other_groups():
+    def work(rank: int, ranks: int) -> tuple:
+        three = init_device_mesh("cpu", (3,), mesh_dim_names=("tp",))
+        two = DeviceMesh("cpu", [1, 2], mesh_dim_names=("tp",))
+        again = init_device_mesh("cpu", (3,), mesh_dim_names=("tp",))
+        assert again == three != two
+        assert again.axes == three.axes != two.axes
+        x = gn.ones(1)
+        dist.all_reduce(x, group=three.get_group())
+        if two.get_coordinate() is not None:
+            dist.all_reduce(x, group=two.get_group())
+        return two.get_coordinate(), two.axes, x.item()
+
+    first, second, third = on_threads(work, 3)
+
+    assert first[0] is None
+    assert [second[0], third[0]] == [[0], [1]]
+    assert first[1] == second[1] == third[1]
+    assert [first[2], second[2], third[2]] == [3.0, 6.0, 6.0]
+
+
+def test_a_mesh_connects_a_process_that_is_alone():
+    def work(rank: int, ranks: int) -> tuple:
+        dist.destroy_process_group()
+        mesh = init_device_mesh("cpu", (1, 1))
+        return mesh.mesh_dim_names, mesh.get_all_groups()[1].size(), repr(mesh)
+
+    assert on_threads(work, 1) == [(None, 1, "DeviceMesh('cpu', [[0]])")]
+
+
+def test_what_fits_no_mesh_is_refused():
+    def work(rank: int, ranks: int) -> None:
+        mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))
+        with pytest.raises(LayoutError, match="not be bigger than default world size 2"):
+            init_device_mesh("cpu", (4,))
+        with pytest.raises(LayoutError, match="should have same length"):
+            init_device_mesh("cpu", (2,), mesh_dim_names=("dp", "tp"))
+        with pytest.raises(LayoutError, match="must be unique"):
+            init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "dp"))
+        with pytest.raises(LayoutError, match="expected ranks, each once"):
+            DeviceMesh("cpu", [0, 0])
+        with pytest.raises(LayoutError, match="without mesh_dim_names"):
+            init_device_mesh("cpu", (1, 2))["dp"]
+        with pytest.raises(KeyError, match="Valid ones are"):
+            mesh["pp"]
+        with pytest.raises(KeyError, match="in order"):
+            mesh["tp", "dp"]
+        with pytest.raises(ArgumentError, match="expected `mesh_dim`"):
+            mesh.get_group()
+        with pytest.raises(LayoutError, match="no dimension 2"):
+            mesh.get_group(2)
+        with pytest.raises(ArgumentError, match="computes on the CPU"):
+            init_device_mesh("cuda", (2,))
+
+    on_threads(work, 2)

@@ -1,0 +1,75 @@
+"""Ranks that fail in every way that users meet: the job ends soon, and says who, where and why."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.conftest import Golden
+
+SCRIPT = Path(__file__).with_name("failing.py")
+PATIENCE = 4
+WAYS = ("raises", "killed", "hangs", "blocked", "never", "shape", "program")
+
+
+class End(NamedTuple):
+    """How a job ended: what it said, its exit code, and how long after things went wrong."""
+
+    told: str
+    code: int
+    seconds: float
+
+
+def ended(folder: Path, how: str) -> End:
+    """A job of two ranks of which one goes wrong."""
+    folder.mkdir()
+    shutil.copy(SCRIPT, folder / "failing.py")
+    words = ["launch", "-n", "2", "--patience", str(PATIENCE), "failing.py", how]
+    # an installed MPI speaks to hosts by name; nothing of it is wanted here
+    done = subprocess.run(
+        [sys.executable, "-m", "gnomon", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    began = float((folder / "wrong").read_text())
+    return End(done.stderr, done.returncode, time.time() - began)
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Future[End]]:
+    """A job for each way; they wait more than they work, so several run at a time."""
+    root = tmp_path_factory.mktemp("jobs")
+    pool = ThreadPoolExecutor(3)
+    return {how: pool.submit(ended, root / how, how) for how in WAYS}
+
+
+def gist(told: str) -> str:
+    """What we say, without the frames in between and without what mpiexec adds."""
+    ours = "rank ", "  rank ", "gnomon", "Let all", "Look for", "ValueError"
+    return "\n".join(line for line in told.splitlines() if line.startswith(ours))
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_rank_that_fails_ends_the_job_and_says_who_and_where(
+    how: str, jobs: dict[str, Future[End]], golden: Golden
+):
+    end = jobs[how].result()
+
+    assert end.code not in (0, 124)
+    assert end.seconds < 10, end.told
+    told, both = gist(end.told), how in ("shape", "program")
+    # both find out at the same time
+    told = re.sub(r"^(gnomon launch: )?rank \d", r"\1rank ?", told, flags=re.M) if both else told
+    assert told == golden

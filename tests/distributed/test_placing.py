@@ -1,0 +1,55 @@
+"""Tensors whose rows are spread over ranks, on the public path: a compiled training step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.distributed.mesh import ALONE, Mesh
+from gnomon.distributed.placing import split_rows
+from gnomon.distributed.ranks import run_ranks
+
+pytestmark = pytest.mark.unit
+
+
+def trained(mesh: Mesh, compiled: bool) -> bytes:
+    """The bits of a small model after three steps."""
+    model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    optimizer = gn.optim.AdamW(model.parameters(), lr=0.01)
+    rng = np.random.default_rng(1)
+    # threads share the generator of first weights
+    for p in model.parameters():
+        p.data = gn.from_numpy(rng.standard_normal(p.shape).astype(np.float32))
+
+    def step(x: gn.Tensor, y: gn.Tensor) -> gn.Tensor:
+        optimizer.zero_grad()
+        x, y = (split_rows(each, mesh, "data") for each in (x, y))
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    step = gn.compile(step) if compiled else step
+    losses = []
+    for _ in range(3):
+        x, y = (rng.standard_normal((8, n)).astype(np.float32) for n in (6, 3))
+        losses.append(step(gn.from_numpy(x), gn.from_numpy(y)).numpy().tobytes())
+    return b"".join([*losses, *(p.detach().numpy().tobytes() for p in model.parameters())])
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_users_module_trains_to_the_bits_of_one_process(ranks: int, compiled: bool):
+    mesh = Mesh((("data", ranks),))
+
+    found = run_ranks(mesh, lambda rank: trained(mesh, compiled))
+
+    assert set(found) == {trained(ALONE, compiled)}
+
+
+def test_an_axis_that_is_not_there_changes_nothing():
+    x = gn.ones(4, 2)
+
+    assert split_rows(x, ALONE, "data") is x

@@ -1,0 +1,58 @@
+"""Modules by PyTorch's names: while they are installed, and whatever they stand for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+
+import pytest
+
+import gnomon as gn
+from gnomon.drop_in.modules import TorchModule, installed
+from gnomon.drop_in.names import target_of
+from gnomon.drop_in.report import NameReport
+from gnomon.lazy import HOMES
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("path", sorted(HOMES))
+def test_each_place_has_its_module(path: str):
+    with installed(NameReport()):
+        module = importlib.import_module(f"torch.{path}")
+
+        assert isinstance(module, TorchModule)
+        assert module.__name__ == f"torch.{path}"
+
+
+def test_what_was_imported_before_comes_back(monkeypatch: pytest.MonkeyPatch):
+    stood = ModuleType("torch")
+    monkeypatch.setitem(sys.modules, "torch", stood)
+
+    with installed(NameReport()):
+        assert importlib.import_module("torch") is not stood
+    assert sys.modules["torch"] is stood
+
+
+def test_names_are_those_of_gnomon_and_are_kept():
+    with installed(NameReport()):
+        torch = importlib.import_module("torch")
+
+        assert torch.nn.Linear is gn.nn.Linear
+        assert "Linear" in vars(importlib.import_module("torch.nn"))
+        assert {"nn", "ones", "__version__"} <= set(dir(torch))
+
+
+def test_a_module_that_is_not_there_is_an_import_error_and_is_noted():
+    report = NameReport()
+    with installed(report), pytest.raises(ModuleNotFoundError, match=r"'torch\.nowhere' in Gnomon"):
+        importlib.import_module("torch.nowhere")
+
+    assert list(report.missing) == ["torch.nowhere"]
+
+
+def test_classes_are_no_modules():
+    with installed(NameReport()), pytest.raises(ModuleNotFoundError):
+        importlib.import_module("torch.nn.modules.conv.Conv2d")
+    assert target_of("nn.modules.conv") is gn.nn

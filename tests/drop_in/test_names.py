@@ -1,0 +1,28 @@
+"""Functions of two meanings have PyTorch's in a script of PyTorch's."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.drop_in.names import MEANINGS
+
+pytestmark = pytest.mark.unit
+
+
+def test_functions_of_two_meanings_are_methods():
+    x = gn.tensor([[1.0, 0.0, 4.0]])
+
+    assert MEANINGS["var"](x).item() == pytest.approx(13 / 3)
+    assert MEANINGS["std"](x, dim=1, unbiased=False).shape == (1,)
+    assert MEANINGS["nonzero"](x).tolist() == [[0, 0], [0, 2]]
+    assert MEANINGS["squeeze"](x, 1).shape == (1, 3)
+    assert MEANINGS["equal"](x, x) is True
+
+
+def test_a_grid_runs_along_its_first_tensor_first():
+    a, b = MEANINGS["meshgrid"](gn.arange(2), gn.arange(3))
+
+    assert a.tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert b.shape == (2, 3)
+    assert MEANINGS["meshgrid"]([gn.arange(2)], indexing="xy")[0].shape == (2,)

@@ -1,0 +1,147 @@
+"""Scripts that import torch run as they stand, and say at their end what they missed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gnomon.drop_in import run_script
+from gnomon.errors import ConfigError
+from gnomon.settings import override
+
+pytestmark = pytest.mark.unit
+
+WHOLE = """
+import sys
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import optim
+from torch.nn.modules.conv import Conv2d
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, TensorDataset
+
+assert sys.argv[1:] == ["--rate", "0.1"] and __name__ == "__main__"
+assert torch.__name__ == "torch" and torch.version.cuda is None
+assert Conv2d is nn.Conv2d
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+optimizer = optim.SGD(net.parameters(), lr=float(sys.argv[2]))
+schedule = StepLR(optimizer, 2)
+x = torch.randn(8, 3)
+losses = []
+for batch in list(DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)) * 4:
+    optimizer.zero_grad()
+    loss = F.mse_loss(net(batch[0]), batch[1])
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+schedule.step()
+assert losses[-1] < losses[0]
+print("done", torch.nonzero(torch.tensor([0, 1])).shape, torch.meshgrid(x[0], x[0])[0].shape)
+"""
+
+
+def script(folder: Path, text: str) -> Path:
+    path = folder / "program.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def test_a_script_runs_as_it_stands(tmp_path: Path, capfd: pytest.CaptureFixture):
+    path, before = script(tmp_path, WHOLE), sys.modules.get("torch")
+
+    code = run_script(path, ["--rate", "0.1"])
+
+    told = capfd.readouterr()
+    assert (code, told.err) == (0, "")
+    assert told.out == "done Size([1, 1]) Size([3, 3])\n"
+    assert sys.modules.get("torch") is before
+
+
+def test_what_it_missed_stands_at_its_end_with_its_line(tmp_path, capfd):
+    path = script(
+        tmp_path,
+        """
+        import torch
+        if torch.cuda.is_available():
+            raise SystemExit(3)
+        try:
+            import torch.hub.nothing
+        except ImportError:
+            print("went on")
+        torch.frobnicate(1)
+        """,
+    )
+
+    code = run_script(path)
+
+    told = capfd.readouterr()
+    assert (code, told.out) == (1, "went on\n")
+    assert "runpy" not in told.err
+    assert "AttributeError: module 'torch' has no attribute 'frobnicate' in Gnomon" in told.err
+    rows = [line.split() for line in told.err.splitlines() if "program.py:" in line]
+    assert ["not", "in", "Gnomon", "torch.frobnicate", "program.py:9"] in rows
+    assert ["not", "in", "Gnomon", "torch.hub", "program.py:6"] in rows
+    assert ["here,", "does", "nothing", "torch.cuda.is_available", "program.py:3"] in rows
+
+
+def test_a_line_that_waits_for_many_programs_is_told(tmp_path, capfd):
+    path = script(
+        tmp_path,
+        """
+        import torch
+        x = torch.ones(1, 3)
+        for k in range(20):
+            x = torch.cat([x, torch.ones(1, 3)])
+            (x.cos() * k).sum().item()
+        torch.ones(2).exp().sum().item()
+        """,
+    )
+
+    with override(cache=False):
+        assert run_script(path) == 0
+    rows = [line.split() for line in capfd.readouterr().err.splitlines() if "slow" in line]
+
+    (row,) = rows
+    assert row[2:5] == ["programs", "compiled", "in"]
+    assert int(row[1]) > 16
+    assert row[-1] == "program.py:6"
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "said"),
+    [("raise SystemExit", 0, ""), ("exit(7)", 7, ""), ("import sys; sys.exit('no')", 1, "no\n")],
+)
+def test_exit_codes_are_the_scripts(tmp_path, capfd, ending: str, code: int, said: str):
+    assert run_script(script(tmp_path, ending)) == code
+    assert capfd.readouterr().err == said
+
+
+def test_files_beside_the_script_are_found(tmp_path, capfd):
+    (tmp_path / "layers_beside.py").write_text("import torch\nones = torch.ones(2)\n")
+    path = script(tmp_path, "from layers_beside import ones\nprint(ones.sum().item())")
+    searched = list(sys.path)
+
+    assert run_script(path) == 0
+    assert capfd.readouterr().out == "2.0\n"
+    assert sys.path == searched
+    sys.modules.pop("layers_beside")
+
+
+def test_a_script_that_is_not_there_is_named():
+    with pytest.raises(ConfigError, match=r"run: there is no script 'gone.py'"):
+        run_script("gone.py")
+
+
+def test_the_command_passes_arguments_on(tmp_path):
+    path = script(tmp_path, "import sys, torch; print(sys.argv[1:]); exit(int(torch.tensor(5)))")
+    command = [sys.executable, "-m", "gnomon", "run", str(path), "--lr", "3", "-v", "x"]
+
+    found = subprocess.run(command, capture_output=True, text=True)
+
+    assert (found.returncode, found.stdout) == (5, "['--lr', '3', '-v', 'x']\n")

@@ -1,0 +1,20 @@
+"""The nodes between known values and wanted ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.dtypes import float32
+from gnomon.ir.between import between
+from gnomon.ir.node import Arena
+
+pytestmark = pytest.mark.unit
+
+
+def test_only_what_lies_between_is_taken():
+    x = Arena().input((4,), float32, "x")
+    y = x + x
+    z = y * x
+
+    assert between([z], {x, y}) == [z]
+    assert between([z], {x}) == [y, z]

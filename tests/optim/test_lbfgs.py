@@ -1,0 +1,66 @@
+"""LBFGS on losses whose least point is known."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import optim
+from gnomon.errors import ArgumentError
+
+SCALES = [1.0, 10.0, 0.5]
+
+
+def bowl(search: str | None, lr: float = 1.0) -> tuple:
+    """Two parameters, an optimizer, and its closure: a bowl around 1."""
+    params = [gn.zeros(2, requires_grad=True), gn.zeros((), requires_grad=True)]
+    optimizer = optim.LBFGS(params, lr=lr, max_iter=6, line_search_fn=search)
+
+    def closure() -> gn.Tensor:
+        optimizer.zero_grad()
+        flat = gn.cat([params[0], params[1].reshape(1)])
+        loss = (gn.tensor(SCALES) * (flat - 1.0) ** 2).sum()
+        loss.backward()
+        return loss
+
+    return params, optimizer, closure
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_the_bottom_is_found(search: str | None):
+    params, optimizer, closure = bowl(search, 1.0 if search else 0.5)
+    first = optimizer.step(closure)
+    for _ in range(6):
+        optimizer.step(closure)
+    assert first.item() == sum(SCALES)
+    found = [*params[0].tolist(), params[1].item()]
+    np.testing.assert_allclose(found, np.ones(3), atol=1e-4)
+
+
+def test_a_loaded_state_continues():
+    walked, resumed = bowl("strong_wolfe"), bowl("strong_wolfe")
+    walked[1].step(walked[2])
+    with gn.no_grad():
+        for target, origin in zip(resumed[0], walked[0], strict=True):
+            target.copy_(origin)
+    resumed[1].load_state_dict(copy.deepcopy(walked[1].state_dict()))
+    for _, optimizer, closure in (walked, resumed):
+        optimizer.step(closure)
+    assert [p.tolist() for p in walked[0]] == [p.tolist() for p in resumed[0]]
+
+
+def test_a_closure_and_plain_python_are_needed():
+    _, optimizer, closure = bowl(None)
+    with pytest.raises(ArgumentError, match="closure"):
+        optimizer.step()
+    with pytest.raises(ArgumentError, match=r"gn\.compile"):
+        gn.compile(lambda: optimizer.step(closure))()
+
+
+def test_a_second_group_is_refused():
+    _, optimizer, _ = bowl(None)
+    with pytest.raises(ArgumentError, match="one group"):
+        optimizer.add_param_group({"params": [gn.ones(1, requires_grad=True)]})

@@ -1,0 +1,102 @@
+"""Ctrl-C at moments that are chosen: in a destructor, and in the middle of a replay."""
+
+import signal
+import time
+
+import pytest
+
+import gnomon as gn
+from gnomon.capture import replay
+from gnomon.runtime.buffer import DeviceBuffer, memory
+from gnomon.runtime.interrupts import Whole, heed
+
+
+class Interrupted:
+    """Something that is interrupted as it dies."""
+
+    def __init__(self):
+        self.given = 0
+
+    def give_back(self):
+        """What a destructor does."""
+        self.given += 1
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def die_and_wait(doomed):
+    """Let go of something; the interrupt of its end ends the wait."""
+    doomed.clear()
+    time.sleep(20)
+
+
+def work_whole(done):
+    """Be interrupted before the work is done."""
+    with Whole():
+        signal.raise_signal(signal.SIGINT)
+        done.append(True)
+
+
+def test_an_interrupt_in_a_destructor_comes_again(monkeypatch):
+    told = []
+    monkeypatch.setattr("sys.unraisablehook", lambda lost: heed(lost, told.append))
+    doomed = [Interrupted()]
+    with pytest.raises(KeyboardInterrupt):
+        die_and_wait(doomed)
+
+    assert not told
+
+
+def test_what_else_a_destructor_raises_is_told(monkeypatch):
+    class Broken:
+        def __del__(self):
+            raise ValueError("mine")
+
+    told = []
+    monkeypatch.setattr("sys.unraisablehook", lambda lost: heed(lost, lambda x: told.append(1)))
+    Broken()
+
+    assert told == [1]
+
+
+def test_a_block_is_whole_and_the_interrupt_comes_at_its_end():
+    done = []
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        work_whole(done)
+
+    assert done == [True]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_replay_changes_all_or_nothing(monkeypatch):
+    first, second = gn.zeros(3), gn.zeros(40, 40)
+
+    def stepped():
+        first.add_(1)
+        second.add_(1)
+
+    fast = gn.compile(stepped)
+    fast()
+
+    place = replay.CapturedProgram._place
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        place(*given)
+
+    monkeypatch.setattr(replay.CapturedProgram, "_place", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fast()
+    monkeypatch.undo()
+
+    assert (first[0].item(), second[0, 0].item()) == (2.0, 2.0)
+
+
+def test_a_block_of_memory_is_given_back_once():
+    before, made = memory.use().allocated, DeviceBuffer(100)
+    made.give_back()
+    del made
+
+    assert memory.use().allocated == before

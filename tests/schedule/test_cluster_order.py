@@ -1,0 +1,33 @@
+"""The order of clusters: what it says of waiting is what a search of all of them says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnomon.schedule.cluster import Cluster, waits_for
+from gnomon.schedule.cluster_order import ClusterOrder
+
+pytestmark = pytest.mark.unit
+
+COUNT = 9
+pairs = st.lists(st.tuples(st.integers(0, COUNT - 1), st.integers(0, COUNT - 1)), max_size=30)
+
+
+@given(pairs)
+def test_it_agrees_with_a_search_whatever_joins(wanted: list[tuple[int, int]]):
+    order, clusters = ClusterOrder(), [Cluster(1, 1) for _ in range(COUNT)]
+    for each in clusters:
+        order.open(each)
+
+    for one, other in wanted:
+        cluster, needed = clusters[one], clusters[other]
+        refused = cluster is needed or waits_for([needed], cluster)
+        assert order.waits_for([needed], cluster) == waits_for([needed], cluster)
+        if not refused:
+            order.need(cluster, needed)
+
+    assert all(order.place[c] > order.place[n] for c in clusters for n in c.needs)
+    assert sorted(order.place.values()) == list(range(COUNT))
+    assert [order.place[c] for c in order.clusters] == list(range(COUNT))

@@ -1,0 +1,83 @@
+"""A value that a gradient needs must not be written over."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.errors import GradientError
+from gnomon.tensor.autograd.versions import OUTPUT, read_by_gradient
+
+
+@pytest.mark.unit
+def test_what_gradients_read_is_found_in_the_table():
+    assert read_by_gradient("add", 2, 0) == frozenset()
+    assert read_by_gradient("mul", 2, 0) == {1}
+    assert read_by_gradient("tanh", 1, 0) == {OUTPUT}
+    assert read_by_gradient("log", 1, 0) == {0}
+
+
+@pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid"])
+def test_a_result_that_its_own_gradient_reads_is_protected(name):
+    x = gn.ones(2, requires_grad=True)
+    y = getattr(x, name)()
+    y.add_(1)
+
+    with pytest.raises(GradientError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_an_operand_that_a_gradient_reads_is_protected():
+    x, w = (gn.ones(2, requires_grad=True) for _ in range(2))
+    h = x + 1
+    y = h * w
+    h.mul_(2)
+
+    with pytest.raises(GradientError, match="mul needs a value"):
+        y.sum().backward()
+
+
+def test_what_no_gradient_reads_may_be_written_over():
+    x = gn.ones(2, requires_grad=True)
+    h = x + 1
+    h.mul_(3).add_(h.detach())
+    h[0] = 5
+    gn.nn.functional.relu(h, inplace=True)
+    h.sum().backward()
+
+    assert x.grad.tolist() == [0, 3]
+
+
+def test_a_copy_may_be_written_over():
+    x = gn.ones(2, requires_grad=True)
+    y = x.exp()
+    z = y.clone()
+    z.add_(1)
+    (y + z).sum().backward()
+
+    assert x.grad.tolist() == pytest.approx([2 * 2.718281828] * 2)
+
+
+def test_an_operation_in_place_keeps_what_it_wrote_over():
+    w, x = gn.ones(2, requires_grad=True), gn.ones(2) * 3
+    x.mul_(w)
+    x.mul_(w)
+    x.sum().backward()
+
+    assert w.grad.tolist() == [6, 6]
+    y = x.detach() * w
+    z = y * y
+    y.mul_(w)
+    with pytest.raises(GradientError, match="mul needs a value that was written over"):
+        z.sum().backward()
+
+
+@pytest.mark.parametrize("quiet", [lambda x: x, lambda x: x.detach(), lambda x: x[1:]])
+def test_a_write_that_gradients_do_not_see_is_seen_here(quiet):
+    x = gn.ones(2, requires_grad=True)
+    y = x.exp()
+    with gn.no_grad():
+        quiet(y).add_(1)
+
+    with pytest.raises(GradientError, match="exp needs a value"):
+        y.sum().backward()

@@ -1,0 +1,117 @@
+"""Hostile arguments end in a result or in an error of ours, with asserts and without them.
+
+The calls are tests/fuzz_hostile.py's, which also runs for as long as one wants.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon.errors import GnomonError
+from gnomon.nn import functional as F
+from tests.fuzz_hostile import NAMES, READS, fuzz
+from tests.hostile_calls import CALLS
+from tests.ops.samples import SAMPLES
+
+SEED = 20
+FEW, MANY = 160, 6000
+
+
+def test_every_operation_is_called():
+    assert set(SAMPLES) - set(NAMES) == set()
+    assert len(CALLS) > 50
+
+
+def test_errors_read_as_errors_do():
+    assert READS.match("max_pool2d: stride is at least 1: got 0.")
+    assert not READS.match("list index out of range")
+
+
+def test_hostile_arguments_crash_nothing_and_leave_nothing_behind():
+    count, findings = fuzz(SEED, FEW, 300)
+
+    assert (count, findings) == (FEW, [])
+
+
+def ends(*flags: str) -> list[str]:
+    """How calls end in a process with these flags of Python's."""
+    command = [sys.executable, *flags, "-W", "ignore", "-m", "tests.fuzz_hostile"]
+    about = ["--seed", "21", "--told", "100"]
+    done = subprocess.run([*command, *about], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_errors_are_the_same_without_asserts():
+    assert ends("-O") == ends()
+
+
+X = np.ones((2, 3, 4, 6), np.float32)
+FOUND = [
+    (lambda x: gn.movedim(x, (0, 1), (0, 0)), "movedim: an axis is named twice"),
+    (lambda x: gn.diag_embed(x, 0, 1, 1), "diag_embed: an axis is named twice"),
+    (lambda x: gn.squeeze(x, 1.5), "squeeze: an axis is an integer: got 1.5"),
+    (lambda x: gn.squeeze("nope", 0), "squeeze: x must be a tensor: got 'nope'"),
+    (lambda x: gn.repeat([1], (2,)), "repeat: x must be a tensor"),
+    (lambda x: gn.topk(x, 1, 0, 2.5), "topk: largest is True or False: got 2.5"),
+    (lambda x: gn.sort(x, descending="no"), "sort: descending is True or False: got 'no'"),
+    (lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=1.5), "causal is True or False"),
+    (lambda x: gn.tril_indices(2**40, 3), "tril_indices: .* elements need"),
+    (lambda x: gn.tril_indices(-1, 3), "tril_indices: sizes are integers, not negative"),
+    (lambda x: gn.nn.GRU(6, 5, num_layers=2**40), "GRU: .* elements need"),
+    (
+        lambda x: F.conv_transpose1d(x[0], x[0].permute(1, 0, 2), stride=2**31),
+        "are more than it can take apart",
+    ),
+    (
+        lambda x: F.conv_transpose1d(x[0], x[0].permute(1, 0, 2), stride=b"x"),
+        "conv_transpose1d: expected integers",
+    ),
+    (lambda x: gn.addcmul(x, b"x", x, value=2**62), "addcmul: .* must be a tensor"),
+    (lambda x: gn.nn.GRU(6, 5, num_layers=0), "GRU: num_layers must be 1 or more: got 0"),
+    (lambda x: gn.nn.GRU(6, 2**31, num_layers=(2**40,)), "GRU: num_layers must be 1 or more"),
+    (lambda x: gn.diff(x, -1), "diff: n must be 0 or more: got -1"),
+    (lambda x: x.copy_([[1.0], [2.0, 3.0]]), "copy_: rows differ in length"),
+    (lambda x: x[[[1], [0, 1]]], "index: rows differ in length"),
+    (lambda x: x.unfold(3, 7, 1), "unfold: 7 elements do not fit into axis 3"),
+    (lambda x: x.argmax(2) + x[:, :, :0].argmax(2), "argmax: nothing to choose from"),
+    (lambda x: gn.bmm(x[0], x[0]), "bmm: inner sizes differ: left .3, 4, 6. ends in 6"),
+    (lambda x: x[99], "index: index 99 is out of bounds for dimension 0 with size 2"),
+]
+
+
+@pytest.mark.parametrize(("call", "told"), FOUND)
+def test_what_the_fuzzer_found_is_told(call: Callable, told: str):
+    with pytest.raises(GnomonError, match=told):
+        gn.evaluate(call(gn.from_numpy(X)))
+
+
+@pytest.mark.parametrize("name", ["flatten", "t", "matrix_transpose"])
+def test_a_view_of_nothing_at_all_is_a_call_that_lacks_an_argument(name: str):
+    with pytest.raises(TypeError, match="missing a required argument: 'x'"):
+        getattr(gn.Tensor, name)()
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.0, -0.5])
+def test_attention_takes_any_scale(scale: float):
+    rng = np.random.default_rng(1)
+    q, k, v = (gn.from_numpy(rng.standard_normal((2, 3, 5, 4), np.float32)) for _ in range(3))
+
+    found = F.scaled_dot_product_attention(q, k, v, scale=scale)
+
+    expected = gn.softmax(q @ k.transpose(-1, -2) * scale, dim=-1) @ v
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("optimized", [False, True])
+def test_many_hostile_arguments(optimized: bool):
+    count, findings = fuzz(SEED + 1, MANY, 1800, optimized)
+
+    assert (count, findings) == (MANY, [])

@@ -1,0 +1,64 @@
+"""Ranks that train together; several are launched in tests/distributed/test_launcher.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnomon.distributed.mesh import ALONE, mesh_of
+from gnomon.distributed.plans import PLAN
+from gnomon.errors import ArgumentError, ConfigError
+from gnomon.train.team import Team, read_plan, refuse_unknown
+
+pytestmark = pytest.mark.unit
+
+
+def test_one_process_leads_itself():
+    with Team() as team:
+        assert team.leads
+        assert team.mesh == ALONE
+        assert team.share({"a": 1}) == {"a": 1}
+        assert team.gather([True, 1]) == [[True, 1]]
+
+
+def test_a_mesh_needs_as_many_ranks():
+    with pytest.raises(ConfigError, match="--mesh data=4: 4 ranks: 1 run"):
+        Team("data=4")
+
+
+@pytest.mark.parametrize("mesh", ["data", "data=0", "data=two", "data=2,data=2", "2=data"])
+def test_a_mesh_that_says_nothing_is_refused(mesh: str):
+    with pytest.raises(ConfigError, match="expected NAME=RANKS"):
+        Team(mesh)
+
+
+def test_a_mesh_axis_over_which_nothing_lies_is_refused():
+    with pytest.raises(ConfigError, match="'datta' is no mesh axis of the plan: expected one of"):
+        refuse_unknown(mesh_of("datta=2"), PLAN)
+
+
+def test_a_plan_is_read_from_a_file(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('rows = ["data"]\nfully = ["data"]\nreductions = 2\n[axes]\nheads = "tensor"\n')
+
+    plan = read_plan(path)
+
+    assert (plan.rows, plan.fully, plan.axes) == (("data",), ("data",), {"heads": "tensor"})
+    assert plan.reductions == 2
+    refuse_unknown(mesh_of("data=2,tensor=2"), plan)
+
+
+def test_a_bound_that_is_none_is_refused(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('reductions = "many"')
+
+    with pytest.raises(ArgumentError, match="reductions: expected a number of red"):
+        read_plan(path)
+
+
+@pytest.mark.parametrize("text", ["rows = 3", "other = []", "axes = []", "[axes]\nheads = 3"])
+def test_a_plan_that_is_none_is_refused(tmp_path, text: str):
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+
+    with pytest.raises(ConfigError, match="expected rows or fully, lists of mesh axes, or axes"):
+        read_plan(path)
