@@ -26,7 +26,8 @@ from gnomon.settings import current
 
 LOOK = 0.002
 """Seconds between two looks for what another process compiles."""
-VERSIONS = f"{llvmlite.__version__} {llvm.llvm_version_info}"
+LLVM = ".".join(map(str, llvm.llvm_version_info))
+VERSIONS = f"{llvmlite.__version__} {LLVM}"
 
 _pending: dict[str, Future[bytes]] = {}
 _linked: dict[Target, WeakValueDictionary[str, Library]] = memo({})
@@ -270,7 +271,7 @@ def disclaim(key: str) -> None:
 
 def key_of(text: str, target: Target, passes: int = 0) -> str:
     """The digest of all that object code depends on; what wrote the text is not part of it."""
-    how = f"{LEVEL} {passes} pic small {worker.OPTION}"
+    how = f"{LEVEL} {passes} pic small {worker.OPTION} {worker.MEND}"
     return digest(text, VERSIONS, target.triple, target.cpu, target.features, how)
 
 

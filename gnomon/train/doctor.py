@@ -1,6 +1,6 @@
 """`gnomon doctor`: what this machine offers, what is off, and why.
 
-Everything is read, nothing is changed and nothing is measured.
+Everything is read, nothing is changed and nothing is measured; some code is tried.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gnomon import __version__, settings
+from gnomon.compiler.conformance import failures
 from gnomon.ops.canonical import NUMERICS
-from gnomon.runtime import device, system
+from gnomon.runtime import cpu, device, system
 from gnomon.train.progress import bytes_text
 
 __all__ = ["Finding", "findings", "table_of"]
@@ -73,6 +74,7 @@ def findings() -> Iterator[Finding]:
     if platform.system() == "Windows":
         yield Finding("system", "Windows is not supported yet: use WSL 2 with Ubuntu", good=False)
     yield from processor()
+    yield from compiler()
     yield from memory()
     yield from packages()
     yield from accelerators()
@@ -101,6 +103,17 @@ def processor() -> Iterator[Finding]:
         yield Finding("cores", f"held to {threads} by GNOMON_NUM_THREADS", good=False)
     sizes = system.caches()
     yield Finding("caches", f"{sizes.l1 >> 10} KiB, {sizes.l2 >> 10} KiB, {sizes.l3 >> 20} MiB")
+
+
+def compiler() -> Iterator[Finding]:
+    """Which LLVM makes code, and what it gets wrong of what kernels are made of."""
+    version = f"LLVM {cpu.LLVM}"
+    wrong = list(failures(thorough=False))
+    if wrong:
+        told = f"{version} makes wrong code here, do not trust results: {wrong[0]}"
+        yield Finding("compiler", f"{told} ({len(wrong)} in all)", good=False)
+    else:
+        yield Finding("compiler", f"{version}: its code for what kernels are made of is right")
 
 
 def memory() -> Iterator[Finding]:
