@@ -42,6 +42,7 @@ from gnomon.ir.provenance import show_error as _show_error
 from gnomon.lazy import NamesElsewhere as _NamesElsewhere
 from gnomon.lazy import below as _below
 from gnomon.lazy import complex_calls as _complex_calls
+from gnomon.lazy import load as _load
 from gnomon.ops.registry import OPS as _OPS
 from gnomon.ops.registry import explained as _explained
 from gnomon.tensor import copies as _copies
@@ -254,7 +255,7 @@ _complexes.append(_complex_calls)
 def _part(name: str) -> ModuleType | None:
     """A part of the package; None where this version has none of that name."""
     try:
-        return importlib.import_module(name)
+        return _load(name)
     except ModuleNotFoundError as missing:
         if missing.name != name:
             raise
@@ -265,17 +266,17 @@ def _derived(name: str) -> Any:
     """A function that its ending tells: `_` writes to its argument, `_copy` copies what is seen."""
     stem, _, ending = name.rpartition("_")
     if ending == "copy" and hasattr(Tensor, stem):
-        switches = importlib.import_module("gnomon.tensor.switches")
+        switches = _load("gnomon.tensor.switches")
         return switches.copying(getattr(Tensor, stem), name)
     if ending or not stem or name.startswith("_"):
         return None
-    functional = importlib.import_module("gnomon.nn.functional")
+    functional = _load("gnomon.nn.functional")
     return getattr(Tensor, name, None) or getattr(functional, name, None)
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        found = getattr(importlib.import_module(_HOME[name]), name)
+        found = getattr(_load(_HOME[name]), name)
     else:
         found = _part(_LATE[name]) if name in _LATE else _below(__name__, name) or _derived(name)
     if found is None:

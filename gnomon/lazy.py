@@ -20,8 +20,15 @@ from gnomon.forking import held
 
 _loading = held(RLock())
 """A child of a fork would wait for a module that another thread was loading."""
+
 OF_MODULES = frozenset({"__file__", "__name__", "__path__", "__spec__", "__version__"})
 """The names of Python's own that a module answers to."""
+
+
+def load(name: str) -> ModuleType:
+    """A module, imported while no other thread forks."""
+    with _loading:
+        return importlib.import_module(name)
 
 
 class Lazy:
@@ -42,8 +49,7 @@ class Lazy:
             raise AttributeError(f"{self!r} has no attribute {attribute!r}")
         found = sys.modules.get(self._name)
         if found is None or getattr(found.__spec__, "_initializing", False):
-            with _loading:
-                found = importlib.import_module(self._name)
+            found = load(self._name)
         return getattr(found, attribute)
 
     def __repr__(self) -> str:
@@ -165,7 +171,7 @@ class NamesElsewhere(ModuleType):
 def below(package: str, name: str) -> ModuleType | None:
     """The module of PyTorch's that has a name below a package; None where it has none."""
     full = f"{package}.{name}"
-    return importlib.import_module(full) if full.partition(".")[2] in HOMES else None
+    return load(full) if full.partition(".")[2] in HOMES else None
 
 
 def modules_below(package: str) -> Callable[[str], ModuleType]:
@@ -186,7 +192,7 @@ def names_in(module: str, package: str) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         # an import of a file in the package asks here first
         file = PathFinder.find_spec(f"{package}.{name}", sys.modules[package].__path__)
-        found = importlib.import_module(module) if file is None else None
+        found = load(module) if file is None else None
         if name not in getattr(found, "__all__", ()):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(found, name)

@@ -102,6 +102,8 @@ def absent_tiers(config: pytest.Config) -> dict[str, str]:
         absent["parity"] = "needs torch: pip install -e '.[parity]'"
     if "proof" not in config.option.markexpr:
         absent["proof"] = "heavy bit tests run on request: pytest -m proof"
+    if "long" not in config.option.markexpr:
+        absent["long"] = "open-ended searches run on request: pytest -m long, python -m tests.long"
     return absent
 
 

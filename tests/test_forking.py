@@ -20,19 +20,25 @@ def stress(kind: str, seconds: float, seed: int = 0) -> str:
     return made.stdout
 
 
+# moments by chance: what these find becomes a small fixed test
+
+
+@pytest.mark.long
 def test_children_of_a_process_whose_threads_compile_compute_the_same():
     assert "children" in stress("forks", 3)
 
 
+@pytest.mark.long
 def test_threads_trace_compile_train_and_draw_the_same():
     assert "tasks in 4 threads" in stress("threads", 2)
 
 
+@pytest.mark.long
 def test_ctrl_c_arrives_and_leaves_what_it_finds_whole():
     assert "times, the slowest" in stress("interrupts", 5)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["forks", "threads", "interrupts"])
 def test_for_a_minute(kind):
     stress(kind, 60, seed=1)

@@ -59,7 +59,7 @@ def test_mutations_follow_from_their_seed_and_change_something():
     assert len(ZIP) == 10
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_a_hundred_thousand_changed_files_within_a_limit_of_memory(seed):
     program = (

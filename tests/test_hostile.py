@@ -109,7 +109,7 @@ def test_attention_takes_any_scale(scale: float):
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("optimized", [False, True])
 def test_many_hostile_arguments(optimized: bool):
     count, findings = fuzz(SEED + 1, MANY, 1800, optimized)

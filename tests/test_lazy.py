@@ -6,9 +6,13 @@ import importlib
 import inspect
 import subprocess
 import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
 
+import gnomon as gn
+from gnomon import lazy
 from gnomon.drop_in.modules import installed
 from gnomon.drop_in.report import NameReport
 from gnomon.lazy import HOMES, Lazy
@@ -142,3 +146,20 @@ def test_a_module_that_pytorch_has_not_is_not_found():
         importlib.import_module("gnomon.nn.modules.nowhere")
     with pytest.raises(AttributeError, match=r"module 'gnomon\.cuda' has no attribute 'nowhere'"):
         _ = importlib.import_module("gnomon").cuda.nowhere
+
+
+def test_no_thread_forks_while_another_loads(monkeypatch):
+    free: list[bool] = []
+
+    def load(name: str) -> object:
+        other = threading.Thread(target=lambda: free.append(lazy._loading.acquire(blocking=False)))
+        other.start()
+        other.join()
+        return SimpleNamespace(sqrt=2)
+
+    monkeypatch.setattr(lazy, "importlib", SimpleNamespace(import_module=load))
+    monkeypatch.delitem(sys.modules, "wave", raising=False)
+
+    assert gn._part("gnomon.nowhere").sqrt == 2
+    assert Lazy("wave").sqrt == 2
+    assert free == [False, False]

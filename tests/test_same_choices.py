@@ -122,7 +122,7 @@ def test_a_convolution_has_the_same_kernels_and_codes_on_every_processor():
     assert not differing(lambda x, w: gradient(lambda x: F.conv2d(x, w))(x), given, FEW)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", MATMUL)
 def test_many_products_have_the_same_kernels_and_codes(name: str, seed: int):
@@ -141,7 +141,7 @@ def test_a_training_step_of_many_shapes_compiles_as_often_on_every_processor(
         assert made["figures"]() == {"compiles": 3, "captures": 10}
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_what_docs_say_of_twenty_shapes_holds_on_every_processor(name: str, tmp_path: Path):
     with planted(name), fresh(vary=True), unlinked():

@@ -52,7 +52,9 @@ def complaints(folder: Path, *files: Path) -> list[dict[str, Any]]:
     """What pyright says in a folder or of some files there."""
     pytest.importorskip("pyright", reason="needs pyright: pip install -e '.[dev]'")
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
-    run = subprocess.run([*command, *map(str, files)], cwd=folder, capture_output=True, text=True)
+    run = subprocess.run(
+        [*command, *map(str, files)], cwd=folder, capture_output=True, text=True, timeout=300
+    )
     if not run.stdout.startswith("{"):
         pytest.skip("pyright needs node, which it fetches when it first runs: neither is here")
     rows: list[dict[str, Any]] = json.loads(run.stdout)["generalDiagnostics"]
