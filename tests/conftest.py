@@ -90,9 +90,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if (TESTS / "parity") in item.path.parents:
             item.add_marker(pytest.mark.parity)
+        if not is_shared(item):
+            item.add_marker(pytest.mark.long)
         for tier, reason in absent.items():
             if item.get_closest_marker(tier):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def is_shared(item: pytest.Item) -> bool:
+    """Whether a test of a large family, `proof(share=8)`, is of the eighth that CI runs."""
+    proof = item.get_closest_marker("proof")
+    return proof is None or seed_of(item) % proof.kwargs.get("share", 1) == 0
 
 
 def absent_tiers(config: pytest.Config) -> dict[str, str]:

@@ -60,7 +60,7 @@ def outcome(run: Callable, x: gn.Tensor) -> np.ndarray | str:
 
 
 @pytest.mark.parametrize(
-    "turns", [0, *(pytest.param(k, marks=pytest.mark.proof) for k in range(1, len(TURNS)))]
+    "turns", [0, *(pytest.param(k, marks=pytest.mark.proof(share=6)) for k in range(1, len(TURNS)))]
 )
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_sizes_of_nothing_come_between_others(name: str, turns: int):
@@ -80,7 +80,7 @@ def test_random_programs_hold_at_every_size(seed: int):
         check(seed)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(1000, 31000, 1000))
 def test_many_random_programs_hold_at_every_size(seed: int):
     with fenced(), judged(lawful):

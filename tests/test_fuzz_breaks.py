@@ -16,7 +16,7 @@ def test_random_programs_with_breaks_are_the_plain_ones(seed):
     assert not [told for told in (tried(rng) for _ in range(8)) if told]
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", range(10, 13))
 def test_hundreds_of_random_programs_with_breaks_are_the_plain_ones(seed):

@@ -17,7 +17,7 @@ def test_a_change_or_an_effect_is_never_missed(number, program):
     assert not differ(program, number % 2 == 0, in_turn(program))
 
 
-@pytest.mark.proof
+@pytest.mark.proof(share=8)
 @pytest.mark.parametrize(("number", "program"), SINGLES, ids=IDS)
 def test_nor_the_other_way_about_gradients(number, program):
     assert not differ(program, number % 2 == 1, in_turn(program))
@@ -29,7 +29,7 @@ def test_random_programs_are_the_plain_ones():
     assert not [told for told in (tried(rng) for _ in range(60)) if told]
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_thousand_random_programs_are_the_plain_ones(seed):

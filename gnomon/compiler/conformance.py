@@ -104,7 +104,7 @@ def dynamic_mask(e: Emitter, lanes: int) -> str:
 
 
 def mask_kinds(lanes: int) -> Iterator[tuple[str, Callable[[Emitter], str], Masks]]:
-    """How a mask is known: some as constants, and all of them at run time."""
+    """Masks, some as constants that LLVM knows, and all of them as read at run time."""
     masks = masks_of(lanes)
     for on in masks[:KNOWN]:
         text = constant_mask(on, lanes)
@@ -324,7 +324,7 @@ def watched(nbytes: int) -> np.ndarray:
 
 
 def run(idiom: Idiom, address: int, seed: int) -> str:
-    """What is wrong with an idiom at an address; empty if nothing is."""
+    """The name of an idiom and the mask under which it is wrong; empty if under none."""
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(address)
     for on in idiom.masks:
         a = samples(idiom.given, idiom.lanes, seed)
@@ -357,7 +357,7 @@ TOGETHER = 256
 
 
 def failures(thorough: bool = True, target: device.Target | None = None) -> Iterator[str]:
-    """What of the idioms LLVM gets wrong on this machine, for a target that it can run.
+    """The idioms that LLVM gets wrong on this machine, for a target that it can run.
 
     Code is made anew each time: what lies in the cache tells of another time.
     """

@@ -30,6 +30,9 @@ CALL, BRANCH, SKIP, SET, BIND = range(5)
 # a thread's records: a counter, then (call, began, ended) for each, in nanoseconds
 RECORD_BYTES = 24
 
+BRIEF = 256
+"""Looks in vain, some 5 µs, after which a wait yields its core at each to whoever else needs it."""
+
 X86_FLOATS = 0x1F80
 """MXCSR: round to nearest, no exception traps, denormals are numbers. On Arm the same is 0."""
 
@@ -40,12 +43,8 @@ def text_for(target: Target) -> str:
     write_floats(module, target)
     write_now(module)
     write_relax(module, target)
-    write_barrier(module)
-    write_slots(module)
-    write_execute(module)
-    write_post(module)
-    write_worker(module)
-    write_run(module)
+    for write in (write_barrier, write_slots, write_execute, write_post, write_worker, write_run):
+        write(module)
     return module.text()
 
 
@@ -107,14 +106,14 @@ def arm_floats(floats: Emitter, restore: Emitter) -> None:
 
 
 def write_relax(module: LLVMModule, target: Target) -> None:
-    """`relax` lets a moment pass after a look that found nothing.
+    """`relax` lets a moment pass after a look in vain.
 
-    Mostly it stays on the core; each time that `tries` ends in the ones of `mask`, others may have
-    it, lest a thread waits for one that this very core should run.
+    Others may have the core where `tries` ends in the ones of `mask`, after `BRIEF` looks always.
     """
     e = private(module, "relax", ("i64", "tries"), ("i64", "mask"))
-    end = e.value("and i64 %tries, %mask")
-    e.do(f"br i1 {e.value(f'icmp eq i64 {end}, %mask')}, label %leave, label %stay")
+    due = e.value(f"icmp eq i64 {e.value('and i64 %tries, %mask')}, %mask")
+    over = e.value(f"or i1 {due}, {e.value(f'icmp uge i64 %tries, {BRIEF}')}")
+    e.do(f"br i1 {over}, label %leave, label %stay")
     e.label("leave")
     e.call("i32", "sched_yield")
     e.ret()

@@ -25,8 +25,8 @@ from gnomon.runtime.buffer import DeviceBuffer, size_class
 from gnomon.runtime.linking import Library
 from gnomon.settings import current
 
-IDLE_LOOKS = 20_000
-"""How often a worker looks for work before it sleeps: 0.7 to 1 milliseconds.
+IDLE_LOOKS = 2_500
+"""How often a worker looks for work before it sleeps: about a millisecond, since it yields mostly.
 
 That is longer than Python needs between two steps of a small model, 0.2 to 0.4 milliseconds: a
 worker that slept there would be woken, for 0.1 milliseconds, in every step.

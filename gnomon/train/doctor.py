@@ -106,7 +106,7 @@ def processor() -> Iterator[Finding]:
 
 
 def compiler() -> Iterator[Finding]:
-    """Which LLVM makes code, and what it gets wrong of what kernels are made of."""
+    """The LLVM that makes code, and the idioms of kernels that it gets wrong."""
     version = f"LLVM {cpu.LLVM}"
     wrong = list(failures(thorough=False))
     if wrong:

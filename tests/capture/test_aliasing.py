@@ -376,7 +376,7 @@ def test_random_programs_see_the_same_memory():
     assert [fuzz_alias.run(seed) for seed in range(60)].count("equal") > 30
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_many_random_programs_see_the_same_memory():
     for seed in range(10_000, 12_000):
         fuzz_alias.run(seed)

@@ -21,7 +21,7 @@ def test_random_functions_of_objects_are_the_plain_ones(seed):
     assert not [told for told in (tried(rng) for _ in range(4)) if told]
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("seed", range(100, 104))
 def test_thousands_of_random_functions_of_objects_are_the_plain_ones(seed):

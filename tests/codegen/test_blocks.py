@@ -101,7 +101,7 @@ def test_every_sum_of_several_blocks_has_the_oracles_bits(short, seed: int):
     agree(*built(np.random.default_rng(seed)))
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_so_have_many(short):
     for seed in range(40, 2000):
         agree(*built(np.random.default_rng(seed)))

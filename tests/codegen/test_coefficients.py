@@ -24,7 +24,7 @@ def test_coefficients_are_numbers_of_their_type(name):
         assert (numbers.astype(DTYPES[scalar]) == numbers).all()
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_the_coefficients_are_those_that_the_script_makes():
     made = subprocess.run(
         [sys.executable, ROOT / "tools" / "fit_math.py"], capture_output=True, check=True, text=True

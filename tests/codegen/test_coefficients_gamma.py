@@ -23,7 +23,7 @@ def test_lgamma_is_nothing_at_its_zeros():
             assert abs(mpmath.loggamma(-zero).real) < (4 * abs(cotangent) + 10) * digits
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_the_tables_are_those_that_the_script_makes():
     made = subprocess.run(
         [sys.executable, ROOT / "tools" / "fit_math.py", "gamma"],

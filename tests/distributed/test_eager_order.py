@@ -37,7 +37,7 @@ def test_processes_that_look_have_the_bits_of_threads(plain: list):
     assert on_mpi(looking, 2) == plain
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_two_hundred_programs_finish_with_the_same_bits(ranks: int):
     found = on_threads(partial(looking, programs=200), ranks)

@@ -105,7 +105,7 @@ def test_random_traffic_arrives(ranks: int):
         assert on_threads(lambda r, n, k=seed, m=most: exchanged(r, n, k, m), ranks) == ranks * [[]]
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", range(2, 10))
 def test_two_thousand_messages_of_each_rank_arrive(ranks: int):
     for seed in range(100, 105):

@@ -68,7 +68,7 @@ def test_compiled_code_gives_the_bits_of_the_oracle(graph: Graph, seed: int):
     agree(graph, arrays_for(graph, seed))
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @settings(large, max_examples=1500)
 @given(graph=graphs(ANY, EVERY, most=10), seed=seeds)
 def test_so_it_does_on_many_graphs_of_every_dtype(graph: Graph, seed: int):

@@ -176,7 +176,7 @@ def test_a_mistake_of_ours_is_not_taken_for_a_full_disk(tmp_path, rng):
         writer.wait()
 
 
-EVERY = [7, pytest.param(1, marks=pytest.mark.proof)]
+EVERY = [7, pytest.param(1, marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize("every", EVERY)
@@ -238,7 +238,7 @@ def test_a_writer_that_names_a_folder_early_is_caught():
     assert "trainer.json cannot be read: No such file" in caught.value.stderr
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", ["1", "2", "3"])
 def test_killed_at_every_call_the_newest_complete_one_is_found(ranks):
     said = killed("--ranks", ranks)

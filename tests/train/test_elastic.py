@@ -169,7 +169,7 @@ def test_a_killed_rank_is_named_and_the_run_goes_on_alone(job, tmp_path):
     elastic(job, tmp_path, [2, 1], 0)
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("counts", [[4, 4, 3, 2], [4, 3, 2, 1]])
 def test_four_ranks_become_fewer_and_the_curve_stays(job, tmp_path, counts, seed):

@@ -111,7 +111,7 @@ def test_a_run_goes_on_in_another_layout(tmp_path):
     launched(tmp_path, ("", "shard=2", "tensor=2"))
 
 
-@pytest.mark.proof
+@pytest.mark.long
 @pytest.mark.parametrize(
     "meshes",
     [

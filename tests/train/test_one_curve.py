@@ -81,14 +81,14 @@ def test_a_run_that_goes_on_with_fewer_ranks_computes_no_more_than_its_share():
         assert share <= most_of(mesh, MODELS[model]["num_attention_heads"]) * 1.02
 
 
-@pytest.mark.proof
+@pytest.mark.proof(share=10)
 @pytest.mark.parametrize("model", MODELS, ids=label)
 @pytest.mark.parametrize(("mesh", "microbatches"), ALL, ids=label)
 def test_all_layouts_have_the_curve_of_one_process(model: str, mesh: str, microbatches: int):
     check(model, mesh, microbatches, LONG[model])
 
 
-@pytest.mark.proof
+@pytest.mark.long
 def test_without_canonical_order_half_of_the_layouts_have_other_curves():
     with override(numerics="fast"):
         expected = alone.__wrapped__("six heads", STEPS)
