@@ -16,7 +16,6 @@ from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
-import hypothesis
 import numpy as np
 import pytest
 
@@ -28,12 +27,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
-
-# the same examples on every run, and no clock: a slow machine must not fail a property
-hypothesis.settings.register_profile(
-    "house", derandomize=True, deadline=None, database=None, print_blob=False
-)
-hypothesis.settings.load_profile("house")
 
 
 class Golden:

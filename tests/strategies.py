@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
-from hypothesis import strategies as st
 
 from gnomon.dtypes import DType, bfloat16, bool_, dtype_of, float32, float64, int64
 from gnomon.ir.node import Arena, Graph, Node
@@ -21,6 +20,7 @@ from gnomon.ops.primitives import contract, expand, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_, window
+from tests import drawn as st
 
 SIZES = (2, 3, 5, 7, 20, 33, 64, 70, 130, 256)
 LARGEST = 3000
@@ -275,7 +275,7 @@ ANY: tuple[Step, ...] = (
 )
 
 
-def leaf_shapes() -> st.SearchStrategy[tuple[int, ...]]:
+def leaf_shapes() -> st.Strategy:
     """Shapes of up to three axes."""
     axes = st.lists(st.sampled_from(SIZES), max_size=3, unique=True)
     return axes.map(tuple).filter(lambda shape: prod(shape) <= LARGEST)

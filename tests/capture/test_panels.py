@@ -14,6 +14,7 @@ from gnomon.capture import panels
 from gnomon.nn import functional as F
 from gnomon.runtime.buffer import memory
 from gnomon.settings import override
+from tests.counters import settled
 from tests.strategies import same_bits
 
 OFF = {"prepack": False}
@@ -160,7 +161,7 @@ def test_a_weight_is_packed_once_for_all_shapes_and_goes_with_its_panels():
     run(kept, x)
 
     assert [room for _, room in shelf.values()] == first
-    held = memory.use().allocated
+    held = settled().allocated
     size = sum(room.nbytes for room in first)
     del model, kept, shelf, first
     gc.collect()

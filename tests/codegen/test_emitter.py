@@ -6,11 +6,11 @@ import ctypes
 import struct
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.codegen.emitter import Emitter, LLVMModule, literal, mask, splat, vector
 from gnomon.runtime import cpu, linking
+from tests import drawn as st
+from tests.drawn import given
 
 ONE = [("i64", "n"), ("ptr", "out")]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.lifted import Lifted, Lifting, Unliftable, by_caller, is_lifted
 from gnomon.ir.node import digest
 from gnomon.runtime import cpu
+from tests import drawn as st
+from tests.drawn import given
 
 Formula = Callable[[int | Lifted, int | Lifted], int | Lifted]
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -22,11 +21,10 @@ WAYS = ("raises", "killed", "hangs", "blocked", "never", "shape", "program")
 
 
 class End(NamedTuple):
-    """How a job ended: what it said, its exit code, and how long after things went wrong."""
+    """How a job ended: what it said and its exit code."""
 
     told: str
     code: int
-    seconds: float
 
 
 def ended(folder: Path, how: str) -> End:
@@ -43,8 +41,7 @@ def ended(folder: Path, how: str) -> End:
         timeout=90,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    began = float((folder / "wrong").read_text())
-    return End(done.stderr, done.returncode, time.time() - began)
+    return End(done.stderr, done.returncode)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +65,6 @@ def test_a_rank_that_fails_ends_the_job_and_says_who_and_where(
     end = jobs[how].result()
 
     assert end.code not in (0, 124)
-    assert end.seconds < 10, end.told
     told, both = gist(end.told), how in ("shape", "program")
     # both find out at the same time
     told = re.sub(r"^(gnomon launch: )?rank \d", r"\1rank ?", told, flags=re.M) if both else told

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.dtypes import int64
 from gnomon.ir.node import Arena, Node
@@ -24,6 +22,8 @@ from gnomon.ir.symbolic import (
     times,
     unflatten,
 )
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 
@@ -92,7 +92,7 @@ def test_a_quotient_and_its_remainder_give_the_number_back(made: tuple):
     assert evaluated(back, at) == value
 
 
-@given(st.lists(sizes, min_size=1, max_size=4), st.randoms(use_true_random=False))
+@given(st.lists(sizes, min_size=1, max_size=4), st.randoms())
 def test_flatten_and_unflatten_are_inverse(shape: list[int], random):
     arena = Arena()
     index = [loop_range(arena, n, f"i{k}") for k, n in enumerate(shape)]

@@ -12,6 +12,7 @@ from gnomon.models.config import Qwen3Config
 from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import Qwen3ForCausalLM, rotary_tables, rotate
 from gnomon.runtime.buffer import memory
+from tests.counters import settled
 
 SMALL = Qwen3Config(
     vocab_size=260,
@@ -103,7 +104,7 @@ def test_a_compiled_step_writes_into_the_cache_where_it_lies(rng):
                 gn.evaluate(extend(token, gn.tensor([place]), cache))
                 flat = [x for pair in cache for x in pair]
                 if place < 2:
-                    places, before = list(map(address, flat)), memory.use().allocated
+                    places, before = list(map(address, flat)), settled().allocated
                     memory.reset_peak()
         assert list(map(address, flat)) == places
         puts = [x for x in extend.kernels() if x.name == "put_rows"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.ops.canonical import (
     CONTRACTED,
@@ -15,6 +13,8 @@ from gnomon.ops.canonical import (
     role_in_contract,
     role_in_reduce,
 )
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.ir.operators import elementwise
 from gnomon.ops.scalars import SCALARS, where
+from tests import drawn as st
+from tests.drawn import given
 from tests.graphs import check_gradient, value
 
 pytestmark = pytest.mark.unit

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from tests import drawn as st
 from tests.codegen.vectors import DTYPES, SCALARS, differing, pairs
+from tests.drawn import given
 from tests.oracle.algebra import ExactAlgebra
 
 pytestmark = pytest.mark.unit
@@ -48,7 +48,7 @@ def check(scalar: str, *numbers: float) -> None:
     assert not differing(got, wanted).size, (numbers, got, wanted)
 
 
-def numbers(scalar: str) -> st.SearchStrategy[float]:
+def numbers(scalar: str) -> st.Strategy:
     """Finite numbers of a type, near one another often enough for sums to cancel."""
     near_one = st.integers(-50, 50).map(lambda k: 1 + k * float(np.finfo(DTYPES[scalar]).eps))
     return st.floats(allow_nan=False, allow_infinity=False, width=WIDTHS[scalar]) | near_one

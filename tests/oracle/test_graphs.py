@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from gnomon.dtypes import (
     bfloat16,
@@ -33,7 +31,9 @@ from gnomon.ops.primitives import reduce
 from gnomon.passes.grad import gradients
 from gnomon.runtime import device
 from gnomon.settings import override
+from tests import drawn as st
 from tests.compiled import execute, program, run, threads
+from tests.drawn import examples, given
 from tests.oracle.graphs import exact
 from tests.strategies import ANY, SMOOTH, arrays_for, described, graphs, in_double, same_bits
 
@@ -43,7 +43,7 @@ EVERY = (
     *(uint8, uint16, uint32, uint64),
 )
 seeds = st.integers(0, 2**32 - 1)
-large = settings(suppress_health_check=list(HealthCheck), max_examples=40)
+large = examples(40)
 
 
 def has_avx512() -> bool:
@@ -69,7 +69,7 @@ def test_compiled_code_gives_the_bits_of_the_oracle(graph: Graph, seed: int):
 
 
 @pytest.mark.long
-@settings(large, max_examples=1500)
+@examples(1500)
 @given(graph=graphs(ANY, EVERY, most=10), seed=seeds)
 def test_so_it_does_on_many_graphs_of_every_dtype(graph: Graph, seed: int):
     agree(graph, arrays_for(graph, seed, special=0.05))

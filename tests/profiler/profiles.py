@@ -6,8 +6,6 @@ from collections.abc import Callable
 from random import Random
 from typing import TypeVar
 
-from hypothesis import strategies as st
-
 from gnomon.profiler.model import (
     BufferRecord,
     Decision,
@@ -18,6 +16,7 @@ from gnomon.profiler.model import (
     Profile,
     Record,
 )
+from tests import drawn as st
 
 T = TypeVar("T")
 CPU = MachineLimits("a cpu", 2, 1e11, 2e10)
@@ -50,7 +49,7 @@ def one_run() -> Profile:
 
 
 class Maker:
-    """Parts of profiles by a seed: drawing every number by hypothesis took most of the tests."""
+    """Parts of profiles by a seed: a strategy for every number took most of the tests."""
 
     def __init__(self, *seed: int) -> None:
         self.random = Random(str(seed))
@@ -115,7 +114,7 @@ def any_profile(seed: int, calls: int, events: int, offset: int, rank: int, worl
     return Profile(CPU, known, happened, rank=rank, world=world, clock_offset=offset)
 
 
-def profiles(rank: int = 0, world: int = 1) -> st.SearchStrategy[Profile]:
+def profiles(rank: int = 0, world: int = 1) -> st.Strategy:
     """Profiles of few events, in order of their start."""
     return st.builds(
         any_profile,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
 
 from gnomon.profiler.chrome import chrome, write_chrome
 from gnomon.profiler.model import Event, Profile
+from tests.drawn import examples, given
 from tests.profiler.profiles import ADD, CPU, one_run, profiles
 from tests.profiler.validate import faults
 
@@ -95,7 +95,7 @@ def test_a_record_that_is_not_known_is_named_by_number():
     assert (kernel["name"], kernel["args"]["record"]) == ("kernel", 9)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(profiles(), profiles(rank=1, world=2))
 def test_any_profile_gives_a_sound_trace(first, second):
     assert faults(chrome(first)) == []

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
 from gnomon.profiler.lanes import POINT, arrange
 from gnomon.profiler.model import Event, Profile
+from tests.drawn import given
 from tests.profiler.profiles import CPU, profiles
 
 pytestmark = pytest.mark.unit

@@ -1,10 +1,10 @@
 """What lives when memory is at its peak is listed with the lines that made it."""
 
 import pytest
-from hypothesis import given
 
 from gnomon.profiler.memory import memory_timeline
 from gnomon.profiler.model import Event, Line, MachineLimits, Profile
+from tests.drawn import given
 from tests.profiler.profiles import profiles
 from tests.profiler.synthetic import made_up
 

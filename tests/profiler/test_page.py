@@ -6,10 +6,10 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given
 
 from gnomon.profiler.packing import packed
 from gnomon.profiler.page import ASSETS, SCRIPTS, asset, page, write_page
+from tests.drawn import given
 from tests.profiler.profiles import profiles
 from tests.profiler.synthetic import made_up
 

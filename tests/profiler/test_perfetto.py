@@ -6,11 +6,11 @@ import struct
 
 import pytest
 from google.protobuf.unknown_fields import UnknownFieldSet
-from hypothesis import given, settings
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as published
 
 from gnomon.profiler.model import Event, Profile
 from gnomon.profiler.perfetto import pieces, write_perfetto
+from tests.drawn import examples, given
 from tests.profiler.packets import fields, values
 from tests.profiler.profiles import CPU, one_run, profiles
 
@@ -93,7 +93,7 @@ def test_a_file_is_written(tmp_path):
     assert (tmp_path / "trace.pftrace").read_bytes() == perfetto(one_run())
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(profiles(), profiles(rank=1, world=2))
 def test_any_profile_gives_a_sound_trace(first, second):
     for chosen, count in ((first, len(first.events)), ([second, first], None)):
@@ -145,7 +145,7 @@ def test_the_published_format_reads_it():
     assert not any(list(unknown(p)) for p in trace.packet)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(profiles())
 def test_the_published_format_knows_every_field_of_any_profile(profile):
     trace = published.Trace.FromString(perfetto(profile))

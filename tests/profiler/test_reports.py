@@ -1,11 +1,11 @@
 """Reports add up: whatever is divided is whole again in the sum."""
 
 import pytest
-from hypothesis import given
 from msgspec.structs import replace
 
 from gnomon.profiler.model import Event, Line, MachineLimits, OpRecord, Profile, Record
 from gnomon.profiler.reports import by_kernel, by_module, by_source_line, paths_to, totals
+from tests.drawn import given
 from tests.profiler.profiles import ADD, CPU, profiles
 from tests.profiler.synthetic import FILE, made_up
 

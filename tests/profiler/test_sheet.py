@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.profiler.sheet import Sheet, decimals, varints, widest
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.profiler import wire
+from tests import drawn as st
+from tests.drawn import given
 from tests.profiler.packets import fields
 
 pytestmark = pytest.mark.unit

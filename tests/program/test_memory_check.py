@@ -9,6 +9,7 @@ from gnomon.errors import ArgumentError, OutOfMemory
 from gnomon.nn import functional as F
 from gnomon.program.memory_check import live_at_peak
 from gnomon.runtime.buffer import memory
+from tests.counters import settled
 
 HERE = __file__
 
@@ -17,7 +18,7 @@ HERE = __file__
 def limit():
     """Sets a limit of so many bytes beside what is in use, for the length of a test."""
     before = gn.get_memory_limit()
-    yield lambda more: gn.set_memory_limit(memory.use().allocated + more)
+    yield lambda more: gn.set_memory_limit(settled().allocated + more)
     gn.set_memory_limit(before)
 
 
@@ -40,7 +41,7 @@ def training_step():
 def test_what_does_not_fit_is_refused_before_it_runs(limit):
     step, w = training_step()
     limit(1 << 18)
-    used = memory.use().allocated
+    used = settled().allocated
 
     with pytest.raises(OutOfMemory) as refused:
         step()

@@ -14,6 +14,7 @@ from gnomon.runtime.buffer import memory
 from gnomon.settings import override
 from gnomon.tensor.memory import all_free, is_free
 from tests.compiled import threads
+from tests.counters import settled
 
 ROWS, WIDTH, WORDS = 7, 157, 131
 X = np.random.default_rng(0).integers(0, WORDS, (ROWS, 5))
@@ -181,7 +182,7 @@ def test_what_is_written_over_has_another_version_and_the_same_node():
 
 def peak_of(call):
     """The most bytes that our allocator has given out during a call, over those before it."""
-    before = memory.use().allocated
+    before = settled().allocated
     memory.reset_peak()
     call()
     return memory.use().peak - before

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.runtime.buffer import ALIGN, HUGE, SMALL, Allocator, DeviceBuffer, size_class
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 

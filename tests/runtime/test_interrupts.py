@@ -9,6 +9,7 @@ import gnomon as gn
 from gnomon.capture import replay
 from gnomon.runtime.buffer import DeviceBuffer, memory
 from gnomon.runtime.interrupts import Whole, heed
+from tests.counters import settled
 
 
 class Interrupted:
@@ -95,7 +96,7 @@ def test_a_replay_changes_all_or_nothing(monkeypatch):
 
 
 def test_a_block_of_memory_is_given_back_once():
-    before, made = memory.use().allocated, DeviceBuffer(100)
+    before, made = settled().allocated, DeviceBuffer(100)
     made.give_back()
     del made
 

@@ -23,6 +23,7 @@ from gnomon.runtime.program import (
     Set,
     Skip,
 )
+from tests.counters import settled
 from tests.runtime.kernels import addresses, copy_text, kernel, program_of, slot
 
 
@@ -106,7 +107,7 @@ def test_the_arena_carries_values_between_calls_and_returns_after(count, rng):
         Needs(1, 1, arena=1024 + 4 * n),
     )
     program.run(addresses(values), addresses(out))
-    before = memory.use().allocated
+    before = settled().allocated
 
     program.run(addresses(values), addresses(out))
 
@@ -329,6 +330,7 @@ def test_a_small_arena_of_a_program_on_its_caller_lies_behind_its_scratch_memory
     )
     seen = np.zeros(3, np.int64)
     program.run([], addresses(seen))
+    settled()
     memory.reset_peak()
 
     program.run([], addresses(seen))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.schedule.arrange import KernelWork, arranged, peak, stages
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.schedule.cluster import Cluster, waits_for
 from gnomon.schedule.cluster_order import ClusterOrder
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from gnomon.compiler import autotuning as tuning
 from gnomon.compiler.build import form
@@ -17,6 +16,7 @@ from gnomon.schedule.excerpt import Excerpt, Verdicts
 from gnomon.schedule.fusion import FusionVerdict
 from gnomon.schedule.placed import Placed
 from tests.compiled import execute, program
+from tests.drawn import given
 from tests.schedule.kernels_of import leaf
 from tests.strategies import arrays_for, graphs, same_bits
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
-
 from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
 from gnomon.schedule import clustering
 from gnomon.schedule.access import readings
 from gnomon.schedule.glance import glance
+from tests.drawn import examples, given
 from tests.strategies import graphs
 
 
@@ -17,7 +16,7 @@ def kept(found):
     return {(reading.node, reading.same, reading.row) for reading in found}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(case=graphs())
 def test_a_glance_agrees_with_index_arithmetic(case):
     graph = legalize(inline(case, lambda node: False))

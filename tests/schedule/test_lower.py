@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from gnomon.dtypes import float64, int64
 from gnomon.ir.node import PRIMITIVES, Arena, Node
@@ -16,6 +14,8 @@ from gnomon.ops.interpret import interpret
 from gnomon.ops.lookup_primitives import gather
 from gnomon.schedule.kernel import load
 from gnomon.schedule.lower import Lowering
+from tests import drawn as st
+from tests.drawn import examples, given
 from tests.schedule.kernels_of import leaf
 from tests.strategies import VIEWS, leaf_shapes
 
@@ -77,7 +77,7 @@ def viewed(draw: Callable) -> tuple[Node, Node]:
     return x, node * 2.0
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(viewed())
 def test_views_of_views_show_what_the_interpreter_shows(made: tuple[Node, Node]):
     x, root = made

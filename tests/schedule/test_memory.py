@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.schedule.memory import ALIGN, LiveInterval, plan_memory
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 

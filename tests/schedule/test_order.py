@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.schedule.order import Span, Touch, barriers
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 

@@ -10,20 +10,48 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as shapes
 
 import gnomon as gn
+from tests import drawn as st
+from tests.drawn import examples, given
 
-SHAPES = shapes.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
+
+def shapes(min_dims: int, max_side: int) -> st.Strategy:
+    """Sizes of up to three axes."""
+    return st.lists(st.integers(1 - (min_dims == 0), max_side), min_dims, 3).map(tuple)
+
+
+@st.composite
+def entry(draw: Any, size: int) -> int | slice:
+    """A position of an axis, or a slice of it with bounds in and beyond."""
+    if size and draw(st.booleans()):
+        return draw(st.integers(-size, size - 1))
+    bound = st.just(None) | st.integers(-size - 1, size + 1)
+    return slice(draw(bound), draw(bound), draw(st.sampled_from((None, 1, 2, 3, -1, -2))))
 
 
 @st.composite
 def indexed(draw: Any) -> tuple[tuple[int, ...], Any]:
-    """A shape, and a basic index of it."""
-    shape = draw(SHAPES)
-    return shape, draw(shapes.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
+    """A shape, and a basic index of it: of some axes, with an ellipsis and new axes."""
+    shape = draw(shapes(0, 5))
+    known = draw(st.integers(0, len(shape)))
+    index = [draw(entry(size)) for size in shape[:known]]
+    if draw(st.booleans()):
+        ahead = draw(st.integers(0, known))
+        behind = shape[len(shape) - (known - ahead) :]
+        index = [*index[:ahead], ..., *(draw(entry(size)) for size in behind)]
+    for _ in range(draw(st.integers(0, 2))):
+        index.insert(draw(st.integers(0, len(index))), None)
+    return shape, index[0] if len(index) == 1 and draw(st.booleans()) else tuple(index)
+
+
+@st.composite
+def looked_up(draw: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An array, a mask of it, and positions along its first axis."""
+    array = counted(draw(shapes(1, 4)))
+    mask = np.array([draw(st.booleans()) for _ in range(array.size)], bool).reshape(array.shape)
+    places = [draw(st.integers(0, array.shape[0] - 1)) for _ in range(3)]
+    return array, mask, np.array(places, np.int64)
 
 
 def counted(shape: tuple[int, ...]) -> np.ndarray:
@@ -31,7 +59,7 @@ def counted(shape: tuple[int, ...]) -> np.ndarray:
     return np.arange(np.prod(shape, dtype=int)).reshape(shape)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(indexed())
 def test_reading_is_numpys(case: tuple):
     shape, index = case
@@ -40,7 +68,7 @@ def test_reading_is_numpys(case: tuple):
     np.testing.assert_array_equal(np.asarray(gn.asarray(array.copy())[index]), array[index])
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(indexed())
 def test_writing_is_numpys(case: tuple):
     shape, index = case
@@ -53,12 +81,10 @@ def test_writing_is_numpys(case: tuple):
     np.testing.assert_array_equal(np.asarray(tensor), array)
 
 
-@settings(max_examples=30)
-@given(st.data())
-def test_masks_and_positions_are_numpys(data: Any):
-    array = counted(data.draw(shapes.array_shapes(min_dims=1, max_dims=3, max_side=4)))
-    mask = data.draw(shapes.arrays(bool, array.shape))
-    places = data.draw(shapes.arrays(np.int64, 3, elements=st.integers(0, array.shape[0] - 1)))
+@examples(30)
+@given(looked_up())
+def test_masks_and_positions_are_numpys(case: tuple):
+    array, mask, places = case
     tensor = gn.asarray(array, copy=True)
 
     np.testing.assert_array_equal(np.asarray(tensor[gn.asarray(mask)]), array[mask])

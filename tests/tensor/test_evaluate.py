@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 
 import pytest
@@ -112,6 +113,7 @@ def test_a_loop_of_model_calls_without_gradients_is_one_program_again_and_again(
         *(gn.nn.Sequential(gn.nn.Linear(4, 4), gn.nn.Tanh()) for _ in range(70))
     )
     programs, x = [], gn.ones(2, 4)
+    gc.collect()
     with gn.no_grad():
         for _ in range(6):
             x = x - 0.1 * model(x)

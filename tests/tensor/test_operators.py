@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gnomon as gn
 from gnomon.errors import DtypeError
+from tests import drawn as st
+from tests.drawn import examples, given
 
 
 class Bridge:
@@ -71,7 +71,7 @@ NUMBERS = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from(ARITHMETIC), NUMBERS, st.integers(-9, 9), st.booleans())
 def test_numbers_combine_as_numpy_combines_them(name, number, element, left):
     x = gn.tensor([float(element)], dtype=gn.float64)
@@ -85,7 +85,7 @@ def test_numbers_combine_as_numpy_combines_them(name, number, element, left):
     np.testing.assert_allclose(found.numpy()[0], expected, rtol=1e-15)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.sampled_from((*ARITHMETIC[:3], "floordiv", "mod", "and_", "or_", "xor", "lt", "ge")),
     st.integers(-50, 50),

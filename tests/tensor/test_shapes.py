@@ -10,6 +10,7 @@ from gnomon.capture.unrun import program_for
 from gnomon.dtypes import float32
 from gnomon.runtime.buffer import memory
 from gnomon.tensor.shapes import is_shapes_only, shapes_only, without_value
+from tests.counters import settled
 
 pytestmark = pytest.mark.unit
 
@@ -17,7 +18,7 @@ WIDE = 1 << 20
 
 
 def test_a_model_of_terabytes_takes_none():
-    before = memory.use().allocated
+    before = settled().allocated
     with shapes_only():
         assert is_shapes_only()
         layers = nn.Sequential(nn.Linear(WIDE, WIDE), nn.GELU(), nn.Linear(WIDE, WIDE))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon.dtypes import float64
 from gnomon.ir.node import Arena
@@ -13,6 +11,8 @@ from gnomon.ops.interpret import interpret
 from gnomon.ops.primitives import reshape
 from gnomon.ops.view_primitives import permute, slice_
 from gnomon.tensor.views import chain_between, read, write
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 

@@ -130,6 +130,7 @@ def overlapping(rank: int, world: int = 2) -> tuple[float, bool, float]:
     return took, early, (x + y)[0].item()
 
 
+@pytest.mark.long
 def test_what_is_computed_between_start_and_wait_hides_a_slow_transfer():
     world = SlowWorld(2, Wire(bandwidth=8000 / SECONDS, latency=0.0))
     found = run_ranks(Mesh((("all", 2),)), overlapping, world=world)

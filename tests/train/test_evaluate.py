@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gnomon as gn
 from gnomon.errors import ConfigError
 from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.train.evaluate import HeldOut, Measure, cut
+from tests import drawn as st
+from tests.drawn import given
 
 
 @given(tokens=st.integers(9, 90), length=st.integers(2, 8), part=st.integers(1, 8))

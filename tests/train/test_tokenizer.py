@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gnomon import settings
 from gnomon.errors import ConfigError
@@ -18,6 +16,8 @@ from gnomon.train.tokenizer import (
     tokenizer_for,
     train,
 )
+from tests import drawn as st
+from tests.drawn import given
 
 pytestmark = pytest.mark.unit
 

@@ -81,6 +81,7 @@ def layer_of(profile: Profile, event: Event) -> int:
     return int(names[0].rpartition(".")[2]) if names and names[0][-1].isdigit() else -1
 
 
+@pytest.mark.long
 def test_a_gradient_travels_while_the_layer_before_is_computed():
     profile = profile_of_a_step()
     own = [e for e in profile.events if e.thread == 0]

@@ -67,14 +67,12 @@ dist.all_reduce(x)
 def test_a_rank_that_is_gone_is_named(wrong: str, told: str):
     words = [sys.executable, "-c", FAILING.format(wrong)]
     processes = started(words, 2, GNOMON_PATIENCE="2" if "sleep" in wrong else "60")
-    began = time.monotonic()
     _, errors = processes[0].communicate(timeout=60)
     processes[1].kill()
     processes[1].communicate()
 
     assert processes[0].returncode == 1
     assert told in errors
-    assert time.monotonic() - began < 30
 
 
 def port() -> int:
