@@ -147,7 +147,8 @@ def main() -> int:
     place.write_text(
         json.dumps(
             {"threads": threads, "blas": blas(), "rows": [asdict(r) for r in rows]}, indent=2
-        )
+        ),
+        encoding="utf-8",
     )
     return int(any(row.ratio > LIMIT for row in rows))
 

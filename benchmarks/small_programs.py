@@ -76,7 +76,7 @@ def main() -> None:
         row += [theirs["least"] / ours["least"], ours["first"], ours["second"]]
         print(f"{name:<22}" + "".join(f"{x:>12.2f}" for x in row), flush=True)
     if asked.json:
-        with open(asked.json, "w") as file:
+        with open(asked.json, "w", encoding="utf-8") as file:
             json.dump(found, file, indent=1)
 
 

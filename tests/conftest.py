@@ -21,6 +21,11 @@ import pytest
 
 # tests change the compiler's parts: what they make must not be found by anybody later
 os.environ["GNOMON_KEEP_PROGRAMS"] = "0"
+# nor by a terminal's colours and width, by who may read new files, or by a locale without accents
+for name in ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "COLUMNS", "LINES"):
+    os.environ.pop(name, None)
+os.environ.update(PYTHONUTF8="1", LC_ALL="C.UTF-8")
+os.umask(0o022)
 # a shell has what it starts in the background ignore interrupts, which tests send
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

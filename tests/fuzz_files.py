@@ -443,7 +443,7 @@ def fuzz(seed: int, most: int, seconds: float = 1e9, only: str = "") -> tuple[in
 
 def limit_memory(more: int = MEMORY) -> None:
     """Let this process have so much more than it has."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, -1))
 
 

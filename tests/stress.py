@@ -120,7 +120,7 @@ def forks(seconds: float, seed: int) -> str:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(choose.random() * 0.1)
-        with tempfile.TemporaryFile("w+") as told:
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as told:
             number = os.fork()
             if not number:
                 child(seed, expected, told)
@@ -211,7 +211,7 @@ def interrupts(seconds: float, seed: int) -> str:
     """Ctrl-C at random moments: it arrives in time, and leaves what it finds whole and usable."""
     choose, done, slowest = random.Random(seed), 0, 0.0
     command = [sys.executable, "-c", f"from tests.stress import interrupted; interrupted({seed})"]
-    with tempfile.TemporaryFile("w+") as complaints:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as complaints:
         worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True)
         lines: Queue[str] = Queue()
         threading.Thread(target=heard, args=(worker, lines), daemon=True).start()

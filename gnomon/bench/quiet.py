@@ -21,7 +21,7 @@ WINDOW = 0.1
 def spent_by_all() -> float | None:
     """Seconds that all processors together have been busy; None where nobody says."""
     try:
-        line = Path("/proc/stat").read_text().splitlines()[0]
+        line = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0]
     except OSError:
         return None
     user, nice, system, _, _, irq, soft, steal = map(int, line.split()[1:9])
@@ -33,7 +33,7 @@ def spent_by(processes: Sequence[int]) -> float:
     total = 0
     for process in processes:
         try:
-            text = Path(f"/proc/{process}/stat").read_text()
+            text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
         except OSError:
             continue
         total += sum(map(int, text.rpartition(")")[2].split()[11:15]))

@@ -51,7 +51,7 @@ class BenchProblem:
 def memory() -> dict[str, int]:
     """Bytes of this process now and at most since the last reset; empty where nobody says."""
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
         return {}
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
@@ -64,7 +64,7 @@ def memory() -> dict[str, int]:
 def reset_peak() -> None:
     """Let the peak start from now, where the system can."""
     try:
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     except OSError:
         return
 
