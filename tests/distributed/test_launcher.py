@@ -13,6 +13,7 @@ import pytest
 from gnomon.distributed.launcher import Launch, delimited
 from gnomon.errors import ConfigError
 from tests.distributed.on_tcp import started
+from tests.house import PACKAGE
 
 
 def launched(*words: str, cwd: Path, seconds: float = 120.0) -> subprocess.CompletedProcess:
@@ -92,7 +93,9 @@ def hash_of(folder: Path) -> str:
     return json.loads((folder / "summary.json").read_text())["hash"]
 
 
+# a corpus of sixty files: reading all of Python's takes most of a run's time
 QUICK = [
+    *("--set", f"corpus.folder={PACKAGE / 'ops'}", "--set", "corpus.held_out_percent=10"),
     *("--set", "train.steps=3"),
     *("--set", "train.evaluate_every=2", "--set", "sample.max_new_tokens=0"),
 ]
