@@ -96,9 +96,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_shared(item: pytest.Item) -> bool:
-    """Whether a test of a large family, `proof(share=8)`, is of the eighth that CI runs."""
-    proof = item.get_closest_marker("proof")
-    return proof is None or seed_of(item) % proof.kwargs.get("share", 1) == 0
+    """Whether a test of a large family, `share(8)`, is of the eighth that is not `long`."""
+    share = item.get_closest_marker("share")
+    return share is None or seed_of(item) % share.args[0] == 0
 
 
 def absent_tiers(config: pytest.Config) -> dict[str, str]:

@@ -56,7 +56,8 @@ def test_a_sample_errs_by_no_more_than_the_page_says(name: str, dtype: str):
 
 
 @extended
-@pytest.mark.proof(share=6)
+@pytest.mark.proof
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_page_is_what_a_million_points_give(name: str):
     assert ulp.figures(name) == stated()[name]

@@ -59,8 +59,11 @@ def outcome(run: Callable, x: gn.Tensor) -> np.ndarray | str:
         return type(error).__name__
 
 
+SELDOM = (pytest.mark.proof, pytest.mark.share(6))
+
+
 @pytest.mark.parametrize(
-    "turns", [0, *(pytest.param(k, marks=pytest.mark.proof(share=6)) for k in range(1, len(TURNS)))]
+    "turns", [0, *(pytest.param(k, marks=SELDOM) for k in range(1, len(TURNS)))]
 )
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_sizes_of_nothing_come_between_others(name: str, turns: int):

@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz_breaks import tried
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_random_programs_with_breaks_are_the_plain_ones(seed):
     rng = random.Random(seed)
 

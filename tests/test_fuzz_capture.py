@@ -17,7 +17,8 @@ def test_a_change_or_an_effect_is_never_missed(number, program):
     assert not differ(program, number % 2 == 0, in_turn(program))
 
 
-@pytest.mark.proof(share=8)
+@pytest.mark.proof
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("number", "program"), SINGLES, ids=IDS)
 def test_nor_the_other_way_about_gradients(number, program):
     assert not differ(program, number % 2 == 1, in_turn(program))

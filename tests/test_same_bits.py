@@ -50,7 +50,8 @@ def test_products_have_the_same_bits(name: str, processor_name: str, rng):
     check_product(name, processor_name, SIZES[0], rng)
 
 
-@pytest.mark.proof(share=6)
+@pytest.mark.proof
+@pytest.mark.share(6)
 @pytest.mark.parametrize("processor_name", PROCESSORS)
 @pytest.mark.parametrize("name", MATMUL)
 def test_all_products_have_the_same_bits(name: str, processor_name: str, rng):
@@ -58,7 +59,8 @@ def test_all_products_have_the_same_bits(name: str, processor_name: str, rng):
         check_product(name, processor_name, sizes, rng)
 
 
-@pytest.mark.proof(share=6)
+@pytest.mark.proof
+@pytest.mark.share(6)
 @pytest.mark.parametrize("processor_name", PROCESSORS)
 @pytest.mark.parametrize("name", {**CONVOLUTIONS, **KERNELS})
 def test_kernels_have_the_same_bits(name: str, processor_name: str, rng):
@@ -68,7 +70,8 @@ def test_kernels_have_the_same_bits(name: str, processor_name: str, rng):
     check(captured({**CONVOLUTIONS, **KERNELS}[name], arrays), arrays, processor_name)
 
 
-@pytest.mark.proof(share=6)
+@pytest.mark.proof
+@pytest.mark.share(6)
 @pytest.mark.parametrize("processor_name", PROCESSORS)
 @pytest.mark.parametrize("name", STEPS)
 def test_training_steps_have_the_same_bits(name: str, processor_name: str):

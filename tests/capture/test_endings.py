@@ -36,6 +36,7 @@ def test_an_error_of_the_function_leaves_what_it_did(name: str, grad: bool):
     assert told[0][0] == ("KeyError", "'by itself'")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("way", ["branch", "generator", "interrupt", "late"])
 @pytest.mark.parametrize("name", KEEPERS)
 def test_a_refused_capture_leaves_things_as_they_were(name: str, way: str):

@@ -41,6 +41,7 @@ def arrays_of(graph: Graph, rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.standard_normal(x.shape).astype(x.dtype.numpy) for x in graph.inputs]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kinds", KINDS, ids=str)
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_bits_are_those_of_operands_that_were_widened_before(sizes, kinds, rng):

@@ -137,20 +137,23 @@ def label(case: object) -> str:
     return str(case)
 
 
-@pytest.mark.proof(share=6)
+@pytest.mark.proof
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("name", "optimizer", "axes", "microbatches"), MATRIX, ids=label)
 def test_every_layout_gives_the_bits_of_one_process(name, optimizer, axes, microbatches):
     is_spread(check(name, optimizer, axes, microbatches))
 
 
-@pytest.mark.proof(share=6)
+@pytest.mark.proof
+@pytest.mark.share(6)
 @pytest.mark.parametrize("axes", [TENSOR2, BOTH], ids=label)
 @pytest.mark.parametrize("microbatches", [1, 2, 4])
 def test_heads_and_words_that_ranks_do_not_divide_give_the_same_bits(axes, microbatches):
     is_spread(check("undivided", "adamw", axes, microbatches))
 
 
-@pytest.mark.proof(share=6)
+@pytest.mark.proof
+@pytest.mark.share(6)
 @pytest.mark.parametrize("axes", [(), DATA2, DATA4, TENSOR2, BOTH], ids=label)
 def test_long_rows_and_shared_key_heads_give_the_same_bits(axes):
     divided = check("long", "adamw", axes, 1 if axes == DATA4 else 2)
@@ -159,14 +162,16 @@ def test_long_rows_and_shared_key_heads_give_the_same_bits(axes):
     is_spread(divided, parameters=False)
 
 
-@pytest.mark.proof(share=6)
+@pytest.mark.proof
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", ["mlp", "blocks"])
 @pytest.mark.parametrize("axes", [DATA2, (*DATA2, *TENSOR2)], ids=label)
 def test_fully_split_blocks_give_the_same_bits(name, axes):
     check(name, "adamw", axes, 2, fully=True)
 
 
-@pytest.mark.proof(share=6)
+@pytest.mark.proof
+@pytest.mark.share(6)
 @pytest.mark.parametrize("axes", [DATA4, EIGHT, (("data", 2), ("tensor", 4))], ids=label)
 def test_more_rows_for_more_ranks_and_microbatches(axes):
     step = mlp("adamw", rows=16)

@@ -80,7 +80,8 @@ def test_some_operations_have_the_bits_of_the_plain_one(name: str):
     assert not differing(name)
 
 
-@pytest.mark.proof(share=8)
+@pytest.mark.proof
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_operation_has_the_bits_of_the_plain_one(name: str):
     assert not differing(name)

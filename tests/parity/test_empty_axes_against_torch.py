@@ -84,6 +84,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("record", ROWS)
 def test_what_is_empty_gives_what_torch_gives(record: Record):
     for arrays in emptied(samples(record, "float32")):
@@ -101,6 +102,7 @@ def test_what_is_empty_gives_what_torch_gives(record: Record):
             assert all(same(*pair) for pair in pairs), f"{shapes}: {ours} where torch: {theirs}"
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("block", range(8))
 def test_random_programs_give_what_torch_gives(block: int):
     with fenced(), judged(lawful):

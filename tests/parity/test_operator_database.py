@@ -93,6 +93,7 @@ def parameters(names: Any) -> list[Any]:
     return [pytest.param(ENTRIES[name], id=name) for name in names]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("entry", parameters(PASSING))
 def test_values_and_gradients_are_torchs(entry: Any):
     check(entry)

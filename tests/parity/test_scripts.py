@@ -33,6 +33,7 @@ def test_losses_in_float64_are_torchs(name: str, compiled: bool):
     assert farthest_relative(losses, torchs(name, "float64")["losses"]) <= 1e-8
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("name", "compiled"), WAYS)
 def test_losses_in_float32_stay_as_near_to_float64_as_torchs(name: str, compiled: bool):
     truth = torchs(name, "float64")["losses"]

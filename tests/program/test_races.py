@@ -22,6 +22,7 @@ from tests.train.test_units import block
 pytestmark = pytest.mark.unit
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mesh", ["", "data=2", "shard=2", "shard=4", "tensor=2", "data=2,shard=2"])
 def test_no_layout_has_a_race(mesh: str):
     assert races(block(mesh)) == []

@@ -129,6 +129,7 @@ def name_of(value: object) -> str:
     return value.__name__ if callable(value) else str(value)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("fault", "mesh"), FAULTS, ids=name_of)
 def test_a_fault_of_composition_is_told_by_the_first_step(fault: Plant, mesh: str, monkeypatch):
     fault(monkeypatch)

@@ -44,6 +44,7 @@ def run(parts, share: float) -> Timeline:
     return timeline(parts, lambda k: bytes_sent(k) * each if k.mesh else modelled(k))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("share", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("mesh", ["shard=2", "shard=4"])
 def test_a_step_takes_little_more_than_the_longer_of_computing_and_transfers(

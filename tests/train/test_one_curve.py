@@ -81,7 +81,8 @@ def test_a_run_that_goes_on_with_fewer_ranks_computes_no_more_than_its_share():
         assert share <= most_of(mesh, MODELS[model]["num_attention_heads"]) * 1.02
 
 
-@pytest.mark.proof(share=10)
+@pytest.mark.proof
+@pytest.mark.share(10)
 @pytest.mark.parametrize("model", MODELS, ids=label)
 @pytest.mark.parametrize(("mesh", "microbatches"), ALL, ids=label)
 def test_all_layouts_have_the_curve_of_one_process(model: str, mesh: str, microbatches: int):

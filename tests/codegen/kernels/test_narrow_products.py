@@ -105,6 +105,7 @@ def test_float16_is_a_chain_in_float32(rng, kind, size):
     assert same_bits(c, product(a.astype("f4"), b.T.astype("f4"), [(k, leaves)]))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("machine", [AVX2, *HERE], ids=lambda x: "-".join(x.instructions))
 @pytest.mark.parametrize("scalar", ["i8", "u8"])
 @pytest.mark.parametrize("kind", KINDS)
