@@ -20,7 +20,15 @@ from gnomon.ir.node import Graph
 from gnomon.ir.outline import outline
 from gnomon.ir.provenance import Site, user_site
 from gnomon.ir.show import log, since, waited_for
-from gnomon.lazy import assembly, autotuning, communication, excerpt, listing, pipeline
+from gnomon.lazy import (
+    assembly,
+    autotuning,
+    communication,
+    conformance,
+    excerpt,
+    listing,
+    pipeline,
+)
 from gnomon.program.cache import is_saved, key_of, save, save_anew, saved
 from gnomon.program.executable import Executable, Remake, lines_of
 from gnomon.program.saved import SavedProgram
@@ -103,6 +111,7 @@ def compile_graph(graph: Graph, context: CompileContext) -> Executable:
 def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
     """All passes, in order, then machine code; the program goes to the disk under its key."""
     start, settings = perf_counter(), context.settings
+    conformance.assure()
     with (
         waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"),
         cpu.CompileBatch() as batch,

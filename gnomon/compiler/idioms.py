@@ -1,0 +1,299 @@
+"""Idioms: small functions of what the emitter writes, each with what numpy says that it gives.
+
+They stand for every type, lane count and kind of mask that kernels use. Who runs them, and on what
+memory, is in conformance.py.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from gnomon.codegen import scalar
+from gnomon.codegen.emitter import LANES, Emitter, splat, vector
+from gnomon.codegen.llvm_algebra import LlvmAlgebra
+from gnomon.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+
+__all__ = ["Idiom", "converted", "idioms", "samples", "suspects"]
+
+SIGNED, UNSIGNED = (int8, int16, int32, int64), (uint8, uint16, uint32, uint64)
+DTYPES = (bool_, *SIGNED, *UNSIGNED, float16, bfloat16, float32, float64)
+NARROWING = ((int32, int8), (int64, int32), (int64, int16), (float32, bfloat16), (float64, float16))
+"""Conversions that `gnomon doctor` looks at; the first three are what LLVM 22.1.0 gets wrong."""
+Reference = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Masks = Sequence[frozenset[int]]
+
+
+@dataclass(frozen=True)
+class Idiom:
+    """A function of `a` and a mask's bytes that writes `out`, and what it should write.
+
+    `expected(a, on)` is every lane's value; lanes that are off keep what was there, unless `whole`.
+    """
+
+    name: str
+    given: np.dtype
+    made: np.dtype
+    lanes: int
+    emit: Callable[[Emitter], None]
+    expected: Reference
+    masks: Masks
+    whole: bool = False
+
+
+def everything(lanes: int) -> frozenset[int]:
+    """All lanes."""
+    return frozenset(range(lanes))
+
+
+def masks_of(lanes: int, seed: int = 0) -> list[frozenset[int]]:
+    """No lane, single ones, all but the last, some by chance; then all, halves, every other."""
+    chosen = random.Random(seed)
+    return [
+        frozenset(),
+        frozenset({0}),
+        frozenset({lanes - 1}),
+        everything(lanes - 1),
+        frozenset(chosen.sample(range(lanes), chosen.randint(2, lanes))),
+        everything(lanes),
+        frozenset(range(max(lanes // 2, 1))),
+        frozenset(range(0, lanes, 2)),
+    ]
+
+
+KNOWN = 5
+"""Masks, of the first, that are tried as constants too."""
+
+
+def constant_mask(on: frozenset[int], lanes: int) -> str:
+    """A mask that LLVM knows."""
+    return f"<{', '.join('i1 true' if k in on else 'i1 false' for k in range(lanes))}>"
+
+
+def dynamic_mask(e: Emitter, lanes: int) -> str:
+    """A mask that is read from memory."""
+    kind = vector("i8", lanes)
+    return e.value(f"icmp ne {kind} {e.load('%m', kind, 1)}, zeroinitializer")
+
+
+def mask_kinds(lanes: int) -> Iterator[tuple[str, Callable[[Emitter], str], Masks]]:
+    """Masks, some as constants that LLVM knows, and all of them as read at run time."""
+    masks = masks_of(lanes)
+    for on in masks[:KNOWN]:
+        text = constant_mask(on, lanes)
+        yield f"constant {sorted(on)}", lambda e, text=text: text, [on]
+    yield "dynamic", lambda e: dynamic_mask(e, lanes), masks
+
+
+# what numpy says
+
+
+def converted(x: np.ndarray, made: DType) -> np.ndarray:
+    """A cast as gnomon defines it: to integers it saturates, NaN is 0, narrow floats round once."""
+    kind = made.numpy
+    with np.errstate(all="ignore"):
+        if made is bool_:
+            return x != 0
+        if kind.kind in "iu" and x.dtype.kind in "fV":
+            low, high = made.limits
+            wide = np.trunc(x.astype(np.float64))
+            inside = np.where((wide >= low) & (wide < high), wide, 0).astype(kind)
+            return np.where(wide >= high, high, np.where(wide < low, low, inside)).astype(kind)
+        if made in (float16, bfloat16):
+            return x.astype(np.float32).astype(kind)
+        return x.astype(kind)
+
+
+def samples(dtype: np.dtype, lanes: int, seed: int) -> np.ndarray:
+    """Numbers of all sizes, the odd ones among them."""
+    chosen = np.random.default_rng(seed)
+    if dtype.kind == "b":
+        return chosen.integers(0, 2, lanes).astype(dtype)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return chosen.integers(limits.min, limits.max, lanes, dtype, endpoint=True)
+    found = chosen.normal(0, 300, lanes)
+    odd = (np.nan, -0.0, 1e30, -1e30, 0.5)
+    found[: min(lanes // 2, len(odd))] = odd[: lanes // 2]
+    with np.errstate(all="ignore"):
+        return chosen.permutation(found).astype(dtype)
+
+
+# the idioms
+
+
+def moves(given: DType, made: DType) -> Iterator[Idiom]:
+    """Elements are read, converted and written, plainly or under masks, past the caches or not."""
+    reads, writes = scalar.memory(given), scalar.memory(made)
+    size = made.itemsize
+
+    def value(e: Emitter, on: str | None) -> str:
+        kind, align = vector(reads), given.itemsize
+        raw = e.load_masked("%a", on, reads) if on else e.load("%a", kind, align)
+        computed = scalar.cast(e, scalar.widen(e, raw, given), given, made)
+        return scalar.narrow(e, computed, made)
+
+    def plain(e: Emitter) -> None:
+        e.store(value(e, None), "%out", vector(writes), size)
+
+    def far(e: Emitter) -> None:
+        e.store_far(value(e, None), "%out", vector(writes), size)
+        e.settle()
+
+    def all_lanes(a: np.ndarray, on: np.ndarray) -> np.ndarray:
+        return converted(a, made)
+
+    def read_lanes(a: np.ndarray, on: np.ndarray) -> np.ndarray:
+        return converted(np.where(on, a, np.zeros_like(a)), made)
+
+    label, full = f"{given.name} to {made.name}", [everything(LANES)]
+    kinds = given.numpy, made.numpy, LANES
+    yield Idiom(f"{label}, stored", *kinds, plain, all_lanes, full)
+    yield Idiom(f"{label}, stored past the caches", *kinds, far, all_lanes, full)
+    for name, mask, masks in mask_kinds(LANES):
+
+        def stored(e: Emitter, mask: Callable = mask) -> None:
+            e.store_masked(value(e, None), "%out", mask(e), writes)
+
+        def both(e: Emitter, mask: Callable = mask) -> None:
+            on = mask(e)
+            e.store_masked(value(e, on), "%out", on, writes)
+
+        def loaded(e: Emitter, mask: Callable = mask) -> None:
+            e.store(value(e, mask(e)), "%out", vector(writes), size)
+
+        yield Idiom(f"{label}, masked store, {name}", *kinds, stored, all_lanes, masks)
+        yield Idiom(f"{label}, masked both, {name}", *kinds, both, read_lanes, masks)
+        yield Idiom(f"{label}, masked load, {name}", *kinds, loaded, read_lanes, masks, whole=True)
+
+
+def truncations(given: DType, made: DType, lanes: int) -> Iterator[Idiom]:
+    """Integers cut to narrower ones and stored under masks, in vectors of other lengths."""
+    wide, thin = f"i{given.bits}", f"i{made.bits}"
+    for name, mask, masks in mask_kinds(lanes):
+
+        def cut(e: Emitter, mask: Callable = mask) -> None:
+            raw = e.load("%a", vector(wide, lanes), given.itemsize)
+            kept = e.value(f"trunc {vector(wide, lanes)} {raw} to {vector(thin, lanes)}")
+            e.store_masked(kept, "%out", mask(e), thin, lanes)
+
+        label = f"{wide} cut to {thin}, {lanes} lanes, {name}"
+        kinds = given.numpy, made.numpy, lanes
+        yield Idiom(label, *kinds, cut, lambda a, on: a.astype(made.numpy), masks)
+
+
+def lookups(dtype: DType) -> Iterator[Idiom]:
+    """A gather whose lanes that are off read the first element and hold a filling."""
+    kind, size, fill = scalar.memory(dtype), dtype.itemsize, "zeroinitializer"
+    order = [(5 * k + 3) % LANES for k in range(LANES)]
+    places = f"<{', '.join(f'i64 {k}' for k in order)}>"
+    short = {"float": "f32", "double": "f64", "half": "f16"}.get(kind, kind)
+    for name, mask, masks in mask_kinds(LANES):
+
+        def gathered(e: Emitter, mask: Callable = mask) -> None:
+            on, wide, first = mask(e), vector("ptr"), e.broadcast("%a", "ptr")
+            reach = e.value(f"getelementptr {kind}, ptr %a, {vector('i64')} {places}")
+            reach = e.value(f"select {vector('i1')} {on}, {wide} {reach}, {wide} {first}")
+            given = ((wide, reach), ("i32", str(size)), (vector("i1"), splat(1, "i1")))
+            call = f"llvm.masked.gather.v{LANES}{short}.v{LANES}p0"
+            found = e.call(vector(kind), call, *given, (vector(kind), fill))
+            chosen = f"{vector(kind)} {found}, {vector(kind)} {fill}"
+            kept = e.value(f"select {vector('i1')} {on}, {chosen}")
+            e.store(kept, "%out", vector(kind), size)
+
+        def expected(a: np.ndarray, on: np.ndarray) -> np.ndarray:
+            return np.where(on, a[order], np.zeros_like(a))
+
+        kinds = dtype.numpy, dtype.numpy, LANES
+        yield Idiom(f"{dtype.name} gathered, {name}", *kinds, gathered, expected, masks, whole=True)
+
+
+def binaries(dtype: DType) -> Iterator[Idiom]:
+    """A function of each lane and of the one beside it, by a shuffle: extremes, sums, products."""
+    kind, size = scalar.memory(dtype), dtype.itemsize
+    turned = [(k + 1) % LANES for k in range(LANES)]
+    rows = {"minimum": np.minimum, "maximum": np.maximum, "add": np.add, "mul": np.multiply}
+
+    for name, function in rows.items():
+
+        def emit(e: Emitter, name: str = name) -> None:
+            x = scalar.widen(e, e.load("%a", vector(kind), size), dtype)
+            y = e.shuffle(x, x, turned, scalar.register(dtype))
+            made = scalar.apply(e, name, [x, y], dtype, dtype)
+            e.store(scalar.narrow(e, made, dtype), "%out", vector(kind), size)
+
+        def expected(a: np.ndarray, on: np.ndarray, function: Callable = function) -> np.ndarray:
+            wide = a.astype(np.float32) if dtype in (float16, bfloat16) else a
+            with np.errstate(all="ignore"):
+                return function(wide, wide[turned]).astype(a.dtype)
+
+        kinds = dtype.numpy, dtype.numpy, LANES
+        yield Idiom(f"{name} of {dtype.name}", *kinds, emit, expected, [everything(LANES)])
+
+
+def mask_algebra() -> Iterator[Idiom]:
+    """A mask and a comparison joined as kernels join them, and a branch where any lane is on."""
+
+    def joined(e: Emitter) -> None:
+        x, kind = e.load("%a", vector("i32"), 4), vector("i32")
+        small = e.value(f"icmp slt {kind} {x}, zeroinitializer")
+        wide = [e.value(f"sext {vector('i1')} {on} to {kind}") for on in (small, dynamic(e))]
+        both = e.value(f"and {kind} {wide[0]}, {wide[1]}")
+        on = e.value(f"icmp ne {kind} {both}, zeroinitializer")
+        e.store(e.load_masked("%a", on, "i32"), "%out", kind, 4)
+
+    def rare(e: Emitter) -> None:
+        x = e.load("%a", vector("float"), 4)
+        zero = splat(0.0, "float")
+        chosen = LlvmAlgebra(e, "float").rarely(dynamic(e), lambda: [zero], [x])
+        e.store(chosen[0], "%out", vector("float"), 4)
+
+    def dynamic(e: Emitter) -> str:
+        return dynamic_mask(e, LANES)
+
+    masks = masks_of(LANES)
+    for name, kind, emit, expected in (
+        ("masks joined", int32, joined, lambda a, on: np.where(on & (a < 0), a, 0)),
+        ("a branch for any lane", float32, rare, lambda a, on: np.where(on, 0, a)),
+    ):
+        yield Idiom(name, kind.numpy, kind.numpy, LANES, emit, expected, masks, whole=True)
+
+
+def suspects() -> list[Idiom]:
+    """The idioms that an LLVM is known to get wrong: narrow stores under a mask of one lane."""
+    return [x for x in idioms(thorough=False) if [len(mask) for mask in x.masks] == [1]]
+
+
+def idioms(thorough: bool = True) -> Iterator[Idiom]:
+    """All idioms, or those of the conversions that matter most."""
+    pairs = product(DTYPES, DTYPES) if thorough else NARROWING
+    for given, made in pairs:
+        yield from moves(given, made)
+    for given, made in product(SIGNED, SIGNED):
+        if given.bits > made.bits:
+            for lanes in (2, 4, 8, 32) if thorough else (8,):
+                yield from truncations(given, made, lanes)
+    for dtype in DTYPES if thorough else ():
+        yield from lookups(dtype)
+        if dtype is not bool_:
+            yield from binaries(dtype)
+    yield from mask_algebra()
