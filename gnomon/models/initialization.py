@@ -36,7 +36,7 @@ def first_value(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np
     """One parameter's first value."""
     if len(shape) == 1:
         return np.ones(shape, np.float32)
-    deviation = 0.02 if name.endswith(EMBEDDING) else 0.5 / math.sqrt(shape[1])
+    deviation = 0.02 if name.endswith(EMBEDDING) else 0.5 / math.sqrt(shape[-1])
     if name.endswith(WRITES_THE_STREAM):
         deviation /= math.sqrt(2 * layers)
     return (normal(name, math.prod(shape), seed) * deviation).astype(np.float32).reshape(shape)

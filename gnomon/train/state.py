@@ -16,7 +16,8 @@ from gnomon.distributed.checkpoint.parts import DividedTensor, owned, rectangle
 from gnomon.distributed.checkpoint.reader import StoredTensor
 from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.errors import CheckpointError
-from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.models.causal import CausalLM
+from gnomon.models.registry import kind_of
 from gnomon.tensor.layouts import layout_of, local_of, spread, whole_of
 from gnomon.train.checkpoint import Checkpoint
 
@@ -167,7 +168,7 @@ def refuse_misfit(name: str, shape: tuple[int, ...], array: np.ndarray | StoredT
         )
 
 
-def model_of(checkpoint: Checkpoint) -> Qwen3ForCausalLM:
+def model_of(checkpoint: Checkpoint) -> CausalLM:
     """The model that a checkpoint holds; its sizes are compared with the weights before."""
     config, arrays = checkpoint.model, checkpoint.parameters()
     found = sum(array.size for array in arrays.values())
@@ -176,6 +177,6 @@ def model_of(checkpoint: Checkpoint) -> Qwen3ForCausalLM:
             f"checkpoint: {checkpoint.folder / 'config.json'} tells of {config.parameters:,} "
             f"parameters: its weights are {found:,}."
         )
-    model = Qwen3ForCausalLM(config)
+    model = kind_of(config).model(config)
     load_parameters(model, arrays)
     return model
