@@ -90,8 +90,13 @@ class DecoderConfig(ABC):
         return layers + tables + self.hidden_size
 
     @property
+    @abstractmethod
     def problem(self) -> tuple[str, str] | None:
         """The field that does not fit the others and why, or None."""
+
+    @property
+    def heads_problem(self) -> tuple[str, str] | None:
+        """The same, of heads."""
         heads, shared = self.num_attention_heads, self.num_key_value_heads
         if heads % shared:
             return "num_key_value_heads", f"a divisor of num_attention_heads ({heads})"
@@ -124,6 +129,11 @@ class Qwen3Config(DecoderConfig):
     def inner_size(self) -> int:
         """The size of the axis inside of an MLP that a plan may split."""
         return self.intermediate_size
+
+    @property
+    def problem(self) -> tuple[str, str] | None:
+        """The field that does not fit the others and why, or None."""
+        return self.heads_problem
 
 
 def flops_per_token(config: DecoderConfig, context: int) -> int:

@@ -18,6 +18,9 @@ from gnomon.models.causal import CausalLM
 from gnomon.models.config import DecoderConfig, Qwen3Config
 from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.models.qwen3_moe import AXES as EXPERT_AXES
+from gnomon.models.qwen3_moe import Qwen3MoeForCausalLM
+from gnomon.models.qwen3_moe_config import PRESETS, Qwen3MoeConfig
 
 __all__ = ["MODELS", "ModelKind", "from_hugging_face", "kind_of", "to_hugging_face"]
 
@@ -46,6 +49,17 @@ MODELS: dict[str, ModelKind] = {
         model=Qwen3ForCausalLM,
         axes=AXES,
         described={"architectures": ["Qwen3ForCausalLM"], "tie_word_embeddings": True},
+    ),
+    "qwen3_moe": ModelKind(
+        config=Qwen3MoeConfig,
+        model=Qwen3MoeForCausalLM,
+        axes=EXPERT_AXES,
+        described={
+            "architectures": ["Qwen3MoeForCausalLM"],
+            "decoder_sparse_step": 1,
+            "mlp_only_layers": [],
+        },
+        presets=PRESETS,
     ),
 }
 """Type of a model -> its kind."""

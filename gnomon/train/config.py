@@ -187,7 +187,8 @@ def model_kind(found: object) -> type[DecoderConfig]:
 
     >>> model_kind({"model_type": "qwen4"})
     Traceback (most recent call last):
-    gnomon.errors.ConfigError: config: model.model_type: expected one of qwen3: got 'qwen4'.
+    gnomon.errors.ConfigError: config: model.model_type: expected one of qwen3, qwen3_moe: got \
+'qwen4'.
     """
     named = found.get("model_type", FIRST) if isinstance(found, Mapping) else FIRST
     if not isinstance(named, str) or named not in MODELS:
