@@ -925,6 +925,8 @@ def relu6(x: Tensor) -> Tensor:
 def remainder(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """What floor division leaves: it has y's sign."""
 from gnomon.tensor.composites import renorm as renorm
+def reordered(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
+    """The rows of each block in another order; inverse: the order that undoes it."""
 def repeat(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dims: _int | None = ...) -> Tensor:
     """Each element so many times in a row; without an axis, of x laid flat."""
 def repeat_interleave(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
@@ -944,6 +946,12 @@ def rot90(x: Tensor, k: _int = ..., axes: Sequence[_int] = ...) -> Tensor:
     """Turned by k quarters from the first axis towards the second."""
 def round(x: Tensor, *, decimals: _int = ...) -> Tensor:
     """The nearest number with so many decimals; halves go to the even one."""
+def routed_mm(x: Tensor, mats: Tensor, ends: Tensor) -> Tensor:
+    """Each row times the matrix of its group; rows come in blocks, sorted by group within each."""
+def routed_rows(x: Tensor, mats: Tensor, ends: Tensor) -> Tensor:
+    """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks."""
+def routed_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+    """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
 def row_stack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors below each other, vectors as rows."""
 def rrelu(input: Tensor, lower: _float = ..., upper: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:

@@ -260,10 +260,11 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
     return OpaqueCall("put_rows", emit_put_rows, (spec,), buffers, 0, **more)
 
 
-def grouped(node: Node, machine: Machine, axis: str) -> OpaqueCall:
-    """A product of groups of rows or of steps."""
+def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> OpaqueCall:
+    """A product of groups of rows or of steps; blocks: runs lie block by block."""
     x, y = (operand(v) for v in node.inputs[:2])
     (groups, runs), shape = node.inputs[2].shape, node.shape
+    groups, runs = (runs, groups) if blocks else (groups, runs)
     name = FACTORS.get(node.inputs[0].dtype) or register(node.inputs[0].dtype)
     starts, columns = (x.offset, y.offset, 0), Axis(shape[-1], b=y.strides[-1], c=1)
     rows = Axis(shape[-2], a=x.strides[0], c=shape[-1])
@@ -274,7 +275,9 @@ def grouped(node: Node, machine: Machine, axis: str) -> OpaqueCall:
     else:
         batch = Axis(groups, c=shape[1] * shape[2])
     product = MatmulSpec(name, (batch,), (rows,), (columns,), (steps,), starts)
-    spec, buffers = GroupedSpec(product, axis, runs, 3), (node, x.node, y.node, node.inputs[2])
+    block = (rows if axis == "rows" else steps).size // runs if blocks else 0
+    spec = GroupedSpec(product, axis, runs, 3, block)
+    buffers = (node, x.node, y.node, node.inputs[2])
     flops = 2 * rows.size * columns.size * steps.size
     return OpaqueCall("grouped", emit_grouped, (spec, machine), buffers, flops)
 
@@ -289,6 +292,18 @@ def grouped_rows(node: Node, machine: Machine) -> OpaqueCall:
 def grouped_steps(node: Node, machine: Machine) -> OpaqueCall:
     """A product of groups of steps."""
     return grouped(node, machine, "steps")
+
+
+@kernel()
+def routed_rows(node: Node, machine: Machine) -> OpaqueCall:
+    """The same of rows in blocks."""
+    return grouped(node, machine, "rows", blocks=True)
+
+
+@kernel()
+def routed_steps(node: Node, machine: Machine) -> OpaqueCall:
+    """The same of steps in blocks."""
+    return grouped(node, machine, "steps", blocks=True)
 
 
 def is_claimed(node: Node) -> bool:

@@ -4,7 +4,8 @@ Every matrix is normal with deviation 1/(2 sqrt(inputs)): half of what keeps act
 size, because small models learned faster from there (docs/log.md). Those that write into the
 residual stream (o_proj, down_proj) are smaller by sqrt(2 layers), so that it does not grow with
 depth. The embedding has deviation 0.02: the tied head starts near uniform.
-Norm weights start at one. Each parameter's numbers depend on the seed and its name alone.
+Norm weights start at one, biases at zero. Each parameter's numbers depend on the seed and its name
+alone, those of an expert on the name that it has in Hugging Face's files.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.models.expert_names import expert_name, is_stacked
 
 __all__ = ["initialize"]
 
@@ -29,14 +31,21 @@ def initialize(model: nn.Module, seed: int) -> None:
     with gn.no_grad():
         for name, parameter in model.named_parameters():
             shape = tuple(parameter.shape)
-            parameter.copy_(gn.from_numpy(first_value(name, shape, layers, seed)))
+            first = first_experts if is_stacked(name) else first_value
+            parameter.copy_(gn.from_numpy(first(name, shape, layers, seed)))
+
+
+def first_experts(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np.ndarray:
+    """The first value of all experts' matrices."""
+    names = [expert_name(name, expert) for expert in range(shape[0])]
+    return np.stack([first_value(each, shape[1:], layers, seed) for each in names])
 
 
 def first_value(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np.ndarray:
     """One parameter's first value."""
     if len(shape) == 1:
-        return np.ones(shape, np.float32)
-    deviation = 0.02 if name.endswith(EMBEDDING) else 0.5 / math.sqrt(shape[1])
+        return np.full(shape, 0.0 if name.endswith(".bias") else 1.0, np.float32)
+    deviation = 0.02 if name.endswith(EMBEDDING) else 0.5 / math.sqrt(shape[-1])
     if name.endswith(WRITES_THE_STREAM):
         deviation /= math.sqrt(2 * layers)
     return (normal(name, math.prod(shape), seed) * deviation).astype(np.float32).reshape(shape)

@@ -9,14 +9,18 @@ Letters: b batch, t tokens, d width, h query heads, g key heads, k width of a he
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.models.config import Qwen3Config, refuse_too_large
+from gnomon.models.causal import CausalLM
+from gnomon.models.config import DecoderConfig, Qwen3Config, refuse_too_large
 from gnomon.nn import functional as F
 
-__all__ = ["AXES", "Cache", "Qwen3ForCausalLM"]
+__all__ = ["AXES", "Qwen3ForCausalLM"]
 
 AXES = {
     "embed_tokens.weight": ("vocabulary", "width"),
@@ -30,14 +34,11 @@ AXES = {
 }
 """Parameter -> the names of its axes, by which a plan splits them (gnomon/distributed/plans.py)."""
 
-Cache = list[tuple[gn.Tensor, gn.Tensor]]
-"""Per layer the keys and the values, (b, g, longest, k), of every position so far."""
-
 
 class Attention(nn.Module):
     """Each position reads from itself and from those before it."""
 
-    def __init__(self, config: Qwen3Config) -> None:
+    def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         width, k = config.hidden_size, config.head_dim
         self.heads, self.key_heads, self.head_dim = (
@@ -135,28 +136,31 @@ class Qwen3DecoderLayer(nn.Module):
 
 
 class Qwen3Model(nn.Module):
-    """Embedding, layers and the last norm: Hugging Face's `model`."""
+    """Embedding, layers of a class, and the last norm: Hugging Face's `model`."""
 
-    def __init__(self, config: Qwen3Config) -> None:
+    def __init__(self, config: DecoderConfig, layer: Callable[[Any], nn.Module]) -> None:
         super().__init__()
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.layers = nn.ModuleList(
-            [Qwen3DecoderLayer(config) for _ in range(config.num_hidden_layers)]
-        )
+        self.layers = nn.ModuleList([layer(config) for _ in range(config.num_hidden_layers)])
         self.norm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         cosines, sines = rotary_tables(config)
         self.register_buffer("cosines", gn.from_numpy(cosines), persistent=False)
         self.register_buffer("sines", gn.from_numpy(sines), persistent=False)
 
 
-class Qwen3ForCausalLM(nn.Module):
+class Qwen3ForCausalLM(CausalLM):
     """Scores for the next token at every position."""
 
     def __init__(self, config: Qwen3Config) -> None:
         super().__init__()
         refuse_too_large(config)
         self.config = config
-        self.model = Qwen3Model(config)
+        self.model = Qwen3Model(config, Qwen3DecoderLayer)
+
+    @property
+    def head(self) -> gn.Tensor:
+        """The embedding, once more."""
+        return self.model.embed_tokens.weight
 
     def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
         """Scores (b, t, v) of the token that follows each position."""
@@ -165,36 +169,14 @@ class Qwen3ForCausalLM(nn.Module):
         x_btd = model.embed_tokens(tokens_bt)
         for layer in model.layers:
             x_btd = layer(x_btd, rotary)
-        return F.linear(model.norm(x_btd), model.embed_tokens.weight)
+        return F.linear(model.norm(x_btd), self.head)
 
-    def losses(self, window_bt: gn.Tensor) -> gn.Tensor:
-        """Minus the log probability, in nats, of every token of each window but its first."""
-        scores = self(window_bt[:, :-1])
-        b, t, v = scores.shape
-        targets = window_bt[:, 1:].reshape(b * t)
-        return F.cross_entropy(scores.reshape(b * t, v), targets, reduction="none").reshape(b, t)
-
-    def empty_cache(self, batch: int) -> Cache:
-        """A cache that holds nothing yet."""
-        c = self.config
-        shape = (batch, c.num_key_value_heads, c.max_position_embeddings, c.head_dim)
-        return [(gn.zeros(shape), gn.zeros(shape)) for _ in range(c.num_hidden_layers)]
-
-    def extend(self, token_b1: gn.Tensor, position_1: gn.Tensor, cache: Cache) -> gn.Tensor:
-        """Scores (b, v) after one more token at a position; the cache takes it in, in place.
-
-        The position is a tensor and the cache has its full length from the start,
-        so that one compiled program serves every position.
-        """
-        model = self.model
-        rotary = model.cosines[position_1], model.sines[position_1]
-        x_b1d = model.embed_tokens(token_b1)
-        for layer, old in zip(model.layers, cache, strict=True):
-            x_b1d = layer.extend(x_b1d, rotary, old, position_1)
-        return F.linear(model.norm(x_b1d), model.embed_tokens.weight)[:, 0]
+    def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
+        """The mean loss of all tokens."""
+        return (self.losses(window_bt).mean(),)
 
 
-def rotary_tables(config: Qwen3Config) -> tuple[np.ndarray, np.ndarray]:
+def rotary_tables(config: DecoderConfig) -> tuple[np.ndarray, np.ndarray]:
     """Cosine and sine of every position's angle for each half of a head, (longest, k / 2).
 
     Computed in float64 and rounded once.

@@ -33,10 +33,14 @@ from gnomon.tensor.tensor import Tensor, raw, wrap
 __all__ = ["accumulate"]
 
 
-def accumulate(loss_fn: Callable[[Any], Tensor], batch: Any, *, microbatches: int) -> Tensor:
+def accumulate(
+    loss_fn: Callable[[Any], Tensor | tuple[Tensor, ...]], batch: Any, *, microbatches: int
+) -> Any:
     """Gather the gradients of loss_fn(batch), computed from equal blocks of rows in microbatches.
 
-    Gives the loss. The batch is a tensor, or a tuple, list or dict of tensors whose axis 0 is rows.
+    Gives the loss. Where loss_fn gives a tuple, its first tensor is the loss, and all of them are
+    given, as they are for all rows. The batch is a tensor, or a tuple, list or dict of tensors
+    whose axis 0 is rows.
     Memory for activations is that of one microbatch; gradients and loss have the same bits for
     every number of microbatches, a power of two. A mean in the loss divides by all rows.
     """
@@ -45,19 +49,21 @@ def accumulate(loss_fn: Callable[[Any], Tensor], batch: Any, *, microbatches: in
     if state.capture is None:
         evaluate(rows)
     with enable_grad():
-        loss = loss_fn(batch)
+        told = loss_fn(batch)
+    loss, *others = told if isinstance(told, tuple) else (told,)
     seeds = {x: whole_seed(x, g) for x, g in seeds_of([loss], [None], False).items()}
     waiting = watched(numbered(seeds, is_plain_part))
     found = zip(waiting, pull_back(seeds, list(waiting), observe), strict=True)
     gradients = {node: g for node, g in found if g is not None}
-    roots = [raw(loss), *gradients.values()]
-    total, *sums = roots if microbatches == 1 else divided(roots, rows, microbatches)
+    roots = [*(raw(x) for x in (loss, *others)), *gradients.values()]
+    made = roots if microbatches == 1 else divided(roots, rows, microbatches)
     release([loss], False)
-    for node, gradient in zip(gradients, sums, strict=True):
+    for node, gradient in zip(gradients, made[1 + len(others) :], strict=True):
         for tensor in waiting[node]:
             if tensor._requires:
                 gather(tensor, gradient, False)
-    return wrap(total)
+    given = tuple(wrap(x) for x in made[: 1 + len(others)])
+    return given if isinstance(told, tuple) else given[0]
 
 
 def tensors_of(batch: Any) -> Iterator[Tensor]:

@@ -1691,6 +1691,10 @@ class Tensor:
         """renorm of this tensor."""
     def renorm_(self, *args: Any, **kwargs: Any) -> Tensor:
         """renorm of this tensor."""
+    def reordered(self, order: Tensor, inverse: Tensor) -> Tensor:
+        """The rows of each block in another order; inverse: the order that undoes it."""
+    def reordered_(self, order: Tensor, inverse: Tensor) -> Tensor:
+        """The rows of each block in another order; inverse: the order that undoes it."""
     def repeat(self, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
         """Copies of x side by side, so many along each axis."""
     def repeat_(self, repetitions: _int | Sequence[_int], *more: _int) -> Tensor:
@@ -1734,6 +1738,18 @@ class Tensor:
         """The nearest number with so many decimals; halves go to the even one."""
     def round_(self, *, decimals: _int = ...) -> Tensor:
         """The nearest number with so many decimals; halves go to the even one."""
+    def routed_mm(self, mats: Tensor, ends: Tensor) -> Tensor:
+        """Each row times the matrix of its group; rows come in blocks, sorted by group within each."""
+    def routed_mm_(self, mats: Tensor, ends: Tensor) -> Tensor:
+        """Each row times the matrix of its group; rows come in blocks, sorted by group within each."""
+    def routed_rows(self, mats: Tensor, ends: Tensor) -> Tensor:
+        """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks."""
+    def routed_rows_(self, mats: Tensor, ends: Tensor) -> Tensor:
+        """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks."""
+    def routed_steps(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
+    def routed_steps_(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
+        """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
     def rsqrt(self) -> Tensor:
         """One over the square root."""
     def rsqrt_(self) -> Tensor:

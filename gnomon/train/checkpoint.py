@@ -33,7 +33,8 @@ from gnomon.distributed.checkpoint.reader import (
     read_text,
 )
 from gnomon.errors import CheckpointError
-from gnomon.models.config import Qwen3Config, from_hugging_face
+from gnomon.models.config import DecoderConfig
+from gnomon.models.registry import from_hugging_face
 from gnomon.runtime.files import plain
 
 __all__ = [
@@ -88,7 +89,7 @@ class Checkpoint:
     trainer: Mapping[str, object]
 
     @property
-    def model(self) -> Qwen3Config:
+    def model(self) -> DecoderConfig:
         """The sizes of its model."""
         return from_hugging_face(read_json(self.folder / "config.json"))
 

@@ -24,7 +24,8 @@ from gnomon.distributed.checkpoint.files import (
 from gnomon.distributed.checkpoint.parts import DividedTensor
 from gnomon.distributed.checkpoint.sums import MODULUS
 from gnomon.errors import CheckpointError
-from gnomon.models.config import Qwen3Config, to_hugging_face
+from gnomon.models.config import DecoderConfig
+from gnomon.models.registry import to_hugging_face
 from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime.files import flush_folder, make_folder, remove_folder, rename, write
 from gnomon.train.checkpoint import (
@@ -53,7 +54,7 @@ class CheckpointContents:
     """How many steps are done."""
     tensors: Mapping[str, Mapping[str, DividedTensor]]
     """The model's and the optimizer's, by name; of each the parts that this rank owns."""
-    model: Qwen3Config
+    model: DecoderConfig
     tokenizer: str
     """The contents of tokenizer.json."""
     trainer: Mapping[str, object]

@@ -9,7 +9,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Meta
 
 from gnomon.errors import LONGEST, ConfigError, brief, clipped
-from gnomon.models.config import Qwen3Config
+from gnomon.models.config import DecoderConfig, Qwen3Config
+from gnomon.models.registry import MODELS
 from gnomon.runtime.files import read
 
 __all__ = ["Config", "build", "keys", "near", "overridden", "read_toml", "to_dict"]
@@ -29,6 +30,8 @@ NotNegative = Annotated[float, Meta(ge=0, le=1e30)]
 Place = Annotated[str, Meta(pattern=r"^[^\x00]*\Z", max_length=4000)]
 Name = Annotated[str, Meta(pattern=r"^\w[\w .+-]*\Z", max_length=100)]
 LARGEST_RECIPE = 1 << 20
+FIRST = "qwen3"
+"""The model where none is named."""
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -133,7 +136,7 @@ class Config:
 
     run: RunConfig = field(default_factory=RunConfig)
     corpus: CorpusConfig = field(default_factory=CorpusConfig)
-    model: Qwen3Config = field(default_factory=Qwen3Config)
+    model: DecoderConfig = field(default_factory=Qwen3Config)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
@@ -165,13 +168,35 @@ def build(found: Mapping[str, object]) -> Config:
     >>> build({"train": {"steps": 3}}).train.steps
     3
     """
-    refuse_unknown(found, Config, ())
+    kind = model_kind(found.get("model", {}))
+    refuse_unknown({k: v for k, v in found.items() if k != "model"}, Config, ())
+    refuse_unknown(found.get("model"), kind, ("model",))
+    part = msgspec.defstruct("Part", [("model", kind)])
     try:
-        config = msgspec.convert(found, Config)
+        model = msgspec.convert({"model": found.get("model", {})}, part).model
+        others = {name: value for name, value in found.items() if name != "model"}
+        config = replace(msgspec.convert(others, Config), model=model)
     except msgspec.ValidationError as wrong:
         raise ConfigError(explain(str(wrong), found)) from None
     refuse_unfit(config)
     return config
+
+
+def model_kind(found: object) -> type[DecoderConfig]:
+    """The class of a model's sizes, which `model_type` tells.
+
+    >>> model_kind({"model_type": "qwen4"})
+    Traceback (most recent call last):
+    gnomon.errors.ConfigError: config: model.model_type: expected one of qwen3, qwen3_moe: got \
+'qwen4'.
+    """
+    named = found.get("model_type", FIRST) if isinstance(found, Mapping) else FIRST
+    if not isinstance(named, str) or named not in MODELS:
+        allowed = ", ".join(MODELS)
+        raise ConfigError(
+            f"config: model.model_type: expected one of {allowed}: got {brief(named)}."
+        )
+    return MODELS[named].config
 
 
 def refuse_unknown(found: object, kind: type, path: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 import gnomon as gn
 from gnomon.errors import ConfigError
-from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.models.causal import CausalLM
 
 __all__ = ["HeldOut", "Measure", "TokenWindow", "cut"]
 
@@ -76,7 +76,7 @@ class HeldOut:
 
     def __init__(
         self,
-        model: Qwen3ForCausalLM,
+        model: CausalLM,
         tokens: np.ndarray,
         lengths: np.ndarray,
         shape: tuple[int, int],

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 import gnomon as gn
 from gnomon.errors import ConfigError
-from gnomon.models.qwen3 import Cache, Qwen3ForCausalLM
+from gnomon.models.causal import Cache, CausalLM
 from gnomon.train.order import mix
 from gnomon.train.tokenizer import END_ID
 
@@ -45,7 +45,7 @@ class Sampling:
 class TextGenerator:
     """A model and its compiled step."""
 
-    def __init__(self, model: Qwen3ForCausalLM) -> None:
+    def __init__(self, model: CausalLM) -> None:
         self.model = model
         self.longest = model.config.max_position_embeddings
 

@@ -66,7 +66,7 @@ def why_not(config: Config, mesh: Mesh, plan: ShardingPlan) -> str:
     rows, ranks = config.train.batch_size, prod(sizes.get(name, 1) for name in plan.rows)
     if rows % ranks:
         return f"{ranks} ranks do not divide the {rows} rows of a batch (train.batch_size)"
-    named = {"heads": model.num_attention_heads, "intermediate": model.intermediate_size}
+    named = {"heads": model.num_attention_heads, "intermediate": model.inner_size}
     for name, size in named.items():
         split = plan.axes.get(name, "")
         if size % sizes.get(split, 1):

@@ -18,8 +18,7 @@ from gnomon.distributed.placing import split_rows
 from gnomon.distributed.plans import distribute
 from gnomon.errors import CheckpointError, GnomonError
 from gnomon.models.config import flops_per_token, refuse_too_large
-from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.models.registry import kind_of
 from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime.files import publish
 from gnomon.train.checkpoint import Checkpoint, fingerprint, to_json
@@ -125,12 +124,13 @@ class Trainer:
         self.refuse_other_text()
         if self.leads:
             publish(self.folder / "corpus.json", to_json(self.text.corpus.listing()))
-        self.model = Qwen3ForCausalLM(self.config.model)
+        kind = kind_of(self.config.model)
+        self.model = kind.model(self.config.model)
         self.optimizer: optim.AdamW = make_optimizer(self.model, self.config)
         if not self.resumed:
-            initialize(self.model, self.config.run.seed)
+            kind.initialize(self.model, self.config.run.seed)
         team, mesh, plan = self.team, self.team.mesh, self.team.plan
-        distribute(self.model, plan.table(self.model, AXES, mesh), mesh, team.rank)
+        distribute(self.model, plan.table(self.model, kind.axes, mesh), mesh, team.rank)
         if self.resumed:
             place = mesh, team.rank
             load_parameters(self.model, self.resumed.parameters(), *place)
@@ -269,7 +269,7 @@ class Trainer:
         shape = (train.batch_size, train.sequence_length)
         row: dict[str, object] = {"step": done, "loss": loss, "learning_rate": rate}
         row |= {"gradient_norm": norm, "tokens": done * math.prod(shape), "seconds": seconds}
-        row |= {"memory": peak_memory()}
+        row |= {"memory": peak_memory(), **self.step.told}
         if train.evaluate_every and (done % train.evaluate_every == 0) and done < train.steps:
             measure = self.measure(self.config.evaluation.quick_windows)
             self.held_out_loss = measure.loss

@@ -19,8 +19,7 @@ import gnomon as gn
 from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.distributed.plans import PLAN, distribute
 from gnomon.errors import ConfigError
-from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.models.registry import kind_of
 from gnomon.profiler.chrome import write_chrome
 from gnomon.profiler.compare import compare_table
 from gnomon.profiler.memory import memory_timeline
@@ -132,9 +131,10 @@ def prepared(
     config: Config, mesh: Mesh = ALONE, rank: int = 0
 ) -> Callable[[], tuple[float, float]]:
     """A recipe's step on tokens of its own."""
-    model = Qwen3ForCausalLM(config.model)
-    initialize(model, config.run.seed)
-    distribute(model, PLAN.table(model, AXES, mesh), mesh, rank)
+    kind = kind_of(config.model)
+    model = kind.model(config.model)
+    kind.initialize(model, config.run.seed)
+    distribute(model, PLAN.table(model, kind.axes, mesh), mesh, rank)
     step = TrainStep(model, make_optimizer(model, config), config, mesh)
     random = np.random.default_rng(config.run.seed)
     shape = (config.train.batch_size, config.train.sequence_length + 1)

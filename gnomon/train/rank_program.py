@@ -14,7 +14,7 @@ from gnomon.distributed.plans import PLAN, ShardingPlan, distribute
 from gnomon.distributed.ranks import connect
 from gnomon.dtypes import int64
 from gnomon.ir.node import Graph
-from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.models.registry import kind_of
 from gnomon.program.blocks import ProgramBlock
 from gnomon.runtime.comm import here
 from gnomon.runtime.comm.fake import FakeBackend
@@ -29,8 +29,9 @@ def step_graph(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> Graph:
     """A step over a mesh as the first rank captures it: whole values, and how each lies."""
     train = config.train
     with shapes_only(), here.along(connect(mesh, FakeBackend(0, mesh.size))):
-        model = Qwen3ForCausalLM(config.model)
-        distribute(model, plan.table(model, AXES, mesh), mesh, 0)
+        kind = kind_of(config.model)
+        model = kind.model(config.model)
+        distribute(model, plan.table(model, kind.axes, mesh), mesh, 0)
         step = TrainStep(model, make_optimizer(model, config), config, mesh, plan)
         window = without_value((train.batch_size, train.sequence_length + 1), int64)
         return program_for(step.program, window).graph

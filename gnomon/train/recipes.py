@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from gnomon.errors import LONGEST, ConfigError
-from gnomon.models.config import Qwen3Config
+from gnomon.models.config import DecoderConfig, Qwen3Config
+from gnomon.models.qwen3_moe_config import PRESETS, Qwen3MoeConfig
 from gnomon.train.config import (
     Config,
     CorpusConfig,
@@ -24,7 +26,7 @@ from gnomon.train.config import (
     to_dict,
 )
 
-__all__ = ["RECIPES", "configure", "python", "tiny"]
+__all__ = ["RECIPES", "configure", "python", "qwen3_moe", "tiny", "tiny_moe"]
 
 
 def python() -> Config:
@@ -81,7 +83,26 @@ def tiny() -> Config:
     )
 
 
-RECIPES: dict[str, Callable[[], Config]] = {"python": python, "tiny": tiny}
+def qwen3_moe() -> Config:
+    """The recipe "python" with experts: as many multiplications per token, more weights."""
+    dense = python()
+    sizes = {field.name: getattr(dense.model, field.name) for field in fields(DecoderConfig)}
+    model = Qwen3MoeConfig(**sizes, num_experts=8, num_experts_per_tok=2, moe_intermediate_size=160)
+    return replace(dense, run=RunConfig(name="qwen3-moe"), model=model)
+
+
+def tiny_moe() -> Config:
+    """The recipe "tiny" with experts."""
+    dense = tiny()
+    return replace(dense, run=RunConfig(name="tiny-moe"), model=PRESETS["debug"])
+
+
+RECIPES: dict[str, Callable[[], Config]] = {
+    "python": python,
+    "qwen3-moe": qwen3_moe,
+    "tiny": tiny,
+    "tiny-moe": tiny_moe,
+}
 
 
 def configure(recipe: str, changes: list[str]) -> Config:

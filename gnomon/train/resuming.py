@@ -42,7 +42,7 @@ class ConfigChange:
 def differences(before: Config, now: Config) -> list[ConfigChange]:
     """The values that differ, by their keys."""
     old, new = flat(to_dict(before)), flat(to_dict(now))
-    return [ConfigChange(key, old[key], new[key]) for key in new if old[key] != new[key]]
+    return [ConfigChange(key, old.get(key), new[key]) for key in new if old.get(key) != new[key]]
 
 
 def flat(groups: Mapping[str, Mapping[str, object]]) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Parameters and optimizer state as named arrays, and back.
 
-Names are Hugging Face's; AdamW's two averages add `.exp_avg` and `.exp_avg_sq`, its count `.step`.
+Names are Hugging Face's (expert_files.py); AdamW's two averages add `.exp_avg` and `.exp_avg_sq` to
+the model's, its count `.step`.
 How arrays lie on the disk is checkpoint.py's business.
 """
 
@@ -16,9 +17,11 @@ from gnomon.distributed.checkpoint.parts import DividedTensor, owned, rectangle
 from gnomon.distributed.checkpoint.reader import StoredTensor
 from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.errors import CheckpointError
-from gnomon.models.qwen3 import Qwen3ForCausalLM
+from gnomon.models.causal import CausalLM
+from gnomon.models.registry import kind_of
 from gnomon.tensor.layouts import layout_of, local_of, spread, whole_of
 from gnomon.train.checkpoint import Checkpoint
+from gnomon.train.expert_files import StackedArrays, by_expert, stacked
 
 __all__ = [
     "load_optimizer",
@@ -34,13 +37,15 @@ __all__ = [
 Arrays = dict[str, np.ndarray]
 Tensors = dict[str, DividedTensor]
 Stored = Mapping[str, np.ndarray | StoredTensor]
+AnyArray = np.ndarray | StoredTensor | StackedArrays
 KEYS = ("step", "exp_avg", "exp_avg_sq")
 """What AdamW keeps of each parameter."""
 
 
 def parameter_tensors(model: nn.Module, mesh: Mesh, rank: int) -> Tensors:
-    """Every parameter by name, with the parts that a rank of a mesh owns."""
-    return {name: owned_parts(p, mesh, rank) for name, p in model.named_parameters()}
+    """Every parameter by its name in files, with the parts that a rank of a mesh owns."""
+    own = {name: owned_parts(p, mesh, rank) for name, p in model.named_parameters()}
+    return by_expert(own)
 
 
 def optimizer_tensors(model: nn.Module, optimizer: optim.AdamW, mesh: Mesh, rank: int) -> Tensors:
@@ -69,16 +74,17 @@ def load_parameters(model: nn.Module, arrays: Stored, mesh: Mesh = ALONE, rank: 
     arrays: of each the part is read that this rank of the mesh holds.
     """
     wanted = dict(model.named_parameters())
-    refuse_difference("parameters", wanted, arrays)
+    found = stacked(arrays, {name: p.shape for name, p in wanted.items()})
+    refuse_difference("parameters", wanted, found)
     with gn.no_grad():
         for name, parameter in wanted.items():
-            array = arrays[name]
+            array = found[name]
             refuse_misfit(name, tuple(parameter.shape), array)
             part = part_of(array, parameter, mesh, rank)
             (local_of(parameter) if layout_of(parameter) else parameter).copy_(part)
 
 
-def part_of(array: np.ndarray | StoredTensor, like: gn.Tensor, mesh: Mesh, rank: int) -> gn.Tensor:
+def part_of(array: AnyArray, like: gn.Tensor, mesh: Mesh, rank: int) -> gn.Tensor:
     """The part of an array that a rank holds of a tensor of its shape."""
     where = rectangle(tuple(like.shape), layout_of(like), mesh.place(rank))
     return gn.from_numpy(np.array(array[where], order="C"))
@@ -158,7 +164,7 @@ def refuse_difference(what: str, wanted: Iterable[str], found: Iterable[str]) ->
         )
 
 
-def refuse_misfit(name: str, shape: tuple[int, ...], array: np.ndarray | StoredTensor) -> None:
+def refuse_misfit(name: str, shape: tuple[int, ...], array: AnyArray) -> None:
     """Stop at an array of another shape, or of other numbers."""
     if (array.shape, array.dtype) != (shape, np.float32):
         came = f"{array.shape}" + f" of {array.dtype}" * (array.dtype != np.float32)
@@ -167,7 +173,7 @@ def refuse_misfit(name: str, shape: tuple[int, ...], array: np.ndarray | StoredT
         )
 
 
-def model_of(checkpoint: Checkpoint) -> Qwen3ForCausalLM:
+def model_of(checkpoint: Checkpoint) -> CausalLM:
     """The model that a checkpoint holds; its sizes are compared with the weights before."""
     config, arrays = checkpoint.model, checkpoint.parameters()
     found = sum(array.size for array in arrays.values())
@@ -176,6 +182,6 @@ def model_of(checkpoint: Checkpoint) -> Qwen3ForCausalLM:
             f"checkpoint: {checkpoint.folder / 'config.json'} tells of {config.parameters:,} "
             f"parameters: its weights are {found:,}."
         )
-    model = Qwen3ForCausalLM(config)
+    model = kind_of(config).model(config)
     load_parameters(model, arrays)
     return model

@@ -18,8 +18,8 @@ from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.distributed.report import repetitions
+from gnomon.models.causal import CausalLM
 from gnomon.models.initialization import EMBEDDING
-from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.runtime import events
 from gnomon.tensor.computed_values import ValueName, computed_values, whole_values
 from gnomon.train.config import Config
@@ -28,14 +28,15 @@ from gnomon.train.state import optimizer_of
 __all__ = ["TrainStep", "Values", "make_optimizer"]
 
 Values = dict[ValueName, gn.Tensor]
+Told = dict[str, gn.Tensor]
 
 
-def make_optimizer(model: Qwen3ForCausalLM, config: Config) -> optim.AdamW:
+def make_optimizer(model: CausalLM, config: Config) -> optim.AdamW:
     """AdamW in three groups: the embedding, matrices (which decay), norm weights."""
     chosen = config.optimizer
-    named = list(model.named_parameters())
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     embedding = [name for name, _ in named if name.endswith(EMBEDDING)]
-    matrices = [name for name, p in named if p.ndim == 2 and name not in embedding]
+    matrices = [name for name, p in named if p.ndim > 1 and name not in embedding]
     norms = [name for name, p in named if p.ndim == 1]
     groups = [
         {"names": embedding, "weight_decay": 0.0, "factor": chosen.embedding_factor},
@@ -60,33 +61,34 @@ class TrainStep:
 
     def __init__(
         self,
-        model: Qwen3ForCausalLM,
+        model: CausalLM,
         optimizer: optim.AdamW,
         config: Config,
         mesh: Mesh = ALONE,
         plan: ShardingPlan = PLAN,
     ) -> None:
-        named = dict(model.named_parameters())
+        named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         parameters, microbatches = list(named.values()), config.train.microbatches
         largest, keeps = config.optimizer.clip_norm, config.train.record_hashes
         self.taken = self.kernels = 0
+        self.told: dict[str, float] = {}
+        """What the model tells of the latest step, for the metrics."""
         self.values: Values = {}
         """What the latest step computed, where hashes are recorded."""
 
         @gn.compile
-        def program(window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Values]:
+        def program(window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Told, Values]:
             optimizer.zero_grad()
             rows_bt = split_rows(window_bt, mesh, *plan.rows)
-            loss = gn.accumulate(
-                lambda rows: model.losses(rows).mean(),
-                rows_bt,
-                microbatches=microbatches,
-            )
+            loss, *found = gn.accumulate(model.objective, rows_bt, microbatches=microbatches)
             values = values_of(loss, named) if keeps else {}
             norm = nn.utils.clip_grad_norm_(parameters, largest)
             # numbers that are none must not reach a parameter: whoever asks finds the step untaken
-            optimizer.step(only_if=loss.detach().isfinite() & norm.isfinite())
-            return loss.detach(), norm, values
+            taken = loss.detach().isfinite() & norm.isfinite()
+            optimizer.step(only_if=taken)
+            with gn.no_grad():
+                told = model.settle([x.detach() for x in found], taken)
+            return loss.detach(), norm, told, values
 
         self.program, self.optimizer = program, optimizer
 
@@ -97,11 +99,12 @@ class TrainStep:
         # listening has its price, so only the first steps are listened to
         stop = events.subscribe(self.hear) if self.taken < 2 else None
         try:
-            loss, norm, self.values = self.program(gn.from_numpy(window))
+            loss, norm, told, self.values = self.program(gn.from_numpy(window))
         finally:
             if stop:
                 stop()
         self.taken += 1
+        self.told = {name: value.item() for name, value in told.items()}
         return loss.item(), norm.item()
 
     @property

@@ -16,12 +16,14 @@ from gnomon.ops.grouped import grouped_mm
 from gnomon.ops.indexing import index_copy
 from gnomon.ops.linear_cross_entropy import linear_cross_entropy
 from gnomon.ops.registry import REGIONS
+from gnomon.ops.routed import routed_mm
 from gnomon.ops.sliding import spread_back
 from gnomon.ops.windows import interleave, zero_padding
 from gnomon.passes.grad import gradients
 from tests.graphs import seed_of
 
 ENDS = np.array([[3, 9], [9, 20], [20, 20], [31, 40]])
+RUNS = np.array([[3, 9, 9, 12], [0, 5, 9, 11], [12, 12, 12, 12], [0, 0, 1, 4]])
 Made = tuple[Graph, list[np.ndarray]]
 
 
@@ -78,6 +80,13 @@ def grouped(*shapes: tuple[int, ...]) -> Made:
     return given.made(grouped_mm(a, b, given.take(ENDS, int64)))
 
 
+def routed() -> Made:
+    """A product of rows in four blocks and both gradients, which are routed again."""
+    given = Given()
+    x, mats = given.floats(48, 256), given.floats(4, 256, 24)
+    return given.made(routed_mm(x, mats, given.take(RUNS, int64)))
+
+
 def loss(dtype=float32, rows: tuple[int, ...] = (64,), **settings) -> Made:
     """A loss in chunks and the slopes of both factors."""
     given = Given()
@@ -129,6 +138,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Made], tuple[str, ...]]] = {
         lambda: grouped((4, 24, 256), (256, 48)),
         ("grouped_rows", "grouped_steps"),
     ),
+    "routed rows": (routed, ("routed_rows", "routed_steps")),
     "steps of groups": (lambda: grouped((16, 48), (48, 24)), ("grouped_rows", "grouped_steps")),
     "loss": (lambda: loss(strategy="vocab"), ("logit_blocks", "logit_slopes")),
     "loss of rows": (lambda: loss(strategy="batch"), ("logit_blocks", "logit_slopes")),

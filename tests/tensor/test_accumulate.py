@@ -47,6 +47,26 @@ def test_every_number_of_microbatches_gives_the_bits_of_a_plain_backward():
     assert [after(n) == expected for n in (1, 2, 4, 8)] == [True] * 4
 
 
+def test_what_stands_beside_the_loss_is_given_for_all_rows():
+    expected = after(1)
+    for microbatches in (1, 2, 4):
+        _, _, loss_of, batch = problem()
+
+        def both(batch, loss_of=loss_of):
+            given, _ = batch
+            return loss_of(batch), (given > 0).sum((0, 1)), given.mean()
+
+        def step(batch, both=both, n=microbatches):
+            return gn.accumulate(both, batch, microbatches=n)
+
+        for found in (step(batch), gn.compile(step)(batch)):
+            loss, counts, mean = found
+            assert bits(loss) == expected[:1]
+            assert counts.numpy().tolist() == (batch[0].numpy() > 0).sum((0, 1)).tolist()
+            assert bits(mean) == bits(batch[0].mean())
+            assert not loss.requires_grad
+
+
 def test_gradients_add_to_those_that_are_there():
     w, _, loss_of, batch = problem()
     gn.accumulate(loss_of, batch, microbatches=2)

@@ -16,8 +16,8 @@ import numpy as np
 from gnomon.distributed.mesh import ALONE, Mesh, mesh_of
 from gnomon.distributed.plans import PLAN, ShardingPlan, distribute
 from gnomon.distributed.ranks import run_ranks
-from gnomon.models.initialization import initialize
-from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.models.causal import CausalLM
+from gnomon.models.registry import kind_of
 from gnomon.train import checkpoint
 from gnomon.train.config import Config
 from gnomon.train.recipes import configure
@@ -34,13 +34,38 @@ RATE = 1e-3
 PATIENCE = 600.0
 ROWS = 16
 
-SIZES = {"intermediate_size": 128, "num_hidden_layers": 2, "max_position_embeddings": 32}
+SIZES = {"num_hidden_layers": 2, "max_position_embeddings": 32}
 MODELS = {
     "six heads": dict(
-        vocab_size=300, hidden_size=96, num_attention_heads=6, num_key_value_heads=2, head_dim=16
+        vocab_size=300,
+        hidden_size=96,
+        intermediate_size=128,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+        head_dim=16,
     ),
     "one key head": dict(
-        vocab_size=307, hidden_size=128, num_attention_heads=4, num_key_value_heads=1, head_dim=32
+        vocab_size=307,
+        hidden_size=128,
+        intermediate_size=128,
+        num_attention_heads=4,
+        num_key_value_heads=1,
+        head_dim=32,
+    ),
+}
+EXPERTS = {
+    "experts": dict(
+        model_type="qwen3_moe",
+        vocab_size=300,
+        hidden_size=96,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+        head_dim=16,
+        num_experts=8,
+        num_experts_per_tok=3,
+        moe_intermediate_size=64,
+        router_aux_loss_coef=0.01,
+        router_bias_rate=0.01,
     ),
 }
 """Heads that are no power of two, vocabularies that 128 does not divide, fewer key heads than
@@ -57,10 +82,13 @@ class Curve:
 
 def config_of(model: str, microbatches: int = 1, layers: int = 2) -> Config:
     """A configuration of a model's name."""
-    named = SIZES | MODELS[model] | {"num_hidden_layers": layers}
+    named = SIZES | (MODELS | EXPERTS)[model] | {"num_hidden_layers": layers}
     sizes = [f"model.{name}={value}" for name, value in named.items()]
     train = [f"train.batch_size={ROWS}", "train.sequence_length=32", "evaluation.stride=32"]
-    return configure("tiny", [*sizes, *train, f"train.microbatches={microbatches}"])
+    return configure(
+        "tiny-moe" if model in EXPERTS else "tiny",
+        [*sizes, *train, f"train.microbatches={microbatches}"],
+    )
 
 
 def batches(config: Config, steps: int) -> Iterator[np.ndarray]:
@@ -73,17 +101,18 @@ def batches(config: Config, steps: int) -> Iterator[np.ndarray]:
 
 def made(
     config: Config, mesh: Mesh, rank: int, plan: ShardingPlan = PLAN
-) -> tuple[TrainStep, Qwen3ForCausalLM]:
+) -> tuple[TrainStep, CausalLM]:
     """A rank's step and model, before the first step."""
-    model = Qwen3ForCausalLM(config.model)
-    initialize(model, config.run.seed)
-    distribute(model, plan.table(model, AXES, mesh), mesh, rank)
+    kind = kind_of(config.model)
+    model = kind.model(config.model)
+    kind.initialize(model, config.run.seed)
+    distribute(model, plan.table(model, kind.axes, mesh), mesh, rank)
     return TrainStep(model, make_optimizer(model, config), config, mesh, plan), model
 
 
 def stepped(
     config: Config, mesh: Mesh, rank: int, steps: int, plan: ShardingPlan = PLAN
-) -> tuple[TrainStep, Qwen3ForCausalLM]:
+) -> tuple[TrainStep, CausalLM]:
     """The same after so many steps."""
     step, model = made(config, mesh, rank, plan)
     for window in batches(config, steps):
@@ -97,7 +126,7 @@ def curve(config: Config, mesh: Mesh, rank: int, steps: int) -> Curve:
 
 
 def curve_from(
-    begun: tuple[TrainStep, Qwen3ForCausalLM], windows: Iterable[np.ndarray]
+    begun: tuple[TrainStep, CausalLM], windows: Iterable[np.ndarray]
 ) -> tuple[Curve, tuple[Arrays, Arrays]]:
     """The curve of the next steps, and the whole parameters and averages after them."""
     step, model = begun

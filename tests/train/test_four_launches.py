@@ -23,7 +23,9 @@ from tests.train.test_hostile_disk import ROOT, SMALL, settings
 STEPS, MIDDLE = 4, 2
 LEFT_OUT = {
     "the averages and counts of AdamW": "loop.load_optimizer = lambda *a, **k: None",
-    "the weights": "loop.load_parameters = lambda *a, **k: loop.initialize(a[0], 1)",
+    "the weights": (
+        "loop.load_parameters = lambda *a, **k: loop.kind_of(a[0].config).initialize(a[0], 1)"
+    ),
     "the loader's number": (
         "read = loop.batch_at; loop.batch_at = lambda t, s, seed, step: read(t, s, seed, step - 2)"
     ),

@@ -3,7 +3,8 @@
 Groups are runs of one axis; `ends` says where each ends. Either rows are grouped, each group with a
 matrix of its own, or steps are, each group with a result of its own. Only what groups hold is
 multiplied. Threads share columns, or rectangles of every group, so that the sizes of groups do not
-matter to them. The order of sums is that of gnomon/ops/grouped.py, whose regions this computes.
+matter to them. The order of sums is that of gnomon/ops/grouped.py and gnomon/ops/routed.py, whose
+regions this computes: the latter's axis consists of blocks, each with runs of all groups.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from gnomon.codegen.machine import Machine
 class GroupedSpec:
     """A product whose batch is groups of its rows or of its steps ("rows", "steps").
 
-    `ends`: the slot of the ends of all runs, i64; each group has `runs` of them.
+    `ends`: the slot of the ends of all runs, i64; each group has `runs` of them. Where the axis is
+    in blocks, as many as runs, of `block` each, ends lie block by block and count from its start.
     """
 
     in_text: ClassVar = ("ends",)
@@ -37,6 +39,7 @@ class GroupedSpec:
     axis: str
     runs: int
     ends: int
+    block: int = 0
 
 
 def emit_grouped(module: LLVMModule, name: str, spec: GroupedSpec, machine: Machine) -> int:
@@ -66,6 +69,16 @@ class GroupedWriter(PackedWriter):
         ends = e.buffer(self.grouped.ends)
         end = e.load(e.offset(ends, e.mul(run, 8)), "i64", 8)
         return e.most(e.least(end, axis), least)
+
+    def bounds_in(self, block: str, group: str) -> tuple[str, str]:
+        """The begin and the end of a group's run in a block."""
+        e, size = self.e, self.grouped.block
+        number = e.add(e.mul(block, self.groups), group)
+        before = self.end_of(e.most(e.sub(number, 1), "0"), "0", size)
+        leads = e.value(f"icmp eq i64 {group}, 0")
+        begin = e.value(f"select i1 {leads}, i64 0, i64 {before}")
+        start = e.mul(block, size)
+        return e.add(start, begin), e.add(start, self.end_of(number, begin, size))
 
     def operands(self, group: str) -> tuple[str, str]:
         """The addresses of both operands for a group."""
@@ -97,6 +110,9 @@ class RowsWriter(GroupedWriter):
         """One group after another, then the rows of none."""
         e, tile = self.e, self.tile
         columns = part(e, -(-self.sizes[1] // tile.columns), "%thread", "%threads")
+        if self.grouped.block:
+            self.share_blocks(columns)
+            return
 
         def group(number: str, begin: str) -> list[str]:
             last = e.add(e.mul(number, self.grouped.runs), self.grouped.runs - 1)
@@ -108,6 +124,23 @@ class RowsWriter(GroupedWriter):
         self.begin = e.loop(0, self.groups, 1, group, [("i64", "0")])[0]
         self.end = str(self.sizes[0])
         self.store_zeros(TileRegion("0", "null", "null", self.panels(), columns))
+
+    def share_blocks(self, columns: Bounds) -> None:
+        """The same, each group in all blocks, so that its matrix stays near."""
+        e, (blocks, size) = self.e, (self.grouped.runs, self.grouped.block)
+
+        def run(group: str, block: str) -> None:
+            self.begin, self.end = self.bounds_in(block, group)
+            a, b = self.operands(group)
+            self.cover(TileRegion(group, a, b, self.panels(), columns))
+
+        def none(block: str) -> None:
+            _, self.begin = self.bounds_in(block, e.sub(self.groups, 1))
+            self.end = e.mul(e.add(block, 1), size)
+            self.store_zeros(TileRegion("0", "null", "null", self.panels(), columns))
+
+        e.loop(0, self.groups, 1, lambda g: e.loop(0, blocks, 1, lambda b: run(g, b)) and None)
+        e.loop(0, blocks, 1, none)
 
     def panels(self) -> Bounds:
         """All panels of the group at hand."""
@@ -169,11 +202,8 @@ class StepsWriter(GroupedWriter):
 
     def one_run(self, part: TileRegion, run: str) -> None:
         """The steps of one run, in blocks; a run of nothing is one block of nothing."""
-        e, steps = self.e, count(self.spec.steps)
-        number = e.add(e.mul(part.batch, self.grouped.runs), run)
-        before = self.end_of(e.most(e.sub(number, 1), "0"), "0", steps)
-        begin = e.value(f"select i1 {e.value(f'icmp eq i64 {number}, 0')}, i64 0, i64 {before}")
-        end = self.end_of(number, begin, steps)
+        e = self.e
+        begin, end = self.bounds_of(run, part.batch)
         size = self.cut.piece * self.tile.step.together
         pieces = e.value(f"udiv i64 {e.add(e.sub(end, begin), size - 1)}, {size}")
         pieces = e.most(pieces, "1")
@@ -185,6 +215,16 @@ class StepsWriter(GroupedWriter):
             self.one_block(part, self.run_block(run, index, last), ("true", "true"))
 
         e.loop(0, pieces, 1, piece)
+
+    def bounds_of(self, run: str, group: str) -> tuple[str, str]:
+        """The begin and the end of a group's run."""
+        if self.grouped.block:
+            return self.bounds_in(run, group)
+        e, steps = self.e, count(self.spec.steps)
+        number = e.add(e.mul(group, self.grouped.runs), run)
+        before = self.end_of(e.most(e.sub(number, 1), "0"), "0", steps)
+        begin = e.value(f"select i1 {e.value(f'icmp eq i64 {number}, 0')}, i64 0, i64 {before}")
+        return begin, self.end_of(number, begin, steps)
 
     def run_block(self, run: str, piece: str, last: str) -> KBlock:
         """A piece of a run, as blocks are told to the microkernel; all sums wait for others."""

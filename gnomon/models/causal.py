@@ -1,0 +1,79 @@
+"""The part that every decoder has: losses, a trained objective, one more token with a cache.
+
+Layers, and what flows between them, belong to each model (qwen3.py, qwen3_moe.py).
+
+Letters: b batch, t tokens, g key heads, k width of a head, v vocabulary.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.models.config import DecoderConfig
+from gnomon.nn import functional as F
+
+__all__ = ["Cache", "CausalLM", "token_losses"]
+
+Cache = list[tuple[gn.Tensor, gn.Tensor]]
+"""Per layer the keys and the values, (b, g, longest, k), of every position so far."""
+
+
+class CausalLM(nn.Module):
+    """A model of the next token; `model` holds embedding, layers and norm."""
+
+    config: DecoderConfig
+    model: nn.Module
+
+    @property
+    @abstractmethod
+    def head(self) -> gn.Tensor:
+        """The matrix (v, d) that scores tokens."""
+
+    @abstractmethod
+    def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
+        """Scores (b, t, v) of the token that follows each position."""
+
+    @abstractmethod
+    def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
+        """The number that training makes small, over rows; then what `settle` is to know."""
+
+    def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
+        """Change, after a step, what is no gradient's business; give numbers for the metrics.
+
+        found: what the objective gave beside the loss, over all rows. taken: whether the step was.
+        """
+        return {}
+
+    def losses(self, window_bt: gn.Tensor) -> gn.Tensor:
+        """Minus the log probability, in nats, of every token of each window but its first."""
+        return token_losses(self(window_bt[:, :-1]), window_bt)
+
+    def empty_cache(self, batch: int) -> Cache:
+        """A cache that holds nothing yet."""
+        c = self.config
+        shape = (batch, c.num_key_value_heads, c.max_position_embeddings, c.head_dim)
+        return [(gn.zeros(shape), gn.zeros(shape)) for _ in range(c.num_hidden_layers)]
+
+    def extend(self, token_b1: gn.Tensor, position_1: gn.Tensor, cache: Cache) -> gn.Tensor:
+        """Scores (b, v) after one more token at a position; the cache takes it in, in place.
+
+        The position is a tensor and the cache has its full length from the start,
+        so that one compiled program serves every position.
+        """
+        model = self.model
+        rotary = model.cosines[position_1], model.sines[position_1]
+        x_b1d = model.embed_tokens(token_b1)
+        for layer, old in zip(model.layers, cache, strict=True):
+            x_b1d = layer.extend(x_b1d, rotary, old, position_1)
+        return F.linear(model.norm(x_b1d), self.head)[:, 0]
+
+
+def token_losses(scores_btv: gn.Tensor, window_bt: gn.Tensor) -> gn.Tensor:
+    """Minus the log probability of every token of each window but its first, (b, t)."""
+    b, t, v = scores_btv.shape
+    targets = window_bt[:, 1:].reshape(b * t)
+    scores = scores_btv.reshape(b * t, v)
+    return F.cross_entropy(scores, targets, reduction="none").reshape(b, t)

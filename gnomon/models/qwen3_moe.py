@@ -1,0 +1,233 @@
+"""A Qwen3-style decoder with experts: each MLP of qwen3.py is a router and many small ones here.
+
+A router scores all experts for a token, the best few take it, and what they make of it is added,
+weighted by their shares, in the order of their scores, in float32, and rounded once. No token is
+dropped: how many an expert gets is a number that only a run knows, and a program serves all. The
+numbers of tokens, and so the load, have the batch's row as their unit (decision 0066).
+
+Letters: b batch, t tokens, d width, l blocks of rows, n tokens of a block, e experts, c experts of
+a token, s slots of a block (n c), f inner size of an expert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.models.causal import CausalLM, token_losses
+from gnomon.models.config import refuse_too_large
+from gnomon.models.qwen3 import AXES as DENSE
+from gnomon.models.qwen3 import Attention, Qwen3Model
+from gnomon.models.qwen3_moe_config import Qwen3MoeConfig
+from gnomon.nn import functional as F
+from gnomon.ops.canonical import ROWS, leaves
+
+__all__ = ["AXES", "Qwen3MoeForCausalLM", "Routing"]
+
+AXES = {
+    "mlp.gate.weight": ("router", "width"),
+    "mlp.gate.bias": ("router",),
+    "experts.gate_proj.weight": ("experts", "intermediate", "width"),
+    "experts.up_proj.weight": ("experts", "intermediate", "width"),
+    "experts.down_proj.weight": ("experts", "width", "intermediate"),
+    "lm_head.weight": ("vocabulary", "width"),
+    **DENSE,
+}
+"""Parameter -> the names of its axes, by which a plan splits them (gnomon/distributed/plans.py)."""
+
+
+class Routing(NamedTuple):
+    """A router's decision about the tokens of a batch."""
+
+    expert_btc: gn.Tensor
+    """The experts of each token, best first, and of equal ones the first."""
+    share_btc: gn.Tensor
+    """The weight of each in the token's result."""
+    share_bte: gn.Tensor
+    """The shares of all experts."""
+
+    def counts(self) -> gn.Tensor:
+        """The number of tokens that each expert has of each row, (b, e)."""
+        b, _, e = self.share_bte.shape
+        slots_bs = self.expert_btc.reshape(b, -1)
+        return (slots_bs.unsqueeze(2) == gn.arange(e)).sum(1)
+
+    def uneven(self, counts_be: gn.Tensor) -> gn.Tensor:
+        """The loss of an uneven load, (b): an even one has as much as a token has experts.
+
+        Its unit is the row: a row's number depends on no other row.
+        """
+        _, t, e = self.share_bte.shape
+        return (counts_be.float() / t * self.share_bte.mean(1)).sum(1) * e
+
+
+class Router(nn.Module):
+    """Scores all experts for each token."""
+
+    def __init__(self, config: Qwen3MoeConfig) -> None:
+        super().__init__()
+        self.chosen, self.normalized = config.num_experts_per_tok, config.norm_topk_prob
+        self.weight = nn.Parameter(gn.empty((config.num_experts, config.hidden_size)))
+        self.bias = (
+            nn.Parameter(gn.zeros((config.num_experts,)), requires_grad=False)
+            if config.router_bias_rate
+            else None
+        )
+        """What balances the load without a loss: only the choice sees it, and no gradient."""
+
+    def forward(self, x_btd: gn.Tensor) -> Routing:
+        """Shares in float32, and the best of them."""
+        share_bte = F.softmax(F.linear(x_btd, self.weight), dim=-1, dtype=gn.float32)
+        seen_bte = share_bte if self.bias is None else share_bte + self.bias
+        expert_btc = seen_bte.detach().topk(self.chosen, -1)[1]
+        share_btc = share_bte.gather(-1, expert_btc)
+        if self.normalized:
+            share_btc = share_btc / share_btc.sum(-1, keepdim=True)
+        return Routing(expert_btc, share_btc, share_bte)
+
+
+class StackedLinear(nn.Module):
+    """The matrices of all experts, side by side: (e, rows, columns)."""
+
+    def __init__(self, experts: int, rows: int, columns: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(gn.empty((experts, rows, columns)))
+
+    def forward(self, x_sd: gn.Tensor, ends_le: gn.Tensor) -> gn.Tensor:
+        """Each row times the matrix of its expert."""
+        return gn.routed_mm(x_sd, self.weight.transpose(1, 2), ends_le)
+
+
+class Experts(nn.Module):
+    """Gated layers, of which each sees the rows that are sent to it."""
+
+    def __init__(self, config: Qwen3MoeConfig) -> None:
+        super().__init__()
+        e, d, f = config.num_experts, config.hidden_size, config.moe_intermediate_size
+        self.gate_proj = StackedLinear(e, f, d)
+        self.up_proj = StackedLinear(e, f, d)
+        self.down_proj = StackedLinear(e, d, f)
+
+    def forward(self, x_sd: gn.Tensor, ends_le: gn.Tensor) -> gn.Tensor:
+        """SwiGLU."""
+        gate, up = self.gate_proj(x_sd, ends_le), self.up_proj(x_sd, ends_le)
+        return self.down_proj(F.silu(gate) * up, ends_le)
+
+
+class Qwen3MoeSparseMoeBlock(nn.Module):
+    """Sends tokens to experts, and adds what these make of them."""
+
+    def __init__(self, config: Qwen3MoeConfig) -> None:
+        super().__init__()
+        self.gate = Router(config)
+        self.experts = Experts(config)
+
+    def forward(self, x_btd: gn.Tensor) -> tuple[gn.Tensor, Routing, gn.Tensor]:
+        """The sum over a token's experts; the decision; each expert's tokens per row, (b, e)."""
+        routing = self.gate(x_btd)
+        counts_be = routing.counts()
+        b, t, d = x_btd.shape
+        blocks, c = leaves(b, ROWS), routing.expert_btc.shape[-1]
+        expert_ls = routing.expert_btc.reshape(blocks, b // blocks * t * c)
+        order_ls = expert_ls.argsort(dim=1, stable=True)
+        back_ls = order_ls.argsort(dim=1)
+        ends_le = counts_be.reshape(blocks, b // blocks, -1).sum(1).cumsum(1)
+        x_lsd = x_btd.unsqueeze(2).expand(b, t, c, d).reshape(*expert_ls.shape, d)
+        x_lsd = gn.reordered(x_lsd, order_ls, back_ls)
+        y_sd = self.experts(x_lsd.reshape(b * t * c, d), ends_le)
+        y_lsd = gn.reordered(y_sd.reshape(x_lsd.shape), back_ls, order_ls)
+        y_btcd = y_lsd.reshape(b, t, c, d).float() * routing.share_btc.unsqueeze(-1)
+        return y_btcd.sum(2).to(x_btd.dtype), routing, counts_be
+
+
+class Qwen3MoeDecoderLayer(nn.Module):
+    """Attention, then experts, each on a normalized copy and added back."""
+
+    def __init__(self, config: Qwen3MoeConfig) -> None:
+        super().__init__()
+        self.self_attn = Attention(config)
+        self.mlp = Qwen3MoeSparseMoeBlock(config)
+        self.input_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+
+    def forward(
+        self, x_btd: gn.Tensor, rotary: tuple[gn.Tensor, gn.Tensor]
+    ) -> tuple[gn.Tensor, Routing, gn.Tensor]:
+        """One layer over a whole sequence; the decision of its router; tokens by row and expert."""
+        x_btd = x_btd + self.self_attn(self.input_layernorm(x_btd), rotary)
+        y_btd, routing, counts_be = self.mlp(self.post_attention_layernorm(x_btd))
+        return x_btd + y_btd, routing, counts_be
+
+    def extend(
+        self,
+        x_b1d: gn.Tensor,
+        rotary: tuple[gn.Tensor, gn.Tensor],
+        cache: tuple[gn.Tensor, gn.Tensor],
+        position_1: gn.Tensor,
+    ) -> gn.Tensor:
+        """One layer for one new position."""
+        normal = self.input_layernorm(x_b1d)
+        x_b1d = x_b1d + self.self_attn.extend(normal, rotary, cache, position_1)
+        return x_b1d + self.mlp(self.post_attention_layernorm(x_b1d))[0]
+
+
+class Qwen3MoeForCausalLM(CausalLM):
+    """Scores for the next token at every position."""
+
+    def __init__(self, config: Qwen3MoeConfig) -> None:
+        super().__init__()
+        refuse_too_large(config)
+        self.config = config
+        self.uneven_share, self.bias_rate = config.router_aux_loss_coef, config.router_bias_rate
+        self.model = Qwen3Model(config, Qwen3MoeDecoderLayer)
+        self.lm_head = (
+            None
+            if config.tie_word_embeddings
+            else nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        )
+
+    @property
+    def head(self) -> gn.Tensor:
+        """The matrix that scores tokens."""
+        return (self.lm_head or self.model.embed_tokens).weight
+
+    def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
+        """Scores (b, t, v) of the token that follows each position."""
+        return self.routed(tokens_bt)[0]
+
+    def routed(self, tokens_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, gn.Tensor]:
+        """Scores; the loss of an uneven load, (b); tokens by layer and expert."""
+        model, length = self.model, tokens_bt.shape[1]
+        rotary = model.cosines[:length], model.sines[:length]
+        x_btd = model.embed_tokens(tokens_bt)
+        uneven, counts = [], []
+        for layer in model.layers:
+            x_btd, routing, counts_be = layer(x_btd, rotary)
+            uneven.append(routing.uneven(counts_be))
+            counts.append(counts_be.sum(0))
+        uneven_b = sum(uneven[1:], uneven[0]) / len(uneven)
+        return F.linear(model.norm(x_btd), self.head), uneven_b, gn.stack(counts)
+
+    def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
+        """The mean loss of all tokens, and of it alone; tokens by layer and expert."""
+        scores, uneven_b, counts = self.routed(window_bt[:, :-1])
+        mean = token_losses(scores, window_bt).mean()
+        share = self.uneven_share
+        return mean + share * uneven_b.mean() if share else mean, mean, counts
+
+    def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
+        """Move the biases of experts towards an even load; tell the load.
+
+        `expert_load` is the most of an expert's tokens beside an even share, on average of layers.
+        """
+        mean, counts = found
+        even = counts.float().mean(1, keepdim=True)
+        away = (even - counts.float()).sign() * taken.float()
+        for layer, steps_e in zip(self.model.layers, away, strict=True):
+            bias = layer.mlp.gate.bias
+            if bias is not None:
+                bias += self.bias_rate * steps_e
+        load = (counts.amax(1).float() / even[:, 0]).mean()
+        return {"token_loss": mean, "expert_load": load}

@@ -1,0 +1,112 @@
+"""The sizes of decoders with experts, under Hugging Face's names, and published ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from gnomon.models.config import DecoderConfig, Size
+
+__all__ = ["PRESETS", "Qwen3MoeConfig"]
+
+Coefficient = Annotated[float, Meta(ge=0, le=1e6)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Qwen3MoeConfig(DecoderConfig):
+    """The sizes of a decoder whose MLPs are experts, of which each token is sent to a few."""
+
+    model_type: Literal["qwen3_moe"] = "qwen3_moe"
+    num_experts: Annotated[int, Meta(ge=1, le=4096)] = 8
+    num_experts_per_tok: Annotated[int, Meta(ge=1, le=4096)] = 2
+    moe_intermediate_size: Size = 256
+    """The inner size of one expert."""
+    norm_topk_prob: bool = True
+    """The chosen experts' shares of a token sum to one."""
+    router_aux_loss_coef: Coefficient = 0.001
+    """How much of the loss is that of an uneven load; 0: none of it."""
+    router_bias_rate: Coefficient = 0.0
+    """How far a step moves each expert's bias, which only the choice sees; 0: there is none."""
+    tie_word_embeddings: bool = True
+    """The embedding is the head too."""
+
+    @property
+    def multiplied(self) -> int:
+        """Weights of a layer's experts that one token is multiplied by, and the router's."""
+        return self.hidden_size * self.num_experts + self.num_experts_per_tok * self.expert
+
+    @property
+    def held(self) -> int:
+        """Weights of all of a layer's experts, and the router's."""
+        biases = self.num_experts if self.router_bias_rate else 0
+        return self.hidden_size * self.num_experts + self.num_experts * self.expert + biases
+
+    @property
+    def expert(self) -> int:
+        """Weights of one expert: gate, up, down."""
+        return 3 * self.hidden_size * self.moe_intermediate_size
+
+    @property
+    def heads_of_scores(self) -> int:
+        """One matrix is both, or there are two."""
+        return 1 if self.tie_word_embeddings else 2
+
+    @property
+    def inner_size(self) -> int:
+        """The size of the axis inside of an expert that a plan may split."""
+        return self.moe_intermediate_size
+
+    @property
+    def problem(self) -> tuple[str, str] | None:
+        """The field that does not fit the others and why, or None."""
+        if self.num_experts_per_tok > self.num_experts:
+            return "num_experts_per_tok", f"at most num_experts ({self.num_experts})"
+        return self.heads_problem
+
+
+def published(layers: int, width: int, heads: int, inner: int) -> Qwen3MoeConfig:
+    """One of the published models: 128 experts, eight for each token."""
+    return Qwen3MoeConfig(
+        vocab_size=151_936,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=4,
+        head_dim=128,
+        max_position_embeddings=40_960,
+        rope_theta=1e6,
+        num_experts=128,
+        num_experts_per_tok=8,
+        moe_intermediate_size=inner,
+        tie_word_embeddings=False,
+    )
+
+
+PRESETS = {
+    "debug": Qwen3MoeConfig(
+        vocab_size=512,
+        hidden_size=96,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=24,
+        max_position_embeddings=128,
+        moe_intermediate_size=96,
+    ),
+    "1b-a0.2b": Qwen3MoeConfig(
+        vocab_size=32_768,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        num_key_value_heads=4,
+        max_position_embeddings=4096,
+        num_experts=64,
+        num_experts_per_tok=8,
+        moe_intermediate_size=512,
+    ),
+    "30b-a3b": published(48, 2048, 32, 768),
+    "235b-a22b": published(94, 4096, 64, 1536),
+}
+"""Sizes by name: from a debug model of a million weights to Qwen3-30B-A3B and Qwen3-235B-A22B."""

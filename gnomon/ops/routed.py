@@ -1,0 +1,200 @@
+"""Products of routed rows with matrices of their own, block by block: experts and their gradients.
+
+Rows come in blocks, stretches of the global order of tokens (decision 0066), and are sorted by
+group within each; `ends` says for each block where each group's run ends, counted from the block's
+start. So a block is computed where it lies, and a sum over a group is one chain per block and a
+perfect tree over blocks. The regions `routed_rows` and `routed_steps` are what a hand-written
+kernel claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply everything with
+everything, are the definition. Groups that are runs of one axis are in grouped.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gnomon.dtypes import accumulator, int64
+from gnomon.errors import ShapeError
+from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, elementwise
+from gnomon.ops.arguments import floats_only
+from gnomon.ops.canonical import CONTRACTED, leaves
+from gnomon.ops.facts import Claim
+from gnomon.ops.grouped import count_up, inside, narrow_gradient, runs_of, turned
+from gnomon.ops.joining import cat
+from gnomon.ops.linalg import alike
+from gnomon.ops.lookup_primitives import gather, within
+from gnomon.ops.primitives import reduce, reshape, unsqueeze
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+from gnomon.ops.view_primitives import slice_
+
+
+def np_routed_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray):
+    """routed_rows by numpy."""
+    y = np.zeros((len(x), mats.shape[2]), np.result_type(x, mats))
+    for block, own in enumerate(ends):
+        start = block * (len(x) // len(ends))
+        for group, (low, high) in enumerate(runs_of(own)):
+            rows = slice(start + low, start + high)
+            y[rows] = x[rows] @ mats[group]
+    return y
+
+
+def np_routed_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray):
+    """routed_steps by numpy."""
+    z = np.zeros((ends.shape[1], x.shape[0], y.shape[1]), np.result_type(x, y))
+    for block, own in enumerate(ends):
+        start = block * (len(y) // len(ends))
+        for group, (low, high) in enumerate(runs_of(own)):
+            steps = slice(start + low, start + high)
+            z[group] += x[:, steps] @ y[steps]
+    return z
+
+
+@op(reference=np_routed_rows)
+def routed_mm(x: Node, mats: Node, ends: Node) -> Node:
+    """Each row times the matrix of its group; rows come in blocks, sorted by group within each.
+
+    Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n)
+
+    There are as many blocks as rows of ends, a power of two that divides the rows of x; ends says
+    where each group ends, counted from the block's start. What no group holds gives 0. The sum over
+    a group's rows, a matrix's gradient, is a chain for each block and a tree over blocks: where
+    blocks are stretches of a global order, it depends neither on who else is in the group nor on
+    where blocks are computed.
+
+    >>> routed_mm(ones(4, 1), tensor([[[1.0]], [[10.0]]]), tensor([[1, 2], [0, 1]])).flatten()
+    Tensor([ 1., 10., 10.,  0.])
+    >>> routed_mm(ones(4, 1), ones(2, 1, 1), tensor([[1, 2], [0, 1], [1, 1]]))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: routed_mm: ends must have a power of two of rows that divides the 4 \
+of x: got (3, 2).
+    """
+    x, mats = alike("routed_mm", x, mats)
+    floats_only("routed_mm", x, mats)
+    check(x, mats, ends)
+    ends = within(cast(ends, int64), x.shape[0] // ends.shape[0] + 1)
+    return cast(routed_rows(x, mats, ends), x.dtype)
+
+
+def check(x: Node, mats: Node, ends: Node) -> None:
+    """Refuse what does not fit together."""
+    if (x.rank, mats.rank, ends.rank) != (2, 3, 2) or x.shape[1] != mats.shape[1]:
+        came = f"got {x.shape}, {mats.shape} and {ends.shape}"
+        raise ShapeError(f"routed_mm: needs (t, k), (g, k, n) and (l, g): {came}.")
+    blocks, groups = ends.shape
+    if groups != mats.shape[0]:
+        raise ShapeError(f"routed_mm: {mats.shape[0]} matrices, but ends {ends.shape}.")
+    if blocks < 1 or blocks & (blocks - 1) or x.shape[0] % blocks:
+        raise ShapeError(
+            "routed_mm: ends must have a power of two of rows that divides the "
+            f"{x.shape[0]} of x: got {ends.shape}."
+        )
+
+
+def routed_rows_rule(g: Node, _result: Node, x: Node, mats: Node, ends: Node):
+    """Gradients of routed_rows: of its rows again by rows, of its matrices by steps."""
+    g = narrow_gradient(g, x)
+    rows = routed_rows(g, cast(turned(mats), g.dtype), ends)
+    mats_too = routed_steps(cast(turned(x), g.dtype), g, ends)
+    return cast(rows, x.dtype), cast(mats_too, mats.dtype), None
+
+
+def routed_steps_rule(g: Node, _result: Node, x: Node, y: Node, ends: Node):
+    """Gradients of routed_steps, both by rows."""
+    g = narrow_gradient(g, x)
+    left = turned(routed_rows(cast(y, g.dtype), turned(g), ends))
+    right = routed_rows(cast(turned(x), g.dtype), g, ends)
+    return cast(left, x.dtype), cast(right, y.dtype), None
+
+
+@op(
+    reference=np_routed_rows,
+    gradient=routed_rows_rule,
+    claim=Claim("routed_rows", (2, 3), floats=False, sums=True),
+)
+def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
+    """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks.
+
+    Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n)
+
+    >>> routed_rows(ones(2, 1), tensor([[[1.0]], [[10.0]]]), tensor([[0, 2]])).flatten()
+    Tensor([10., 10.])
+    """
+    (blocks, groups), wide = ends.shape, accumulator(x.dtype)
+    counts, rows = (leaves(x.shape[1], CONTRACTED),), x.shape[0] // blocks
+    parts = reshape(x, (blocks, rows, x.shape[1]))
+    every = x.arena.node("contract", (parts, mats), spec="ltk,gkn->ltgn", leaves=counts, dtype=wide)
+    first, last = (unsqueeze(v, 1) for v in bounds_of(ends))
+    mine = inside(reshape(count_up(x.arena, rows), (1, rows, 1)), first, last)
+    number = reshape(count_up(x.arena, groups), (1, 1, groups))
+    group = reduce("max", where(mine, number, 0), (2,))
+    held = unsqueeze(reduce("or", mine, (2,)), 2)
+    y = where(held, gather("ltgn,lt->ltn", every, group), 0.0)
+    return reshape(y, (x.shape[0], mats.shape[2]))
+
+
+@op(
+    reference=np_routed_steps,
+    gradient=routed_steps_rule,
+    claim=Claim("routed_steps", (2, 3), floats=False, sums=True),
+)
+def routed_steps(x: Node, y: Node, ends: Node) -> Node:
+    """The product over each group of steps, in the dtype of sums; the sum of nothing is 0.
+
+    Shapes: x (m, t), y (t, n), ends (l, g) -> (g, m, n)
+
+    >>> routed_steps(ones(1, 4), ones(4, 1), tensor([[1, 2], [0, 1]])).flatten()
+    Tensor([1., 2.])
+    """
+    blocks, wide = ends.shape[0], accumulator(x.dtype)
+    steps = x.shape[1] // blocks
+    left = reshape(x, (x.shape[0], blocks, steps))
+    right = reshape(y, (blocks, steps, y.shape[1]))
+    first, last = (unsqueeze(v, 2) for v in bounds_of(ends))
+    # every run from its own beginning, since products may go in pairs from there
+    places = first + reshape(count_up(x.arena, steps), (1, 1, steps))
+    mine, shown = inside(places, first, last), elementwise("minimum", places, steps - 1)
+    left = where(unsqueeze(mine, 0), gather("mls,lgt->mlgt", left, shown), -0.0)
+    right = where(unsqueeze(mine, 3), gather("lsn,lgt->lgtn", right, shown), 0.0)
+    sums = x.arena.node("contract", (left, right), spec="mlgt,lgtn->lgmn", leaves=(1,), dtype=wide)
+    # the tree alone; +0 makes a sum of nothing what it shows as
+    tree = {"leaves": blocks, "lanes": False, "dtype": wide}
+    whole = x.arena.node("reduce", (sums,), monoid="add", axis=0, **tree)
+    return whole + 0.0
+
+
+def bounds_of(ends: Node) -> tuple[Node, Node]:
+    """The beginning and end of each run within its block, (l, g)."""
+    blocks, groups = ends.shape
+    before = slice_(ends, ((0, blocks, 1), (0, max(groups - 1, 0), 1)))
+    start = slice_(ends, ((0, blocks, 1), (0, min(groups, 1), 1))) * 0
+    return cat([start, before], 1), ends
+
+
+def np_reordered(x: np.ndarray, order: np.ndarray, inverse: np.ndarray):
+    """reordered by numpy."""
+    return np.take_along_axis(x, order[..., None], 1)
+
+
+def reordered_rule(g: Node, _result: Node, x: Node, order: Node, inverse: Node):
+    """The rows of a gradient, moved back."""
+    return reordered(g, inverse, order), None, None
+
+
+@op(reference=np_reordered, gradient=reordered_rule)
+def reordered(x: Node, order: Node, inverse: Node) -> Node:
+    """The rows of each block in another order; inverse: the order that undoes it.
+
+    Shapes: x (l, t, d), order (l, t), inverse (l, t) -> (l, t, d)
+
+    Its gradient moves rows back: nothing is summed.
+
+    >>> x, order = tensor([[[1.0], [2.0], [3.0]]]), tensor([[2, 0, 1]])
+    >>> reordered(x, order, tensor([[1, 2, 0]])).flatten()
+    Tensor([3., 1., 2.])
+    """
+    if order.shape != x.shape[:2] or inverse.shape != order.shape:
+        came = f"got {x.shape}, {order.shape} and {inverse.shape}"
+        raise ShapeError(f"reordered: needs (l, t, d), (l, t) and (l, t): {came}.")
+    return gather("lsd,lt->ltd", x, order)

@@ -1,0 +1,77 @@
+"""Experts in files: a tensor for each under Hugging Face's names, where a model stacks them.
+
+The optimizer's averages, which nobody else reads, lie stacked in files too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gnomon.distributed.checkpoint.parts import DividedTensor, TensorPart
+from gnomon.distributed.checkpoint.reader import StoredTensor
+from gnomon.models.expert_names import expert_name, is_stacked
+
+__all__ = ["StackedArrays", "by_expert", "stacked"]
+
+
+def by_expert(tensors: Mapping[str, DividedTensor]) -> dict[str, DividedTensor]:
+    """The same tensors, stacked ones as one for each expert."""
+    found: dict[str, DividedTensor] = {}
+    for name, tensor in tensors.items():
+        if not is_stacked(name):
+            found[name] = tensor
+            continue
+        for expert in range(tensor.shape[0]):
+            found[expert_name(name, expert)] = one_of(tensor, expert)
+    return found
+
+
+def one_of(tensor: DividedTensor, expert: int) -> DividedTensor:
+    """The matrix of one expert, with the parts of it that a rank owns."""
+    parts = tuple(
+        TensorPart(part.offsets[1:], part.array[expert - part.offsets[0]])
+        for part in tensor.parts
+        if part.offsets[0] <= expert < part.offsets[0] + len(part.array)
+    )
+    return DividedTensor(tensor.shape[1:], tensor.dtype, parts)
+
+
+@dataclass(frozen=True)
+class StackedArrays:
+    """Arrays of one shape that are read as if they were stacked."""
+
+    arrays: Sequence[np.ndarray | StoredTensor]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the stack; none where shapes differ."""
+        shapes = {tuple(x.shape) for x in self.arrays}
+        return (len(self.arrays), *shapes.pop()) if len(shapes) == 1 else ()
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of all, or of those that differ."""
+        return np.result_type(*{np.dtype(x.dtype) for x in self.arrays})
+
+    def __getitem__(self, where: tuple[slice, ...]) -> np.ndarray:
+        return np.stack([x[where[1:]] for x in self.arrays[where[0]]])
+
+
+def stacked(
+    arrays: Mapping[str, np.ndarray | StoredTensor], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, np.ndarray | StoredTensor | StackedArrays]:
+    """Arrays under a model's names: those of experts stacked, where they are one by one.
+
+    shapes: of the model's parameters.
+    """
+    found: dict[str, np.ndarray | StoredTensor | StackedArrays] = {**arrays}
+    for name, shape in shapes.items():
+        names = [expert_name(name, k) for k in range(shape[0])] if is_stacked(name) else []
+        if names and name not in found and all(each in found for each in names):
+            found[name] = StackedArrays([arrays[each] for each in names])
+            for each in names:
+                del found[each]
+    return found

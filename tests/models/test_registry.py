@@ -1,0 +1,53 @@
+"""Models are found by the type that config.json tells, and whoever trains them names none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import gnomon
+from gnomon.errors import ConfigError
+from gnomon.models.config import Qwen3Config
+from gnomon.models.registry import MODELS, from_hugging_face, kind_of, to_hugging_face
+from gnomon.train.config import Config, build, to_dict
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_kind_is_found_by_its_sizes_and_survives_every_file(name: str):
+    sizes = MODELS[name].config()
+
+    assert sizes.model_type == name
+    assert kind_of(sizes) is MODELS[name]
+    assert from_hugging_face(to_hugging_face(sizes)) == sizes
+    made = build({"model": {"model_type": name}})
+    assert made.model == sizes
+    assert build(to_dict(made)) == made
+
+
+def test_the_first_kind_is_dense_and_needs_no_name():
+    assert build({}) == Config()
+    assert type(build({"model": {"hidden_size": 64}}).model) is Qwen3Config
+
+
+def test_a_wrong_size_is_named_with_its_path():
+    with pytest.raises(ConfigError, match=r"config: model.hidden_size: expected int >= 1: got 0"):
+        build({"model": {"hidden_size": 0}})
+    with pytest.raises(ConfigError, match=r"config: model: expected object: got 3"):
+        build({"model": 3})
+    with pytest.raises(
+        ConfigError, match=r"config: model.model_type: expected one of qwen3.*: got 4"
+    ):
+        build({"model": {"model_type": 4}})
+    with pytest.raises(ConfigError, match=r"config: model.heads is not a key"):
+        build({"model": {"heads": 4}})
+
+
+def test_no_trainer_names_a_class_of_models():
+    folder = Path(gnomon.__file__).parent / "train"
+    named = re.compile(r"Qwen3\w*ForCausalLM|models\.qwen3(_moe)? import")
+
+    assert [path.name for path in folder.glob("*.py") if named.search(path.read_text())] == []

@@ -1,0 +1,101 @@
+"""Products of routed rows: what is claimed has the bits of its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gnomon.dtypes import DType, bfloat16, float16, float32, float64, int64
+from gnomon.errors import ShapeError
+from gnomon.ir.node import Arena, Graph
+from gnomon.ops.routed import reordered, routed_mm, routed_steps
+from gnomon.passes.grad import gradients
+from tests.compiled import program, run
+from tests.oracle.graphs import exact
+from tests.strategies import same_bits
+
+ENDS = np.array([[3, 9, 9], [0, 5, 12], [12, 12, 12], [0, 0, 1]])
+
+
+def graph_of(dtype: DType, slopes: bool = False) -> Graph:
+    """A product of routed rows, and maybe its gradients."""
+    arena = Arena()
+    x, mats = arena.input((48, 20), dtype), arena.input((3, 20, 19), dtype)
+    ends = arena.input(ENDS.shape, int64)
+    y = routed_mm(x, mats, ends)
+    if not slopes:
+        return Graph([x, mats, ends], [y])
+    g = arena.input(y.shape, y.dtype)
+    return Graph([x, mats, ends, g], [x for x in gradients(y, g, [x, mats]) if x is not None])
+
+
+def arrays_for(graph: Graph, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random numbers, and the ends."""
+    return [
+        ENDS if x.dtype is int64 else rng.normal(size=x.shape).astype(x.dtype.numpy)
+        for x in graph.inputs
+    ]
+
+
+@pytest.mark.parametrize("slopes", [False, True], ids=["values", "slopes"])
+@pytest.mark.parametrize("dtype", [float32, bfloat16, float16, float64], ids=lambda x: x.name)
+def test_the_kernel_has_the_bits_of_the_definition(dtype, slopes, rng):
+    graph = graph_of(dtype, slopes)
+    arrays = arrays_for(graph, rng)
+
+    assert any(kernel.name.startswith("routed") for kernel in program(graph).kernels)
+    for found, expected in zip(run(graph, arrays), exact(graph, arrays), strict=True):
+        assert same_bits(found, expected)
+
+
+def sums(x: np.ndarray, y: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The sums over groups of steps."""
+    arena = Arena()
+    a, b, at = (
+        arena.input(x.shape, float32),
+        arena.input(y.shape, float32),
+        arena.input(ends.shape, int64),
+    )
+    return run(Graph([a, b, at], [routed_steps(a, b, at)]), [x.copy(), y.copy(), ends.copy()])[0]
+
+
+def test_blocks_may_be_summed_anywhere(rng):
+    x, y = rng.normal(size=(6, 48)).astype("f4"), rng.normal(size=(48, 5)).astype("f4")
+
+    whole = sums(x, y, ENDS)
+    first, second = sums(x[:, :24], y[:24], ENDS[:2]), sums(x[:, 24:], y[24:], ENDS[2:])
+
+    assert same_bits(whole, first + second)
+
+
+def test_rows_go_and_come_back_and_no_sum_is_taken(rng):
+    order = np.stack([rng.permutation(7) for _ in range(2)])
+    arena = Arena()
+    x, g = (arena.input((2, 7, 3), float32) for _ in range(2))
+    there, back = (arena.input((2, 7), int64) for _ in range(2))
+    y = reordered(x, there, back)
+    (slope,) = gradients(y, g, [x])
+    graph = Graph([x, g, there, back], [y, slope])
+    arrays = [*rng.normal(size=(2, 2, 7, 3)).astype("f4"), order, order.argsort(1)]
+
+    moved, returned = run(graph, arrays)
+
+    assert same_bits(moved, np.take_along_axis(arrays[0], order[..., None], 1))
+    assert same_bits(returned, np.take_along_axis(arrays[1], order.argsort(1)[..., None], 1))
+    assert not any(node.op in ("scatter", "reduce") for node in graph)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (((8, 4), (3, 4, 5), (2, 2)), r"3 matrices, but ends \(2, 2\)"),
+        (((8, 4), (3, 5, 5), (2, 3)), r"needs \(t, k\), \(g, k, n\) and \(l, g\)"),
+        (((9, 4), (3, 4, 5), (2, 3)), r"divides the 9 of x: got \(2, 3\)"),
+    ],
+)
+def test_what_does_not_fit_is_refused(shapes, message):
+    arena = Arena()
+    x, mats = (arena.input(shape, float32) for shape in shapes[:2])
+
+    with pytest.raises(ShapeError, match=message):
+        routed_mm(x, mats, arena.input(shapes[2], int64))
