@@ -20,8 +20,8 @@ from gnomon.distributed.plans import PLAN, distribute
 from gnomon.distributed.ranks import run_ranks
 from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import AXES, Qwen3ForCausalLM
+from gnomon.program.collectives import WAIT, bytes_sent
 from gnomon.program.kernel import Kernel
-from gnomon.program.transfers import WAIT, bytes_sent
 from gnomon.program.virtual_clock import timeline
 from gnomon.runtime.comm.slow import SlowWorld, Wire
 from gnomon.train.config import Config

@@ -46,9 +46,9 @@ from gnomon.program.batching import in_order
 from gnomon.program.blocks import ProgramBlock, separated
 from gnomon.program.building import KernelBuilder
 from gnomon.program.chunks import apart
+from gnomon.program.collectives import started_and_awaited
 from gnomon.program.kernel import PACK, Kernel
 from gnomon.program.listing import fusions
-from gnomon.program.transfers import started_and_awaited
 from gnomon.schedule.excerpt import Verdicts
 from gnomon.schedule.notes import Notes
 from gnomon.schedule.partition import partition_of

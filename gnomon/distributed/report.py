@@ -22,10 +22,10 @@ from gnomon.passes.inline import inline
 from gnomon.passes.layout import REPLICATED, Layout, MeshAxis
 from gnomon.program.blocks import ControlCall
 from gnomon.program.buffer_assignment import places_of
+from gnomon.program.collectives import is_transfer
 from gnomon.program.kernel import Kernel
 from gnomon.program.races import Race
 from gnomon.program.races import races as races_of
-from gnomon.program.transfers import is_transfer
 from gnomon.program.virtual_clock import Timeline, timeline
 from gnomon.schedule.memory import nbytes
 

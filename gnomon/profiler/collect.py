@@ -19,10 +19,10 @@ from gnomon.forking import cached_property
 from gnomon.ir.provenance import Site, asked_from, sites_here
 from gnomon.profiler.limits import machine_now
 from gnomon.profiler.model import Event, Line, Profile
+from gnomon.program.collectives import FIRST, WAIT
 from gnomon.program.executable import Executable
 from gnomon.program.liveness import values_of
 from gnomon.program.records import text_of
-from gnomon.program.transfers import FIRST, WAIT
 from gnomon.runtime import events
 from gnomon.runtime.program import Call
 

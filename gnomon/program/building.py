@@ -18,9 +18,9 @@ from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.program import chunks
 from gnomon.program.blocks import Build, ControlCall, control
+from gnomon.program.collectives import transfer
 from gnomon.program.external import external_kernel
 from gnomon.program.kernel import PACK, Kernel
-from gnomon.program.transfers import transfer
 from gnomon.schedule.chunks import is_chunked
 from gnomon.schedule.cluster import Cluster, has_epilogue
 from gnomon.schedule.memory import nbytes

@@ -2,6 +2,7 @@
 
 Where a program is about to run in a group for the first time, its ranks compare digests; ranks that
 would move different things hear so, with both lines, where they would otherwise wait for ever.
+Where a transfer starts is in collectives.py.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import msgspec
 
 from gnomon.errors import CollectiveError
 from gnomon.ir.node import Graph, Node
+from gnomon.program.collectives import FIRST, LISTED, WAIT
 from gnomon.program.kernel import Kernel
 from gnomon.program.saved import Move, SavedProgram
-from gnomon.program.transfers import FIRST, LISTED, WAIT
 from gnomon.runtime.cache import digest
 from gnomon.runtime.comm.base import MESSAGES, Link
 

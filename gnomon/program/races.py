@@ -15,8 +15,8 @@ from typing import NamedTuple
 from gnomon.ir.node import Node
 from gnomon.program.blocks import ControlCall, ProgramBlock
 from gnomon.program.buffer_assignment import BufferAssignment, given_up, places_of
+from gnomon.program.collectives import FIRST, WAIT, is_transfer
 from gnomon.program.kernel import Kernel
-from gnomon.program.transfers import FIRST, WAIT, is_transfer
 from gnomon.runtime.program import ArenaSlot, InputSlot, OutputSlot, Slot
 from gnomon.schedule.memory import nbytes
 from gnomon.schedule.order import Span, Touch, barriers

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from gnomon.program.blocks import ControlCall
+from gnomon.program.collectives import FIRST, WAIT, bytes_sent
 from gnomon.program.kernel import Kernel, traffic
 from gnomon.program.overlap import computing, travelling
-from gnomon.program.transfers import FIRST, WAIT, bytes_sent
 
 __all__ = ["Moment", "Timeline", "modelled", "timeline"]
 

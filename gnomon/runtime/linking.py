@@ -46,22 +46,26 @@ MAPPINGS = 3
 """Mappings of one code at most: instructions, constants, data."""
 
 _numbers = count()
-_ended: deque[tuple[Any, Any]] = deque()
+_there: dict[int, tuple[Any, Any]] = {}
+"""What LLVM linked, by a library's number. It must not be a library's own: where a circle is
+collected, each object in it is finalized, and LLVM's would close itself beside `unlink`."""
+_ended: deque[int] = deque()
 _lock = held(Lock())
 
 
 class Library:
     """Codes that were linked together: their functions last as long as this does."""
 
-    __slots__ = ("__weakref__", "_jit", "_needs", "_tracker", "addresses")
+    __slots__ = ("__weakref__", "_needs", "_number", "addresses")
 
     def __init__(self, tracker: Any, jit: Any, names: Sequence[str], needs: object) -> None:
-        self._tracker, self._jit, self._needs = tracker, jit, needs
+        self._number, self._needs = next(_numbers), needs
         self.addresses = {name: tracker[name] for name in names}
+        _there[self._number] = tracker, jit
 
-    def __del__(self, ended: deque[tuple[Any, Any]] = _ended) -> None:
+    def __del__(self, ended: deque[int] = _ended) -> None:
         # LLVM may be at work where this is called from: the next link takes it away
-        ended.append((self._tracker, self._jit))
+        ended.append(self._number)
 
 
 class Linker:
@@ -118,7 +122,7 @@ def parts_of(codes: Sequence[bytes]) -> set[str]:
 def unlink() -> None:
     """Take away libraries that nobody holds any more."""
     while _ended:
-        tracker, _ = _ended.popleft()
+        tracker, _ = _there.pop(_ended.popleft())
         with Whole():  # half closed, it would be closed a second time
             tracker.close()
 

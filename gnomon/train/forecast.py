@@ -15,10 +15,10 @@ from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.ir.node import Node
 from gnomon.program.blocks import ProgramBlock
 from gnomon.program.buffer_assignment import BufferAssignment, given_up, places_of
+from gnomon.program.collectives import WAIT, bytes_sent
 from gnomon.program.kernel import Kernel, traffic
 from gnomon.program.liveness import values_of
 from gnomon.program.overlap import CALL, LATENCY
-from gnomon.program.transfers import WAIT, bytes_sent
 from gnomon.program.virtual_clock import timeline
 from gnomon.schedule.memory import nbytes, rounded
 from gnomon.train.chips import Chip

@@ -12,8 +12,8 @@ from gnomon.compiler.pipeline import kernels_of
 from gnomon.compiler.target import context
 from gnomon.distributed.fsdp import fully_shard
 from gnomon.errors import ArgumentError
+from gnomon.program.collectives import is_transfer, serves
 from gnomon.program.liveness import values_of
-from gnomon.program.transfers import is_transfer, serves
 from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit

@@ -43,7 +43,7 @@ ALIVE = {
     "gnomon/runtime/comm/mpi.py": {"_left", "entries", "functions"},
     "gnomon/runtime/comm/watch.py": {"_watches"},
     "gnomon/runtime/cpu.py": {"_pending"},
-    "gnomon/runtime/linking.py": {"_ended"},
+    "gnomon/runtime/linking.py": {"_ended", "_there"},
     "gnomon/runtime/perf_map.py": {"_sizes", "_written"},
     "gnomon/runtime/threads.py": {"_spare", "entries", "libc"},
     "gnomon/runtime/worker.py": {"machine", "prepare"},

@@ -13,9 +13,9 @@ from gnomon.distributed.mesh import mesh_of
 from gnomon.distributed.ranks import run_ranks
 from gnomon.program.blocks import ControlCall, ProgramBlock
 from gnomon.program.buffer_assignment import BufferAssignment
+from gnomon.program.collectives import FIRST, WAIT, is_transfer, serves
 from gnomon.program.kernel import Kernel
 from gnomon.program.races import Check, Race, races
-from gnomon.program.transfers import FIRST, WAIT, is_transfer, serves
 from tests.train.curves import config_of, stepped
 from tests.train.test_units import block
 

@@ -118,7 +118,8 @@ def test_linkers_go_with_their_libraries(monkeypatch):
     held = [linking.link(code, ["k"]) for _ in range(7)]
 
     assert len(made) == 3
-    assert [x._jit for x in held] == [made[k // 3] for k in range(7)]
+    jits = [linking._there[x._number][1] for x in held]
+    assert jits == [made[k // 3] for k in range(7)]
 
 
 def test_windows_is_told_what_it_needs(monkeypatch):
@@ -167,3 +168,27 @@ def test_a_process_hears_of_mappings_before_they_run_out():
 
     assert done.returncode == 0, done.stderr[-2000:]
     assert "memory mappings that the system allows it" in done.stdout
+
+
+def compiled_copy() -> dict[str, bytes]:
+    """The object code of a small function, by its name."""
+    name = "copy_in_a_circle"
+    return {name: cpu.compile_kernels([copy_text(name, 8)])[0]}
+
+
+def test_a_library_in_a_circle_is_taken_away_by_the_next_link_alone():
+    class Holder:
+        """An object that holds itself, and a library."""
+
+    holder = Holder()
+    holder.itself, holder.library = holder, cpu.link_apart(compiled_copy())
+    (number,) = {x._number for x in holder.library.libraries}
+    tracker, _ = linking._there[number]
+
+    del holder
+    gc.collect()
+
+    assert not tracker.closed
+    linking.unlink()
+    assert tracker.closed
+    assert number not in linking._there

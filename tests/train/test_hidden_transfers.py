@@ -11,8 +11,8 @@ from gnomon.compiler.target import context
 from gnomon.distributed.mesh import mesh_of
 from gnomon.distributed.ranks import run_ranks
 from gnomon.program.blocks import ProgramBlock
+from gnomon.program.collectives import bytes_sent
 from gnomon.program.kernel import Kernel
-from gnomon.program.transfers import bytes_sent
 from gnomon.program.virtual_clock import Timeline, modelled, timeline
 from gnomon.train.recipes import configure
 from tests.train.curves import stepped

@@ -6,7 +6,7 @@ import pytest
 
 from gnomon.distributed.mesh import ALONE, mesh_of
 from gnomon.distributed.ranks import run_ranks
-from gnomon.program.transfers import is_transfer
+from gnomon.program.collectives import is_transfer
 from gnomon.settings import override
 from gnomon.train.rank_program import rank_program, step_graph
 from gnomon.train.recipes import configure

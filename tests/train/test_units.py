@@ -23,8 +23,8 @@ from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.ops.layouts import place
 from gnomon.ops.primitives import contract
 from gnomon.program.blocks import ProgramBlock
+from gnomon.program.collectives import is_transfer, serves
 from gnomon.program.liveness import values_of
-from gnomon.program.transfers import is_transfer, serves
 from gnomon.runtime import events
 from gnomon.train.step import TrainStep
 from tests.train.curves import RATE, batches, config_of, made, stepped

@@ -8,8 +8,8 @@ from gnomon.compiler import pipeline, target
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.collectives import all_gather, all_reduce
+from gnomon.program.collectives import FIRST, is_transfer
 from gnomon.program.kernel import Kernel
-from gnomon.program.transfers import FIRST, is_transfer
 
 pytestmark = pytest.mark.unit
 

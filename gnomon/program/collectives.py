@@ -1,4 +1,4 @@
-"""Transfers between ranks as two calls each: started as early, and waited for as late as can be.
+"""Collectives in a program: each transfer is started as early, and waited for as late as can be.
 
 Between the two the operand is read and the result is written by others, so both stay where they
 are: liveness sees them in either call. All ranks have the same program, so a group's transfers
