@@ -29,7 +29,7 @@ class CausalLM(nn.Module):
     config: DecoderConfig
     model: nn.Module
     recomputes = False
-    """Whether gradients compute each layer again, from what it was given."""
+    """Whether gradients recompute each layer, from what it was given."""
 
     @property
     @abstractmethod

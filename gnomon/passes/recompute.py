@@ -1,4 +1,4 @@
-"""Recomputation: what a checkpointed function computes is forgotten, and computed again backwards.
+"""Recomputation: what a checkpointed function computes is forgotten, and recomputed backwards.
 
 Its arguments and results pass marks (`marked`). Between them lies what gradients would otherwise
 keep: whoever outside reads any of it reads a copy instead, made of the arguments once more, behind
@@ -60,17 +60,17 @@ class Twice:
     def __init__(self, inner: set[Node]) -> None:
         self.arena, self.inner = Arena(), inner
         self.known: dict[Node, Node] = {}
-        self.again: dict[Node, Node] = {}
+        self.recomputed: dict[Node, Node] = {}
 
     def add(self, node: Node) -> None:
         """Rebuild a node whose inputs are rebuilt."""
         with inherit(node.sites):
             self.known[node] = self.image(node)
             if mark_of(node) == BEGIN:
-                self.again[node] = self.arena.unique("barrier", self.known[node])
+                self.recomputed[node] = self.arena.unique("barrier", self.known[node])
             elif node in self.inner and node.dtype.is_floating_point:
-                inputs = tuple(self.again.get(x, self.known[x]) for x in node.inputs)
-                self.again[node] = self.arena.with_inputs(node, inputs)
+                inputs = tuple(self.recomputed.get(x, self.known[x]) for x in node.inputs)
+                self.recomputed[node] = self.arena.with_inputs(node, inputs)
 
     def image(self, node: Node) -> Node:
         """A node of the new graph: inside of a function of images, outside of copies."""
@@ -79,5 +79,7 @@ class Twice:
         if mark_of(node):
             return self.known[node.inputs[0]]
         first = node in self.inner
-        inputs = (self.known[x] if first else self.again.get(x, self.known[x]) for x in node.inputs)
+        inputs = (
+            self.known[x] if first else self.recomputed.get(x, self.known[x]) for x in node.inputs
+        )
         return self.arena.with_inputs(node, tuple(inputs))

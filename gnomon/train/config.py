@@ -98,7 +98,7 @@ class TrainConfig:
     """In how many parts a rank computes them, one after the other: a power of two; memory falls,
     and no bit changes."""
     recompute: bool = False
-    """Gradients compute each layer again instead of keeping what it computed: memory falls, steps
+    """Gradients recompute each layer instead of keeping what it computed: memory falls, steps
     are slower, and no bit changes."""
     sequence_length: Size = 256
     """Tokens in a sequence."""

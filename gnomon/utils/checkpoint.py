@@ -1,4 +1,4 @@
-"""torch.utils.checkpoint's names: what a function computes is computed again for its gradients.
+"""torch.utils.checkpoint's names: what a function computes is recomputed for its gradients.
 
 Arguments and results are marked here; who computes twice is gnomon/passes/recompute.py. Values and
 gradients have the function's own bits. A compiled step, or any backward pass whose forward pass is
@@ -28,7 +28,7 @@ IGNORED = frozenset(
 def checkpoint(function: Callable, *args: Any, **kwargs: Any) -> Any:
     """The function's result; between its arguments and it nothing is kept for gradients.
 
-    What the function reads beside its arguments and parameters is computed again too: pass it.
+    What the function reads beside its arguments and parameters is recomputed too: pass it.
 
     >>> checkpoint(max, 3, 5, use_reentrant=False)
     5
