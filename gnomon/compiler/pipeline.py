@@ -40,7 +40,7 @@ from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
 from gnomon.passes.loosen import loosen
 from gnomon.passes.lower_collectives import lower_collectives
-from gnomon.passes.recompute import recompute
+from gnomon.passes.recompute import is_marked, recompute
 from gnomon.passes.residuals import residuals
 from gnomon.passes.simplify import simplify
 from gnomon.passes.trim import trim
@@ -74,7 +74,7 @@ def kernels_of(
     """
     allows = context.settings.allows
     claimed = is_claimed if allows("claim") else lambda node: False
-    flat = shown("recompute", graph, recompute)
+    flat = shown("recompute", graph, recompute) if is_marked(graph) else graph
     flat = shown("inline", flat, lambda g: inline(g, claimed))
     if mesh_axes(flat):
         # of a part a kernel may think otherwise than of the whole

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from gnomon.ir.node import Arena, Graph, Node, topological
 from gnomon.ir.provenance import inherit
 
-__all__ = ["marked", "recompute"]
+__all__ = ["is_marked", "marked", "recompute"]
 
 BEGIN, END = "begin", "end"
 
@@ -29,10 +29,13 @@ def mark_of(node: Node) -> str:
     return node.params.get("checkpoint", "") if node.op == "barrier" else ""
 
 
+def is_marked(graph: Graph) -> bool:
+    """Whether a program has checkpointed functions."""
+    return any(map(mark_of, graph))
+
+
 def recompute(graph: Graph) -> Graph:
     """The graph without marks, in which gradients read copies of what lies between them."""
-    if not any(map(mark_of, graph)):
-        return graph
     inner = between_marks([x.inputs[0] for x in graph if mark_of(x) == END])
     twice = Twice(inner)
     with inherit(()):

@@ -10,7 +10,7 @@ from gnomon.ir.operators import elementwise
 from gnomon.ops.interpret import interpret
 from gnomon.ops.sorting import argsort
 from gnomon.passes.grad import gradients
-from gnomon.passes.recompute import marked, recompute
+from gnomon.passes.recompute import is_marked, marked, recompute
 
 
 def graph_of(marks: bool, inner) -> Graph:
@@ -49,10 +49,12 @@ def test_gradients_read_copies_with_the_same_values(rng):
         assert np.asarray(found).tobytes() == np.asarray(wanted).tobytes()
 
 
-def test_a_graph_without_marks_stays_as_it_is():
-    plain = graph_of(False, curved)
+def test_graphs_with_marks_are_told_from_others_and_have_none_afterwards():
+    made = graph_of(True, curved)
 
-    assert recompute(plain) is plain
+    assert is_marked(made)
+    assert not is_marked(graph_of(False, curved))
+    assert not is_marked(recompute(made))
 
 
 def test_positions_are_kept():
