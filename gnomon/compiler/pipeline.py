@@ -1,5 +1,6 @@
 """The pipeline on one screen: a closed graph becomes a program that runs in one native call.
 
+recompute   gradients of checkpointed functions read copies; first, since regions open after it
 inline      regions open, except those a hand-written kernel claims
 divide      a program over a mesh becomes one rank's, with collectives; claims are asked anew
 lower       collectives become transfers of bytes, folds and views
@@ -39,6 +40,7 @@ from gnomon.passes.inline import inline
 from gnomon.passes.legalize import legalize
 from gnomon.passes.loosen import loosen
 from gnomon.passes.lower_collectives import lower_collectives
+from gnomon.passes.recompute import is_marked, recompute
 from gnomon.passes.residuals import residuals
 from gnomon.passes.simplify import simplify
 from gnomon.passes.trim import trim
@@ -72,7 +74,8 @@ def kernels_of(
     """
     allows = context.settings.allows
     claimed = is_claimed if allows("claim") else lambda node: False
-    flat = shown("inline", graph, lambda g: inline(g, claimed))
+    flat = shown("recompute", graph, recompute) if is_marked(graph) else graph
+    flat = shown("inline", flat, lambda g: inline(g, claimed))
     if mesh_axes(flat):
         # of a part a kernel may think otherwise than of the whole
         flat = inline(shown("divide", flat, divide), claimed)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import gnomon as gn
 from gnomon import nn
 from gnomon.models.config import DecoderConfig
 from gnomon.nn import functional as F
+from gnomon.utils.checkpoint import checkpoint
 
 __all__ = ["Cache", "CausalLM", "token_losses"]
 
@@ -26,6 +28,8 @@ class CausalLM(nn.Module):
 
     config: DecoderConfig
     model: nn.Module
+    recomputes = False
+    """Whether gradients recompute each layer, from what it was given."""
 
     @property
     @abstractmethod
@@ -39,6 +43,10 @@ class CausalLM(nn.Module):
     @abstractmethod
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
         """The number that training makes small, over rows; then what `settle` is to know."""
+
+    def through(self, layer: nn.Module, *inputs: Any) -> Any:
+        """The results of a layer."""
+        return checkpoint(layer, *inputs) if self.recomputes else layer(*inputs)
 
     def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
         """Change, after a step, what is no gradient's business; give numbers for the metrics.

@@ -168,7 +168,7 @@ class Qwen3ForCausalLM(CausalLM):
         rotary = model.cosines[:length], model.sines[:length]
         x_btd = model.embed_tokens(tokens_bt)
         for layer in model.layers:
-            x_btd = layer(x_btd, rotary)
+            x_btd = self.through(layer, x_btd, rotary)
         return F.linear(model.norm(x_btd), self.head)
 
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:

@@ -204,7 +204,7 @@ class Qwen3MoeForCausalLM(CausalLM):
         x_btd = model.embed_tokens(tokens_bt)
         uneven, counts = [], []
         for layer in model.layers:
-            x_btd, routing, counts_be = layer(x_btd, rotary)
+            x_btd, routing, counts_be = self.through(layer, x_btd, rotary)
             uneven.append(routing.uneven(counts_be))
             counts.append(counts_be.sum(0))
         uneven_b = sum(uneven[1:], uneven[0]) / len(uneven)

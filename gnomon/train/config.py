@@ -97,6 +97,9 @@ class TrainConfig:
     microbatches: Size = 1
     """In how many parts a rank computes them, one after the other: a power of two; memory falls,
     and no bit changes."""
+    recompute: bool = False
+    """Gradients recompute each layer instead of keeping what it computed: memory falls, steps
+    are slower, and no bit changes."""
     sequence_length: Size = 256
     """Tokens in a sequence."""
     evaluate_every: Count = 100

@@ -71,6 +71,7 @@ class TrainStep:
         parameters, microbatches = list(named.values()), config.train.microbatches
         largest, keeps = config.optimizer.clip_norm, config.train.record_hashes
         self.taken = self.kernels = 0
+        model.recomputes = config.train.recompute
         self.told: dict[str, float] = {}
         """What the model tells of the latest step, for the metrics."""
         self.values: Values = {}

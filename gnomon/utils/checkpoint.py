@@ -1,14 +1,22 @@
-"""torch.utils.checkpoint's names: which values of a forward pass are kept is the compiler's choice.
+"""torch.utils.checkpoint's names: what a function computes is recomputed for its gradients.
 
-Calls are the functions' own, so gradients are the same bits. Nothing is computed twice on request.
+Arguments and results are marked here; who computes twice is gnomon/passes/recompute.py. Values and
+gradients have the function's own bits. A compiled step, or any backward pass whose forward pass is
+still pending, keeps only arguments and results alive; values that were looked at stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.passes.recompute import marked
+from gnomon.tensor.autograd.engine import is_grad_enabled
+from gnomon.tensor.functions import apply
+from gnomon.tensor.pytree import flatten, unflatten
+from gnomon.tensor.tensor import Tensor
 
 IGNORED = frozenset(
     {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug"}
@@ -18,22 +26,47 @@ IGNORED = frozenset(
 
 
 def checkpoint(function: Callable, *args: Any, **kwargs: Any) -> Any:
-    """The function's result.
+    """The function's result; between its arguments and it nothing is kept for gradients.
+
+    What the function reads beside its arguments and parameters is recomputed too: pass it.
 
     >>> checkpoint(max, 3, 5, use_reentrant=False)
     5
     """
-    return function(*args, **{name: v for name, v in kwargs.items() if name not in IGNORED})
+    named = {name: v for name, v in kwargs.items() if name not in IGNORED}
+    if not is_grad_enabled():
+        return function(*args, **named)
+    args, named = passed((args, named), ends=False)
+    return passed(function(*args, **named), ends=True)
+
+
+def passed(value: Any, ends: bool) -> Any:
+    """A nested value whose tensors of floats have passed a mark."""
+    found: list[Tensor] = []
+    structure = flatten(value, found)
+    mark = partial(marked, ends=ends)
+    return unflatten(
+        structure, [apply(mark, (x,)) if x.dtype.is_floating_point else x for x in found]
+    )
 
 
 def checkpoint_sequential(
     functions: Sequence[Callable], segments: int, input: Any, **kwargs: Any
 ) -> Any:
-    """Functions one after the other."""
+    """Functions one after the other, in so many checkpointed parts; the last part is kept."""
     if not 1 <= segments <= len(functions):
         raise ArgumentError(
             f"checkpoint_sequential: {len(functions)} functions do not fall into {segments} parts."
         )
+    size = len(functions) // segments
+    for number in range(segments - 1):
+        part = functions[number * size : (number + 1) * size]
+        input = checkpoint(partial(chained, part), input, **kwargs)
+    return chained(functions[(segments - 1) * size :], input)
+
+
+def chained(functions: Sequence[Callable], value: Any) -> Any:
+    """Functions one after the other."""
     for function in functions:
-        input = checkpoint(function, input, **kwargs)
-    return input
+        value = function(value)
+    return value

@@ -80,15 +80,15 @@ class Curve:
     flops: int
 
 
-def config_of(model: str, microbatches: int = 1, layers: int = 2) -> Config:
+def config_of(
+    model: str, microbatches: int = 1, layers: int = 2, recompute: bool = False
+) -> Config:
     """A configuration of a model's name."""
     named = SIZES | (MODELS | EXPERTS)[model] | {"num_hidden_layers": layers}
     sizes = [f"model.{name}={value}" for name, value in named.items()]
     train = [f"train.batch_size={ROWS}", "train.sequence_length=32", "evaluation.stride=32"]
-    return configure(
-        "tiny-moe" if model in EXPERTS else "tiny",
-        [*sizes, *train, f"train.microbatches={microbatches}"],
-    )
+    train += [f"train.microbatches={microbatches}", f"train.recompute={str(recompute).lower()}"]
+    return configure("tiny-moe" if model in EXPERTS else "tiny", [*sizes, *train])
 
 
 def batches(config: Config, steps: int) -> Iterator[np.ndarray]:

@@ -1,0 +1,88 @@
+"""Recomputation: what a checkpointed function computes is forgotten, and recomputed backwards.
+
+Its arguments and results pass marks (`marked`). Between them lies what gradients would otherwise
+keep: whoever outside reads any of it reads a copy instead, made of the arguments once more, behind
+a barrier, or interning would undo it. A copy is the same operations, so no bit changes. What says
+where things are (the integers of a sort, the experts of a token) is kept, not found anew. When
+copies are computed follows from the memory that orders of kernels need: gnomon/schedule/arrange.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ir.provenance import inherit
+
+__all__ = ["is_marked", "marked", "recompute"]
+
+BEGIN, END = "begin", "end"
+
+
+def marked(x: Node, ends: bool) -> Node:
+    """A value that enters a checkpointed function, or that it gives."""
+    return x.arena.node("barrier", (x,), checkpoint=END if ends else BEGIN)
+
+
+def mark_of(node: Node) -> str:
+    """The mark that a node is, if any."""
+    return node.params.get("checkpoint", "") if node.op == "barrier" else ""
+
+
+def is_marked(graph: Graph) -> bool:
+    """Whether a program has checkpointed functions."""
+    return any(map(mark_of, graph))
+
+
+def recompute(graph: Graph) -> Graph:
+    """The graph without marks, in which gradients read copies of what lies between them."""
+    inner = between_marks([x.inputs[0] for x in graph if mark_of(x) == END])
+    twice = Twice(inner)
+    with inherit(()):
+        for node in topological([*graph.inputs, *graph.outputs]):
+            twice.add(node)
+    known = twice.known
+    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+
+
+def between_marks(given: Sequence[Node]) -> set[Node]:
+    """The values that checkpointed functions compute of their arguments."""
+    inner, stack = set[Node](), list(given)
+    while stack:
+        node = stack.pop()
+        if node in inner or node.op in ("input", "const") or mark_of(node):
+            continue
+        inner.add(node)
+        stack.extend(node.inputs)
+    return inner
+
+
+class Twice:
+    """A graph being rebuilt: the image of each node, and its copy for gradients."""
+
+    def __init__(self, inner: set[Node]) -> None:
+        self.arena, self.inner = Arena(), inner
+        self.known: dict[Node, Node] = {}
+        self.recomputed: dict[Node, Node] = {}
+
+    def add(self, node: Node) -> None:
+        """Rebuild a node whose inputs are rebuilt."""
+        with inherit(node.sites):
+            self.known[node] = self.image(node)
+            if mark_of(node) == BEGIN:
+                self.recomputed[node] = self.arena.unique("barrier", self.known[node])
+            elif node in self.inner and node.dtype.is_floating_point:
+                inputs = tuple(self.recomputed.get(x, self.known[x]) for x in node.inputs)
+                self.recomputed[node] = self.arena.with_inputs(node, inputs)
+
+    def image(self, node: Node) -> Node:
+        """A node of the new graph: inside of a function of images, outside of copies."""
+        if node.op == "input":
+            return self.arena.input(node.shape, node.dtype, node.params["name"])
+        if mark_of(node):
+            return self.known[node.inputs[0]]
+        first = node in self.inner
+        inputs = (
+            self.known[x] if first else self.recomputed.get(x, self.known[x]) for x in node.inputs
+        )
+        return self.arena.with_inputs(node, tuple(inputs))
