@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 import types
+from abc import ABCMeta
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -28,7 +31,7 @@ from gnomon.capture.code_names import (
     walked_among,
 )
 from gnomon.capture.number_places import WithoutNumbers
-from gnomon.capture.object_state import PLAIN, TABLES, Version, state_of
+from gnomon.capture.object_state import PLAIN, TABLES, Version, of_registry, state_of
 from gnomon.capture.snapshot import (
     NumberedParts,
     SlotAttributes,
@@ -142,6 +145,9 @@ class Places(Callables):
 
     def _container(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
         """A list, a dictionary or the like by what is inside."""
+        if value is sys.modules:  # a walk of all that is loaded takes minutes
+            self.opaque.append("`sys.modules`")
+            return
         numbers = {key for owner, key in self.any_number if owner == id(value)}
         shown = WithoutNumbers(value, numbers) if numbers else value
         self._parts.append((shown, parts_of(shown)))
@@ -159,11 +165,18 @@ class Places(Callables):
             else:
                 if number >= first:
                     self._stands(part, inside, parts[number - first] if keyed else number)
+                elif issubclass(type(part), Tensor):
+                    self.met = self.met._replace(compares=True)
                 yield self.snapshot(part, depth - 1, seen)
         if issubclass(type(value), defaultdict):
             yield self.snapshot(value.default_factory, depth - 1, seen)
         if walked_among(type(value)):
             yield from self._object(value, depth, seen, name)
+
+    def _variable(self, value: ContextVar, depth: int, seen: set, name: str | None) -> Iterator:
+        """A variable of a context, by what it holds."""
+        yield self._state(state_of(value), name, ContextVar)
+        yield self.snapshot(value.get(None), depth - 1, seen)
 
     def _array(self, value: np.ndarray, depth: int, seen: set, name: str | None) -> Iterator:
         """An array by its numbers, or by the objects that are inside."""
@@ -197,6 +210,7 @@ class Places(Callables):
         below = names_of(kind, self._below)
         if self.words.every:
             named = named | own.keys() | below.all
+            self._parts.append((own.keys(), parts_of(own.keys())))
         elif any(map(is_of_package, kind.__mro__)):
             named = named | read_by_ours(kind, own)
         is_module = hasattr(kind, "register_forward_hook")
@@ -221,6 +235,9 @@ class Places(Callables):
             yield self.snapshot(held.__func__, depth - 1, seen, name)
             return
         inner = inner_of(held)
+        if kind in (functools.partialmethod, functools.singledispatchmethod):
+            for part in ("args", "keywords", "dispatcher"):
+                yield self.snapshot(getattr(held, part, None), depth - 1, seen, name)
         if inner is not held:
             self.met = self.met.with_loose(name)
             held, kind = inner, type(inner)
@@ -257,6 +274,8 @@ class Places(Callables):
     def _class(self, value: type, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
         """A class by the attributes that code names; code may make objects of it."""
         yield self._kind(value)
+        if issubclass(type(value), ABCMeta):
+            yield self._state(of_registry(value), name, value)
         for kind in walked_among(value):
             below = names_of(kind, self._below)
             named = below.all if self.words.every else self.named(name) & below.all
@@ -287,6 +306,7 @@ class Places(Callables):
 WALKS = (
     ((*CONTAINERS, *VIEWS), Places._container),
     (np.ndarray, Places._array),
+    (ContextVar, Places._variable),
     (types.FunctionType, Places._function),
     (types.MethodType, Places._method),
     ((types.BuiltinMethodType, types.MethodWrapperType), Places._bound),

@@ -10,6 +10,7 @@ import sys
 import types
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from gnomon.ir.memo import memo
@@ -49,6 +50,8 @@ class CodeNames(NamedTuple):
     """Names of what code does not call at once."""
     loose: frozenset[str] = frozenset()
     """Names of properties: what they give has any name."""
+    compares: bool = False
+    """Whether code may ask which of several objects one is."""
 
     def union(self, other: CodeNames) -> CodeNames:
         """The names of both."""
@@ -114,7 +117,10 @@ def within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
     names |= texts if "globals" in names else set()
     every = bool(ALL_OF & (names | {name for _, name in pairs})) or makes_names(steps)
     made = CodeNames(
-        *map(frozenset, (pairs, names, stores, doubtful, files)), every, given_in(steps)
+        *map(frozenset, (pairs, names, stores, doubtful, files)),
+        every,
+        given_in(steps),
+        compares=not SEARCHING.isdisjoint(names | {name for _, name in pairs}) or compares(steps),
     )
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
@@ -149,6 +155,19 @@ def given_in(steps: Sequence[dis.Instruction]) -> frozenset[str]:
 
 
 LATE_NULL = sys.version_info >= (3, 13)
+
+
+SEARCHING = frozenset({"id", "index", "count", "remove"})
+"""Names of what finds an object by itself among others."""
+
+
+def compares(steps: Sequence[dis.Instruction]) -> bool:
+    """Whether code asks `is` or `in` of anything but a constant."""
+    pairs = pairwise(steps)
+    return any(
+        step.opname in ("IS_OP", "CONTAINS_OP") and before.opname != "LOAD_CONST"
+        for before, step in pairs
+    )
 
 
 def makes_names(steps: Sequence[dis.Instruction]) -> bool:

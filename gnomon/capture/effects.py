@@ -31,7 +31,17 @@ COMPUTING = frozenset(
 """Files and classes of Python's whose functions only compute, or change what a walk sees."""
 ACTING = frozenset(
     {"print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "start_new_thread"}
-    | {"now", "utcnow", "today", "tofile", "dump", "start_new", "interrupt_main", "exit"}
+    | {
+        "cache_info",
+        "now",
+        "utcnow",
+        "today",
+        "tofile",
+        "dump",
+        "start_new",
+        "interrupt_main",
+        "exit",
+    }
 )
 """Functions there that do more."""
 ASKING = frozenset(

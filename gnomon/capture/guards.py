@@ -18,7 +18,7 @@ from gnomon.capture.number_places import NumberPlace
 from gnomon.capture.object_state import PLAIN, TABLES
 from gnomon.capture.object_trees import Attributed
 from gnomon.capture.signature import signature_of
-from gnomon.capture.snapshot import NumberedParts, contents, entry_of, own_of
+from gnomon.capture.snapshot import NumberedParts, contents, entry_of, held_by, own_of
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import typed
 from gnomon.ir.provenance import user_site
@@ -26,12 +26,19 @@ from gnomon.settings import current
 from gnomon.tensor import module_versions
 from gnomon.tensor.autograd.hooks import hooks_of
 from gnomon.tensor.pytree import Constant, TreeSpec
+from gnomon.tensor.state import refusal
 from gnomon.tensor.tensor import Tensor, pair_of, pairs_of
 from gnomon.tensor.traced_numbers import kind_of_number
 from gnomon.tensor.writing import full_chain
 
 CHANGES = "the function changes Python values that it may read"
 UNSEEN = "another profiling tool was active while it was captured first"
+TRACKING = frozenset({"requires_grad", "is_leaf", "grad_fn"})
+"""Names of what a tensor wants of gradients."""
+SCHEDULED = (
+    "the function names param_groups of an optimizer whose schedule it steps, which is done at the "
+    "end of each call. Read or set them outside of the function."
+)
 REMEDY = (
     "so that each of its calls is captured anew. Do it outside, before or after the call, "
     "and pass in what is read"
@@ -64,6 +71,12 @@ class Guard:
         self._settings = current()
         self._read: list[tuple[Any, Any, Tensor, tuple]] = []
         self._alike: list[tuple[Any, Any, tuple]] = []
+        self._flags: list[tuple[Any, Any, tuple]] = []
+        """Places of tensors whose elements are not read, and what else code may ask of them."""
+        self._tracks = self.words.every or not TRACKING.isdisjoint(x for _, x in self.words.pairs)
+        """Whether code asks a tensor what it wants of gradients."""
+        self._others: set[int] = set()
+        """Tensors that must not stand in another's place, since code may ask which one it is."""
         self.lost = ""
         """Why no replay would do what the function does."""
 
@@ -137,6 +150,8 @@ class Guard:
         for told, site in unseen(self._places, seen) if seen else ():
             self.lost = f"{told} while it was captured"
             warnings.warn(f"compile: {name}: {self.lost}, {REMEDY}.   [{site}]", stacklevel=5)
+        if any(id(groups) in self.walked for groups, _ in capture.afterwards):
+            raise refusal(f"compile: {name}: {SCHEDULED}   [{line_of(seen)}]")
         later = self._walked()[1]
         if not (self.lost or all(is_made(capture, x) for x in later.new_since(places))):
             self.lost = CHANGES
@@ -157,6 +172,10 @@ class Guard:
             made = storage in moved or (put and capture.has_made(now))
             unread = storage not in capture.first and storage not in moved
             if unread and id(before) not in arguments:
+                if id(before) in asked or (self.words.compares and not put):
+                    self._read.append((names, key, before, stood))
+                else:
+                    self._flags.append((names, key, flags_of(before, self._tracks)))
                 continue
             own = shared[storage] == 1 and storage not in written and storage not in given
             own = own and not full_chain(before) and id(before) not in asked
@@ -170,12 +189,14 @@ class Guard:
                 self._read.append((names, key, before, stood))
 
         capture.placed += new
+        if self.words.compares and self._alike:
+            self._others = set(map(id, self.lasting))
 
     def hand_back(self, stand_ins: Sequence[Tensor], arguments: Sequence[Tensor]) -> None:
         """Put arguments into variables where the function put what stands for them."""
         given = {id(x): t for x, t in zip(stand_ins, arguments, strict=True) if x is not t}
         for cell, _ in self._places._cells if given else ():
-            if (found := given.get(id(getattr(cell, "cell_contents", None)))) is not None:
+            if (found := given.get(id(held_by(cell)))) is not None:
                 cell.cell_contents = found
 
     def stood(self) -> tuple[Any, list[tuple[dict, dict]]]:
@@ -215,6 +236,12 @@ class Guard:
         for names, name, known in self._alike:
             tensor = names.get(name)
             if not isinstance(tensor, Tensor) or signature_of(tensor) != known:
+                return False
+            if self._others and id(tensor) in self._others:
+                return False
+        for names, name, known in self._flags:
+            tensor = names.get(name)
+            if not isinstance(tensor, Tensor) or flags_of(tensor, self._tracks) != known:
                 return False
         return self._same()
 
@@ -278,10 +305,15 @@ def can_change(names: Any) -> bool:
     return not (isinstance(names, NumberedParts) and isinstance(names.value, tuple))
 
 
+def line_of(seen: Any) -> Any:
+    """The line of a function of which something was seen, else the one that calls it."""
+    return (seen and next(iter(seen.codes.values()), None)) or user_site()
+
+
 def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:
     """Effects and reads that neither a walk nor a replay sees, and their lines."""
     yield from seen.effects.items()
-    here = next(iter(seen.codes.values()), None) or user_site()
+    here = line_of(seen)
     yield from ((f"{told}, cannot be looked into,", here) for told in places.opaque[:1])
     for code, site in seen.codes.items():
         if code not in places.codes:
@@ -292,6 +324,11 @@ def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:
 def watched(tensor: Tensor) -> tuple[object, bool]:
     """A tensor's storage, and whether it wants gradients."""
     return tensor._storage, tensor.requires_grad
+
+
+def flags_of(tensor: Tensor, tracks: bool) -> tuple:
+    """The dtype of a tensor that is not read otherwise, and what it wants of gradients."""
+    return tensor.dtype, tracks and (tensor.requires_grad, tensor.is_leaf)
 
 
 def guard_of(function: Callable, call: Any = None, numbers: Sequence[NumberPlace] = ()) -> Guard:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gnomon.capture.snapshot import MISSING, NumberedParts, contents, entry_of
+from gnomon.capture.snapshot import MISSING, NumberedParts, contents, entry_of, held_by
 from gnomon.dtypes import float64, int64
 from gnomon.ir.node import typed
 from gnomon.tensor import module_versions
@@ -35,7 +35,7 @@ class CellContents:
 
     def get(self, _: None, default: Any = None) -> Any:
         """The object in the variable."""
-        return getattr(self.value, "cell_contents", default)
+        return held_by(self.value, default)
 
     def __setitem__(self, _: None, found: Any) -> None:
         self.value.cell_contents = found

@@ -8,6 +8,7 @@ what cannot be seen is never taken for constant. The walk itself is closure_stat
 from __future__ import annotations
 
 import _random
+import abc
 import array
 import contextvars
 import ctypes
@@ -18,7 +19,8 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Hashable
+from _abc import _get_dump
+from collections.abc import Callable, Hashable, Iterator
 from operator import is_
 from typing import Any
 
@@ -36,6 +38,7 @@ __all__ = [
     "Version",
     "key_of",
     "never_changes",
+    "of_registry",
     "random_state",
     "state_of",
 ]
@@ -138,8 +141,13 @@ Drawing = _random.Random
 def of_array(value: np.ndarray) -> Callable[[], Hashable]:
     """The numbers of an array, or its objects."""
     if value.dtype.hasobject:
-        return lambda: (value.shape, *map(key_of, value.ravel().tolist()))
-    return lambda: (value.shape, value.dtype, value.tobytes())
+        return lambda: (*lying(value), *map(key_of, value.ravel().tolist()))
+    return lambda: (*lying(value), value.dtype, value.tobytes())
+
+
+def lying(value: np.ndarray) -> tuple:
+    """The shape and strides of an array, and whether it may be written to."""
+    return value.shape, value.strides, value.flags.writeable
 
 
 def of_iterator(value: Any) -> Callable[[], Hashable]:
@@ -156,6 +164,31 @@ def of_iterator(value: Any) -> Callable[[], Hashable]:
 def of_variable(value: contextvars.ContextVar) -> Callable[[], Hashable]:
     """The value of a context variable."""
     return lambda: key_of(value.get(OPAQUE))
+
+
+def of_registry(kind: abc.ABCMeta) -> Callable[[], Hashable]:
+    """The classes that were registered with a class and with those that derive from it.
+
+    They are looked through only after a registration of anybody's.
+    """
+    latest: list[Any] = [None, frozenset()]
+
+    def stands() -> Hashable:
+        token = abc.get_cache_token()
+        if latest[0] != token:
+            latest[:] = token, frozenset(registered(kind))
+        return latest[1]
+
+    return stands
+
+
+def registered(kind: type) -> Iterator[tuple[int, int]]:
+    """Each class that was registered with one, or with one that derives from it."""
+    for x in {kind, *type.__subclasses__(kind)}:
+        found = _get_dump(x)[0] if isinstance(x, abc.ABCMeta) else ()
+        yield from ((id(x), id(each())) for each in found)
+        if x is not kind:
+            yield from registered(x)
 
 
 def of_cache(value: Any) -> Callable[[], Hashable]:

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 __all__ = ["Path"]
 
 
+LENT = 3
+"""References to an array that only its list, a variable and the count know."""
+
+
 class Path:
     """The segments of a capture, and what they computed; those that are known do not run again."""
 
@@ -62,7 +66,7 @@ class Path:
         """Segments of this capture, what they read, and what is looked at."""
         self._taken: dict[Node, Tensor] = {}
         """Inputs that are read anew each time, and what was there."""
-        self._lent: list[tuple[np.ndarray, bytes, Site]] = []
+        self._lent: list[tuple[np.ndarray, bytes, Site, Node]] = []
 
     def look(self, node: Node, kind: Kind = whole_value) -> DeviceBuffer:
         """A value, which Python goes on with."""
@@ -84,7 +88,7 @@ class Path:
     def lend(self, node: Node, value: DeviceBuffer) -> np.ndarray:
         """A value as an array of its own; a write to it is refused in the end."""
         array = value.numpy(node.dtype.numpy, node.shape).copy()
-        self._lent.append((array, array.tobytes(), user_site()))
+        self._lent.append((array, array.tobytes(), user_site(), node))
         return array
 
     def _step(self, node: Node, kind: Kind) -> Tensor:
@@ -145,7 +149,12 @@ class Path:
 
     def finish(self) -> None:
         """Have replays read what they find; the first run takes what this call has found."""
-        for array, before, site in self._lent:
+        for array, before, site, node in self._lent:
+            if behind_views(node) in self.capture.inputs and sys.getrefcount(array) > LENT:
+                raise TraceError(
+                    "numpy: an array of a tensor from outside is kept longer than gn.compile runs, "
+                    f"and would not change with it. Keep array.copy().   [{site}]"
+                )
             if array.tobytes() != before:
                 raise TraceError(
                     "numpy: an array of a tensor is written to inside gn.compile, and the tensor "

@@ -15,7 +15,7 @@ from gnomon.capture.guards import Guard, module_snapshot
 from gnomon.capture.number_places import CellContents, NumberPlace, place_in
 from gnomon.capture.object_state import PLAIN
 from gnomon.capture.object_trees import Attributed
-from gnomon.capture.snapshot import MISSING, own_of, parts_of, same_parts
+from gnomon.capture.snapshot import MISSING, held_by, own_of, parts_of, same_parts
 from gnomon.ir.node import typed
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, is_number
 from gnomon.tensor.traced_numbers import kind_of_number
@@ -107,10 +107,7 @@ def of_guard(guard: Guard) -> Iterator[str]:
     for names, name, was in places._names:
         yield from changed(f"global {name}", was, names.get(name, MISSING))
     for cell, was in places._cells:
-        try:
-            now = cell.cell_contents
-        except ValueError:
-            now = MISSING
+        now = held_by(cell, MISSING)
         yield from changed(f"closure variable {cell_name(guard.function, cell)}", was, now)
     for function, code, defaults, named in places._functions:
         now = (function.__code__, function.__defaults__, function.__kwdefaults__)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnomon.capture import aliasing as sharing
 from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of, whole
-from gnomon.capture.results import Results
+from gnomon.capture.results import Results, keep_hooks
 from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node, copy_into
@@ -66,7 +66,7 @@ class CapturedProgram:
         """Where tensors are put by every replay."""
         self.grads = list(targets(capture, [*results, *placed]))
         """The tensors whose gradients are set: the place of one that it makes, or a reader."""
-        self.renewed = [read for k, read, g in self.grads if g is not None and k is None]
+        self.renewed = renewed(capture, self.grads, [*results, *placed])
         """Tensors that get another gradient."""
         made, self.count = [g for *_, g in self.grads if g is not None], len(results)
         self.results = Results(capture, [*results, *placed, *made])
@@ -91,6 +91,7 @@ class CapturedProgram:
         passed = list(compress(outputs, self._passed()))
         self.differentiable = bool(passed)
         capture.keep_read(passed)
+        keep_hooks(capture, passed)
         self.name, self.seconds, self.without = f"{name}{CAPTURED}", 0.0, ""
         self.lasting, self.places_met = panels.lasting_inputs(capture, used), capture.places_met
         reachable = ({t._storage for t in arguments} & capture.known) | capture.lasting
@@ -290,6 +291,15 @@ class CapturedProgram:
 def is_detached(tensor: Tensor) -> bool:
     """Whether a tensor keeps no history of what is written to it."""
     return tensor._view is not None and tensor._view.detached
+
+
+def renewed(
+    capture: Capture, grads: Sequence[tuple[int | None, Read, Any]], shown: Sequence[Tensor]
+) -> list[Read]:
+    """The readers of tensors that get another gradient, unless an old one is given back."""
+    if any(id(t) in capture.held_grads for t in shown):
+        return []
+    return [read for k, read, found in grads if found is not None and k is None]
 
 
 def targets(

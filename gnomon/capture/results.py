@@ -14,13 +14,15 @@ from typing import NamedTuple
 from gnomon.capture.inputs import Always, GivenInput, Read, whole
 from gnomon.capture.tracing import Capture
 from gnomon.ir.node import Node, topological
+from gnomon.ir.provenance import user_site
+from gnomon.tensor.autograd.hooks import hooks_of
 from gnomon.tensor.layouts import layout_of
 from gnomon.tensor.state import FREED, Storage, grads, refusal
 from gnomon.tensor.tensor import Tensor, View, alias, node_of, source, wrap
 from gnomon.tensor.views import Chain
 from gnomon.tensor.writing import full_chain, settled
 
-__all__ = ["Results"]
+__all__ = ["Results", "keep_hooks"]
 
 HELD = 3
 """References to a storage that only one tensor shows: the tensor, a dictionary, the count."""
@@ -172,6 +174,8 @@ class Results:
         given = next((k for k, x in enumerate(self._capture.arguments) if x is tensor), None)
         if given is not None:
             return Shown(GivenInput(given))
+        if (held := self._capture.held_grads.get(id(tensor))) is not None:
+            return Shown(held[1])
         if view is None or view not in self._capture.views:
             return Shown(Always(tensor))
         read = self._capture.reads.get(storage)
@@ -194,6 +198,19 @@ class Results:
         if self._makes is not None:
             made = [make(arguments, made) for make in self._makes]
         return [made[k] for k in self._order] if self._repeats else made
+
+
+def keep_hooks(capture: Capture, roots: Sequence[Node]) -> None:
+    """Refuse hooks that a backward pass from these results would have to call: nothing is kept."""
+    hooked = [x for x in topological(roots) if x.watch and x not in capture.inputs]
+    for node in hooked:
+        found = [t for at in node.watch if (t := at()) is not None and capture.is_made(t)]
+        if any(hooks_of(t) or (t._rare is not None and t._rare.retains) for t in found):
+            raise refusal(
+                "register_hook: a function that is captured hooks a tensor that it makes, and "
+                "gradients reach it only after the call. Go backward inside, or hook what the "
+                f"function gives back.   [{node.sites[0] if node.sites else user_site()}]"
+            )
 
 
 def place_of(make: Make) -> int | None:

@@ -24,6 +24,7 @@ __all__ = [
     "SlotAttributes",
     "contents",
     "entry_of",
+    "held_by",
     "own_of",
     "same_parts",
 ]
@@ -64,7 +65,7 @@ class Looks:
     def put_back(self, is_new: Callable[[Any], bool]) -> None:
         """Put back what variables, attributes and names of files held, where that is new."""
         for cell, before in self._cells:
-            if is_new(getattr(cell, "cell_contents", None)):
+            if is_new(held_by(cell)):
                 cell.cell_contents = before
         for names, name, before in self._names:
             if isinstance(names, dict) and is_new(names.get(name)):
@@ -127,6 +128,14 @@ class Looks:
         ]
         answers += [version.holds() or None for version in self._kinds.values()]
         return False if False in answers else None if None in answers else self._certain or None
+
+
+def held_by(cell: types.CellType, default: Any = None) -> Any:
+    """The value of a variable of a closure, if it has one."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return default
 
 
 def has_one(names: Any, some: set[str]) -> bool:

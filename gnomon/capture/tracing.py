@@ -7,12 +7,12 @@ that other threads can see is touched while the function runs.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+from gnomon.capture.ambient import Ambient
 from gnomon.capture.inputs import (
     Always,
     GivenInput,
@@ -29,8 +29,7 @@ from gnomon.dtypes import DType, float64, int64, uint32
 from gnomon.errors import CollectiveError
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.operators import cast
-from gnomon.ir.provenance import inherit, user_site
-from gnomon.lazy import object_state
+from gnomon.ir.provenance import Site, inherit, user_site
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.primitives import reshape
 from gnomon.ops.view_primitives import slice_
@@ -41,17 +40,13 @@ from gnomon.tensor.layouts import layout_of, local_of
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state, strict
 from gnomon.tensor.tensor import Tensor, View, detached, from_array, rare, raw, wrap
 
-DRAWN = (
-    "Python's or numpy's `random` drew a number while a function was captured, so that each of its "
-    "calls is captured anew. Draw it outside and pass it in, or draw by gn.rand."
-)
 
-
-class Capture(Questioned):
+class Capture(Questioned, Ambient):
     """One thread's record of a function that it captures."""
 
     def __init__(self, arguments: Sequence[Tensor]) -> None:
-        super().__init__()
+        Questioned.__init__(self)
+        Ambient.__init__(self)
         self.arena = Arena()
         self.home = state.arena, state.images
         self.arguments = list(arguments)
@@ -60,9 +55,10 @@ class Capture(Questioned):
         self.first: dict[Storage, Node] = {}
         self.reads: dict[Storage, Read] = {}
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.held_grads: dict[int, tuple[Tensor, Read]] = {}
+        """Gradients from outside that were looked at, and their readers."""
         self.asked: dict[int, tuple[Tensor, bool]] = {}
         """Tensors whose gradient was looked at, and whether there was none."""
-        self.guards: list[tuple[Callable[[], Hashable], Hashable]] = []
         self.draws: dict[Any, int] = {}
         self.numbers: list[tuple[Callable[[], float], float]] = []
         self.fleeting: set[Node] = set()
@@ -71,14 +67,11 @@ class Capture(Questioned):
         """What every replay does at its end, and the optimizer's groups that it changes."""
         self.names: dict[Storage, str] = {}
         """What storages from outside are called."""
-        self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
         self.placed: list[tuple[Any, Any, Tensor]] = []
         """Tensors that the function made and put where a guard looks: in what, and under what."""
         self.stands: dict[Storage, tuple[Tensor, Any, Any]] = {}
         """Where tensors stood that the function replaced: replays read what stands there then."""
         self.pending: list[ref[Storage]] = []
-        self.stood: tuple[Hashable, ...] = ()
-        """The states of generators that are not ours."""
         self.cut_short = self.raised = False
         """Whether the function raised an error of its own, and whether what it did before is done.
         """
@@ -88,8 +81,8 @@ class Capture(Questioned):
         """What it passed, which is not kept for another one."""
         self.flags: dict[Storage, tuple[bool, bool]] = {}
         """Whether storages from outside were tracked and released before."""
-        self.switched: dict[int, tuple[Tensor, bool]] = {}
-        """Tensors from outside that wanted gradients, or none, for a while, and what they want."""
+        self.switched: dict[int, tuple[Tensor, bool, Site]] = {}
+        """Tensors from outside that wanted gradients, or none, for a while; before, and a line."""
         self.by_value: set[Storage] = set()
         """What stands for views without gradients: all that shows it is cut off by nature."""
         self.passed: set[Storage] = set()
@@ -111,16 +104,9 @@ class Capture(Questioned):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Let this thread build into the capture."""
-        with strict(), self._in_place():
-            self.stood = object_state.random_state()
-            try:
-                yield
-                self.check_switches()
-            finally:
-                if object_state.random_state() != self.stood:
-                    told = "a number was drawn by Python's `random` or numpy's"
-                    self.guards.append((object, told))
-                    warnings.warn(f"compile: {DRAWN}   [{user_site()}]", stacklevel=6)
+        with strict(), self._in_place(), self.as_it_was():
+            yield
+            self.check_switches()
 
     @contextmanager
     def _in_place(self) -> Iterator[None]:
@@ -135,7 +121,7 @@ class Capture(Questioned):
             state.arena, state.images, state.pending, state.sweep_at, state.capture = before
             for storage, flags in self.flags.items():
                 storage.tracked, storage.released = flags
-            for tensor, wanted in self.switched.values():
+            for tensor, wanted, _ in self.switched.values():
                 tensor._requires = wanted
 
     @contextmanager
@@ -217,10 +203,6 @@ class Capture(Questioned):
         self.inputs[made] = number_of(read, dtype)
         return wrap(made)
 
-    def guard(self, read: Callable[[], Hashable]) -> None:
-        """Replay only while `read()` gives what it gives now."""
-        self.guards.append((read, read()))
-
     def draw(self, generator: Any) -> tuple[Tensor, Tensor]:
         """The key words and the number of the next draw of a generator."""
         words, number = self.origin(generator)
@@ -247,6 +229,8 @@ class Capture(Questioned):
         is_given = any(tensor is x for x in self.arguments)  # their signatures tell
         if not is_given and (found is None or found._storage.node.arena is not self.arena):
             self.asked[id(tensor)] = (tensor, found is None)
+        if found is not None and found._storage.node.arena is not self.arena:
+            self.held_grads[id(found)] = (found, lambda a: rare(read(a)).grad)
         if found is not None and (found._view is None or layout_of(found)):
             self.reads.setdefault(found._storage, lambda a: local_of(rare(read(a)).grad))
         return found
@@ -308,15 +292,15 @@ class Capture(Questioned):
         Where it wants none, its node is not the leaf's: somebody watches that, or nobody does.
         """
         if not self.is_made(tensor):
-            self.switched.setdefault(id(tensor), (tensor, tensor._requires))
+            self.switched.setdefault(id(tensor), (tensor, tensor._requires, user_site()))
             node = raw(tensor)
             node.watch = node.watch or [nobody]
 
     def check_switches(self) -> None:
         """Refuse what stays switched: replays would leave it."""
-        for tensor, before in self.switched.values():
+        for tensor, before, site in self.switched.values():
             if tensor._requires is not before:
-                self.keep_flag(tensor)
+                self.keep_flag(tensor, site)
 
     def end_collectives(self) -> None:
         """Refuse collectives that cannot be done, all of them; have a replay do all others."""
@@ -327,13 +311,13 @@ class Capture(Questioned):
             first = slice_(reshape(made, (made.size,)), ((0, 1, 1),))
             self.assign(end, cast(reshape(first, ()), end.node.dtype))
 
-    def keep_flag(self, tensor: Tensor) -> None:
+    def keep_flag(self, tensor: Tensor, site: Site | None = None) -> None:
         """Refuse to change for good what a tensor from outside wants of gradients."""
         if not self.is_made(tensor):
             raise refusal(
                 "requires_grad: a function that is captured switches it for a tensor from outside. "
                 "Switch it back before the function ends, or before the call, or take detach() or "
-                f"clone() of it.   [{user_site()}]"
+                f"clone() of it.   [{site or user_site()}]"
             )
 
     def keep_inside(self, roots: Iterable[Node]) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.ir.provenance import user_site
 from gnomon.optim.optimizer import Optimizer
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor
@@ -75,6 +76,7 @@ class LRScheduler:
         if state.capture is not None:
             raise ArgumentError(
                 "get_last_lr: rates are no part of a compiled function. Ask for them outside."
+                f"   [{user_site()}]"
             )
         return self._last_lr
 

@@ -12,7 +12,7 @@ from gnomon.tensor.device import CPU, Device, check_device
 from gnomon.tensor.evaluate import evaluate as evaluate_nodes
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.evaluate import explain as explain_node
-from gnomon.tensor.state import state
+from gnomon.tensor.state import acted, asked, state
 from gnomon.tensor.tensor import Tensor, raw, value_of
 
 
@@ -62,12 +62,13 @@ def set_num_threads(n: int) -> None:
     """Choose how many threads every program runs on from now on."""
     if not isinstance(n, int) or n < 1:
         raise ArgumentError(f"set_num_threads: expected a positive integer: got {n!r}.")
+    acted("set_num_threads")
     threads.set_num_threads(n)
 
 
 def get_num_threads() -> int:
     """The number of threads that a program runs on."""
-    return threads.get_num_threads()
+    return asked(lambda: threads.get_num_threads())
 
 
 def set_memory_limit(nbytes: int | None) -> None:
@@ -78,12 +79,13 @@ def set_memory_limit(nbytes: int | None) -> None:
     """
     if nbytes is not None and (not isinstance(nbytes, int) or nbytes < 0):
         raise ArgumentError(f"set_memory_limit: expected bytes or None: got {nbytes!r}.")
+    acted("set_memory_limit")
     memory.limit = memory_bytes() if nbytes is None else nbytes
 
 
 def get_memory_limit() -> int:
     """The bytes that programs may need in all."""
-    return memory.limit
+    return asked(lambda: memory.limit)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -26,7 +26,7 @@ from gnomon.tensor.device import check_device
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import apply
 from gnomon.tensor.operators import write_result
-from gnomon.tensor.state import of_complex, state
+from gnomon.tensor.state import acted, asked, of_complex, state
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method, raw
 
 WORD = 2**32
@@ -45,23 +45,24 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of a seed from its beginning."""
+        acted("manual_seed", self)
         self.seeded, self.count = int(seed), 0
         self.words = np.asarray([seed % WORD, seed // WORD % WORD], np.uint32)
         return self
 
     def initial_seed(self) -> int:
         """The seed."""
-        return self.seeded
+        return asked(lambda: self.seeded)
 
     def get_state(self) -> Tensor:
         """The seed and the count, as a tensor."""
-        return from_array(np.asarray([self.seeded % 2**63, self.count], np.int64))
+        stood = asked(lambda: (self.seeded % 2**63, self.count), self)
+        return from_array(np.asarray(stood, np.int64))
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Go on where a stream was."""
         seed, count = new_state.tolist()
-        self.manual_seed(seed)
-        self.count = count
+        self.manual_seed(seed).count = count
         return self
 
     def key(self) -> Tensor:
@@ -138,9 +139,7 @@ def initial_seed() -> int:
 
 def seed() -> int:
     """Start the stream at a seed that nobody knows, and tell it."""
-    chosen = int.from_bytes(np.random.default_rng().bytes(7), "little")
-    manual_seed(chosen)
-    return chosen
+    return manual_seed(int.from_bytes(np.random.default_rng().bytes(7), "little")).seeded
 
 
 def get_rng_state() -> Tensor:

@@ -151,6 +151,21 @@ def waiting() -> dict[Node, list[Storage]]:
     return found
 
 
+def asked(read: Callable[[], Any], generator: Any = None) -> Any:
+    """The present value of a setting, on which a function that is captured depends from then on."""
+    if state.capture is not None:
+        state.capture.check_unused(generator, "get_state")
+        state.capture.guard(read)
+    return read()
+
+
+def acted(name: str, generator: Any = None) -> None:
+    """Note that a function sets something for good, if it is captured."""
+    if state.capture is not None:
+        state.capture.check_unused(generator, name)
+        state.capture.acted(name)
+
+
 def refusal(told: str) -> TraceError:
     """An error of what is captured, which is raised again where the function caught it."""
     error = TraceError(told)

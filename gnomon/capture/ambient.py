@@ -1,0 +1,81 @@
+"""Ambient state of a capture: modes, defaults and generators that a function asks for or sets.
+
+What it asks for is a guard. What it sets for good, no replay would set: each of its calls is
+captured anew, with a warning. Python's own state is seen by a walk (closure_state.py).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gnomon.capture import object_state
+from gnomon.ir.provenance import user_site
+from gnomon.tensor.creation import get_default_dtype
+from gnomon.tensor.state import grads, inference, narrow, refusal
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["Ambient"]
+
+ANEW = "so that each of its calls is captured anew"
+DRAWN = (
+    f"Python's or numpy's `random` drew a number while a function was captured, {ANEW}. Draw it "
+    "outside and pass it in, or draw by gn.rand."
+)
+MODES = (
+    f"a function that is captured leaves another mode or default dtype behind, {ANEW}. Set it "
+    "before the call, or for the length of a `with` inside."
+)
+
+
+def modes() -> tuple[Hashable, ...]:
+    """The modes that a function could leave switched."""
+    return grads.get(), inference.get(), narrow.get(), get_default_dtype()
+
+
+class Ambient:
+    """The part of a capture that knows what the function did to state that is no value."""
+
+    def __init__(self) -> None:
+        self.guards: list[tuple[Callable[[], Hashable], Hashable]] = []
+        """What must be as it is for a replay."""
+        self.keys: dict[Any, tuple[Tensor, Tensor]] = {}
+        """Our generators that were drawn from: their key words, and the number of the draw."""
+        self.stood: tuple[Hashable, ...] = ()
+        """The states of generators that are not ours."""
+
+    def guard(self, read: Callable[[], Hashable]) -> None:
+        """Replay only while `read()` gives what it gives now."""
+        self.guards.append((read, read()))
+
+    def once(self, told: str, warning: str) -> None:
+        """Replay never, since something was done that a replay would not do."""
+        self.guards.append((object, told))
+        warnings.warn(f"compile: {warning}   [{user_site()}]", stacklevel=6)
+
+    def acted(self, name: str) -> None:
+        """Note that a setting is made."""
+        told = f"`{name}` was called"
+        self.once(told, f"{told} while a function was captured, {ANEW}. Call it outside.")
+
+    def check_unused(self, generator: Any, name: str) -> None:
+        """Refuse to ask or to set a generator that was drawn from: draws are counted at the end."""
+        if generator in self.keys:
+            raise refusal(
+                f"{name}: a function that is captured has drawn from the generator before. Call it "
+                f"before the first draw, or outside.   [{user_site()}]"
+            )
+
+    @contextmanager
+    def as_it_was(self) -> Iterator[None]:
+        """See whether modes and generators that are not ours are left as they were."""
+        self.stood, before = object_state.random_state(), modes()
+        try:
+            yield
+            if modes() != before:
+                self.once("it leaves another mode or default dtype behind", MODES)
+        finally:
+            if object_state.random_state() != self.stood:
+                self.once("a number was drawn by Python's `random` or numpy's", DRAWN)
