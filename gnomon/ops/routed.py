@@ -193,6 +193,10 @@ def reordered(x: Node, order: Node, inverse: Node) -> Node:
     >>> x, order = tensor([[[1.0], [2.0], [3.0]]]), tensor([[2, 0, 1]])
     >>> reordered(x, order, tensor([[1, 2, 0]])).flatten()
     Tensor([3., 1., 2.])
+    >>> reordered(x, order, tensor([1, 2, 0]))
+    Traceback (most recent call last):
+    gnomon.errors.ShapeError: reordered: needs (l, t, d), (l, t) and (l, t): got (1, 3, 1), (1, 3) \
+and (3,).
     """
     if order.shape != x.shape[:2] or inverse.shape != order.shape:
         came = f"got {x.shape}, {order.shape} and {inverse.shape}"

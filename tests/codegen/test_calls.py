@@ -131,7 +131,7 @@ SUMMING = {name for name, claim in CLAIMS.items() if claim.sums}
 
 def test_every_claim_has_its_kernel_and_every_kernel_a_claim():
     assert {claim.kernel for claim in CLAIMS.values()} == set(KERNELS)
-    assert {"attention_backward", "grouped_rows"} == SUMMING
+    assert {"attention_backward", "grouped_rows", "routed_rows", "routed_steps"} == SUMMING
 
 
 def test_what_is_computed_in_chunks_says_how():

@@ -177,7 +177,7 @@ def dropped(rank: int, ranks: int) -> list[float]:
             dist.isend(gn.ones(70_000), 1, group=group)
         else:
             dist.irecv(gn.zeros(70_000), 0, group=group)
-        gc.collect()
+        gc.collect(0)
     x = gn.ones(3)
     dist.all_reduce(x, group=group)
     dist.destroy_process_group(group)
