@@ -66,7 +66,7 @@ def train(
     Parameters
     ----------
     recipe
-        A recipe's name (python, tiny) or a .toml file.
+        A recipe's name (python, tiny, qwen3-moe, tiny-moe) or a .toml file.
     changes
         A change of the configuration, GROUP.NAME=VALUE; may be given again and again.
     resume
@@ -77,7 +77,8 @@ def train(
         not depend on it.
     plan
         A .toml file with another plan: rows and fully (lists of mesh axes), axes (a table of
-        parameters' axes and mesh axes), reductions (how many at once, or "auto").
+        parameters' axes and mesh axes), reductions (how many at once, or "auto"); or pairs that
+        are added to the usual one: expert=data.
     """
     with Team(mesh, plan) as team, Progress(quiet=not team.leads) as progress:
         begun = begin(recipe, changes or [], resume) if team.leads else None

@@ -29,9 +29,9 @@ __all__ = ["AXES", "Qwen3MoeForCausalLM", "Routing"]
 AXES = {
     "mlp.gate.weight": ("router", "width"),
     "mlp.gate.bias": ("router",),
-    "experts.gate_proj.weight": ("experts", "intermediate", "width"),
-    "experts.up_proj.weight": ("experts", "intermediate", "width"),
-    "experts.down_proj.weight": ("experts", "width", "intermediate"),
+    "experts.gate_proj.weight": ("expert", "intermediate", "width"),
+    "experts.up_proj.weight": ("expert", "intermediate", "width"),
+    "experts.down_proj.weight": ("expert", "width", "intermediate"),
     "lm_head.weight": ("vocabulary", "width"),
     **DENSE,
 }

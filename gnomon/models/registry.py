@@ -41,6 +41,8 @@ class ModelKind:
     """Fills a model from a seed."""
     presets: Mapping[str, DecoderConfig] = field(default_factory=dict)
     """Sizes by name."""
+    ours: frozenset[str] = frozenset()
+    """Fields that config.json may lack, since they are no one else's."""
 
 
 MODELS: dict[str, ModelKind] = {
@@ -60,6 +62,7 @@ MODELS: dict[str, ModelKind] = {
             "mlp_only_layers": [],
         },
         presets=PRESETS,
+        ours=frozenset({"router_bias_rate"}),
     ),
 }
 """Type of a model -> its kind."""
@@ -100,7 +103,7 @@ def from_hugging_face(found: Mapping[str, object]) -> DecoderConfig:
             f"config.json: model_type must be one of {', '.join(MODELS)}: got {brief(named)}."
         )
     refuse_other(found, kind)
-    names = [field.name for field in fields(kind.config)]
+    names = [field.name for field in fields(kind.config) if field.name in found]
     try:
         config = msgspec.convert({name: found[name] for name in names}, kind.config)
     except msgspec.ValidationError as wrong:
@@ -117,6 +120,7 @@ def refuse_other(found: Mapping[str, object], kind: ModelKind) -> None:
         if found.get(name) != value:
             came = brief(found.get(name))
             raise ConfigError(f"config.json: {name} must be {value!r}: got {came}.")
-    missing = [field.name for field in fields(kind.config) if field.name not in found]
+    known = {*found, *kind.ours}
+    missing = [field.name for field in fields(kind.config) if field.name not in known]
     if missing:
         raise ConfigError(f"config.json: {', '.join(missing)} must be there.")

@@ -18,12 +18,13 @@ from gnomon.distributed.backends import connected, place
 from gnomon.distributed.mesh import Mesh, mesh_of
 from gnomon.distributed.plans import PLAN, ShardingPlan, bound_of
 from gnomon.distributed.ranks import connect
-from gnomon.errors import ConfigError
+from gnomon.errors import LONGEST, ConfigError
+from gnomon.models.registry import MODELS
 from gnomon.runtime.comm import here
 from gnomon.runtime.comm.base import Backend, Link
 from gnomon.runtime.comm.groups import membership
 from gnomon.runtime.system import usable_cores
-from gnomon.train.config import read_toml
+from gnomon.train.config import near, read_toml
 
 __all__ = ["Team", "read_plan"]
 
@@ -92,6 +93,25 @@ class Team:
         return [msgspec.msgpack.decode(x) for x in self._world.tell(msgspec.msgpack.encode(told))]
 
 
+def pairs_of(text: str) -> dict[str, str]:
+    """Names of parameters' axes, and the mesh axes over which they lie.
+
+    >>> pairs_of("expert=data,heads=tensor")
+    {'expert': 'data', 'heads': 'tensor'}
+    """
+    known = {name for kind in MODELS.values() for names in kind.axes.values() for name in names}
+    found: dict[str, str] = {}
+    for pair in text.split(","):
+        name, _, mesh = pair.partition("=")
+        if name not in known or not mesh.isidentifier():
+            raise ConfigError(
+                f"--plan {text[:LONGEST]}: expected NAME=MESH_AXIS, of a parameter's axis: "
+                f"got {pair[:LONGEST]}: {near(name, known)}"
+            )
+        found[name] = mesh
+    return found
+
+
 def refuse_unknown(mesh: Mesh, plan: ShardingPlan) -> None:
     """Refuse a mesh axis over which nothing would lie: its ranks would all compute the same."""
     known = {*plan.rows, *plan.fully, *plan.axes.values()}
@@ -106,8 +126,11 @@ def refuse_unknown(mesh: Mesh, plan: ShardingPlan) -> None:
 def read_plan(path: Path) -> ShardingPlan:
     """The plan of a file: `rows` and `fully` list mesh axes, `axes` maps names to mesh axes.
 
-    `reductions` is how many units' gradients may be under way, or "auto".
+    `reductions` is how many units' gradients may be under way, or "auto". Instead of a file,
+    NAME=MESH_AXIS pairs are added to the axes of the plan where none is named.
     """
+    if "=" in path.name:
+        return replace(PLAN, axes={**PLAN.axes, **pairs_of(str(path))})
     found = read_toml(path)
     reductions = bound_of(f"--plan {path}: reductions", found.pop("reductions", 0))
     for name, value in found.items():

@@ -28,6 +28,16 @@ def test_each_kind_is_found_by_its_sizes_and_survives_every_file(name: str):
     assert build(to_dict(made)) == made
 
 
+def test_a_published_file_tells_nothing_of_our_own_fields():
+    sizes = MODELS["qwen3_moe"].presets["30b-a3b"]
+    found = to_hugging_face(sizes)
+    del found["router_bias_rate"]
+
+    assert from_hugging_face(found) == sizes
+    with pytest.raises(ConfigError, match="num_experts must be there"):
+        from_hugging_face({k: v for k, v in found.items() if k != "num_experts"})
+
+
 def test_the_first_kind_is_dense_and_needs_no_name():
     assert build({}) == Config()
     assert type(build({"model": {"hidden_size": 64}}).model) is Qwen3Config

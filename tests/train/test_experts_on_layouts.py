@@ -16,7 +16,7 @@ ALL = [
     *[("tensor=2", 1), ("data=2,tensor=2", 1), ("data=2,shard=2", 1), ("data=4,tensor=2", 1)],
     *[("data=2", 2), ("shard=2", 2), ("shard=2,tensor=2", 4), ("data=2,shard=2,tensor=2", 1)],
 ]
-EXPERT = ShardingPlan(axes={**TENSOR, "experts": "data"})
+EXPERT = ShardingPlan(axes={**TENSOR, "expert": "data"})
 """Experts lie over the ranks that share the rows."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gnomon.distributed.mesh import ALONE, mesh_of
@@ -45,6 +47,19 @@ def test_a_plan_is_read_from_a_file(tmp_path):
     assert (plan.rows, plan.fully, plan.axes) == (("data",), ("data",), {"heads": "tensor"})
     assert plan.reductions == 2
     refuse_unknown(mesh_of("data=2,tensor=2"), plan)
+
+
+def test_pairs_are_added_to_the_usual_plan():
+    plan = read_plan(Path("expert=data,heads=data"))
+
+    assert plan.axes == {**PLAN.axes, "expert": "data", "heads": "data"}
+    assert (plan.rows, plan.fully) == (PLAN.rows, PLAN.fully)
+
+
+@pytest.mark.parametrize("text", ["expret=data", "expert=", "expert=data,"])
+def test_pairs_of_no_parameters_axis_are_refused(text):
+    with pytest.raises(ConfigError, match="expected NAME=MESH_AXIS, of a parameter's axis"):
+        read_plan(Path(text))
 
 
 def test_a_bound_that_is_none_is_refused(tmp_path):
