@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from gnomon.capture.code_names import Below, CodeNames, codes_in, words_of
+from gnomon.capture.code_names import Below, CodeNames, codes_in, reads_by_name, words_of
 from gnomon.capture.effects import acts, name_of
 from gnomon.capture.object_state import OPAQUE
 from gnomon.capture.snapshot import MISSING, Looks, SlotAttributes, parts_of
@@ -21,6 +21,8 @@ from gnomon.tensor.tensor import Tensor
 
 __all__ = ["Callables"]
 
+TOLD = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
+"""Attributes that functions keep beside their dictionaries."""
 DEEPEST = 40
 """Objects inside of each other that are walked."""
 
@@ -130,6 +132,8 @@ class Callables(Looks):
         """
         if (name is None or name in self.words.given) and acts(value):
             self.opaque.append(f"`{name_of(value)}`, given to another function")
+        if reads_by_name(value, name):
+            self.met = self.met._replace(every=True)
         if not isinstance(value.__self__, types.ModuleType):
             yield self.snapshot(value.__self__, depth - 1, seen)
 
@@ -149,7 +153,8 @@ class Callables(Looks):
         cells = function.__closure__ or ()
         for variable, cell in zip(code.co_freevars, cells, strict=True):
             yield self._cell(variable, cell, depth, seen)
-        for part in sorted((self.named(name) | {"__wrapped__"}) & function.__dict__.keys()):
+        own = function.__dict__.keys()
+        for part in sorted(own if self.words.every else own & {*self.named(name), "__wrapped__"}):
             yield from self.look(function.__dict__, part, depth, seen)
         if passed:
             if not code.co_filename.startswith(PACKAGE):
@@ -157,6 +162,10 @@ class Callables(Looks):
             return
         self.met = self.met.union(words)
         self._lack(function.__dict__, self.named(name) & self.words.doubtful)
+        if self.words.every:
+            self._parts.append((own, parts_of(own)))
+        for part in sorted(self.named(name) & TOLD):
+            yield from self.look(SlotAttributes(function), part, depth, seen)
         defaults, named = function.__defaults__, function.__kwdefaults__
         self._functions.append((function, code, defaults, named))
         yield from self._globals(function, words, depth, seen)

@@ -28,10 +28,11 @@ from gnomon.capture.code_names import (
     NO_WORDS,
     is_of_package,
     names_of,
+    reads_by_name,
     walked_among,
 )
 from gnomon.capture.number_places import WithoutNumbers
-from gnomon.capture.object_state import PLAIN, TABLES, Version, of_registry, state_of
+from gnomon.capture.object_state import PLAIN, TABLES, Version, decimal_rules, of_registry, state_of
 from gnomon.capture.snapshot import (
     NumberedParts,
     SlotAttributes,
@@ -274,6 +275,12 @@ class Places(Callables):
     def _class(self, value: type, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
         """A class by the attributes that code names; code may make objects of it."""
         yield self._kind(value)
+        for part in sorted(self.named(name) & {"__name__", "__qualname__"}):
+            yield from self.look(SlotAttributes(value), part, depth, seen)
+        if reads_by_name(value, name):
+            self.met = self.met._replace(every=True)
+        if value.__module__ == "decimal":
+            yield self._state(decimal_rules, name, value)
         if issubclass(type(value), ABCMeta):
             yield self._state(of_registry(value), name, value)
         for kind in walked_among(value):

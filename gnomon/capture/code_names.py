@@ -11,7 +11,7 @@ import types
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gnomon.ir.memo import memo
 from gnomon.ir.provenance import NAME, package_of
@@ -22,13 +22,17 @@ __all__ = [
     "codes_in",
     "is_of_package",
     "names_of",
+    "reads_by_name",
     "walked_among",
     "words_of",
 ]
 
 KNOWN = frozenset({*sys.stdlib_module_names, NAME, "numpy"})
 """Packages whose files are not walked."""
-ALL_OF = frozenset({"vars", "dir", "__dict__", "attrgetter", "methodcaller"})
+ALL_OF = frozenset(
+    {"vars", "dir", "__dict__", "attrgetter", "methodcaller", "__getattribute__"}
+    | {"getattr_static", "signature", "getfullargspec", "getmembers"}
+)
 """Names that give attributes of any name."""
 BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 
@@ -115,12 +119,13 @@ def within(code: types.CodeType, free: tuple[str, ...]) -> CodeNames:
         pairs |= {(None, x) for x in texts}
         doubtful |= texts
     names |= texts if "globals" in names else set()
-    every = bool(ALL_OF & (names | {name for _, name in pairs})) or makes_names(steps)
+    words = {name for _, name in pairs}
+    every = bool(ALL_OF & (names | words) or BY_NAME & words) or makes_names(steps)
     made = CodeNames(
         *map(frozenset, (pairs, names, stores, doubtful, files)),
         every,
         given_in(steps),
-        compares=not SEARCHING.isdisjoint(names | {name for _, name in pairs}) or compares(steps),
+        compares=not SEARCHING.isdisjoint(names | words) or compares(steps),
     )
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
@@ -168,6 +173,12 @@ def compares(steps: Sequence[dis.Instruction]) -> bool:
         step.opname in ("IS_OP", "CONTAINS_OP") and before.opname != "LOAD_CONST"
         for before, step in pairs
     )
+
+
+def reads_by_name(function: Any, name: str | None) -> bool:
+    """Whether one of Python's functions reads attributes, and is not called by its own name."""
+    own = getattr(function, "__name__", "")
+    return (own in BY_NAME and name != own) or own in ALL_OF
 
 
 def makes_names(steps: Sequence[dis.Instruction]) -> bool:

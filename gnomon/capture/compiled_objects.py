@@ -9,6 +9,7 @@ import functools
 from typing import Any
 
 from gnomon.errors import TraceError
+from gnomon.ir.provenance import user_site
 from gnomon.lazy import guards
 
 __all__ = ["CompiledObject", "IN_STEPS", "check_result", "suspends"]
@@ -31,11 +32,12 @@ def suspends(function: Any) -> bool:
     return any(flag & SUSPENDS for flag in flags)
 
 
-def check_result(name: str, tree: Any) -> None:
+def check_result(name: str, tree: Any, site: Any = "") -> None:
     """Refuse a result that runs later, or once: its tensors are known while it is captured only."""
     for value in guards.objects_in(tree):
         if any(hasattr(type(value), step) for step in ("__next__", "__await__", "__anext__")):
-            raise TraceError(f"compile: {name} gives a {type(value).__name__}, {IN_STEPS}")
+            told = f"compile: {name} gives a {type(value).__name__}, {IN_STEPS}"
+            raise TraceError(f"{told}   [{site or user_site()}]")
 
 
 class CompiledObject:

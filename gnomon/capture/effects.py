@@ -31,17 +31,8 @@ COMPUTING = frozenset(
 """Files and classes of Python's whose functions only compute, or change what a walk sees."""
 ACTING = frozenset(
     {"print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "start_new_thread"}
-    | {
-        "cache_info",
-        "now",
-        "utcnow",
-        "today",
-        "tofile",
-        "dump",
-        "start_new",
-        "interrupt_main",
-        "exit",
-    }
+    | {"now", "utcnow", "today", "tofile", "dump", "start_new", "interrupt_main", "exit"}
+    | {"cache_info", "locked"}
 )
 """Functions there that do more."""
 ASKING = frozenset(
@@ -49,7 +40,9 @@ ASKING = frozenset(
     | {"displayhook", "_getframemodulename", "_clear_type_descriptors"}
 )
 """Functions of other files that only tell something that stays."""
-STATES = frozenset({"os", "locale", "warnings", "gettext", "sysconfig", "platform", "site"})
+STATES = frozenset(
+    {"os", "threading", "locale", "warnings", "gettext", "sysconfig", "platform", "site"}
+)
 """Files of Python's own that read what can change, and that are not walked."""
 
 
@@ -122,7 +115,10 @@ class Witness:
 
 
 OURS, PYTHONS, USERS_OWN = range(3)
-READING = frozenset({"getenv", "__getitem__", "get", "setlocale", "getlocale", "localeconv"})
+READING = frozenset(
+    {"getenv", "__getitem__", "get", "setlocale", "getlocale", "localeconv"}
+    | {"is_set", "is_alive", "name", "active_count"}
+)
 """Functions there that read it."""
 
 

@@ -272,7 +272,7 @@ class Compiled(CompiledObject):
         if raised is not None and varying.refuses(raised, path, guard, seen):
             raise StandInRefused from raised
         outcome = call_objects.Outcome(results, called, arguments, guard.walked)
-        check_result(self.name, outcome.tree)
+        check_result(self.name, outcome.tree, guards.line_of(seen))
         del results[:], called
         if capture.traced_numbers:
             varying.let_go(path, raised)
@@ -403,7 +403,8 @@ def compile(function: Any = None, /, **options: Any) -> Any:
         return function
     name = getattr(function, "__name__", None) or type(function).__name__
     if suspends(function):
-        raise TraceError(f"compile: {name} is a generator or a coroutine, {IN_STEPS}")
+        told = f"compile: {name} is a generator or a coroutine, {IN_STEPS}"
+        raise TraceError(f"{told}   [{user_site()}]")
     seconds = AUTOTUNE if str(options.get("mode")).startswith("max-autotune") else 0.0
     whole = options.get("breaks") == "error" or bool(options.get("fullgraph"))
     left_out = ",".join(x for x in switches if not switches[x])

@@ -36,6 +36,7 @@ __all__ = [
     "Same",
     "TABLES",
     "Version",
+    "decimal_rules",
     "key_of",
     "never_changes",
     "of_registry",
@@ -126,7 +127,15 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
         return lambda: str(value.bit_generator.state)
     if isinstance(value, Drawing) and kind.__name__ != "SystemRandom":
         return value.getstate
+    if kind.__module__ == "decimal":
+        return decimal_rules
     return None if never_changes(value) else OPAQUE
+
+
+def decimal_rules() -> Hashable:
+    """The rounding of Python's decimal numbers now."""
+    rules = sys.modules["decimal"].getcontext()
+    return rules.prec, rules.rounding, rules.Emin, rules.Emax, rules.clamp
 
 
 def key_of(value: Any) -> Hashable:

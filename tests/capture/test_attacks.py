@@ -1,16 +1,16 @@
 """A compiled function is the function: attacks see what a plain one shows, or are refused.
 
-The attacks are in attacks.py and attacks_of_tensors.py, and who compares them in attack_harness.py.
+The attacks are in attacks.py and the files beside it, and who compares them in attack_harness.py.
 """
 
 import pytest
 
 import gnomon as gn
 from gnomon.capture.guards import Guard
-from tests.capture import attacks, attacks_of_tensors
+from tests.capture import attacks, attacks_of_libraries, attacks_of_tensors
 from tests.capture.attack_harness import differs, is_refusal, seen, stale
 
-ATTACKS = [*attacks.ATTACKS, *attacks_of_tensors.ATTACKS]
+ATTACKS = [*attacks.ATTACKS, *attacks_of_tensors.ATTACKS, *attacks_of_libraries.ATTACKS]
 IDS = [attack.__name__ for attack in ATTACKS]
 
 

@@ -1,0 +1,611 @@
+"""Attacks by Python's library: functions in C that read deeper than code says, under other names.
+
+Each is a generator that is given a way to compile (attack_harness.py).
+"""
+
+from __future__ import annotations
+
+import bisect
+import builtins
+import contextlib
+import copy
+import dataclasses
+import decimal
+import enum
+import functools
+import heapq
+import importlib
+import inspect
+import itertools
+import json
+import math
+import operator
+import os
+import queue
+import statistics
+import struct
+import sys
+import tempfile
+import threading
+import types
+import typing
+import warnings
+from collections import ChainMap, UserDict, UserList
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+import gnomon as gn
+from tests.capture.attack_harness import Attack, Way, tried, turns, x
+from tests.capture.attacks import Box, let, put
+
+ATTACKS: list[Attack] = []
+Seen = Iterator[Any]
+pick, every, getter = getattr, vars, operator.attrgetter
+"""Names that say nothing of what they are."""
+
+
+def attack(function: Attack) -> Attack:
+    """Add an attack to the list."""
+    ATTACKS.append(function)
+    return function
+
+
+@attack
+def getattr_by_another_name(way: Way) -> Seen:
+    box, names = Box(v=2.0, w=5.0), ["v"]
+    yield from turns(
+        way(lambda a: a * pick(box, names[0])), let(box, v=3.0), put(names, 0, "w"), let(box, w=9.0)
+    )
+
+
+@attack
+def vars_by_another_name(way: Way) -> Seen:
+    box = Box(v=2.0)
+    f = way(lambda a: a * every(box)["v"] + len(every(box)))
+    yield from turns(f, let(box, v=3.0), let(box, w=3.0))
+
+
+@attack
+def attrgetter_by_another_name(way: Way) -> Seen:
+    box, names = Box(v=2.0, w=5.0), ["v"]
+    yield from turns(
+        way(lambda a: a * getter(names[0])(box)), let(box, v=3.0), put(names, 0, "w"),
+        let(box, w=9.0),
+    )  # fmt: skip
+
+
+@attack
+def getattr_of_builtins(way: Way) -> Seen:
+    box, names = Box(v=2.0), ["v"]
+    f = way(lambda a: a * builtins.getattr(box, names[0]))
+    yield from turns(f, let(box, v=3.0))
+
+
+@attack
+def getattr_given_to_a_function(way: Way) -> Seen:
+    box, names = Box(m=Box(v=2.0)), ["m", "v"]
+    f = way(lambda a: a * functools.reduce(getattr, names, box) + sum(map(getattr, [box.m], "v")))
+    yield from turns(f, let(box.m, v=3.0), let(box, m=Box(v=7.0)))
+
+
+@attack
+def getattr_in_a_partial(way: Way) -> Seen:
+    box, names = Box(v=2.0), ["v"]
+    get = functools.partial(getattr, box)
+    yield from turns(way(lambda a: a * get(names[0])), let(box, v=3.0))
+
+
+@attack
+def getattr_in_a_container(way: Way) -> Seen:
+    box, tools = Box(v=2.0), {"get": getattr, "names": ["v"]}
+    yield from turns(way(lambda a: a * tools["get"](box, tools["names"][0])), let(box, v=3.0))
+
+
+@attack
+def attributes_by_methods_of_object(way: Way) -> Seen:
+    box, names = Box(v=2.0), ["v"]
+
+    def f(a):
+        one = object.__getattribute__(box, names[0])
+        return a * one + box.__getattribute__(names[0]) + inspect.getattr_static(box, names[0])
+
+    yield from turns(way(f), let(box, v=3.0))
+
+
+@attack
+def attributes_set_under_made_up_names(way: Way) -> Seen:
+    box, names = Box(v=2.0), ["w"]
+
+    def f(a):
+        setattr(box, names[0], getattr(box, names[0], 0) + 1)
+        return a * getattr(box, names[0])
+
+    yield from turns(way(f), put(names, 0, "v"), let(box, v=9.0), state=box)
+
+
+@attack
+def a_class_by_its_dictionary(way: Way) -> Seen:
+    class C:
+        k = 2.0
+
+    yield from turns(
+        way(lambda a: a * C.__dict__["k"] + len(C.__dict__)), let(C, k=3.0), let(C, j=1)
+    )
+
+
+@attack
+def names_and_texts_of_functions(way: Way) -> Seen:
+    def g():
+        """A text."""
+
+    class C:
+        pass
+
+    f = way(lambda a: a * len(g.__name__) + len(g.__doc__ or "") + len(C.__name__) + len(repr(C())))
+    yield from turns(
+        f, let(g, __name__="longer"), let(g, __doc__="x"), let(C, __name__="Longer"),
+        let(C, __repr__=lambda self: ""),
+    )  # fmt: skip
+
+
+@attack
+def signatures_and_annotations(way: Way) -> Seen:
+    def g(a: int, b: float = 1.0):
+        return a
+
+    f = way(lambda a: a * len(inspect.signature(g).parameters) + len(g.__annotations__))
+    yield from turns(
+        f, let(g, __defaults__=None), put(g.__annotations__, "c", int),
+        let(g, __signature__=inspect.signature(lambda: 0)),
+    )  # fmt: skip
+
+
+@attack
+def protocols_at_run_time(way: Way) -> Seen:
+    @runtime_checkable
+    class Sized(Protocol):
+        size: int
+
+    box = Box()
+    f = way(lambda a: a * (2 if isinstance(box, Sized) else 3))
+    yield from turns(f, let(box, size=1), lambda: delattr(box, "size"), let(Box, size=1))
+    del Box.size
+
+
+@attack
+def functions_that_sum_and_search(way: Way) -> Seen:
+    many = [1.0, 2.0, 4.0]
+
+    def f(a):
+        return a * math.fsum(many) + statistics.mean(many) + bisect.bisect(many, 3.0) + max(many)
+
+    yield from turns(way(f), put(many, 0, 1.5), lambda: many.append(9.0))
+
+
+@attack
+def texts_by_json_and_struct(way: Way) -> Seen:
+    d = {"a": [1.0, {"b": 2}]}
+
+    def f(a):
+        return a * len(json.dumps(d)) + struct.unpack("d", struct.pack("d", d["a"][0]))[0]
+
+    yield from turns(way(f), put(d["a"][1], "c", 5), put(d["a"], 0, 3.0))
+
+
+@attack
+def texts_by_maps(way: Way) -> Seen:
+    class Words(dict):
+        def __missing__(self, key):
+            return "x" * self.n
+
+    words = Words(a="b")
+    words.n = 2
+    f = way(lambda a: a * len("{a}{z}".format_map(words)) + len("%(a)s" % words))  # noqa: UP031
+    yield from turns(f, let(words, n=4), put(words, "a", "bbb"))
+
+
+@attack
+def containers_of_users(way: Way) -> Seen:
+    d, many = UserDict(a=2.0), UserList([1.0])
+    f = way(lambda a: a * d["a"] + many[0] + len(many) + ("b" in d))
+    yield from turns(f, put(d, "a", 3.0), put(many, 0, 5.0), lambda: many.append(1), put(d, "b", 1))
+
+
+@attack
+def maps_are_put_before_others(way: Way) -> Seen:
+    chain = ChainMap({"a": 1.0})
+    f = way(lambda a: a * chain["a"])
+    yield from turns(f, lambda: chain.maps.insert(0, {"a": 5.0}), put(chain.maps[0], "a", 7.0))
+
+
+@attack
+def iterators_of_itertools(way: Way) -> Seen:
+    many = [1.0, 2.0, 3.0]
+    cycle, count = itertools.cycle([1.0, 2.0]), itertools.count()
+
+    def f(a):
+        return a * sum(itertools.islice(many, 2)) + next(cycle) + next(count)
+
+    yield from turns(way(f), put(many, 0, 7.0), lambda: next(cycle))
+
+
+@attack
+def a_tee_and_a_chain_that_are_kept(way: Way) -> Seen:
+    one, two = itertools.tee(iter([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]))
+    yield from turns(way(lambda a: a * next(one) + next(two)), lambda: next(one))
+
+
+@attack
+def heaps_and_queues(way: Way) -> Seen:
+    heap, waiting = [3.0, 5.0], queue.Queue()
+    waiting.put(1)
+
+    def f(a):
+        heapq.heappush(heap, float(len(heap)))
+        return a * heap[0] + waiting.qsize()
+
+    yield from turns(way(f), heap.clear, lambda: waiting.put(2), state=heap)
+
+
+@attack
+def locks_and_events(way: Way) -> Seen:
+    lock, event = threading.Lock(), threading.Event()
+    f = way(lambda a: a * (2 if event.is_set() else 3) + lock.locked())
+    yield from turns(f, event.set, lock.acquire, event.clear)
+
+
+@attack
+def a_lock_that_is_held_inside(way: Way) -> Seen:
+    lock, box = threading.Lock(), Box(n=0)
+
+    def f(a):
+        with lock:
+            box.n += 1
+            return a * box.n
+
+    yield from turns(way(f), state=box)
+
+
+@attack
+def precisions_of_decimals(way: Way) -> Seen:
+    def f(a):
+        return a * float(decimal.Decimal(1) / decimal.Decimal(3)) * 1e9
+
+    call = way(f)
+    for digits in (28, 3, 28):
+        with decimal.localcontext() as rules:
+            rules.prec = digits
+            yield call(x())
+
+
+@attack
+def states_of_numpy(way: Way) -> Seen:
+    def f(a):
+        with np.errstate(divide="ignore"):
+            return a * len(np.array2string(np.array([1.23456789]))) + len(str(np.geterr()))
+
+    call = way(f)
+    for digits in (8, 2):
+        with np.printoptions(precision=digits):
+            yield call(x())
+
+
+@attack
+def objects_in_numpy(way: Way) -> Seen:
+    box = Box(v=2.0)
+    n = np.array([box, None], dtype=object)
+    yield from turns(way(lambda a: a * n[0].v), let(box, v=3.0), put(n, 0, Box(v=5.0)))
+
+
+@attack
+def flags_of_enums(way: Way) -> Seen:
+    class Flags(enum.Flag):
+        A, B = enum.auto(), enum.auto()
+
+    class Kind(enum.Enum):
+        ONE = 1
+
+        @classmethod
+        def _missing_(cls, value):
+            return cls.ONE if box.known else None
+
+    box = Box(f=Flags.A, known=True)
+
+    def f(a):
+        try:
+            kind = Kind(7).value
+        except ValueError:
+            kind = 9
+        return a * (2 if Flags.B in box.f else 3) + box.f.value + kind
+
+    yield from turns(way(f), let(box, f=Flags.A | Flags.B), let(box, known=False))
+
+
+@attack
+def data_classes_as_dictionaries(way: Way) -> Seen:
+    @dataclasses.dataclass
+    class P:
+        k: float = 2.0
+        inner: Any = None
+
+    p = P(inner=P(k=3.0))
+
+    def f(a):
+        deep = dataclasses.asdict(p)
+        return (
+            a * deep["inner"]["k"]
+            + dataclasses.replace(p, k=1.0).inner.k
+            + sum([getattr(p, field.name) for field in dataclasses.fields(p)[:1]])
+        )
+
+    yield from turns(way(f), let(p.inner, k=5.0), let(p, k=7.0), let(p, inner=P(k=9.0)))
+
+
+@attack
+def hints_and_casts(way: Way) -> Seen:
+    class C:
+        k: int = 1
+
+    f = way(lambda a: a * len(typing.get_type_hints(C)) + typing.cast(int, C.k))
+    yield from turns(f, put(C.__annotations__, "j", int), let(C, k=5))
+
+
+@attack
+def a_file_is_read(way: Way) -> Seen:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "k.txt"
+        path.write_text("2.0")
+
+        def f(a):
+            return a * float(path.read_text()) + path.exists() + len(os.listdir(folder))
+
+        yield from turns(way(f), lambda: path.write_text("3.0"), lambda: Path(folder, "j").touch())
+
+
+@attack
+def a_file_is_written(way: Way) -> Seen:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "k.txt"
+
+        def f(a):
+            with open(path, "a") as file:
+                file.write("x")
+            return a
+
+        call = way(f)
+        for _ in range(3):
+            yield call(x()), path.read_text()
+
+
+@attack
+def a_module_is_loaded_again(way: Way) -> Seen:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "attack_loaded.py"
+        path.write_text("K = 2.0\ndef g(a): return a * K\n")
+        sys.path.insert(0, folder)
+        try:
+            loaded = importlib.import_module("attack_loaded")
+
+            def again():
+                path.write_text("K = 3.5\ndef g(a): return a * K + 1\n")
+                importlib.reload(loaded)
+
+            yield from turns(way(lambda a: loaded.g(a) + loaded.K), again, let(loaded, K=5.0))
+        finally:
+            sys.path.remove(folder)
+            sys.modules.pop("attack_loaded", None)
+
+
+@attack
+def warnings_are_told(way: Way) -> Seen:
+    log = []
+
+    def f(a):
+        warnings.warn("turn", RuntimeWarning, stacklevel=2)
+        return a * 2
+
+    call = way(f)
+    for _ in range(3):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            result = call(x())
+        log.append([str(w.message) for w in told if w.category is RuntimeWarning])
+        yield result, log
+
+
+@attack
+def folders_and_arguments_of_the_process(way: Way) -> Seen:
+    before = os.getcwd()
+    f = way(lambda a: a * len(os.getcwd()) + len(sys.argv) + sys.getrecursionlimit())
+    try:
+        yield f(x()), f(x())
+        os.chdir("/")
+        yield f(x())
+        sys.argv.append("more")
+        yield f(x())
+    finally:
+        os.chdir(before)
+        sys.argv.remove("more")
+
+
+@attack
+def a_thread_is_named(way: Way) -> Seen:
+    thread = threading.current_thread()
+    before = thread.name
+    f = way(lambda a: a * len(threading.current_thread().name))
+    try:
+        yield f(x())
+        thread.name = "another name"
+        yield f(x()), f(x())
+    finally:
+        thread.name = before
+
+
+@attack
+def a_builtin_is_replaced(way: Way) -> Seen:
+    f, before = way(lambda a: a * ord("a")), builtins.ord
+    yield f(x()), f(x())
+    builtins.ord = lambda text: before(text) + 5
+    try:
+        found = [f(x()), f(x())]
+    finally:
+        builtins.ord = before
+    yield found, f(x())
+
+
+@attack
+def methods_are_bound_anew(way: Way) -> Seen:
+    class C:
+        k = 2.0
+
+        def at(self):
+            return self.k
+
+    one, two = C(), C()
+    two.k = 5.0
+    box = Box(at=one.at)
+    yield from turns(
+        way(lambda a: a * box.at() + box.at.__self__.k), let(box, at=two.at), let(two, k=7.0),
+        let(box, at=types.MethodType(lambda self: self.k * 2, one)),
+    )  # fmt: skip
+
+
+@attack
+def parents_by_super(way: Way) -> Seen:
+    class A:
+        def at(self):
+            return 2.0
+
+    class B(A):
+        def at(self):
+            return super().at() + 1
+
+        def __init_subclass__(cls, **_):
+            cls.extra = 3.0
+
+    class C(B):
+        pass
+
+    c = C()
+    yield from turns(
+        way(lambda a: a * c.at() + C.extra + len(C.__mro__) + len(B.__subclasses__())),
+        let(A, at=lambda self: 4.0), let(C, extra=7.0),
+        lambda: setattr(C, "__bases__", (type("D", (B,), {}),)),
+    )  # fmt: skip
+
+
+@attack
+def items_by_class(way: Way) -> Seen:
+    class C:
+        table = {"k": 2.0}  # noqa: RUF012
+
+        def __class_getitem__(cls, key):
+            return cls.table[key]
+
+    yield from turns(way(lambda a: a * C["k"]), put(C.table, "k", 3.0))
+
+
+@attack
+def text_that_is_run(way: Way) -> Seen:
+    space = {"k": 2.0}
+
+    def f(a):
+        exec("found = k * 2", space)
+        return a * space["found"] + eval("k + 1", space)
+
+    yield from turns(way(f), put(space, "k", 5.0))
+
+
+@attack
+def scopes_that_give_objects(way: Way) -> Seen:
+    box = Box(v=2.0)
+
+    def f(a):
+        with contextlib.nullcontext(box) as found, contextlib.suppress(KeyError):
+            return a * found.v
+        return a
+
+    yield from turns(way(f), let(box, v=3.0))
+
+
+@attack
+def copies_by_hooks(way: Way) -> Seen:
+    class C(Box):
+        def __copy__(self):
+            return C(v=self.v + rate["k"])
+
+        def __reduce__(self):
+            return Box, ()
+
+    rate, box = {"k": 1.0}, C(v=2.0)
+    yield from turns(way(lambda a: a * copy.copy(box).v), put(rate, "k", 5.0), let(box, v=3.0))
+
+
+@attack
+def a_generator_function_is_compiled(way: Way) -> Seen:
+    def f(a):
+        yield a * 2
+        yield a * 3
+
+    call = way(f)
+    for _ in range(2):
+        found = tried(call, x())
+        yield found if isinstance(found, Exception) else list(found)
+
+
+@attack
+def a_result_that_is_a_generator(way: Way) -> Seen:
+    box = Box(v=2.0)
+    call = way(lambda a: (part * box.v for part in (a, a * 2)))
+    for k in (2.0, 3.0):
+        box.v = k
+        found = tried(call, x())
+        yield found if isinstance(found, Exception) else list(found)
+
+
+@attack
+def a_result_that_is_a_function(way: Way) -> Seen:
+    box = Box(v=2.0)
+
+    def f(a):
+        y = a * box.v
+        return lambda b: y + b
+
+    call = way(f)
+    for k in (2.0, 3.0, 3.0):
+        box.v = k
+        found = tried(call, x())
+        yield found if isinstance(found, Exception) else found(gn.ones(2))
+
+
+@attack
+def a_task_of_asyncio(way: Way) -> Seen:
+    box = Box(v=2.0)
+
+    async def part(a):
+        return a * box.v
+
+    def f(a):
+        made = part(a)
+        try:
+            made.send(None)
+        except StopIteration as ended:
+            return ended.value
+
+    yield from turns(way(f), let(box, v=3.0))
+
+
+@attack
+def a_thread_inside(way: Way) -> Seen:
+    log = []
+
+    def f(a):
+        thread = threading.Thread(target=log.append, args=(1,))
+        thread.start()
+        thread.join()
+        return a * len(log)
+
+    yield from turns(way(f), state=log)
