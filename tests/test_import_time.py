@@ -35,7 +35,12 @@ FOUND = {
     *("gnomon.program.kernel", "gnomon.program.listing", "gnomon.program.run_times"),
     *("gnomon.program.saved", "gnomon.program.units"),
     *("gnomon.schedule", "gnomon.schedule.memory", "gnomon.capture.panels"),
-    *("gnomon.capture.guards", "gnomon.capture.inputs", "gnomon.capture.call_objects"),
+    *(
+        "gnomon.capture.ambient",
+        "gnomon.capture.guards",
+        "gnomon.capture.inputs",
+        "gnomon.capture.call_objects",
+    ),
     "gnomon.capture.object_trees",
     *("gnomon.capture.tracing", "gnomon.capture.storage_names", "gnomon.capture.options"),
     *("gnomon.capture.replay", "gnomon.capture.results", "gnomon.capture.aliasing"),

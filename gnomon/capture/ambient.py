@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gnomon.capture import object_state
 from gnomon.ir.provenance import user_site
+from gnomon.lazy import object_state
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.state import grads, inference, narrow, refusal
 from gnomon.tensor.tensor import Tensor
