@@ -26,6 +26,8 @@ for name in ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "COL
     os.environ.pop(name, None)
 os.environ.update(PYTHONUTF8="1", LC_ALL="C.UTF-8")
 os.umask(0o022)
+# what twenty thousand tests keep would be looked through for cycles again and again
+gc.set_threshold(20_000, 20, 100)
 # a shell has what it starts in the background ignore interrupts, which tests send
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz_breaks import tried
 
 
-@pytest.mark.parametrize("seed", range(1))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(x, marks=pytest.mark.long) for x in (1, 2))])
 def test_random_programs_with_breaks_are_the_plain_ones(seed):
     rng = random.Random(seed)
 

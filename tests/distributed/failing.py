@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import gnomon as gn
 from gnomon.distributed.mesh import Mesh
@@ -32,6 +33,7 @@ def largest(x: gn.Tensor) -> gn.Tensor:
 
 def go_wrong(how: str) -> None:
     """What rank 1 does in place of what rank 0 does."""
+    Path("wrong").write_text(str(time.time()))
     if how == "raises":
         raise ValueError("rank one is ill")
     if how in ("killed", "blocked"):

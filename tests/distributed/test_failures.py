@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -21,10 +22,11 @@ WAYS = ("raises", "killed", "hangs", "blocked", "never", "shape", "program")
 
 
 class End(NamedTuple):
-    """How a job ended: what it said and its exit code."""
+    """How a job ended: what it said, its exit code, and how long after things went wrong."""
 
     told: str
     code: int
+    seconds: float
 
 
 def ended(folder: Path, how: str) -> End:
@@ -41,7 +43,8 @@ def ended(folder: Path, how: str) -> End:
         timeout=90,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    return End(done.stderr, done.returncode)
+    began = float((folder / "wrong").read_text())
+    return End(done.stderr, done.returncode, time.time() - began)
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +72,9 @@ def test_a_rank_that_fails_ends_the_job_and_says_who_and_where(
     # both find out at the same time
     told = re.sub(r"^(gnomon launch: )?rank \d", r"\1rank ?", told, flags=re.M) if both else told
     assert told == golden
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", WAYS)
+def test_it_ends_within_ten_seconds_on_a_quiet_machine(how: str, jobs: dict[str, Future[End]]):
+    assert jobs[how].result().seconds < 10
