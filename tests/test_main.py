@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.__main__ import code_of
+from tests.children import environment
 
 SMALL = [
     "model.vocab_size=300",
@@ -105,7 +105,7 @@ def test_sigterm_saves_and_says_how_to_go_on(tmp_path):
         [*command, "--set", "train.checkpoint_every=0"],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        env=environment(),
     )
     metrics = tmp_path / "one" / "metrics.jsonl"
     while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):

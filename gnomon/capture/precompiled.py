@@ -6,7 +6,6 @@ results of its arguments. Who loads the file is loaded.py; its parts, gnomon/pro
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -70,9 +69,6 @@ class Precompiled:
         with no_grad():
             key, arguments = fresh._key(args, kwargs)
             found = captured(fresh, key, arguments)
-            if found and found[0][1].escaped:  # or left in cycles that nobody has collected yet
-                gc.collect()
-                found = captured(fresh, key, arguments)
         if not found:
             raise refused(self.name, "depends on a number that each call reads anew", "Pass it in.")
         guard, program = found[0]

@@ -7,6 +7,7 @@ that other threads can see is touched while the function runs.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -357,10 +358,19 @@ class Capture(Questioned, Ambient):
         return [s for s, node in self.nodes.items() if node is not self.first[s]]
 
     def escaped(self, kept: Sequence[Storage]) -> list[Storage]:
-        """Storages that were made here and that somebody still holds after the return."""
+        """Storages that were made here and that somebody still holds after the return.
+
+        What lies in cycles that nobody holds is young: no collection ran while it was made.
+        """
         known = {id(s) for s in kept}
-        found = [reference() for reference in self.pending]
-        return [s for s in dict.fromkeys(found) if s is not None and id(s) not in known]
+
+        def found() -> list[Storage]:
+            alive = dict.fromkeys(reference() for reference in self.pending)
+            return [s for s in alive if s is not None and id(s) not in known]
+
+        if found():
+            gc.collect(0)
+        return found()
 
     def close(self, outputs: Sequence[Node]) -> tuple[Graph, list[Node]]:
         """The graph to the outputs in an arena of its own, and the inputs that it reads."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import gnomon as gn
 from gnomon import nn
 from gnomon.program.memory_check import live_at_peak
@@ -77,3 +79,22 @@ def test_buffers_of_records_and_of_the_peak_have_the_names():
 
     assert read >= {"x", "up.weight", "up.bias", "down.weight"}
     assert f"input down.weight, forward  {HERE}:{line_of('# made')} in down" in told
+
+
+def test_a_tensor_in_a_cycle_that_nobody_holds_is_no_output_whenever_cycles_are_looked_for():
+    def leaves_a_cycle(x):
+        held = [x * 2]
+        held.append(held)
+        return x + 1
+
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        run = gn.compile(leaves_a_cycle)
+        run(gn.ones(3))
+    finally:
+        if collects:
+            gc.enable()
+
+    (program,) = run.captured()
+    assert len(program.graph.outputs) == 1

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import gnomon.distributed as dist
 from gnomon.distributed.launcher import Launch
+from tests.children import ROOT, environment
 
-ROOT = Path(__file__).parents[2]
 LISTED = {
     2: (
         "test_conformance.narrow",
@@ -53,10 +51,9 @@ def name_of(function: Callable) -> str:
 def every(ranks: int) -> list[dict[str, Any]]:
     """What all listed functions give, of each rank."""
     launch = Launch((sys.executable, "-m", "tests.distributed.on_mpi"), ranks)
-    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     done = subprocess.run(
         launch.arguments(),
-        env=launch.environment() | {"PYTHONPATH": path},
+        env=launch.environment() | environment(),
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -11,15 +10,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from tests.distributed.on_mpi import ROOT, name_of
+from tests.children import ROOT, environment
+from tests.distributed.on_mpi import name_of
 
 
 def started(words: Sequence[str], ranks: int, **more: str) -> list[subprocess.Popen]:
     """A command as several processes, with torchrun's variables."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    given = os.environ | {"PYTHONPATH": path, "GNOMON_NUM_THREADS": "1", **more}
+    given = environment(GNOMON_NUM_THREADS="1", **more)
     given |= {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     return [
         subprocess.Popen(

@@ -12,6 +12,7 @@ import pytest
 
 from gnomon.distributed.launcher import Launch, delimited
 from gnomon.errors import ConfigError
+from tests.children import environment
 from tests.distributed.on_tcp import started
 from tests.house import PACKAGE
 
@@ -19,7 +20,9 @@ from tests.house import PACKAGE
 def launched(*words: str, cwd: Path, seconds: float = 120.0) -> subprocess.CompletedProcess:
     """What `gnomon launch` did."""
     command = [sys.executable, "-m", "gnomon", "launch", *words]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=seconds)
+    return subprocess.run(
+        command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=seconds
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +106,9 @@ QUICK = [
 
 def test_two_ranks_train_to_the_hash_of_one_process(tmp_path: Path):
     alone = [sys.executable, "-m", "gnomon", "train", "tiny", *QUICK, "--set", "run.dir=one"]
-    subprocess.run(alone, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        alone, cwd=tmp_path, env=environment(), check=True, capture_output=True, timeout=120
+    )
 
     done = launched("-n", "2", "train", "tiny", *QUICK, "--set", "run.dir=two", cwd=tmp_path)
     alone[-1] = f"run.dir={tmp_path / 'three'}"

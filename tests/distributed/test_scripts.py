@@ -7,14 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.children import ROOT, environment
+
 SCRIPT = Path(__file__).parent / "scripts" / "gpt.py"
 
 
 def launched(ranks: int, *words: str) -> str:
     """What a script says on several ranks."""
     command = [sys.executable, "-m", "gnomon", "launch", "-n", str(ranks), "python", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

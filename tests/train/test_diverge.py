@@ -20,7 +20,8 @@ from gnomon.train.diverge import RecordedRun, difference, diverge, ulps
 from gnomon.train.hashes import FILE, Hashes, read_hashes
 from gnomon.train.runs import write_config
 from gnomon.train.team import Team
-from tests.train.test_hostile_disk import SMALL, environment
+from tests.children import environment
+from tests.train.test_hostile_disk import SMALL
 from tests.train.test_hostile_disk import settings as options
 from tests.train.test_loop import trainer
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.test_hostile_disk import ROOT, SMALL, settings
+from tests.children import environment
+from tests.train.test_hostile_disk import SMALL, settings
 
 STEPS = 60
 MARK = "GNOMON_TEST_OF_RESTARTS"
@@ -35,7 +36,7 @@ class Job:
         self.process = subprocess.Popen(
             command,
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), MARK: self.mark},
+            env=environment(**{MARK: self.mark}),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -8,17 +8,18 @@ out must be seen to differ, or else the comparison would prove nothing.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from math import prod
 from pathlib import Path
 
 import pytest
 
 from gnomon.distributed.mesh import mesh_of
-from tests.train.test_hostile_disk import ROOT, SMALL, settings
+from tests.children import environment
+from tests.train.test_hostile_disk import SMALL, settings
 
 STEPS, MIDDLE = 4, 2
 LEFT_OUT = {
@@ -35,25 +36,25 @@ LEFT_OUT = {
 }
 
 
-def launch(folder: Path, steps: int, *words: str, mesh: str = "", broken: str = "pass") -> None:
+def launch(folder: Path, steps: int, *words: str, mesh: str = "") -> None:
     """Train to a step in a process of its own, or on a mesh of several."""
-    script = folder.with_suffix(".py")
-    script.write_text(
-        f"from gnomon.train import loop\n{broken}\nfrom gnomon.__main__ import main\nmain()\n"
-    )
-    python = [sys.executable]
+    python = [sys.executable, "-m", "gnomon"]
     if mesh:
         ranks = prod(count for _, count in mesh_of(mesh).axes)
-        python += ["-m", "gnomon", "launch", "-n", str(ranks)]
+        python += ["launch", "-n", str(ranks)]
         words = (*words, "--mesh", mesh)
-    changes = settings(f"run.dir={folder}", f"train.steps={steps}")
+    run([*python, "train", *words, *reaching(folder, steps)], folder.parent)
+
+
+def reaching(folder: Path, steps: int) -> list[str]:
+    """The words that have a run end after so many steps."""
+    return settings(f"run.dir={folder}", f"train.steps={steps}")
+
+
+def run(command: list[str], folder: Path) -> None:
+    """A command that ends well."""
     subprocess.run(
-        [*python, str(script), "train", *words, *changes],
-        cwd=folder.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=True,
-        capture_output=True,
-        timeout=300,
+        command, cwd=folder, env=environment(), check=True, capture_output=True, timeout=300
     )
 
 
@@ -69,15 +70,10 @@ def state_of(folder: Path) -> dict[str, bytes]:
 
 def launched(folder: Path, meshes: tuple[str, str, str]) -> dict[str, bytes]:
     """Let a reference, its repeat and a resume take place, each on a mesh, and compare."""
-    (folder / "corpus").mkdir()
-    for number in range(60):
-        lines = [f"def f{n}(x):\n    return x + {n * number % 7}\n\n\n" for n in range(6)]
-        (folder / "corpus" / f"file{number}.py").write_text("".join(lines))
-    begun = ["tiny", *settings(*SMALL, "train.checkpoint_every=2", "run.seed=3")]
-    launch(folder / "reference", STEPS, *begun, mesh=meshes[0])
-    launch(folder / "repeat", STEPS, *begun, mesh=meshes[1])
-    launch(folder / "half", MIDDLE, *begun, mesh=meshes[1])
-    resume(folder / "half", folder / "resumed", mesh=meshes[2])
+    launch(folder / "reference", STEPS, *begun(folder), mesh=meshes[0])
+    launch(folder / "repeat", STEPS, *begun(folder), mesh=meshes[1])
+    launch(folder / "half", MIDDLE, *begun(folder), mesh=meshes[1])
+    launch(copied(folder, "resumed"), STEPS, "--resume", mesh=meshes[2])
     reference = state_of(folder / "reference")
     assert len(reference) == 5
     assert state_of(folder / "repeat") == reference
@@ -85,32 +81,63 @@ def launched(folder: Path, meshes: tuple[str, str, str]) -> dict[str, bytes]:
     return reference
 
 
-def resume(half: Path, folder: Path, **more: object) -> None:
-    """Go on with a copy of a run."""
-    launch(shutil.copytree(half, folder), STEPS, "--resume", **more)
+def begun(folder: Path) -> list[str]:
+    """The words that begin a run of a small model, on a corpus that is made when it is missing."""
+    corpus = folder / "corpus"
+    if not corpus.exists():
+        corpus.mkdir()
+        for number in range(60):
+            lines = [f"def f{n}(x):\n    return x + {n * number % 7}\n\n\n" for n in range(6)]
+            (corpus / f"file{number}.py").write_text("".join(lines))
+    return ["tiny", *settings(*SMALL, "train.checkpoint_every=2", "run.seed=3")]
+
+
+def copied(folder: Path, name: str) -> Path:
+    """A copy of the run that ended in the middle."""
+    return shutil.copytree(folder / "half", folder / name)
+
+
+LEAVING_OUT = """
+from gnomon.__main__ import code_of
+from gnomon.train import loop
+whole = dict(vars(loop))
+for left_out, words in {jobs!r}:
+    vars(loop).update(whole)
+    exec(left_out)
+    assert code_of(["train", "--resume", *words]) == 0, left_out
+"""
+
+
+def without(folder: Path, names: Iterable[str]) -> None:
+    """Go on with copies of a run, of each of which a state is left out; one process for all."""
+    jobs = [(LEFT_OUT[name], reaching(copied(folder, name), STEPS)) for name in names]
+    run([sys.executable, "-c", LEAVING_OUT.format(jobs=jobs)], folder)
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory) -> tuple[Path, dict[str, bytes]]:
     """The folder of three launches that agree, and what they agree on."""
     folder = tmp_path_factory.mktemp("launches")
-    return folder, launched(folder, ("", "", ""))
+    wanted = launched(folder, ("", "", ""))
+    without(folder, LEFT_OUT)
+    return folder, wanted
 
 
 @pytest.mark.parametrize("left_out", LEFT_OUT)
 def test_a_resume_is_the_reference_and_one_without_a_state_is_not(reference, left_out):
     folder, wanted = reference
 
-    broken = folder / left_out
-    resume(folder / "half", broken, broken=LEFT_OUT[left_out])
+    found = state_of(folder / left_out)
 
-    found = state_of(broken)
     assert found["model.safetensors"] != wanted["model.safetensors"]
     assert found["metrics"] != wanted["metrics"]
 
 
-def test_a_run_goes_on_in_another_layout(tmp_path):
-    launched(tmp_path, ("", "shard=2", "tensor=2"))
+def test_a_run_goes_on_in_another_layout(reference, tmp_path):
+    launch(tmp_path / "half", MIDDLE, *begun(tmp_path), mesh="shard=2")
+    launch(copied(tmp_path, "resumed"), STEPS, "--resume", mesh="tensor=2")
+
+    assert state_of(tmp_path / "resumed") == reference[1]
 
 
 @pytest.mark.long
@@ -126,6 +153,6 @@ def test_a_run_goes_on_in_another_layout(tmp_path):
 def test_the_same_between_layouts(meshes, tmp_path):
     wanted = launched(tmp_path, meshes)
 
-    resume(tmp_path / "half", tmp_path / "broken", mesh=meshes[1], broken=LEFT_OUT["the weights"])
+    without(tmp_path, ["the weights"])
 
-    assert state_of(tmp_path / "broken") != wanted
+    assert state_of(tmp_path / "the weights") != wanted

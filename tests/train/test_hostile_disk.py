@@ -6,7 +6,6 @@ Each test is a process of its own with a small model; what was saved before stay
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ import pytest
 
 from gnomon.__main__ import code_of
 from gnomon.train.checkpoint import newest
+from tests.children import environment
 
 SMALL = [
     *("model.vocab_size=300", "model.hidden_size=32", "model.intermediate_size=32"),
@@ -25,7 +25,6 @@ SMALL = [
     *("train.sequence_length=32", "train.checkpoint_every=1", "evaluation.stride=32"),
     *("sample.max_new_tokens=4", "corpus.folder=corpus", "corpus.held_out_percent=10"),
 ]
-ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(autouse=True)
@@ -45,11 +44,6 @@ def words(*changes: str) -> list[str]:
 def settings(*changes: str) -> list[str]:
     """Changes as the command line has them."""
     return [word for change in changes for word in ("--set", change)]
-
-
-def environment(**more: str) -> dict[str, str]:
-    """The environment of a child that finds the package."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
 
 
 def shell(script: str, *given: str, **more: str) -> subprocess.CompletedProcess[str]:
