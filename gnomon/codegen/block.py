@@ -185,24 +185,15 @@ class ScalarValues(Indices):
         return self.e.load_masked(address, mask, kind, fill)
 
     def _collect(self, node: Node, place: Node, at: Position, mask: str | None) -> str:
-        """Elements from anywhere, one by one where the machine has nothing better.
-
-        Lanes that are off read the buffer's first element: a branch for each costs more.
-        """
-        e, kind, size = self.e, scalar.memory(node.dtype), width_of(node.dtype)
+        """Elements from anywhere, one by one where the machine has nothing better."""
+        e, kind = self.e, scalar.memory(node.dtype)
         base = self.base(node.params["buffer"], place, node.dtype)
         if not self.plan.varies(place):
             return self._pick(node, base, mask)
         index = self._varying(place)[self.positions.index(at)]
-        wide = vector("ptr")
-        pointers = e.value(f"getelementptr {kind}, ptr {base}, {I64} {index}")
-        if mask is not None:
-            first = e.broadcast(self.pointer(node.params["buffer"]), "ptr")
-            pointers = e.value(f"select {vector('i1')} {mask}, {wide} {pointers}, {wide} {first}")
-        name, fill = f"llvm.masked.gather.v{LANES}{short(kind)}.v{LANES}p0", self._fill(node)
-        on = (vector("i1"), splat(1, "i1"))
-        arguments = ((wide, pointers), ("i32", str(size)), on, (vector(kind), fill))
-        return self._filled(e.call(vector(kind), name, *arguments), kind, mask, fill)
+        places = e.value(f"getelementptr {kind}, ptr {base}, {I64} {index}")
+        first = "" if mask is None else self.pointer(node.params["buffer"])
+        return e.gather(places, mask, first, kind, self._fill(node))
 
     def _pick(self, node: Node, address: str, mask: str | None) -> str:
         """One element for all lanes that are on; its place need not exist where none is."""
@@ -213,14 +204,7 @@ class ScalarValues(Indices):
             first = self.pointer(node.params["buffer"])
             address = e.value(f"select i1 {some}, ptr {address}, ptr {first}")
         found = e.broadcast(e.load(address, kind, width_of(node.dtype)), kind)
-        return self._filled(found, kind, mask, self._fill(node))
-
-    def _filled(self, value: str, kind: str, mask: str | None, fill: str) -> str:
-        """The value in lanes that are on, what a node is filled with in the others."""
-        if mask is None:
-            return value
-        wide = vector(kind)
-        return self.e.value(f"select {vector('i1')} {mask}, {wide} {value}, {wide} {fill}")
+        return found if mask is None else e.filled(found, mask, kind, self._fill(node))
 
     def _fill(self, node: Node) -> str:
         """The value of a masked load where its mask is off, as stored."""
@@ -234,13 +218,7 @@ class ScalarValues(Indices):
         return f"<{', '.join([word] * LANES)}>"
 
     def _both(self, guard: str | None, tail: str | None) -> str | None:
-        if guard is None or tail is None:
-            return guard or tail
-        # in i32: of an `and` of i1, LLVM 22 takes a half that is all off for one that is all on
-        e, kind = self.e, vector("i32")
-        wide = [e.value(f"sext {vector('i1')} {mask} to {kind}") for mask in (guard, tail)]
-        on = e.value(f"and {kind} {wide[0]}, {wide[1]}")
-        return e.value(f"icmp ne {kind} {on}, zeroinitializer")
+        return self.e.both(guard, tail) if guard and tail else guard or tail
 
     def store(self, buffer: int, place: Node, value: str, dtype: DType, at: Position) -> None:
         """Write a vector along the row."""
@@ -278,11 +256,6 @@ def width_of(dtype: DType) -> int:
 def kept_width(dtype: DType) -> int:
     """Bytes of a kept scalar: as in a register, so that narrow floats stay unpacked."""
     return computed(dtype).itemsize
-
-
-def short(kind: str) -> str:
-    """A memory type as intrinsic names spell it."""
-    return {"float": "f32", "double": "f64", "half": "f16"}.get(kind, kind)
 
 
 def neutral(fold: Node) -> tuple[DType, str]:

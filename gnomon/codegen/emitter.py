@@ -332,6 +332,37 @@ class Emitter:
             f"({kind} {value}, ptr {pointer}, i32 {align}, <{lanes} x i1> {on})"
         )
 
+    def gather(
+        self, places: str, on: str | None, spare: str, scalar: str, fill: str = "zeroinitializer"
+    ) -> str:
+        """Read each lane from its own place; those that are off hold fill.
+
+        They read `spare`, which must exist: a branch for each costs more.
+        """
+        kind, lanes, mask = vector(scalar), vector("ptr"), vector("i1")
+        if on is not None:
+            first = self.broadcast(spare, "ptr")
+            places = self.value(f"select {mask} {on}, {lanes} {places}, {lanes} {first}")
+        name, align = f"llvm.masked.gather.v{LANES}{short(scalar)}.v{LANES}p0", BITS[scalar] // 8
+        every = (mask, splat(1, "i1"))
+        found = self.call(kind, name, (lanes, places), ("i32", str(align)), every, (kind, fill))
+        return found if on is None else self.filled(found, on, scalar, fill)
+
+    def filled(self, value: str, on: str, scalar: str, fill: str) -> str:
+        """The lanes of a value that are on, and fill in the others."""
+        kind = vector(scalar)
+        return self.value(f"select {vector('i1')} {on}, {kind} {value}, {kind} {fill}")
+
+    def both(self, a: str, b: str) -> str:
+        """The mask of lanes that two masks have on.
+
+        In i32: of an `and` of i1, LLVM 22 takes a half that is all off for one that is all on.
+        """
+        kind = vector("i32")
+        wide = [self.value(f"sext {vector('i1')} {mask} to {kind}") for mask in (a, b)]
+        on = self.value(f"and {kind} {wide[0]}, {wide[1]}")
+        return self.value(f"icmp ne {kind} {on}, zeroinitializer")
+
     def fma(self, a: str, b: str, c: str, scalar: str = "float", lanes: int = LANES) -> str:
         """a * b + c with one rounding."""
         kind = vector(scalar, lanes)

@@ -203,22 +203,15 @@ def truncations(given: DType, made: DType, lanes: int) -> Iterator[Idiom]:
 
 def lookups(dtype: DType) -> Iterator[Idiom]:
     """A gather whose lanes that are off read the first element and hold a filling."""
-    kind, size, fill = scalar.memory(dtype), dtype.itemsize, "zeroinitializer"
+    kind, size = scalar.memory(dtype), dtype.itemsize
     order = [(5 * k + 3) % LANES for k in range(LANES)]
     places = f"<{', '.join(f'i64 {k}' for k in order)}>"
-    short = {"float": "f32", "double": "f64", "half": "f16"}.get(kind, kind)
     for name, mask, masks in mask_kinds(LANES):
 
         def gathered(e: Emitter, mask: Callable = mask) -> None:
-            on, wide, first = mask(e), vector("ptr"), e.broadcast("%a", "ptr")
+            on = mask(e)
             reach = e.value(f"getelementptr {kind}, ptr %a, {vector('i64')} {places}")
-            reach = e.value(f"select {vector('i1')} {on}, {wide} {reach}, {wide} {first}")
-            given = ((wide, reach), ("i32", str(size)), (vector("i1"), splat(1, "i1")))
-            call = f"llvm.masked.gather.v{LANES}{short}.v{LANES}p0"
-            found = e.call(vector(kind), call, *given, (vector(kind), fill))
-            chosen = f"{vector(kind)} {found}, {vector(kind)} {fill}"
-            kept = e.value(f"select {vector('i1')} {on}, {chosen}")
-            e.store(kept, "%out", vector(kind), size)
+            e.store(e.gather(reach, on, "%a", kind), "%out", vector(kind), size)
 
         def expected(a: np.ndarray, on: np.ndarray) -> np.ndarray:
             return np.where(on, a[order], np.zeros_like(a))
@@ -256,9 +249,7 @@ def mask_algebra() -> Iterator[Idiom]:
     def joined(e: Emitter) -> None:
         x, kind = e.load("%a", vector("i32"), 4), vector("i32")
         small = e.value(f"icmp slt {kind} {x}, zeroinitializer")
-        wide = [e.value(f"sext {vector('i1')} {on} to {kind}") for on in (small, dynamic(e))]
-        both = e.value(f"and {kind} {wide[0]}, {wide[1]}")
-        on = e.value(f"icmp ne {kind} {both}, zeroinitializer")
+        on = e.both(small, dynamic(e))
         e.store(e.load_masked("%a", on, "i32"), "%out", kind, 4)
 
     def rare(e: Emitter) -> None:
