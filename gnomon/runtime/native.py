@@ -15,7 +15,7 @@ from gnomon.codegen.emitter import Emitter, LLVMModule
 from gnomon.runtime.device import Target
 
 # a pool's block, in bytes; what different threads write stands on different cache lines
-GENERATION, JOB, DONE, SLEEPERS, ARRIVED, PHASE, IDLE_LOOKS, YIELD_MASK = range(0, 512, 64)
+GENERATION, JOB, DONE, SLEEPERS, ARRIVED, PHASE, IDLE_LOOKS, YIELD_AFTER = range(0, 512, 64)
 MUTEX, CONDITION, CONTROL_BYTES = 512, 768, 1024
 
 # a run's block, in 8-byte words: the program's, then the run's own; the given bases follow
@@ -31,7 +31,10 @@ CALL, BRANCH, SKIP, SET, BIND = range(5)
 RECORD_BYTES = 24
 
 BRIEF = 256
-"""Looks in vain, some 5 µs, after which a wait yields its core at each to whoever else needs it."""
+"""Looks in vain, some 5 µs, after which a wait yields its core at each to whoever else needs it.
+
+A control block says so, since a pool of more threads than cores yields at the first.
+"""
 
 X86_FLOATS = 0x1F80
 """MXCSR: round to nearest, no exception traps, denormals are numbers. On Arm the same is 0."""
@@ -108,12 +111,10 @@ def arm_floats(floats: Emitter, restore: Emitter) -> None:
 def write_relax(module: LLVMModule, target: Target) -> None:
     """`relax` lets a moment pass after a look in vain.
 
-    Others may have the core where `tries` ends in the ones of `mask`, after `BRIEF` looks always.
+    Others may have the core after so many that were brief.
     """
-    e = private(module, "relax", ("i64", "tries"), ("i64", "mask"))
-    due = e.value(f"icmp eq i64 {e.value('and i64 %tries, %mask')}, %mask")
-    over = e.value(f"or i1 {due}, {e.value(f'icmp uge i64 %tries, {BRIEF}')}")
-    e.do(f"br i1 {over}, label %leave, label %stay")
+    e = private(module, "relax", ("i64", "tries"), ("i64", "brief"))
+    e.do(f"br i1 {e.value('icmp uge i64 %tries, %brief')}, label %leave, label %stay")
     e.label("leave")
     e.call("i32", "sched_yield")
     e.ret()
@@ -127,14 +128,14 @@ def write_relax(module: LLVMModule, target: Target) -> None:
 
 def wait_until(e: Emitter, control: str, ready: Callable[[], str]) -> None:
     """Look again and again whether `ready` holds."""
-    mask = e.load(e.offset(control, YIELD_MASK), "i64", 8)
+    brief = e.load(e.offset(control, YIELD_AFTER), "i64", 8)
     before, look, retry, done = e.block, e.fresh("look"), e.fresh("retry"), e.fresh("done")
     e.do(f"br label %{look}")
     e.label(look)
     tries = e.value(f"phi i64 [0, %{before}], [%n{retry}, %{retry}]")
     e.do(f"br i1 {ready()}, label %{done}, label %{retry}")
     e.label(retry)
-    e.call("void", "relax", ("i64", tries), ("i64", mask))
+    e.call("void", "relax", ("i64", tries), ("i64", brief))
     e.do(f"%n{retry} = add i64 {tries}, 1")
     e.do(f"br label %{look}")
     e.label(done)
@@ -326,7 +327,7 @@ def write_worker(module: LLVMModule) -> None:
     e = module.function("worker", [("ptr", "start")], returns="ptr")
     control, thread = word(e, "%start", 0, "ptr"), word(e, "%start", 1)
     generation = e.offset(control, GENERATION)
-    patience, mask = (e.load(e.offset(control, at), "i64", 8) for at in (IDLE_LOOKS, YIELD_MASK))
+    patience, brief = (e.load(e.offset(control, at), "i64", 8) for at in (IDLE_LOOKS, YIELD_AFTER))
     e.call("i64", "floats")
     e.do("br label %wait")
     e.label("wait")
@@ -339,7 +340,7 @@ def write_worker(module: LLVMModule) -> None:
     e.label("still")
     e.do(f"br i1 {e.value(f'icmp ult i64 {tries}, {patience}')}, label %idle, label %sleep")
     e.label("idle")
-    e.call("void", "relax", ("i64", tries), ("i64", mask))
+    e.call("void", "relax", ("i64", tries), ("i64", brief))
     e.do(f"%more = add i64 {tries}, 1")
     e.do("br label %spin")
     e.label("sleep")

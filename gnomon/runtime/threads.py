@@ -32,9 +32,6 @@ That is longer than Python needs between two steps of a small model, 0.2 to 0.4 
 worker that slept there would be woken, for 0.1 milliseconds, in every step.
 """
 
-YIELD_MASK = 63
-"""Every 64th look in vain lets others have the core."""
-
 
 @dataclass(frozen=True)
 class Entries:
@@ -151,7 +148,7 @@ def prepare(block: DeviceBuffer, oversubscribed: bool) -> None:
     words = block.numpy("int64")
     words[:] = 0
     words[native.IDLE_LOOKS // 8] = 0 if oversubscribed else IDLE_LOOKS
-    words[native.YIELD_MASK // 8] = 0 if oversubscribed else YIELD_MASK
+    words[native.YIELD_AFTER // 8] = 0 if oversubscribed else native.BRIEF
     libc().pthread_mutex_init(ctypes.c_void_p(block.address + native.MUTEX), None)
     libc().pthread_cond_init(ctypes.c_void_p(block.address + native.CONDITION), None)
 

@@ -34,6 +34,7 @@ from gnomon.runtime.comm.base import (
     requests_of,
 )
 from gnomon.runtime.comm.board import Board
+from gnomon.runtime.native import BRIEF
 from gnomon.settings import current
 
 __all__ = ["MpiBackend", "MpiLink"]
@@ -170,7 +171,7 @@ class MpiLink(Link):
         block[native.FLAG] = place(self._status) + STATUS_BYTES
         block[native.PATIENCE] = round(1e9 * backend.patience)
         crowded = backend.beside > system.usable_cores()
-        block[native.YIELD_MASK] = 0 if crowded else 63
+        block[native.YIELD_AFTER] = 0 if crowded else BRIEF
         block[native.PLACE], block[native.COUNT] = self.place, self.count
         for k, address in enumerate(functions()):
             block[native.COUNT + 1 + k] = address

@@ -15,7 +15,7 @@ from gnomon.runtime.native import word, write_now, write_relax
 __all__ = ["FUNCTIONS", "WORDS", "text_for"]
 
 # the words of a group's block, after those of every backend
-COMM, BYTE, REQUESTS, STATUS, FLAG, PATIENCE, YIELD_MASK, PLACE, COUNT = range(
+COMM, BYTE, REQUESTS, STATUS, FLAG, PATIENCE, YIELD_AFTER, PLACE, COUNT = range(
     base.OWN, base.OWN + 9
 )
 FUNCTIONS = ("MPI_Iallgather", "MPI_Ialltoall", "MPI_Isend", "MPI_Irecv", "MPI_Test")
@@ -172,7 +172,7 @@ def write_wait(module: LLVMModule) -> None:
 def wait_for(e: Emitter, group: str, request: str, name: str) -> None:
     """Ask MPI until a request is done."""
     flag, status = word(e, group, FLAG, "ptr"), word(e, group, STATUS, "ptr")
-    mask = word(e, group, YIELD_MASK)
+    brief = word(e, group, YIELD_AFTER)
     end = e.add(e.call("i64", "now"), word(e, group, PATIENCE))
     before = e.block
     e.do(f"br label %{name}_look")
@@ -182,7 +182,7 @@ def wait_for(e: Emitter, group: str, request: str, name: str) -> None:
     done = e.value(f"icmp ne i32 {e.load(flag, 'i32', 4)}, 0")
     e.do(f"br i1 {done}, label %{name}_done, label %{name}_retry")
     e.label(f"{name}_retry")
-    e.call("void", "relax", ("i64", tries), ("i64", mask))
+    e.call("void", "relax", ("i64", tries), ("i64", brief))
     low = e.value(f"and i64 {tries}, {LOOKS}")
     asks = e.value(f"icmp eq i64 {low}, {LOOKS}")
     e.do(f"br i1 {asks}, label %{name}_clock, label %{name}_again")
