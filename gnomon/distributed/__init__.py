@@ -50,6 +50,9 @@ from gnomon.distributed.program import Division, RankProgram
 from gnomon.distributed.ranks import connect, run_ranks
 from gnomon.distributed.ray_launcher import RayLauncher
 from gnomon.distributed.report import explain, races
+from gnomon.distributed.token_dispatch.all_to_all import AllToAllTokenDispatcher
+from gnomon.distributed.token_dispatch.base import Dispatched, TokenDispatcher
+from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
 from gnomon.ops.group_folds import ReduceOp
 from gnomon.passes.layout import Partial, Replicated, Split
 from gnomon.runtime.comm.groups import ProcessGroup
@@ -60,10 +63,13 @@ from gnomon.tensor.works import Work
 split = split_group
 
 __all__ = [
+    "AllToAllTokenDispatcher",
     "AxisNames",
     "DeviceMesh",
+    "Dispatched",
     "Division",
     "GroupMember",
+    "LocalTokenDispatcher",
     "Mesh",
     "P2POp",
     "PLAN",
@@ -77,6 +83,7 @@ __all__ = [
     "ShardingPlan",
     "SlowWorld",
     "Split",
+    "TokenDispatcher",
     "Wire",
     "Work",
     "all_gather",

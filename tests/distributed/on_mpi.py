@@ -19,6 +19,7 @@ from tests.children import ROOT, environment
 
 LISTED = {
     2: (
+        "test_all_to_all.traded",
         "test_conformance.narrow",
         "test_eager_order.looking",
         "test_functional.gradients",
@@ -33,7 +34,7 @@ LISTED = {
     3: ("test_captured_messages.both", "test_groups.halves", "test_point_to_point.some_traffic"),
 }
 """Ranks -> functions of (rank, ranks) in a folder of tests, whose results JSON holds."""
-FOLDERS = {"test_works": "tests.tensor"}
+FOLDERS = {"test_all_to_all": "tests.distributed.token_dispatch", "test_works": "tests.tensor"}
 """Modules that are not in this folder."""
 
 

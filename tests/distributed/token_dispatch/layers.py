@@ -1,0 +1,89 @@
+"""A layer of experts by any dispatcher, on one process or on ranks; odd routings. Not a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import gnomon as gn
+from gnomon.distributed.token_dispatch.base import TokenDispatcher
+from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
+from gnomon.nn import functional as F
+from tests.distributed.on_threads import on_threads
+
+BLOCKS, TOKENS, CHOSEN, WIDTH, INNER, EXPERTS = 4, 4, 2, 6, 5, 4
+"""Blocks in all, tokens of a block, experts of a token, sizes, experts in all."""
+RESULTS = ("y", "x.grad", "share.grad", "up.grad", "down.grad")
+
+
+class Layer(NamedTuple):
+    """What a layer and its gradients are computed of."""
+
+    x: np.ndarray
+    share: np.ndarray
+    expert: np.ndarray
+    seed: np.ndarray
+    up: np.ndarray
+    down: np.ndarray
+
+    def of_rank(self, tokens: slice, experts: slice) -> Layer:
+        """What one rank has of it."""
+        return Layer(*(v[tokens] for v in self[:4]), self.up[experts], self.down[experts])
+
+
+def routings(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """The experts of each token: a block of each odd kind, then all tokens to one expert."""
+    spread = np.stack([rng.permutation(EXPERTS)[:CHOSEN] for _ in range(TOKENS)])
+    blocks = [spread, spread % 2, np.zeros_like(spread), np.full_like(spread, 3) - spread[0]]
+    return {
+        "spread, few, one, alike": np.concatenate(blocks),
+        "the last, twice a token": np.full((BLOCKS * TOKENS, CHOSEN), EXPERTS - 1),
+    }
+
+
+def layer_of(rng: np.random.Generator, expert: np.ndarray, dtype: str = "f4") -> Layer:
+    """Random numbers for a routing, some of them zeros of both signs."""
+    t, d, f, e = len(expert), WIDTH, INNER, EXPERTS
+    x, seed = (rng.normal(size=(t, d)).astype(dtype) for _ in range(2))
+    x[:, 0], x[0], seed[:, 1] = -0.0, 0.0, -0.0
+    share = rng.random(expert.shape).astype("f4")
+    up, down = (rng.normal(size=shape).astype(dtype) for shape in ((e, d, f), (e, f, d)))
+    return Layer(x, share, expert, seed, up, down)
+
+
+def computed(dispatcher: TokenDispatcher, layer: Layer, dtype: gn.dtype) -> list[np.ndarray]:
+    """A gated sum of experts, and its gradients."""
+    x, share, up, down = (
+        gn.from_numpy(v.copy()).to(gn.float32 if k == 1 else dtype).requires_grad_()
+        for k, v in enumerate((layer.x, layer.share, layer.up, layer.down))
+    )
+    sent = dispatcher.dispatch(x, share, gn.from_numpy(layer.expert.copy()))
+    inner = F.silu(gn.routed_mm(sent.rows, up, sent.ends))
+    y = dispatcher.combine(gn.routed_mm(inner, down, sent.ends), sent)
+    y.backward(gn.from_numpy(layer.seed.copy()).to(dtype))
+    return [v.detach().float().numpy().copy() for v in (y, x.grad, share.grad, up.grad, down.grad)]
+
+
+def alone(layer: Layer, dtype: gn.dtype = gn.float32) -> dict[str, bytes]:
+    """What one process gives."""
+    made = computed(LocalTokenDispatcher(EXPERTS, BLOCKS), layer, dtype)
+    return {name: v.tobytes() for name, v in zip(RESULTS, made, strict=True)}
+
+
+def on_ranks(
+    make: Callable[[], TokenDispatcher], blocks: Sequence[int], layer: Layer, dtype=gn.float32
+) -> dict[str, bytes]:
+    """What ranks give together, that have so many blocks each."""
+    starts = np.cumsum([0, *blocks]) * TOKENS
+
+    def one(rank: int, ranks: int) -> list[np.ndarray]:
+        dispatcher = make()
+        tokens = slice(starts[rank], starts[rank + 1])
+        return computed(dispatcher, layer.of_rank(tokens, dispatcher.own), dtype)
+
+    made = on_threads(one, len(blocks))
+    return {
+        name: np.concatenate([each[k] for each in made]).tobytes() for k, name in enumerate(RESULTS)
+    }
