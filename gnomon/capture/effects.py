@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gnomon.ir.collector import uncollected
 from gnomon.ir.provenance import PACKAGE, USERS, Site, frame_at, is_machinery, site_of
 from gnomon.runtime import events
 
@@ -179,21 +180,19 @@ def watching(is_first: bool = False) -> Iterator[Witness]:
     One in C cannot be called beside ours: the first run is left to it, and is not a replay's model.
     Cycles are not looked for meanwhile: what dies of somebody else's is no part of the run.
     """
-    before, collects = sys.getprofile(), gc.isenabled()
-    gc.disable()
-    seen = Witness(frame_at(2))
-    seen.is_blind = is_first and not (before is None or callable(before))
-    if not seen.is_blind:
-        sys.setprofile(seen.hook(before if callable(before) else None))
-    try:
-        yield seen
-    finally:
+    before = sys.getprofile()
+    with uncollected():
+        seen = Witness(frame_at(2))
+        seen.is_blind = is_first and not (before is None or callable(before))
         if not seen.is_blind:
-            sys.setprofile(None)
-            restore(before)
-        if collects:
-            gc.enable()
-        seen._begun = None
+            sys.setprofile(seen.hook(before if callable(before) else None))
+        try:
+            yield seen
+        finally:
+            if not seen.is_blind:
+                sys.setprofile(None)
+                restore(before)
+            seen._begun = None
 
 
 def restore(hook: Any) -> None:

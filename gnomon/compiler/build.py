@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gnomon.compiler import target
 from gnomon.compiler.pass_log import passed
 from gnomon.forking import held
+from gnomon.ir.collector import uncollected
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
 from gnomon.ir.outline import outline
@@ -113,6 +114,7 @@ def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
     start, settings = perf_counter(), context.settings
     conformance.assure()
     with (
+        uncollected(),
         waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"),
         cpu.CompileBatch() as batch,
     ):
