@@ -7,6 +7,7 @@ theirs. What a loop carries has two places, and iterations write the one that th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from gnomon.errors import CompileError
@@ -88,11 +89,11 @@ def overlays(parts: Sequence[Kernel | ControlCall]) -> Iterator[tuple[int, Node,
     for step, part in enumerate(parts if current().allows("overlay") else ()):
         if not isinstance(part, Kernel) or part.homes:
             continue
-        for kernel in part.members or (part,):
-            for output, operand in kernel.over:
-                x, y = kernel.buffers[output], kernel.buffers[operand]
-                if nbytes(x) == nbytes(y) and part.buffers.count(y) == 1:
-                    yield step, x, y
+        over = [(k.buffers[x], k.buffers[y]) for k in part.members or (part,) for x, y in k.over]
+        times = Counter(part.buffers if over else ())
+        for x, y in over:
+            if nbytes(x) == nbytes(y) and times[y] == 1:
+                yield step, x, y
 
 
 def given_up(block: ProgramBlock) -> Overlays:

@@ -13,6 +13,7 @@ from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.plan_loops import overwritable, streamable
 from gnomon.codegen.products import contract, contract_with
 from gnomon.errors import CompileError
+from gnomon.forking import cached_property
 from gnomon.ir.node import Node
 from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
@@ -48,6 +49,11 @@ class KernelBuilder:
         """Inputs whose panels last; None where nothing is kept in panels."""
         numbers = self.context.kept
         return None if numbers is None else [self.partition.graph.inputs[k] for k in numbers]
+
+    @cached_property
+    def given(self) -> int:
+        """The bytes of all results."""
+        return sum(map(nbytes, dict.fromkeys(self.partition.graph.outputs)))
 
     def parts(self) -> Iterator[Kernel | ControlCall]:
         """All of them, in an order that respects what is needed."""
@@ -86,9 +92,9 @@ class KernelBuilder:
     def _goes_far(self, part: KernelPart) -> bool:
         """Whether a kernel's results leave the caches before they are read, whatever is done."""
         partition, far = self.partition, self.context.machine.is_far
-        made, results = part.buffers[: part.kernel.outputs], dict.fromkeys(partition.graph.outputs)
-        last = all(x in results and partition.users[x] <= 1 for x in made)
-        together = part.kernel.flat and last and far(sum(map(nbytes, results)) // 2)
+        made = part.buffers[: part.kernel.outputs]
+        last = all(x in partition.results and partition.users[x] <= 1 for x in made)
+        together = part.kernel.flat and last and far(self.given // 2)
         if not together and not any(far(nbytes(x)) for x in made):
             return False
         along = [part.buffers[slot] for slot in streamable(part.kernel)]

@@ -7,7 +7,8 @@ start in the same order everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -81,7 +82,7 @@ def started_and_awaited(
 
 def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
     """The parts in order, each transfer in two."""
-    touched = [{x for x, _ in places_of(part)} for part in parts]
+    touched, made_by = calls_by_value(parts)
     latest: dict[str, int] = {}
     """Mesh axis -> where its latest transfer starts: those of one group start in the same order."""
     starts: list[list[Kernel]] = [[] for _ in range(len(parts) + 1)]
@@ -91,14 +92,15 @@ def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
         start, wait = halves(parts[place], number)
         number += requests(start)
         made, read = start.buffers
-        maker = next((k for k in range(place - 1, -1, -1) if read in written(parts[k])), -1)
-        after = (k for k in range(place + 1, len(parts)) if made in touched[k])
+        makers, readers = made_by.get(read, ()), touched[made]
+        before, after = bisect_left(makers, place), bisect_right(readers, place)
+        maker = makers[before - 1] if before else -1
         # what another transfer brings is there when that is waited for, and a unit has its turn
         held = gathers(parts[place]) or (maker >= 0 and is_transfer(parts[maker]))
         begin = place if held else maker + 1
         begin = latest[start.mesh] = max(begin, latest.get(start.mesh, 0))
         starts[begin].append(start)
-        waits[next(after, len(parts))].append(wait)
+        waits[readers[after] if after < len(readers) else len(parts)].append(wait)
     found: list[Kernel | ControlCall] = []
     for k, part in enumerate((*parts, None)):
         # what is waited for here may be what starts here reads
@@ -107,6 +109,20 @@ def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
         if part is not None and not is_transfer(part):
             found.append(part)
     return found
+
+
+def calls_by_value(
+    parts: Sequence[Kernel | ControlCall],
+) -> tuple[Mapping[Node, Sequence[int]], Mapping[Node, Sequence[int]]]:
+    """The places of the parts that touch each value, and of those that make it, ascending."""
+    touched: dict[Node, list[int]] = {}
+    made: dict[Node, list[int]] = {}
+    for k, part in enumerate(parts):
+        for x in {x for x, _ in places_of(part)}:
+            touched.setdefault(x, []).append(k)
+        for x in written(part):
+            made.setdefault(x, []).append(k)
+    return touched, made
 
 
 def work(part: Kernel | ControlCall) -> TimedCall:

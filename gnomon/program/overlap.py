@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
 from typing import NamedTuple
 
 __all__ = [
@@ -97,32 +99,60 @@ class Overlap:
         self.due: dict[int, float] = {}
         """What reads a unit's reduction, and so lets go what was sent for it: when it should run,
         after twice the time of the transfer, so that no stall follows on a slower network."""
-        self.able = [k for k, left in enumerate(self.left) if not left]
-        self.put_off: list[int] = []
+        self.urgent_now: list[tuple[float, int]] = []
+        """Urgent calls that wait for no transfer, the shortest first."""
+        self.now: list[int] = []
+        """All other calls that wait for none, the first first; some may have run."""
+        self.put_off: list[tuple[float, int]] = []
+        """Calls that wait for a transfer, by when it is done."""
+        self.owed: list[tuple[float, int]] = []
+        """Calls that waited, by when they should run."""
+        self.overdue: list[int] = []
+        """Those of them that should have run."""
+        self.ran: set[int] = set()
+        for k, left in enumerate(self.left):
+            if not left:
+                self._offer(k)
 
     def order(self) -> list[int]:
         """All calls."""
         found: list[int] = []
-        while self.able or self.put_off:
+        while len(found) < len(self.works):
             found.append(self._next())
+            self.ran.add(found[-1])
             self._run(found[-1])
         return found
 
+    def _offer(self, k: int) -> None:
+        """A call whose needs have run: it runs now, or is put off until what it reads is there."""
+        there = self._there(k)
+        if there > self.clock:
+            heappush(self.put_off, (there, k))
+        else:
+            self._ready(k)
+
+    def _ready(self, k: int) -> None:
+        if self.urgent[k]:
+            heappush(self.urgent_now, (self._takes(k), k))
+        else:
+            heappush(self.now, k)
+
     def _next(self) -> int:
         """The shortest urgent call, one that waited, or the next; else that which waits least."""
-        self.put_off += [k for k in self.able if self._there(k) > self.clock]
-        self.able = [k for k in self.able if self._there(k) <= self.clock]
-        there = [k for k in self.put_off if self._there(k) <= self.clock]
-        urgent = [k for k in (*there, *self.able) if self.urgent[k]]
-        if urgent:
-            k = min(urgent, key=lambda k: (self._takes(k), k))
-        elif there or self.able:
-            due = [k for k in there if self.due.get(k, self.clock + 1.0) <= self.clock]
-            k = min(due or (*there, *self.able))
-        else:
-            k = min(self.put_off, key=lambda k: (self._there(k), k))
-        (self.put_off if k in self.put_off else self.able).remove(k)
-        return k
+        while self.put_off and self.put_off[0][0] <= self.clock:
+            _, k = heappop(self.put_off)
+            self._ready(k)
+            heappush(self.owed, (self.due.get(k, inf), k))
+        if self.urgent_now:
+            return heappop(self.urgent_now)[1]
+        while self.owed and self.owed[0][0] <= self.clock:
+            heappush(self.overdue, heappop(self.owed)[1])
+        for heap in (self.overdue, self.now):
+            while heap and heap[0] in self.ran:
+                heappop(heap)
+            if heap:
+                return heappop(heap)
+        return heappop(self.put_off)[1]
 
     def _takes(self, k: int) -> float:
         """The processor's time for a call: a transfer takes none."""
@@ -148,7 +178,7 @@ class Overlap:
         for reader in self.feeds[k]:
             self.left[reader] -= 1
             if not self.left[reader]:
-                self.able.append(reader)
+                self._offer(reader)
 
 
 def computing(flops: int, nbytes: int) -> float:
@@ -198,7 +228,7 @@ def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
     }
     order = sorted((k for k in readers if readers[k]), key=lambda k: readers[k][0])
     for before, k in zip(order, order[2:], strict=False):
-        needs[k].update(j for j in readers[before] if j < readers[k][0])
+        needs[k].update(j for j in readers[before] if j != k and j < readers[k][0])
 
 
 def dependencies(works: Sequence[TimedCall]) -> list[set[int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gnomon.ir.node import Node
@@ -41,19 +40,6 @@ class Cluster:
     def size(self) -> int:
         """Elements of the domain."""
         return self.rows * self.inner
-
-
-def waits_for(clusters: Iterable[Cluster], other: Cluster) -> bool:
-    """Whether one of some clusters, the other aside, runs after the other."""
-    stack = [c for c in clusters if c is not other]
-    found = set(stack)
-    while stack:
-        needs = stack.pop().needs
-        if other in needs:
-            return True
-        stack += needs - found
-        found |= needs
-    return False
 
 
 def is_chain(node: Node) -> bool:

@@ -7,6 +7,7 @@ many layers have thousands before them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import heappop, heappush
 
 from gnomon.schedule.cluster import Cluster
 
@@ -14,11 +15,13 @@ __all__ = ["ClusterOrder"]
 
 
 class ClusterOrder:
-    """Clusters, each after those that it needs."""
+    """Clusters, each after those that it needs; the first ones are given in such an order."""
 
-    def __init__(self) -> None:
+    def __init__(self, clusters: Iterable[Cluster] = ()) -> None:
         self.clusters: list[Cluster] = []
         self.place: dict[Cluster, int] = {}
+        for cluster in clusters:
+            self.open(cluster)
 
     def open(self, cluster: Cluster) -> None:
         """A new cluster, which nothing needs yet: the last one."""
@@ -41,8 +44,20 @@ class ClusterOrder:
     def waits_for(self, clusters: Iterable[Cluster], other: Cluster) -> bool:
         """Whether one of some clusters, the other aside, runs after the other."""
         least = self.place[other]
-        later = [c for c in clusters if self.place[c] > least]
-        return any(other in c.needs for c in (*later, *self._behind(later, least)))
+        ways: list[int] = []
+        found: set[Cluster] = set()
+        new: Iterable[Cluster] = clusters
+        while True:
+            for each in new:
+                if (place := self.place[each]) > least and each not in found:
+                    if other in each.needs:
+                        return True
+                    found.add(each)
+                    heappush(ways, place)
+            if not ways:
+                return False
+            # what stands nearest to the other is likeliest to lead there
+            new = self.clusters[heappop(ways)].needs
 
     def _behind(self, clusters: Iterable[Cluster], least: int) -> set[Cluster]:
         """All that clusters need, directly or not, and that stands behind a place."""

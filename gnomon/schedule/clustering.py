@@ -65,8 +65,8 @@ class Clustering(Placed):
         self.calls: dict[object, Cluster] = {}
         """Results of one call of a claimed region are computed together."""
         self.order = ClusterOrder()
-        self.chains: dict[object, list[Cluster]] = {}
-        """The clusters that chains opened, by the shapes and the axis of these."""
+        self.chains: dict[object, dict[int, Cluster]] = {}
+        """The clusters that chains opened, numbered, by their shapes and each tensor they read."""
         for node in graph.nodes:
             if node.op not in LEAVES or node in self.required:
                 self._place(node)
@@ -157,8 +157,8 @@ class Clustering(Placed):
     def _open(self, node: Node, cluster: Cluster) -> None:
         self.clusters.append(cluster)
         self.order.open(cluster)
-        if is_chain(node):
-            self.chains.setdefault(chained(node), []).append(cluster)
+        for x in self._wide_reads(node) if is_chain(node) else ():
+            self.chains.setdefault((chained(node), x), {})[len(self.clusters)] = cluster
         self._add(node, cluster, per_row=node.op == "reduce" and node.params["lanes"])
 
     def _add(self, node: Node, cluster: Cluster, per_row: bool) -> None:
@@ -202,10 +202,10 @@ class Clustering(Placed):
         """Clusters worth joining, the latest first; chains that read one tensor also join."""
         found = {self.home[r.node]: None for r in reversed(self.reads[node]) if r.node in self.home}
         if is_chain(node):
-            read = self._wide_reads(node)
-            for other in reversed(self.chains.get(chained(node), [])):
-                if read & self._wide_reads(next(iter(other.members))):
-                    found[other] = None
+            others: dict[int, Cluster] = {}
+            for x in self._wide_reads(node):
+                others.update(self.chains.get((chained(node), x), {}))
+            found.update(dict.fromkeys(others[k] for k in sorted(others, reverse=True)))
         able = [c for c in found if not c.opaque]
         for full in [c for c in able if len(c.members) >= MEMBERS or self._depth(node, c) > DEEP]:
             self._refuse(node, full, FULL)

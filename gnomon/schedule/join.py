@@ -7,7 +7,7 @@ read a gradient, or both halves of a rotation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gnomon.ir.node import Node
 from gnomon.schedule.cluster import (
@@ -19,21 +19,23 @@ from gnomon.schedule.cluster import (
     SPACE,
     Cluster,
     is_chain,
-    waits_for,
 )
+from gnomon.schedule.cluster_order import ClusterOrder
 from gnomon.schedule.fusion import Fusion, Judge, Weighed
 from gnomon.schedule.glance import Reading
 from gnomon.schedule.memory import nbytes
 from gnomon.schedule.placed import Placed
 
+Feeds = dict[Cluster, dict[Cluster, None]]
+"""Cluster -> those that need it."""
 Reads = Mapping[Node, Sequence[Reading]]
 CHAINS = "one folds in chains"
 
 
 def join(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
     """Merge, in place, clusters that read the same; later ones go into earlier ones."""
-    home, reads = placed.home, placed.reads
-    decisions: list[Weighed] = []
+    home, reads, decisions = placed.home, placed.reads, list[Weighed]()
+    order, feeds = ClusterOrder(placed.ordered()), feeds_of(placed.clusters)
     for value, sharers in shared(home, reads).items():
         merged: dict[Cluster, Node] = {}
         for node in sharers:
@@ -42,17 +44,15 @@ def join(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
                 continue
             weighed = None
             for first, other in merged.items():
-                weighed = Weighed(
-                    "share", value, other, node, why_apart(first, cluster, home, reads)
-                )
+                why = why_apart(first, cluster, home, reads, order)
+                weighed = Weighed("share", value, other, node, why)
                 if judge and not weighed.refused:
                     size = nbytes(value)
-                    found = judge(
-                        placed, Fusion(other, (node,), 2 * size, size, "", "share"), merge
-                    )
+                    fusion = Fusion(other, (node,), 2 * size, size, "", "share")
+                    found = judge(placed, fusion, merge_alone)
                     weighed = weighed._replace(refused=found.refused, judged=found)
                 if not weighed.refused:
-                    merge(placed, other, (node,))
+                    merge(placed, other, node, order, feeds)
                     break
             if weighed:
                 decisions.append(weighed)
@@ -72,7 +72,9 @@ def shared(home: Mapping[Node, Cluster], reads: Reads) -> dict[Node, list[Node]]
     return found
 
 
-def why_apart(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads) -> str:
+def why_apart(
+    a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads, order: ClusterOrder
+) -> str:
     """Why one kernel cannot compute two clusters, row by row; empty where it can."""
     if (a.rows, a.inner) != (b.rows, b.inner):
         return SPACE
@@ -88,7 +90,7 @@ def why_apart(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads
         if not all(r.row if other.members[r.node] else r.same for r in met):
             return ELSEWHERE
     pairs = ((a, b), (b, a))
-    return LATER if any(waits_for(one.needs, other) for one, other in pairs) else ""
+    return LATER if any(order.waits_for(one.needs, other) for one, other in pairs) else ""
 
 
 def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Reads) -> int:
@@ -100,14 +102,40 @@ def joint_depth(a: Cluster, b: Cluster, home: Mapping[Node, Cluster], reads: Rea
     return a.depth + b.depth if stacked else max(a.depth, b.depth)
 
 
-def merge(placed: Placed, node: Node, others: Sequence[Node]) -> None:
+def feeds_of(clusters: Iterable[Cluster]) -> Feeds:
+    """The clusters that need each."""
+    found: Feeds = {}
+    for cluster in clusters:
+        for needed in cluster.needs:
+            found.setdefault(needed, {})[cluster] = None
+    return found
+
+
+def merge_alone(placed: Placed, node: Node, others: Sequence[Node]) -> None:
+    """Put the members of another node's cluster into a node's, where nothing else is merged."""
+    order, feeds = ClusterOrder(placed.ordered()), feeds_of(placed.clusters)
+    merge(placed, node, others[0], order, feeds)
+
+
+def merge(placed: Placed, node: Node, other: Node, order: ClusterOrder, feeds: Feeds) -> None:
     """Put the members of another node's cluster into a node's."""
-    a, b = placed.home[node], placed.home[others[0]]
+    a, b = placed.home[node], placed.home[other]
     a.depth = joint_depth(a, b, placed.home, placed.reads)
     a.members.update(b.members)
     placed.home.update(dict.fromkeys(b.members, a))
-    a.needs = (a.needs | b.needs) - {a, b}
     placed.clusters.remove(b)
-    for other in placed.clusters:
-        if b in other.needs:
-            other.needs = (other.needs - {b}) | {a}
+    for reader in feeds.pop(b, {}):
+        reader.needs.discard(b)
+        if reader is not a:
+            need(reader, a, order, feeds)
+    for needed in b.needs:
+        del feeds[needed][b]
+        if needed is not a:
+            need(a, needed, order, feeds)
+
+
+def need(cluster: Cluster, needed: Cluster, order: ClusterOrder, feeds: Feeds) -> None:
+    """Have a cluster run after another one."""
+    if needed not in cluster.needs:
+        order.need(cluster, needed)
+        feeds.setdefault(needed, {})[cluster] = None

@@ -13,6 +13,7 @@ from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.plans import PLAN, ShardingPlan, distribute
 from gnomon.distributed.ranks import connect
 from gnomon.dtypes import int64
+from gnomon.ir import collector
 from gnomon.ir.node import Graph
 from gnomon.models.registry import kind_of
 from gnomon.program.blocks import ProgramBlock
@@ -37,6 +38,7 @@ def step_graph(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> Graph:
         return program_for(step.program, window).graph
 
 
+@collector.paused()
 def rank_program(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> ProgramBlock:
     """The first rank's kernels and transfers, in the order in which they run."""
     return kernels_of(step_graph(config, mesh, plan), context())

@@ -8,7 +8,7 @@ from gnomon.compiler import pipeline, target
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.collectives import all_gather, all_reduce
-from gnomon.program.collectives import FIRST, is_transfer
+from gnomon.program.collectives import FIRST, calls_by_value, is_transfer
 from gnomon.program.kernel import Kernel
 
 pytestmark = pytest.mark.unit
@@ -58,3 +58,17 @@ def test_both_calls_of_a_transfer_have_its_own_number():
     numbers = [k.numbers[FIRST] for k in parts]
     assert sorted(numbers) == [0, 0, 2, 2]
     assert names(parts)[:2] == ["all_gather"] * 2
+
+
+def test_calls_are_found_by_the_values_that_they_touch_and_make():
+    arena = Arena()
+    x = arena.input((64, 64), float32, "x")
+    sums = all_reduce(x, "a", 2)
+    parts = parts_of(sums * x, inputs=(x,))
+
+    touched, made = calls_by_value(parts)
+
+    assert all(list(places) == sorted(places) for places in (*touched.values(), *made.values()))
+    for k, part in enumerate(parts):
+        assert all(k in touched[value] for value in part.buffers)
+        assert all(k in made[value] for value in part.buffers[: part.outputs])

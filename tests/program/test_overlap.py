@@ -6,7 +6,13 @@ import random
 
 import pytest
 
-from gnomon.program.overlap import TimedCall, dependencies, overlapped
+from gnomon.program.overlap import (
+    BoundedReduction,
+    Overlap,
+    TimedCall,
+    dependencies,
+    overlapped,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -76,3 +82,56 @@ def test_every_order_respects_what_is_needed(seed: int):
     places = {k: place for place, k in enumerate(order)}
     for k, needs in enumerate(dependencies(works)):
         assert all(places[j] < places[k] for j in needs)
+
+
+def test_what_is_gathered_of_what_was_gathered_does_not_wait_for_itself():
+    works = [compute("a"), TimedCall(("b",), ("a",), 0, 1, True, gathers=True)]
+    works += [
+        TimedCall(("c",), ("a",), 0, 1, True, gathers=True),
+        compute("x", "b"),
+        compute("y", "c"),
+    ]
+    works += [TimedCall(("d",), ("b",), 0, 1, True, gathers=True), compute("z", "d")]
+
+    assert sorted(overlapped(works)) == list(range(len(works)))
+
+
+class Plainly(Overlap):
+    """The same choices, each made by a look at all calls that could run."""
+
+    def order(self) -> list[int]:
+        """All calls."""
+        self.waited: set[int] = set()
+        found: list[int] = []
+        while len(found) < len(self.works):
+            found.append(self._next())
+            self._run(found[-1])
+            self.ran.add(found[-1])
+        return found
+
+    def _next(self) -> int:
+        calls = range(len(self.works))
+        able = [k for k in calls if k not in self.ran and not self.left[k]]
+        self.waited |= {k for k in able if self._there(k) > self.clock}
+        there = [k for k in able if self._there(k) <= self.clock]
+        if urgent := [k for k in there if self.urgent[k]]:
+            return min(urgent, key=lambda k: (self._takes(k), k))
+        owed = [k for k in there if k in self.waited and k in self.due]
+        if there:
+            return min([k for k in owed if self.due[k] <= self.clock] or there)
+        return min(able, key=lambda k: (self._there(k), k))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_heaps_of_calls_choose_what_a_look_at_all_of_them_would(seed: int):
+    rng = random.Random(seed)
+    works = []
+    for k in range(60):
+        read = tuple({f"v{rng.randrange(max(0, k - 9), k)}" for _ in range(rng.randrange(4)) if k})
+        moved = bool(read) and rng.random() < 0.4
+        kind = rng.random() if moved else 1.0
+        reduces = BoundedReduction(0, 1) if kind < 0.5 else None
+        size, flops = rng.randrange(2 * 10**6), rng.choice((0, 10**7, 10**8))
+        works.append(TimedCall((f"v{k}",), read, flops, size, moved, 0.8 < kind < 1.0, reduces))
+
+    assert Overlap(works).order() == Plainly(works).order()

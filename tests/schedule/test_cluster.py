@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gnomon.ops.primitives import reduce
-from gnomon.schedule.cluster import Cluster, is_chain, waits_for
+from gnomon.schedule.cluster import Cluster, is_chain
 from tests.schedule.kernels_of import leaf
+from tests.schedule.waiting import waits_for
 
 pytestmark = pytest.mark.unit
 

@@ -9,13 +9,14 @@ from gnomon.ir.operators import elementwise
 from gnomon.ops.primitives import contract, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import permute
-from gnomon.schedule.cluster import MEMBERS, has_epilogue, waits_for
+from gnomon.schedule.cluster import MEMBERS, has_epilogue
 from gnomon.schedule.epilogue import epilogue_of, is_plain, table_of
 from gnomon.schedule.fusion import Fusion
 from gnomon.schedule.notes import Notes
 from gnomon.schedule.partition import partition_of
 from gnomon.schedule.placed import Placed
 from tests.schedule.kernels_of import graph, leaf
+from tests.schedule.waiting import waits_for
 
 pytestmark = pytest.mark.unit
 

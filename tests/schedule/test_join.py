@@ -7,8 +7,8 @@ import pytest
 from gnomon.ops.scalars import exp
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute
-from gnomon.schedule.cluster import waits_for
 from tests.schedule.kernels_of import kernels, leaf, partition
+from tests.schedule.waiting import waits_for
 
 pytestmark = pytest.mark.unit
 

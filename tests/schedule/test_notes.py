@@ -12,6 +12,7 @@ from gnomon.ops.scalars import exp
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute
 from gnomon.schedule import cluster, epilogue, join, notes, rematerialization
+from gnomon.schedule.cluster_order import ClusterOrder
 from gnomon.schedule.fusion import Fusion
 from gnomon.schedule.notes import Notes
 from gnomon.schedule.partition import partition_of
@@ -131,7 +132,9 @@ def test_chains_are_named_when_they_keep_an_operand_from_being_shared():
     wide = partition_of(graph(y, sums))
     wide.home[sums].rows, wide.home[sums].inner = 30, 7
 
-    assert join.why_apart(wide.home[y], wide.home[sums], wide.home, wide.reads) == (join.CHAINS)
+    order = ClusterOrder(wide.ordered())
+    why = join.why_apart(wide.home[y], wide.home[sums], wide.home, wide.reads, order)
+    assert why == join.CHAINS
 
 
 def test_what_is_costly_is_not_made_again():

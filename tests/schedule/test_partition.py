@@ -13,9 +13,10 @@ from gnomon.ops.scalars import exp, where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, permute, slice_
 from gnomon.passes.inline import inline
-from gnomon.schedule.cluster import DEEP, waits_for
+from gnomon.schedule.cluster import DEEP
 from gnomon.schedule.partition import partition_of
 from tests.schedule.kernels_of import kernels, leaf, partition, softmax
+from tests.schedule.waiting import waits_for
 
 pytestmark = pytest.mark.unit
 

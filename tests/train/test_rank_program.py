@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+
 import pytest
 
+from gnomon.compiler.pipeline import kernels_of
+from gnomon.compiler.target import context
 from gnomon.distributed.mesh import ALONE, mesh_of
 from gnomon.distributed.ranks import run_ranks
+from gnomon.ir.node import Graph
+from gnomon.ops.layouts import LAYOUTS
+from gnomon.passes import choose
+from gnomon.passes.divide import divide
+from gnomon.program.assembly import plan_of
 from gnomon.program.collectives import is_transfer
 from gnomon.settings import override
 from gnomon.train.rank_program import rank_program, step_graph
@@ -33,3 +43,53 @@ def test_a_world_of_thousands_of_ranks_has_a_program():
     assert gathered
     assert all(x.params["ranks"] == 512 for x in gathered)
     assert not any(map(is_transfer, rank_program(config, ALONE).parts))
+
+
+def deep(layers: int, mesh: str) -> Graph:
+    """A step of so many layers."""
+    return step_graph(configure("tiny", [f"model.num_hidden_layers={layers}"]), mesh_of(mesh))
+
+
+def test_layers_after_the_first_ones_need_no_strategy_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    asked: list[object] = []
+    strategies = choose.strategies
+    monkeypatch.setattr(
+        choose, "strategies", lambda node, across: asked.append(node) or strategies(node, across)
+    )
+
+    divide(deep(3, "data=2,tensor=2"))
+    asked.clear()
+    divide(deep(6, "data=2,tensor=2"))
+
+    # what stacks a number of each parameter has another shape
+    assert len([x for x in asked if x.op not in LAYOUTS]) < 8
+
+
+def calls_in(function: Callable[[], object]) -> int:
+    """The Python calls that a function makes."""
+    count = 0
+
+    def hook(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(hook)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_work_grows_as_layers_do():
+    graphs = {layers: deep(layers, "data=2") for layers in (1, 2, 4)}
+    kernels_of(graphs[4], context())  # what they have in common is known
+    few, some, many = (
+        calls_in(lambda graph=graph: plan_of(kernels_of(graph, context())))
+        for graph in graphs.values()
+    )
+
+    assert (many - some) / (some - few) < 2.4
