@@ -34,7 +34,7 @@ FOUND = {
     *("gnomon.program.executable", "gnomon.program.entries"),
     *("gnomon.program.kernel", "gnomon.program.listing", "gnomon.program.run_times"),
     *("gnomon.program.saved", "gnomon.program.units"),
-    *("gnomon.schedule", "gnomon.schedule.memory", "gnomon.capture.panels"),
+    *("gnomon.schedule", "gnomon.schedule.memory", "gnomon.ir.sizes", "gnomon.capture.panels"),
     *(
         "gnomon.capture.ambient",
         "gnomon.capture.guards",

@@ -13,6 +13,7 @@ from typing import Any
 from gnomon.dtypes import DType, int64
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Node, Primitive, Shape, kind_of, primitive
+from gnomon.ir.sizes import divides
 
 FAR = 1 << 62
 """A bound for integers of which nothing is known."""
@@ -88,7 +89,7 @@ def recombine(terms: Terms, offset: int) -> tuple[Terms, int]:
             continue
         x, k = atom.inputs[0], divisor_of(atom)
         rest = x.arena.node("map", atom.inputs, f="remainder")
-        if coef % k == 0 and terms.get(rest) == coef // k:
+        if divides(k, coef) and terms.get(rest) == coef // k:
             inner, shift = split(x)
             merged = {a: c for a, c in terms.items() if a not in (atom, rest)}
             for part, c in inner.items():
@@ -186,8 +187,8 @@ def by_divisibility(a: Node, k: int) -> tuple[Terms, Terms, int]:
     """The terms that k divides (already divided), the others, and the offset."""
     assert k > 0, f"division by {k}"
     terms, offset = split(a)
-    whole = {atom: c // k for atom, c in terms.items() if c % k == 0}
-    rest = {atom: c for atom, c in terms.items() if c % k}
+    whole = {atom: c // k for atom, c in terms.items() if divides(k, c)}
+    rest = {atom: c for atom, c in terms.items() if not divides(k, c)}
     return whole, rest, offset
 
 
