@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from gnomon.compiler import target
 from gnomon.compiler.pass_log import passed
 from gnomon.forking import held
+from gnomon.ir.dissected import dissection
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
-from gnomon.ir.outline import outline
 from gnomon.ir.provenance import Site, user_site
 from gnomon.ir.show import log, since, waited_for
 from gnomon.lazy import (
@@ -52,7 +52,7 @@ MANY = 200
 
 
 _built: Recent[tuple, Executable] = memo(Recent())
-_outlines: dict[str, Graph] = memo({})
+_outlines: dict[int, Graph] = memo({})
 """Graphs that were built, by outlines: where one comes again, sizes vary."""
 waited: dict[Site, tuple[int, float]] = {}
 """For each line of a user's, the programs that were compiled there, and the seconds."""
@@ -78,7 +78,7 @@ def build(graph: Graph, name: str = "", context: CompileContext | None = None) -
 
 def made_anew(graph: Graph, context: CompileContext) -> Executable:
     """A program of a graph that no program in this process is for."""
-    shape = outline(graph)
+    shape, _ = dissection(graph)
     # what is measured of a program that was made before has its sizes
     fixed = (graph.key, context.by_model.key) in _built
     earlier = None if fixed else _outlines.get(shape)

@@ -7,15 +7,15 @@ same, a multiple, a sum, a product. Who is given a graph compares all of its num
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from math import isqrt
 from typing import Any
 
+from gnomon.ir.dissected import Numbers
 from gnomon.ir.sizes import LEAST, ShapeEnv, SymInt
 
-__all__ = ["Numbers", "Relations", "unremarkable"]
+__all__ = ["Relations", "unremarkable"]
 
-Numbers = tuple[int, ...]
 StandIn = Callable[[int], int]
 """The size for which a program is made, for one at hand."""
 
@@ -41,7 +41,12 @@ class Relations:
         self._bases: list[tuple[Numbers, SymInt]] = []
         made: dict[tuple[Numbers, bool], Any] = {}
         for k, column in enumerate(zip(*samples, strict=True)):
-            if len(set(column)) == 1 or column[0] < LEAST:
+            if len(set(column)) == 1:
+                self.numbers.append(column[0])
+                continue
+            if isinstance(column[0], str):
+                raise ValueError("a float varies")
+            if column[0] < LEAST:
                 self.numbers.append(column[0])
                 continue
             key = (column, k in leaves)
@@ -73,7 +78,7 @@ def unremarkable(size: int) -> int:
 
 def following(column: Numbers, bases: Sequence[tuple[Numbers, SymInt]]) -> Any:
     """A varying number as one that follows from others; None if it does not."""
-    for values, size in (*bases, *products(bases)):
+    for values, size in (*bases, *products(bases), *sums(bases)):
         found = affine(column, values)
         if found is not None:
             return size * found[0] + found[1]
@@ -84,6 +89,14 @@ def products(bases: Sequence[tuple[Numbers, SymInt]]) -> Iterator[tuple[Numbers,
     """Products of two."""
     for (a, one), (b, other) in combinations_with_replacement(bases, 2):
         yield tuple([x * y for x, y in zip(a, b, strict=True)]), one * other
+
+
+def sums(bases: Sequence[tuple[Numbers, SymInt]]) -> Iterator[tuple[Numbers, Any]]:
+    """Sums of neighbours; of two graphs, some would agree by chance."""
+    for first, last in combinations(range(len(bases)), 2):
+        columns, sizes = zip(*bases[first : last + 1], strict=True)
+        if len(set(columns[0])) > 2:
+            yield tuple(map(sum, zip(*columns, strict=True))), sum(sizes)
 
 
 def affine(column: Numbers, values: Numbers) -> tuple[int, int] | None:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnomon.codegen.context import CompileContext
-from gnomon.compiler.relations import Numbers, Relations, unremarkable
+from gnomon.compiler.relations import Relations, unremarkable
 from gnomon.forking import held
-from gnomon.ir.dissected import dissection, leaf_counts, renumbered
+from gnomon.ir.dissected import Numbers, dissection, leaf_counts, renumbered
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
 from gnomon.ir.show import log

@@ -1,7 +1,7 @@
 """Graphs without their numbers, and with others in place of these.
 
-The numbers are the sizes of inputs and all integers among parameters, in the order of nodes; what
-is left is the outline. Two graphs of one outline are one program at two shapes.
+The numbers are the sizes of inputs and all integers and floats among parameters, in the order of
+nodes; what is left is the outline. Two graphs of one outline are one program at two shapes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Graph, Node, typed
 from gnomon.ir.provenance import inherit
 
-__all__ = ["Dissection", "dissection", "leaf_counts", "renumbered"]
+__all__ = ["Dissection", "Numbers", "dissection", "leaf_counts", "renumbered"]
 
-Dissection = tuple[int, tuple[int, ...]]
+Numbers = tuple[int | str, ...]
+"""Integers, and floats as their exact texts: 0.0 and -0.0 differ."""
+Dissection = tuple[int, Numbers]
 """The number of an outline in this process, and numbers."""
 
 _of_kinds: dict[int, Dissection] = memo({})
@@ -26,7 +28,7 @@ def dissection(graph: Graph) -> Dissection:
     """A graph taken apart."""
     place = {x: k for k, x in enumerate(graph.inputs)}
     rows: list[Hashable] = [of_kind(x)[0] for x in graph.inputs]
-    numbers = [n for x in graph.inputs for n in x.shape]
+    numbers: list[int | str] = [n for x in graph.inputs for n in x.shape]
     for node in graph.nodes:
         if node in place:
             continue
@@ -42,7 +44,7 @@ def of_kind(node: Node) -> Dissection:
     """The same of an operation with its parameters."""
     found = _of_kinds.get(node.kind)
     if found is None:
-        numbers: list[int] = []
+        numbers: list[int | str] = []
         if node.op == "input":
             outline: Hashable = ("input", node.rank, node.dtype.name)
         else:
@@ -53,11 +55,14 @@ def of_kind(node: Node) -> Dissection:
     return found
 
 
-def apart(x: Any, numbers: list[int]) -> Hashable:
+def apart(x: Any, numbers: list[int | str]) -> Hashable:
     """A parameter without its numbers, which go to the end of the list."""
     if type(x) is int:
         numbers.append(x)
         return int
+    if type(x) is float:
+        numbers.append(x.hex())
+        return float
     if issubclass(type(x), tuple):
         return (type(x).__name__, *[apart(part, numbers) for part in x])
     if isinstance(x, Graph):
@@ -78,7 +83,7 @@ def leaf_counts(graph: Graph) -> list[int]:
         if node in given:
             continue
         for name, x in sorted(node.params.items()):
-            own: list[int] = []
+            own: list[int | str] = []
             if name != "serial":
                 apart(x, own)
             if name == "leaves":
@@ -111,6 +116,8 @@ def together(x: Any, numbers: Iterator[Any]) -> Any:
     """A parameter with other numbers."""
     if type(x) is int:
         return next(numbers)
+    if type(x) is float:
+        return float.fromhex(next(numbers))
     if issubclass(type(x), tuple):
         made = [together(part, numbers) for part in x]
         return x._make(made) if hasattr(x, "_make") else tuple(made)

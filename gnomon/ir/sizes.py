@@ -344,7 +344,7 @@ def bounds_of(x: Any) -> tuple[int, int]:
 def text_of(x: Any) -> str:
     """A number as Python computes it of the sizes `s`."""
     if type(x) is not SymInt:
-        return str(int(x))
+        return repr(x)
     return "+".join("*".join((str(c), *(f"a{k}" for k in m))) for m, c in x.terms)
 
 

@@ -55,3 +55,20 @@ def test_counts_of_leaves_are_told():
     _, numbers = dissection(graph)
 
     assert [numbers[k] for k in leaf_counts(graph)] == [8]
+
+
+def test_other_ranks_and_operations_have_other_outlines():
+    outline, _ = dissection(graph_of(lambda x: x * 2.0, (3, 5)))
+
+    assert outline != dissection(graph_of(lambda x: x + 2.0, (3, 5)))[0]
+    assert outline != dissection(graph_of(lambda x: reduce("add", x * 2.0, (0,)), (3, 5)))[0]
+
+
+def test_floats_are_numbers_to_the_last_bit():
+    graphs = [graph_of(lambda x, k=k: x * k, (3, 5)) for k in (0.1, 0.0, -0.0)]
+    outlines, numbers = zip(*map(dissection, graphs), strict=True)
+
+    assert len(set(outlines)) == 1
+    assert len(set(numbers)) == 3
+    for graph, own in zip(graphs, numbers, strict=True):
+        assert renumbered(graphs[0], iter(own)).key == graph.key
