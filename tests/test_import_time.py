@@ -30,11 +30,11 @@ FOUND = {
     ),
     *("gnomon.compiler", "gnomon.compiler.build", "gnomon.compiler.pass_log"),
     *("gnomon.compiler.target", "gnomon.compiler.tiers", "gnomon.ir.verify"),
-    *("gnomon.ir.outline", "gnomon.ir.show", "gnomon.program", "gnomon.program.cache"),
+    *("gnomon.ir.dissected", "gnomon.ir.show", "gnomon.program", "gnomon.program.cache"),
     *("gnomon.program.executable", "gnomon.program.entries"),
     *("gnomon.program.kernel", "gnomon.program.listing", "gnomon.program.run_times"),
     *("gnomon.program.saved", "gnomon.program.units"),
-    *("gnomon.schedule", "gnomon.schedule.memory", "gnomon.capture.panels"),
+    *("gnomon.schedule", "gnomon.schedule.memory", "gnomon.ir.sizes", "gnomon.capture.panels"),
     *(
         "gnomon.capture.ambient",
         "gnomon.capture.guards",

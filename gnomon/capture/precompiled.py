@@ -7,6 +7,7 @@ results of its arguments. Who loads the file is loaded.py; its parts, gnomon/pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,7 @@ class Precompiled:
             Path(path),
             Definition(self.name, self._writer.rows, lines, tuple(self._entries)),
             origin(context.machine, context.settings),
-            [each.plan for each in made],
+            [replace(each.plan, steps=tuple(each.plan.steps)) for each in made],
             objects,
             self._tensors.content(),
         )

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from gnomon.codegen.kernels.blocking import choose_tile, cycles, tiles_for
+from gnomon.codegen.kernels.blocking import choose_tile, cycles, tile_of, tiles_for
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.product import MatmulSpec, count
 from gnomon.codegen.kernels.steps import choose_step
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.numbers import dissected
 from gnomon.ir.memo import memo
+from gnomon.ir.sizes import is_symbolic
 
 __all__ = [
     *("Choice", "candidates", "chosen", "class_of", "decide", "decided"),
@@ -79,7 +80,13 @@ def candidates(spec: MatmulSpec, machine: Machine) -> list[Shape]:
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     """The product with the tile that was measured to be best, if one was."""
     found = _choices and _choices.get(class_of(spec, machine))
-    return replace(spec, tile=found.tile) if found else spec
+    if found:
+        return replace(spec, tile=found.tile)
+    if not any(map(is_symbolic, (count(spec.rows), count(spec.columns)))):
+        return spec
+    # code that serves many sizes does not choose by one of them
+    tile = tile_of(machine, spec)
+    return replace(spec, tile=(tile.rows, tile.columns))
 
 
 def decide(key: Hashable, choice: Choice) -> None:

@@ -38,7 +38,7 @@ class Ending:
 
     def __repr__(self) -> str:
         """The text that names the code: all that it depends on."""
-        return f"Ending({self.kernel.key()}, {self.slots}, {self.stored}, {self.rows})"
+        return f"Ending({self.kernel.key()}, {self.slots}, {self.stored}, {self.rows!r})"
 
 
 class EpilogueCode:

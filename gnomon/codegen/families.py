@@ -22,6 +22,7 @@ from gnomon.forking import held
 from gnomon.ir.memo import memo
 from gnomon.ir.node import digest
 from gnomon.ir.show import log
+from gnomon.ir.sizes import hint, is_symbolic
 from gnomon.schedule.kernel import LoopKernel
 
 __all__ = ["Emit", "Families", "NumberedCode", "code_of"]
@@ -53,12 +54,18 @@ class Opened:
     parts: tuple[Code, ...]
 
     def serves(self, numbers: Sequence[int]) -> bool:
-        """Whether the code is right for a kernel with these numbers."""
-        return not apart(self.pattern, numbers) and self.lifting.holds(self._read(numbers))
+        """Whether the code is right for a kernel with these numbers, and reads all that vary."""
+        if any(
+            own is not None and is_symbolic(n) for own, n in zip(self.pattern, numbers, strict=True)
+        ):
+            return False
+        known = [hint(n) for n in numbers]
+        return not apart(self.pattern, known) and self.lifting.holds(self._read(known))
 
     def given(self, numbers: Sequence[int]) -> NumberedCode:
         """The code with a kernel's numbers, and the scratch that it then needs."""
         read, scratch = self._read(numbers), self.scratch
+        assert self.lifting.holds(read)  # of numbers that vary: they are what the code is for
         bytes_needed = scratch.reading(read) if isinstance(scratch, Lifted) else scratch
         return NumberedCode(
             Code(self.symbol, self.text, bytes_needed, self.parts), self.lifting.passed(read)
@@ -110,7 +117,7 @@ class Families:
             self._sort()
             taken = dissected(kernel)
             found = self._serving(taken)
-            if found is None and self._patterns.get(taken.outline):
+            if found is None and (self._patterns.get(taken.outline) or varying(taken.numbers)):
                 found = self._open(taken, self._near(taken), partial(written, emit, first, kernel))
             return found and found.given(taken.numbers)
 
@@ -124,6 +131,7 @@ class Families:
             found = self._serving(taken)
             if found is None:
                 read = {k for k, varies in enumerate(may_vary(kernel)) if varies}
+                read |= varying(taken.numbers)
                 found = self._open(taken, read, partial(written, emit, first, kernel))
             return found and found.given(taken.numbers)
 
@@ -136,20 +144,25 @@ class Families:
         """Take apart what has come since."""
         while self._fresh:
             taken = dissected(self._fresh.pop())
-            self._patterns.setdefault(taken.outline, []).append(taken.numbers)
+            known = tuple([hint(n) for n in taken.numbers])
+            self._patterns.setdefault(taken.outline, []).append(known)
 
     def _near(self, taken: Dissected) -> set[int]:
         """The numbers that a code has to read that also serves the kernel's nearest relative."""
-        patterns = self._patterns[taken.outline]
-        nearest = min(reversed(patterns), key=lambda pattern: len(apart(pattern, taken.numbers)))
-        read = (k for k, own in enumerate(nearest) if own is None)
-        return {*read, *apart(nearest, taken.numbers)}
+        known, read = [hint(n) for n in taken.numbers], varying(taken.numbers)
+        patterns = self._patterns.get(taken.outline)
+        if not patterns:
+            return read
+        nearest = min(reversed(patterns), key=lambda pattern: len(apart(pattern, known)))
+        open_there = {k for k, own in enumerate(nearest) if own is None}
+        return {*read, *open_there, *apart(nearest, known)}
 
     def _open(
         self, taken: Dissected, read: set[int], write: Callable[..., Opened]
     ) -> Opened | None:
         """A code that reads these numbers, and those that follow from them."""
-        numbers, opened = taken.numbers, self._opened.setdefault(taken.outline, [])
+        numbers = [hint(n) for n in taken.numbers]
+        opened = self._opened.setdefault(taken.outline, [])
         if len(opened) == MOST:
             return None
         # no leaves at all say that an axis is one with another
@@ -163,6 +176,11 @@ class Families:
             return None
         self._patterns.setdefault(taken.outline, []).append(pattern)
         return opened[-1]
+
+
+def varying(numbers: Sequence[int]) -> set[int]:
+    """The places of numbers that are known only when a program runs."""
+    return {k for k, n in enumerate(numbers) if is_symbolic(n)}
 
 
 def written(

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from gnomon.ir.sizes import late
+
 if TYPE_CHECKING:
     from gnomon.codegen.emitter import LLVMModule
 
@@ -215,6 +217,7 @@ def by_caller(
     if lifted is None:
         return function(*numbers)
     readings = [reading_of(x) for x in numbers]
+    parts = [lambda *given, k=k: whole(given)[k] for k in range(count)]
 
     @lru_cache(maxsize=64)
     def whole(given: tuple[int, ...]) -> tuple[int, ...]:
@@ -223,7 +226,7 @@ def by_caller(
     lifting = lifted.lifting
     start = len(lifting.derived)
     return [
-        lifting.derive(f"d{start + k}", lambda given, k=k: whole(tuple(given))[k])
+        lifting.derive(f"d{start + k}", lambda given, part=parts[k]: late(part, *given))
         for k in range(count)
     ]
 

@@ -20,6 +20,7 @@ from gnomon.codegen.prologue import Prologue, emit_product_with
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16, float16, float32, float64, int8, uint8
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import hint
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.schedule.epilogue import epilogue_of, table_of
 from gnomon.schedule.nested import Nest, Nested, common, cut, factors, row_major, stored
@@ -152,9 +153,10 @@ def opens(node: Node) -> Factor | None:
     overlap = is_convolution(spec) or is_convolution(mirrored(spec))
     if not whole or not laid or overlap or a.node is b.node or spec.narrow[0]:
         return None
-    if columns > rows:
+    if hint(columns) > hint(rows):
         return Factor(a.node, steps, SHARED)
-    cut = plan(COMMON, spec.scalar, (rows, columns), spec.letters, spec.run)
+    letters = [tuple(map(hint, letter)) for letter in spec.letters]
+    cut = plan(COMMON, spec.scalar, (hint(rows), hint(columns)), letters, spec.run)
     once = columns <= cut.column_panels * cut.tile.columns
     return Factor(a.node, steps, "" if once else "its panels are filled several times")
 

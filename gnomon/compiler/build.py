@@ -16,9 +16,9 @@ from gnomon.compiler import target
 from gnomon.compiler.pass_log import passed
 from gnomon.forking import held
 from gnomon.ir import collector
+from gnomon.ir.dissected import dissection
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
-from gnomon.ir.outline import outline
 from gnomon.ir.provenance import Site, user_site
 from gnomon.ir.show import log, since, waited_for
 from gnomon.lazy import (
@@ -29,6 +29,7 @@ from gnomon.lazy import (
     excerpt,
     listing,
     pipeline,
+    sized,
 )
 from gnomon.program.cache import is_saved, key_of, save, save_anew, saved
 from gnomon.program.executable import Executable, Remake, lines_of
@@ -52,8 +53,8 @@ MANY = 200
 
 
 _built: Recent[tuple, Executable] = memo(Recent())
-_outlines: set[str] = memo(set())
-"""Graphs that were built, without their sizes: one that comes again has sizes that vary."""
+_outlines: dict[int, Graph] = memo({})
+"""Graphs that were built, by outlines: where one comes again, sizes vary."""
 waited: dict[Site, tuple[int, float]] = {}
 """For each line of a user's, the programs that were compiled there, and the seconds."""
 _locks: dict[tuple, threading.Lock] = {}
@@ -70,15 +71,24 @@ def build(graph: Graph, name: str = "", context: CompileContext | None = None) -
     with lock:
         made = _built.get(key)
         if made is None:
-            shape = outline(graph)
-            # what is measured of a program that was made before has its sizes
-            fixed = (graph.key, context.by_model.key) in _built
-            vary = shape in _outlines and not fixed
-            made = _built[key] = compile_graph(graph, replace(context, sizes_vary=vary))
-            _outlines.add(shape)
+            made = _built[key] = made_anew(graph, context)
     lines = lines_of(graph)
     known = made.lines == lines and made.name == name
     return made if known else made.under(graph, lines, name)
+
+
+def made_anew(graph: Graph, context: CompileContext) -> Executable:
+    """A program of a graph that no program in this process is for."""
+    shape, _ = dissection(graph)
+    # what is measured of a program that was made before has its sizes
+    fixed = (graph.key, context.by_model.key) in _built
+    earlier = None if fixed else _outlines.get(shape)
+    _outlines.setdefault(shape, graph)
+    if earlier is None:
+        return compile_graph(graph, context)
+    is_there = is_saved(key_of(graph, context.key), context.settings)
+    made = None if is_there else sized.serving(graph, earlier, context)
+    return made or compile_graph(graph, replace(context, sizes_vary=True))
 
 
 def is_built(graph: Graph, context: CompileContext) -> bool:
@@ -98,7 +108,7 @@ def refuse_measured(graph: Graph, context: CompileContext) -> None:
 
 
 def compile_graph(graph: Graph, context: CompileContext) -> Executable:
-    """A program from the disk, or a new one."""
+    """A program of these sizes from the disk, or a new one."""
     start, key = perf_counter(), key_of(graph, context.key)
     found = saved(key, context.settings)
     if found is None:

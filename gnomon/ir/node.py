@@ -251,7 +251,7 @@ class Arena:
         # a constant serves whoever needs the number: it stays in its arena, and belongs to no line
         node.sites = () if op == "const" else scope.sites or current_sites()
         shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
-        if prod(shape) >> COUNTED or (shape and min(shape) < 0):
+        if prod(shape) >> COUNTED or any([n < 0 for n in shape]):
             raise ShapeError(f"{op}: no tensor has the shape {shape}.")
         node.shape, node.value, node.watch = shape, None, None
         return node

@@ -13,6 +13,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, promote, weak
 from gnomon.errors import ArgumentError, ComplexError, ShapeError
+from gnomon.ir.sizes import is_symbolic
 
 if TYPE_CHECKING:
     from gnomon.ir.node import Arena, Node
@@ -56,7 +57,7 @@ def held(name: str, value: Scalar, dtype: DType) -> Scalar:
         raise ArgumentError(
             f"{name}: {dtype.name} holds {low} to {high}: got {value!r}. Cast the tensor first."
         )
-    return int(value)
+    return value if is_symbolic(value) else int(value)
 
 
 def refuse_complex(name: str, dtype: DType) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from gnomon.dtypes import DType, int64
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Node, Primitive, Shape, kind_of, primitive
+from gnomon.ir.sizes import divides, is_symbolic
 
 FAR = 1 << 62
 """A bound for integers of which nothing is known."""
@@ -74,11 +75,18 @@ def split(index: Node) -> tuple[Terms, int]:
 
 def join(arena: Arena, terms: Terms, offset: int) -> Node:
     """The index with these terms, in order of creation; a lone atom is itself."""
-    terms, offset = recombine({atom: k for atom, k in terms.items() if k}, offset)
-    if not offset and len(terms) == 1 and next(iter(terms.values())) == 1:
+    # a coefficient that is nothing at some sizes alone stays
+    own = {atom: k for atom, k in terms.items() if is_symbolic(k) or k}
+    terms, offset = recombine(own, offset)
+    if len(terms) == 1 and all(map(is_plain, (offset, *terms.values()), (0, 1))):
         return next(iter(terms))
     atoms = sorted(terms, key=lambda atom: atom.serial)
     return affine(arena, tuple(atoms), tuple([terms[atom] for atom in atoms]), offset)
+
+
+def is_plain(x: int, value: int) -> bool:
+    """Whether a number is this one at all sizes."""
+    return not is_symbolic(x) and x == value
 
 
 def recombine(terms: Terms, offset: int) -> tuple[Terms, int]:
@@ -88,12 +96,13 @@ def recombine(terms: Terms, offset: int) -> tuple[Terms, int]:
             continue
         x, k = atom.inputs[0], divisor_of(atom)
         rest = x.arena.node("map", atom.inputs, f="remainder")
-        if coef % k == 0 and terms.get(rest) == coef // k:
+        if divides(k, coef) and terms.get(rest) == coef // k:
             inner, shift = split(x)
             merged = {a: c for a, c in terms.items() if a not in (atom, rest)}
             for part, c in inner.items():
                 merged[part] = merged.get(part, 0) + c * (coef // k)
-            return recombine({a: c for a, c in merged.items() if c}, offset + shift * (coef // k))
+            merged = {a: c for a, c in merged.items() if is_symbolic(c) or c}
+            return recombine(merged, offset + shift * (coef // k))
     return terms, offset
 
 
@@ -186,8 +195,8 @@ def by_divisibility(a: Node, k: int) -> tuple[Terms, Terms, int]:
     """The terms that k divides (already divided), the others, and the offset."""
     assert k > 0, f"division by {k}"
     terms, offset = split(a)
-    whole = {atom: c // k for atom, c in terms.items() if c % k == 0}
-    rest = {atom: c for atom, c in terms.items() if c % k}
+    whole = {atom: c // k for atom, c in terms.items() if divides(k, c)}
+    rest = {atom: c for atom, c in terms.items() if not divides(k, c)}
     return whole, rest, offset
 
 

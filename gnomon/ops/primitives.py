@@ -6,6 +6,7 @@ signature, value, gradient.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,7 @@ def broadcast_shape(name: str, shapes: list[Shape]) -> Shape:
     sizes: list[int] = []
     for column in zip(*ranked, strict=True):
         distinct = set(column) - {1}
-        if len(distinct) > 1:
+        if len(distinct) > 1 and any([n != m for n, m in pairwise(distinct)]):
             raise ShapeError(f"{name}: shapes do not broadcast: {' and '.join(map(str, shapes))}.")
         sizes.append(distinct.pop() if distinct else 1)
     return tuple(sizes)

@@ -110,16 +110,26 @@ def places_of(bounds: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
     return tuple(slice(a, b if b >= 0 else None, step) for a, b, step in bounds)
 
 
+def length_of(start: int, stop: int, step: int) -> int:
+    """The number of places of a bound."""
+    if step == 0:
+        raise ValueError("slice: a step is 0")
+    way = stop - start if step > 0 else start - stop
+    return (way - 1) // abs(step) + 1 if way > 0 else 0
+
+
 @primitive("slice")
 class Slice(ViewPrimitive):
     """x[start:stop:step] along every axis; a negative stop means past 0."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
-        rows = [range(*bound) for bound in params["bounds"]]
-        for row, n in zip(rows, inputs[0].shape, strict=True):
-            if row and not (0 <= row[0] < n and 0 <= row[-1] < n):
+        shape = tuple([length_of(*bound) for bound in params["bounds"]])
+        for (start, _, step), count, n in zip(
+            params["bounds"], shape, inputs[0].shape, strict=True
+        ):
+            if count and not (0 <= start < n and 0 <= start + (count - 1) * step < n):
                 raise ShapeError(f"slice: {params['bounds']} do not fit into {inputs[0].shape}.")
-        return tuple(map(len, rows)), inputs[0].dtype
+        return shape, inputs[0].dtype
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
@@ -141,7 +151,10 @@ class Slice(ViewPrimitive):
                 for n, b in zip(g.shape, bounds, strict=True)
             )
             g = slice_(g, turned)
-        lows = tuple(min(range(*b), default=0) for b in bounds)
+        ends = zip(bounds, g.shape, strict=True)
+        lows = tuple(
+            (a if step > 0 else a + (n - 1) * step) if n else 0 for (a, _, step), n in ends
+        )
         spans = tuple(max((n - 1) * s + 1, 0) for n, s in zip(g.shape, steps, strict=True))
         highs = tuple(n - low - span for n, low, span in zip(before, lows, spans, strict=True))
         return (pad(g, lows, highs, 0.0, tuple(s - 1 for s in steps)),)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gnomon.ir.node import Graph, Node
+from gnomon.ir.sizes import late
 from gnomon.passes.localize import mesh_axis_of, ranks_of
 from gnomon.program.blocks import ProgramBlock
 from gnomon.program.buffer_assignment import BufferAssignment, Overlays, given_up
@@ -14,7 +15,7 @@ from gnomon.program.saved import Packed, SavedProgram
 from gnomon.program.steps import StepTable
 from gnomon.runtime.program import InputSlot, Needs, OutputSlot, Slot
 from gnomon.schedule.excerpt import Verdicts
-from gnomon.schedule.memory import nbytes
+from gnomon.schedule.memory import largest, nbytes
 
 __all__ = ["plan_of"]
 
@@ -33,15 +34,16 @@ def plan_of(block: ProgramBlock, judge: Verdicts | None = None) -> SavedProgram:
     packs = [part for part in block.parts if isinstance(part, Kernel) and part.name == PACK]
     places = {k.buffers[0]: OutputSlot(len(results) + 1 + j) for j, k in enumerate(packs)}
     table.add(assignment, slots_of(graph, results) | places)
-    size, flops = work(block)
     needs = Needs(
         inputs=len(graph.inputs),
         outputs=len(results) + 1 + len(packs),
         scalars=len(meshes) + len(externals) + len(packs),
         registers=table.registers,
         arena=assignment.memory.total,
-        scratch=max([64 << 10, *(code.scratch for k in block.kernels() for code in k.codes)]),
-        alone=size < ALONE and flops < 16 * ALONE,
+        scratch=late(
+            largest, 64 << 10, *(code.scratch for k in block.kernels() for code in k.codes)
+        ),
+        alone=late(is_alone, *(n for row in work(block) for n in row)),
     )
     sizes = tuple(max(x.size, 1) * x.dtype.itemsize for x in results)
     returns = returns_of(graph, tuple(results))
@@ -77,19 +79,24 @@ def returns_of(graph: Graph, results: Sequence[Node]) -> tuple[tuple[bool, int],
     return tuple((x in numbers, numbers[x] if x in numbers else places[x]) for x in graph.outputs)
 
 
-def work(block: ProgramBlock) -> tuple[int, int]:
-    """The elements that a block touches, and its operations, where threads can help each other.
+def work(block: ProgramBlock, times: int = 1) -> Iterator[tuple[int, int, int]]:
+    """Of each kernel the elements that it touches, its operations, and how often it runs."""
+    for part in block.parts:
+        if isinstance(part, Kernel):
+            yield sum(x.size for x in part.buffers), part.flops, times
+        else:
+            for inner in part.blocks.values():
+                yield from work(inner, times * part.node.params.get("length", 1))
+
+
+def is_alone(*numbers: int) -> bool:
+    """Whether a program runs on its caller: threads cannot help each other.
 
     What is over before another thread has taken its part does not count, however often it is done.
     """
     size = flops = 0
-    for part in block.parts:
-        if isinstance(part, Kernel):
-            elements, operations, iterations = sum(x.size for x in part.buffers), part.flops, 1
-        else:
-            inner = [work(x) for x in part.blocks.values()]
-            elements, operations = map(sum, zip(*inner, strict=True))
-            iterations = part.node.params.get("length", 1)
+    rows = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
+    for elements, operations, times in rows:
         if elements >= ALONE // 8 or operations >= ALONE:
-            size, flops = size + iterations * elements, flops + iterations * operations
-    return size, flops
+            size, flops = size + times * elements, flops + times * operations
+    return size < ALONE and flops < 16 * ALONE

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from gnomon.codegen.batch import batch_code
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import hint
 from gnomon.program.kernel import Kernel
 from gnomon.schedule.arrange import KernelWork, arranged, stages
 from gnomon.schedule.clustering import is_opaque
@@ -26,7 +27,7 @@ def in_order(
     allows: whether an optimisation may be done.
     """
     if allows("arrange"):
-        sizes = {x: nbytes(x) for k in kernels for x in k.buffers if x not in lasting}
+        sizes = {x: hint(nbytes(x)) for k in kernels for x in k.buffers if x not in lasting}
         kernels = [kernels[k] for k in arranged([work(k) for k in kernels], sizes)]
     return batched(kernels) if allows("batch") else kernels
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
 from gnomon.codegen.calls import OPAQUE, results_of
@@ -15,6 +16,7 @@ from gnomon.codegen.products import contract, contract_with
 from gnomon.errors import CompileError
 from gnomon.forking import cached_property
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import late
 from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.program import chunks
@@ -83,7 +85,7 @@ class KernelBuilder:
                 kernel.outputs,
                 kernel.inner.params["size"] if kernel.flat else None,
                 members,
-                round(part.share * flops),
+                late(partial(part_of, part.share), flops),
                 len(kernel.checks()),
                 over=overwritable(kernel),
                 numbers=given.numbers,
@@ -155,3 +157,8 @@ class KernelBuilder:
         title = PACK if pack.buffers[1] in (self.kept or ()) else "panels"
         given = pack.given(self.context.sizes_vary)
         return Kernel(title, given.code, pack.buffers, 1, None, (node,), 0, numbers=given.numbers)
+
+
+def part_of(share: float, flops: int) -> int:
+    """The operations of one of a cluster's kernels."""
+    return round(share * flops)

@@ -26,6 +26,8 @@ from gnomon.runtime.program import Program
 from gnomon.settings import Settings, current
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from gnomon.program.blocks import ProgramBlock
     from gnomon.program.kernel import Kernel
     from gnomon.program.records import Record
@@ -56,6 +58,7 @@ class Executable:
         settings: Settings,
         remake: Remake,
         block: ProgramBlock | None = None,
+        tables: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         self.name, self._remake, self._block = "", remake, block
         self._records: tuple[Record, ...] | None = None
@@ -78,7 +81,7 @@ class Executable:
         self._latest: tuple[Pairs, list[int], list[tuple[int, int, int]]] = ((), [], [])
         """What calls wrote over lately, most of them alike, and where their results go."""
         self._need = plan.needs.arena + sum(plan.sizes)
-        self.program = Program(plan.steps, addresses, plan.needs)
+        self.program = Program(plan.steps, addresses, plan.needs, tables)
         if settings.perf_map:
             named = [kernel for k in self.kernels for kernel in (k, *k.members)]
             parts = {part.symbol: f"{k.name}.part" for k in named for part in k.code.parts}

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from gnomon.codegen.batch import Member, table
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import is_symbolic
 from gnomon.program.blocks import ControlCall, ProgramBlock
 from gnomon.program.buffer_assignment import BufferAssignment, ControlMemory, Overlays
 from gnomon.program.kernel import PACK, Kernel, traffic
@@ -300,5 +301,7 @@ def span(x: Node, slot: Slot, within: int) -> Span:
     """The bytes of a value: in the program's block, behind a register, or given."""
     start = within + (slot.offset if isinstance(slot, ArenaSlot | RegisterSlot) else 0)
     memory = "arena" if isinstance(slot, ArenaSlot) else slot
+    if isinstance(slot, ArenaSlot) and is_symbolic(slot.offset):
+        return Span(("shared", slot.offset), 0, 1)  # its tenants meet, whatever their sizes are
     memory = ("register", slot.index) if isinstance(slot, RegisterSlot) else memory
     return Span(memory, start, start + max(nbytes(x), 1))

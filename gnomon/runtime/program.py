@@ -157,12 +157,20 @@ LEAST_ARENA = 64 << 10
 class Program:
     """Runs its steps in order, in one native call."""
 
-    def __init__(self, steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> None:
-        self.steps, self.needs = tuple(steps), needs
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        addresses: Mapping[str, int],
+        needs: Needs,
+        tables: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        self.steps, self.needs = steps if tables else tuple(steps), needs
         self._functions = addresses  # whose code is there while they are held
         self._arena = size_class(needs.arena) if needs.arena else 0
-        self._calls = table(self.steps, addresses, needs)
-        self._bindings = bindings(self.steps, addresses, needs)
+        self._calls, self._bindings = tables or (
+            table(steps, addresses, needs),
+            np.array(bindings(steps, addresses, needs), np.int64).reshape(-1, 2),
+        )
         self._given = first_register(needs)
         self._slots = 8 * (self._given + needs.registers)
         self._scratch_start = -(-(self._slots + 8 * len(self._bindings)) // 64) * 64
@@ -299,10 +307,12 @@ def table(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> 
     return np.array(rows, np.int64).reshape(-1, 5)
 
 
-def bindings(steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs) -> np.ndarray:
+def bindings(
+    steps: Sequence[Step], addresses: Mapping[str, int], needs: Needs
+) -> list[tuple[int, int]]:
     """For every slot the place of its base, in bytes, and what is added to it."""
     rows = [binding(slot, addresses, needs) for step in steps for slot in step.slots]
-    return np.array([(8 * base, offset) for base, offset in rows], np.int64).reshape(-1, 2)
+    return [(8 * base, offset) for base, offset in rows]
 
 
 def binding(slot: Slot, addresses: Mapping[str, int], needs: Needs) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import hint
 from gnomon.ir.symbolic import has_division, split
 from gnomon.ops.primitives import split_spec
 from gnomon.schedule.cluster import DEEP, ELSEWHERE, FULL, MEMBERS, READ, SPACE, Cluster
@@ -170,21 +171,22 @@ class Candidate:
             }
             made = {x for x in (*own, *cluster.members) if self._home(x, moved) is cluster}
             made = {x for x in made if self._is_stored(x, moved)}
-            total += sum(nbytes(x) for x in read | made if x.size * SMALL > self.product.size)
+            large = (x for x in read | made if hint(x.size) * SMALL > hint(self.product.size))
+            total += sum(hint(nbytes(x)) for x in large)
         return total
 
     def weigh(self, nodes: tuple[Node, ...]) -> Fusion:
         """The decision about some nodes."""
         apart, together = self.traffic(set()), self.traffic(set(nodes))
         read = {r.node for x in nodes for r in self.placed.reads[x]} - {*nodes, self.product}
-        large = [x for x in read if x.size * SMALL > self.product.size]
+        large = [x for x in read if hint(x.size) * SMALL > hint(self.product.size)]
         refused = ""
         if any(
             self._is_stored(x, set(nodes))
             for x in self.placed.rematerialized - self.placed.required
         ):
             refused = REMATERIALIZED
-        elif apart - together < nbytes(self.product):
+        elif apart - together < hint(nbytes(self.product)):
             refused = LITTLE
         elif len(large) > MOST_READ:
             refused = f"reads {len(large)} operands of its size"

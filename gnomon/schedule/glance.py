@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from gnomon.ir.node import Node, Shape
+from gnomon.ir.sizes import hint
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Reading:
 
     def is_wide(self, size: int) -> bool:
         """Whether as much is read of it as there are elements, so that it costs memory traffic."""
-        return self.picked or (self.node.size >= size and self.node.size > 1)
+        return self.picked or (hint(self.node.size) >= hint(size) and hint(self.node.size) > 1)
 
 
 Known = Mapping[Node, Sequence[Reading]]
@@ -108,7 +109,8 @@ class Glance:
             if x.op == "gather":
                 table = [replace(r, picked=True) for r in table]
             return [*table, *(r for part in rest for r in part)]
-        fits = any(r.node.size in (self.size, self.size // max(self.inner, 1)) for r in found)
+        rows = hint(self.size) // max(hint(self.inner), 1)
+        fits = any(hint(r.node.size) in (hint(self.size), rows) for r in found)
         return None if fits else found
 
     def _whole(self, x: Node, same: bool) -> list[Reading] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import hint
 from gnomon.schedule.cluster import (
     DEEP,
     ELSEWHERE,
@@ -66,7 +67,7 @@ def shared(home: Mapping[Node, Cluster], reads: Reads) -> dict[Node, list[Node]]
     found: dict[Node, list[Node]] = {}
     for node, cluster in home.items():
         for reading in reads.get(node, ()):
-            wide = reading.node.size >= cluster.size > 1 and not reading.picked
+            wide = hint(reading.node.size) >= hint(cluster.size) > 1 and not reading.picked
             if wide and not cluster.opaque:
                 found.setdefault(reading.node, []).append(node)
     return found

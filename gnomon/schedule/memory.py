@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import hint, is_symbolic, late
 
 ALIGN = 64
 
@@ -51,7 +52,8 @@ def plan_memory(
     for k, interval in enumerate(intervals):
         whole = merged[owner[k]]
         merged[owner[k]] = replace(whole, last=max(whole.last, interval.last))
-    plan = disjoint(list(merged.values()))
+    values = list(merged.values())
+    plan = (shared_places if any(is_symbolic(x.nbytes) for x in values) else disjoint)(values)
     offsets = dict(zip(merged, plan.offsets, strict=True))
     return replace(plan, offsets=tuple(offsets[k] for k in owner))
 
@@ -73,6 +75,35 @@ def disjoint(intervals: Sequence[LiveInterval]) -> MemoryPlan:
         offsets[k] = taken.place(*rows[k])
     total = max((at + size for at, (size, *_) in zip(offsets, rows, strict=True)), default=0)
     return MemoryPlan(tuple(offsets), total, liveness_bound(intervals))
+
+
+def shared_places(intervals: Sequence[LiveInterval]) -> MemoryPlan:
+    """Offsets that hold at all sizes: values that are never alive together begin at one place."""
+    groups: list[list[int]] = []
+    for k in sorted(range(len(intervals)), key=lambda k: -hint(intervals[k].nbytes)):
+        own = intervals[k]
+        free = (
+            group
+            for group in groups
+            if all(own.last < intervals[j].first or intervals[j].last < own.first for j in group)
+        )
+        found = next(free, None)
+        if found is None:
+            groups.append([k])
+        else:
+            found.append(k)
+    offsets, end = [0] * len(intervals), 0
+    for group in groups:
+        for k in group:
+            offsets[k] = end
+        end += late(largest, *dict.fromkeys(rounded(intervals[k].nbytes) for k in group))
+    known = [replace(x, nbytes=hint(x.nbytes)) for x in intervals]
+    return MemoryPlan(tuple(offsets), end, liveness_bound(known))
+
+
+def largest(*numbers: int) -> int:
+    """The largest of some numbers, also of one."""
+    return max(numbers)
 
 
 class PlacedValues:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Node, Shape, topological
+from gnomon.ir.sizes import hint
 from gnomon.ir.symbolic import (
     bounds,
     divisor_of,
@@ -139,7 +140,7 @@ class LoopNest:
             cut = tried.pop(0)
             kernel = self._build(*cut, piece)
         kernel = self._finer(kernel, piece) if divided else kernel
-        share = prod(piece.shape) / max(prod(self.shape), 1)
+        share = hint(prod(piece.shape)) / max(hint(prod(self.shape)), 1)
         return KernelPart(kernel, tuple(self.buffers), share), cut
 
     def _finer(self, kernel: LoopKernel, piece: DomainPiece) -> LoopKernel:
@@ -298,9 +299,10 @@ def boundaries(
     unequal: list[tuple[int, tuple[int, ...], bool]] = []
     for axis in sorted(found, reverse=True):
         places = tuple(sorted(p for p in found[axis] if 0 < p < shape[axis]))
-        sizes = [high - low for low, high in pairwise((0, *places, shape[axis]))]
-        each = prod(shape[axis + 1 :])
-        least = min(sizes) * prod(shape) // shape[axis]
+        # who cuts is quicker, so what is decided by sizes needs to hold for no others
+        sizes = [hint(high - low) for low, high in pairwise((0, *places, shape[axis]))]
+        each = hint(prod(shape[axis + 1 :]))
+        least = min(sizes) * hint(prod(shape)) // hint(shape[axis])
         few = len(sizes) <= MOST_PIECES and min(sizes) >= LEAST_PIECE
         many = len(sizes) <= MOST_LARGE and least >= LARGE and axis < len(shape) - 1
         if len(set(sizes)) == 1 < len(sizes) and sizes[0] * each >= LEAST_PIECE:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import hint
 from gnomon.ops.scalars import SCALARS
 from gnomon.schedule.epilogue import LAID, LITTLE, SMALL, Epilogue, is_plain, lowered
 from gnomon.schedule.fusion import Fusion, Judge
@@ -85,7 +86,7 @@ def weigh(placed: Placed, product: Node, factor: Factor, nodes: tuple[Node, ...]
     own, moved = placed.home[factor.node], {*nodes}
 
     def large(found: set[Node]) -> set[Node]:
-        return {x for x in found if x.size * SMALL > factor.node.size}
+        return {x for x in found if hint(x.size) * SMALL > hint(factor.node.size)}
 
     read = {r.node for x in nodes for r in placed.reads[x]} - moved
     rest = {r.node for x in own.members if x not in moved for r in placed.reads[x]}
@@ -95,7 +96,7 @@ def weigh(placed: Placed, product: Node, factor: Factor, nodes: tuple[Node, ...]
     together = sum(sum(map(nbytes, large(found))) for found in (read, rest - {*own.members}, new))
     trial = prologue_of(factor.node, nodes, factor.steps, dict.fromkeys(read)).kernel
     refused = factor.refused or ("" if is_plain(trial) else LAID)
-    if not refused and apart - together < nbytes(factor.node):
+    if not refused and hint(apart - together) < hint(nbytes(factor.node)):
         refused = LITTLE
     elif not refused and any(SCALARS[x.params["f"]].costly for x in nodes):
         refused = COSTLY

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import hint
 from gnomon.ops.scalars import SCALARS
 from gnomon.schedule.cluster import ELSEWHERE, Cluster
 from gnomon.schedule.fusion import Fusion, Judge, Weighed
@@ -85,9 +86,9 @@ class Rematerialized:
         clusters = {self.home[x]: None for x in self.outside}
         spared = nbytes(self.node) * (1 + len(clusters))
         spared -= sum(self._added(cluster) for cluster in clusters)
-        self.bytes = spared
+        self.bytes = spared = hint(spared)
         if scalar.costly and spared > 0:
-            spent = len(clusters) * FUNCTION * scalar.steps * self.node.size
+            spent = len(clusters) * FUNCTION * scalar.steps * hint(self.node.size)
             return "" if spared > spent else COSTLY
         return "" if spared > 0 else MORE
 

@@ -16,6 +16,7 @@ from gnomon.codegen.kernels.product import MatmulSpec, count
 from gnomon.codegen.kernels.steps import FUSED, ChainStep, choose_step, sums_of
 from gnomon.codegen.lifted import by_caller
 from gnomon.codegen.machine import COMMON, Machine
+from gnomon.ir.sizes import hint, is_symbolic
 
 DEEPEST = 512
 """Most units of K in a block, in floats; half as many doubles."""
@@ -105,6 +106,9 @@ def choose_tile(
     # a result of nothing has no tile, but it has a kernel
     rows, columns = rows or 1, columns or 1
     tiles, best = all_tiles(COMMON, scalar, step), best_tile(COMMON, scalar, step)
+    # of a size that varies there are many, as a rule
+    rows = SEVERAL * best.rows if is_symbolic(rows) else rows
+    columns = SEVERAL * best.columns if is_symbolic(columns) else columns
     if rows >= SEVERAL * best.rows and columns >= best.columns:
         return best_tile(machine, scalar, step)
     tiles = [tile for tile in tiles if tile.rows <= rows]
@@ -114,10 +118,10 @@ def choose_tile(
 
 def panel_tile(machine: Machine, spec: MatmulSpec) -> Tile:
     """The tile for panels that stay: all rows share the best tile's width, so one packing does."""
-    step, rows = choose_step(machine, spec.scalar, spec.letters, spec.run), count(spec.rows)
+    step, rows = choose_step(machine, spec.scalar, spec.letters, spec.run), hint(count(spec.rows))
     common, own = (best_tile(each, spec.sums, step) for each in (COMMON, machine))
     tiles = [replace(common, rows=high) for high in range(1, min(rows, common.rows) + 1)]
-    chosen = min(reversed(tiles), key=lambda tile: cycles(tile, rows, count(spec.columns)))
+    chosen = min(reversed(tiles), key=lambda tile: cycles(tile, rows, hint(count(spec.columns))))
     return own if chosen == common else replace(own, rows=min(chosen.rows, own.rows))
 
 

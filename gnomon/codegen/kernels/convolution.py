@@ -19,6 +19,7 @@ from gnomon.codegen.kernels.storing import Bounds, TileRegion
 from gnomon.codegen.kernels.strides import Dims, offset, total
 from gnomon.codegen.kernels.tally import KBlock
 from gnomon.codegen.machine import Machine
+from gnomon.ir.sizes import hint
 
 WORD = 8
 """Bytes of a table's entry."""
@@ -49,7 +50,7 @@ def is_convolution(spec: MatmulSpec) -> bool:
     """Whether the left operand overlaps itself, the right one does not, and vectors fill up."""
     return (
         spec.scalar in BLOCK
-        and count(spec.columns) >= FEWEST
+        and hint(count(spec.columns)) >= FEWEST
         and overlaps(spec.rows, spec.steps, "a")
         and not overlaps(spec.columns, spec.steps, "b")
     )

@@ -55,7 +55,14 @@ def layout_of(spec: MatmulSpec) -> str:
     columns, steps = walk(spec.columns, "b"), walk(spec.steps, "b")
     rows, wide = count(spec.rows), count(spec.columns)
     panels = rows * count(spec.steps) * 4
-    if not 0 < rows <= MOST_ROWS or wide < LANES or panels > COMMON.l2 or spec.scalar == "double":
+    # with a tile of its own, a product is packed, however few rows it has
+    if (
+        spec.tile != (0, 0)
+        or not 0 < rows <= MOST_ROWS
+        or wide < LANES
+        or panels > COMMON.l2
+        or spec.scalar == "double"
+    ):
         return ""
     if any(spec.narrow):
         return ""

@@ -16,6 +16,7 @@ from gnomon.codegen.kernels.packing import emit_pack
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, count
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.machine import COMMON, Machine
+from gnomon.ir.sizes import hint
 
 __all__ = ["emit_panels", "panels_of", "units_of", "wants_panels"]
 
@@ -31,7 +32,7 @@ def wants_panels(spec: MatmulSpec, kept: bool) -> bool:
     Of few rows where they are `kept`. Of more where B would be packed again for each span of rows,
     as far as all of it stays in the last cache of a common processor.
     """
-    sizes = rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
+    sizes = rows, columns, steps = [hint(count(x)) for x in (spec.rows, spec.columns, spec.steps)]
     one = all(axis.b == 0 and axis.size for axis in spec.batch)
     if not all(sizes) or not one or layout_of(spec) in WRITERS:
         return False

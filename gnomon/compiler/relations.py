@@ -1,0 +1,112 @@
+"""Numbers of one program at several shapes: which vary, and which of these follow from others.
+
+What has varied as another number did, in all graphs so far, is taken to follow from it: as the
+same, a multiple, a sum, a product. Who is given a graph compares all of its numbers with that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from itertools import combinations, combinations_with_replacement
+from math import isqrt
+from typing import Any
+
+from gnomon.ir.dissected import Numbers
+from gnomon.ir.sizes import LEAST, ShapeEnv, SymInt
+
+__all__ = ["Relations", "unremarkable"]
+
+StandIn = Callable[[int], int]
+"""The size for which a program is made, for one at hand."""
+
+FEW = 16
+"""ShapeEnv below this have kernels of their own."""
+
+
+class Relations:
+    """The numbers of a graph as sizes where they vary; `places` are those that are given.
+
+    inputs: how many of the numbers, at first, are sizes of inputs. leaves: the places of counts of
+    leaves, which nothing else follows from, and for which nothing else stands in.
+    """
+
+    def __init__(
+        self,
+        samples: Sequence[Numbers],
+        inputs: int,
+        leaves: Container[int],
+        stand_in: StandIn,
+    ) -> None:
+        self.sizes, self.numbers, self.places = ShapeEnv(), list[Any](), list[int]()
+        self._bases: list[tuple[Numbers, SymInt]] = []
+        made: dict[tuple[Numbers, bool], Any] = {}
+        for k, column in enumerate(zip(*samples, strict=True)):
+            if len(set(column)) == 1:
+                self.numbers.append(column[0])
+                continue
+            if isinstance(column[0], str):
+                raise ValueError("a float varies")
+            if column[0] < LEAST:
+                self.numbers.append(column[0])
+                continue
+            key = (column, k in leaves)
+            if key not in made:
+                found = following(column, self._bases) if k >= inputs and not key[1] else None
+                made[key] = found or self._given(k, column, int if key[1] else stand_in)
+            self.numbers.append(made[key])
+
+    def _given(self, k: int, column: Numbers, stand_in: StandIn) -> SymInt:
+        """A number that follows from no other."""
+        size = self.sizes.symbol(stand_in(column[0]))
+        self.places.append(k)
+        if stand_in is not int:
+            self._bases.append((column, size))
+        return size
+
+
+def unremarkable(size: int) -> int:
+    """A size like this one that agrees with no other by chance: a prime.
+
+    >>> unremarkable(4), unremarkable(40), unremarkable(1000)
+    (13, 41, 1009)
+    """
+    found = 13 if size < FEW else max(size, 37) | 1
+    while any(found % k == 0 for k in range(3, isqrt(found) + 1, 2)):
+        found += 2
+    return found
+
+
+def following(column: Numbers, bases: Sequence[tuple[Numbers, SymInt]]) -> Any:
+    """A varying number as one that follows from others; None if it does not."""
+    for values, size in (*bases, *products(bases), *sums(bases)):
+        found = affine(column, values)
+        if found is not None:
+            return size * found[0] + found[1]
+    return None
+
+
+def products(bases: Sequence[tuple[Numbers, SymInt]]) -> Iterator[tuple[Numbers, Any]]:
+    """Products of two."""
+    for (a, one), (b, other) in combinations_with_replacement(bases, 2):
+        yield tuple([x * y for x, y in zip(a, b, strict=True)]), one * other
+
+
+def sums(bases: Sequence[tuple[Numbers, SymInt]]) -> Iterator[tuple[Numbers, Any]]:
+    """Sums of neighbours; of two graphs, some would agree by chance."""
+    for first, last in combinations(range(len(bases)), 2):
+        columns, sizes = zip(*bases[first : last + 1], strict=True)
+        if len(set(columns[0])) > 2:
+            yield tuple(map(sum, zip(*columns, strict=True))), sum(sizes)
+
+
+def affine(column: Numbers, values: Numbers) -> tuple[int, int] | None:
+    """The whole factor and the summand that make one column of another."""
+    other = next((k for k, x in enumerate(values) if x != values[0]), 0)
+    if not other:
+        return None
+    factor, rest = divmod(column[other] - column[0], values[other] - values[0])
+    summand = column[0] - factor * values[0]
+    fits = all(factor * x + summand == y for x, y in zip(values, column, strict=True))
+    # two points are on some line, always
+    is_sure = factor == 1 or not summand or len(set(values)) > 2
+    return (factor, summand) if fits and not rest and factor > 0 and is_sure else None

@@ -1,0 +1,240 @@
+"""Programs that serve every size: compiled once more when sizes vary, then only told the numbers.
+
+The first program of an outline is made for its own sizes. Where the outline comes again, the
+numbers that differ become sizes (gnomon/ir/sizes.py), passes run once on these, and what comes of
+it serves all graphs whose numbers agree with what was decided. Numbers that follow from others in
+all graphs so far are taken to follow always; where one does not, the program does not serve it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnomon.codegen.context import CompileContext
+from gnomon.compiler.relations import Relations, unremarkable
+from gnomon.forking import held
+from gnomon.ir.dissected import Numbers, dissection, leaf_counts, renumbered
+from gnomon.ir.memo import Recent, memo
+from gnomon.ir.node import Graph
+from gnomon.ir.show import log
+from gnomon.ir.sizes import LEAST, MOST, SymInt, is_symbolic
+from gnomon.lazy import assembly, bound, conformance, pipeline
+from gnomon.ops.collectives import TRANSFERS
+from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.registry import asks_for_chunks
+from gnomon.program.executable import Executable
+from gnomon.program.saved import SavedProgram
+from gnomon.runtime import cpu
+from gnomon.runtime.program import bindings, table
+from gnomon.settings import override
+
+if TYPE_CHECKING:
+    from gnomon.program.blocks import ProgramBlock
+
+__all__ = ["SizedProgram", "serving"]
+
+SAMPLES = 4
+"""Graphs of an outline, the latest, of which is learned what follows from what."""
+PROGRAMS = 8
+"""Programs of one outline; further sizes get programs of their own."""
+UNLUCKY = 3
+"""So many attempts may fail before an outline is left alone."""
+
+
+class Unsized(TypeError):
+    """A graph holds what is compiled for its own sizes alone."""
+
+
+@dataclass
+class ShapeFamily:
+    """The graphs of one outline: the numbers of some, and programs for many."""
+
+    samples: list[Numbers] = field(default_factory=list)
+    programs: list[SizedProgram] = field(default_factory=list)
+    failed: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def known(self, numbers: Numbers, graph: Graph) -> Executable | None:
+        """The executable of a graph by a program that is there, if one serves it."""
+        for each in reversed(self.programs):
+            own = each.serves(numbers)
+            if own is not None:
+                return each.at(own, graph)
+        return None
+
+    def opened(
+        self, numbers: Numbers, graph: Graph, others: list[Numbers], context: CompileContext
+    ) -> Executable | None:
+        """The executable of a graph by a new program; None where it keeps its sizes."""
+        with self.lock:
+            before = [x for x in self.samples or others if x != numbers]
+            self.samples = [*before, numbers][-SAMPLES:]
+            if not before or len(self.programs) >= PROGRAMS or self.failed >= UNLUCKY:
+                return None
+            made = first_that_serves(graph, [numbers, *before], context)
+            if made is None:
+                self.failed += 1
+                return None
+            self.programs.append(made)
+        found = self.known(numbers, graph)
+        assert found is not None, "sized: a program that serves a graph does so twice"
+        found.fresh = made.fresh
+        return found
+
+
+_families: Recent[tuple, ShapeFamily] = memo(Recent())
+_lock = held(threading.Lock())
+os.register_at_fork(after_in_child=_families.clear)  # their locks may be taken
+
+
+def family_of(outline: int, context: CompileContext) -> ShapeFamily:
+    """The family of an outline."""
+    key = (outline, context.key)
+    with _lock:
+        found = _families.get(key)
+        if found is None:
+            found = _families[key] = ShapeFamily()
+    return found
+
+
+def may_vary(context: CompileContext) -> bool:
+    """Whether programs may serve several sizes: not where they are measured, or looked into."""
+    return not context.seconds and not context.settings.verify
+
+
+def serving(graph: Graph, earlier: Graph, context: CompileContext) -> Executable | None:
+    """The executable of a graph by a program that serves other sizes too.
+
+    None where there can be none. earlier: another graph of the same outline.
+    """
+    if not may_vary(context):
+        return None
+    outline, numbers = dissection(graph)
+    before = dissection(earlier)
+    family = family_of(outline, context)
+    others = [before[1]] if before[0] == outline else []
+    return family.known(numbers, graph) or family.opened(numbers, graph, others, context)
+
+
+def first_that_serves(
+    graph: Graph, samples: Sequence[Numbers], context: CompileContext
+) -> SizedProgram | None:
+    """A program for the first of some samples: one that stands for many sizes, or its own."""
+    for stand_in in (unremarkable, own_size):
+        try:
+            made = SizedProgram(graph, samples, context, stand_in)
+        except Exception as cause:  # whatever a pass cannot do with sizes, it can do with integers
+            told = f"sizes: a program keeps its sizes: {cause}"
+            log(1, lambda told=told: told)
+            continue
+        if made.serves(samples[0]) is not None:
+            return made
+    return None
+
+
+def own_size(size: int) -> int:
+    """The size itself."""
+    return size
+
+
+class SizedProgram:
+    """A program that reads its sizes when it runs."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        samples: Sequence[Numbers],
+        context: CompileContext,
+        stand_in: Callable[[int], int],
+    ) -> None:
+        refuse_fixed(graph)
+        inputs, leaves = sum(x.rank for x in graph.inputs), {*leaf_counts(graph)}
+        self._relations = partial(Relations, samples, inputs, leaves, stand_in)
+        related = self._relations()
+        sizes, given, self.places = related.sizes, related.numbers, related.places
+        self.context = replace(context, sizes_vary=True)
+        if not self.places:
+            raise Unsized("nothing varies that is more than 1")
+        conformance.assure()
+        with cpu.CompileBatch() as batch:
+            block = pipeline.kernels_of(renumbered(graph, iter(given)), self.context, batch.ask)
+            self.plan: SavedProgram = assembly.plan_of(block)
+            texts = {code.symbol: code.text for k in block.kernels() for code in k.codes}
+            self.addresses, self.fresh = batch.load(texts), batch.begun
+        plan, self._holds = self.plan, sizes.test()
+        self._calls = table(plan.steps, self.addresses, plan.needs)
+        rows = bindings(plan.steps, self.addresses, plan.needs)
+        offsets = [offset for _, offset in rows]
+        varying = [k for k, offset in enumerate(offsets) if is_symbolic(offset)]
+        fixed = [(base, 0 if is_symbolic(offset) else offset) for base, offset in rows]
+        self._rows = np.array(fixed, np.int64).reshape(-1, 2)
+        self._varying = np.array(varying, np.int64)
+        self._rest = replace(plan, steps=())
+        found: dict[SymInt, None] = {}
+        bound.sizes_in(self._rest, found)
+        self._names = own = [*found]
+        self._offsets_of = sizes.function([offsets[k] for k in varying])
+        self._rest_of = sizes.function(own)
+        self._expected = sizes.function(given)
+        self._sizes = sizes
+
+    def serves(self, numbers: Numbers) -> Numbers | None:
+        """The sizes of a graph with these numbers; None if the program is not for it."""
+        own = tuple([numbers[k] for k in self.places])
+        if min(own) < LEAST or max(own) >= MOST or self._expected(own) != numbers:
+            return None
+        return own if self._holds(own) else None
+
+    def at(self, own: Numbers, graph: Graph) -> Executable:
+        """The executable of a graph of these sizes."""
+        values = dict(zip(self._names, self._rest_of(own), strict=True))
+        plan: SavedProgram = bound.bound(self._rest, values.__getitem__)
+
+        def value_of(size: SymInt) -> int:
+            (value,) = self._sizes.function([size])(own)
+            return value
+
+        needs = replace(plan.needs, alone=bool(plan.needs.alone))
+        steps: Any = bound.LazySteps(self.plan.steps, value_of)
+        plan = replace(plan, steps=steps, needs=needs)
+        rows = self._rows.copy()
+        rows[self._varying, 1] = self._offsets_of(own)
+        remake = self._remaking(own)
+        settings = self.context.settings
+        return Executable(graph, plan, self.addresses, settings, remake, tables=(self._calls, rows))
+
+    def _remaking(self, own: Numbers) -> Callable[[Graph], ProgramBlock]:
+        """A function that runs the passes again, as when the program was made."""
+
+        def remake(graph: Graph) -> ProgramBlock:
+            related = self._relations()
+            with override(**self.context.settings._asdict()):
+                flat = renumbered(graph, iter(related.numbers))
+                block = pipeline.kernels_of(flat, self.context)
+
+            def value_of(size: SymInt) -> int:
+                (value,) = related.sizes.function([size])(own)
+                return value
+
+            return bound.BoundBlock(value_of).block(block)
+
+        return remake
+
+
+def refuse_fixed(graph: Graph) -> None:
+    """Refuse a graph that is compiled for its own sizes alone."""
+    for node in graph:
+        if node.op in CONTROL or node.op in TRANSFERS or node.op == "external":
+            raise Unsized(f"it holds {node.op}")
+        if node.op == "region" and asks_for_chunks(node):
+            raise Unsized(f"{node.params['name']} is computed in chunks")
+        for inner in node.params.values():
+            if isinstance(inner, Graph):
+                refuse_fixed(inner)

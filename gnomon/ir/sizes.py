@@ -1,0 +1,397 @@
+"""Sizes that a program reads when it runs: integers of which only a polynomial is known.
+
+Passes compute with a `SymInt` as with any integer, and get another one. What they *decide* by one
+(a comparison, a truth, an index, a text) is answered for the sizes at hand and kept as a guard of
+the program that comes of it: it serves all sizes for which every decision falls the same way. A
+SymInt is no int of C's, so that nothing can read it unseen. What only aims at speed asks `hint`,
+unguarded.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from math import prod
+from typing import Any
+
+__all__ = ["SymInt", "ShapeEnv", "divides", "hint", "is_symbolic", "late"]
+
+Monomial = tuple[int, ...]
+"""The atoms that are multiplied, by number, ascending."""
+Terms = dict[Monomial, int]
+Bounds = tuple[int, int]
+
+LEAST, MOST = 2, 1 << 31
+"""Bounds of an input's size: 0 and 1 are programs of their own."""
+FAR = 1 << 200
+
+_traces = count()
+
+COMPARISONS = {
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+
+
+class Atom:
+    """A part of polynomials: an input's size, a quotient, or a number that is computed late."""
+
+    __slots__ = ("bounds", "parts", "text", "value")
+
+    def __init__(self, text: str, value: int, bounds: Bounds, parts: Sequence[Any]) -> None:
+        self.text, self.value, self.bounds, self.parts = text, value, bounds, parts
+
+
+class ShapeEnv:
+    """The sizes that one program reads, what was computed of them, and what was decided."""
+
+    def __init__(self) -> None:
+        self.serial = next(_traces)
+        self.atoms: list[Atom] = []
+        self.symbols = 0
+        self.functions: list[Callable[..., int]] = []
+        """Functions that are called when sizes are known."""
+        self.guards: dict[str, bool] = {}
+        """Texts of what was decided, and how it fell."""
+        self._decided: list[SymInt] = []
+        self._places: dict[str, int] = {}
+        self._made: dict[tuple[tuple[Monomial, int], ...], SymInt] = {}
+
+    def symbol(self, value: int) -> SymInt:
+        """The next of the sizes that the program is given."""
+        assert self.symbols == len(self.atoms), "sizes: symbols come first"
+        self.symbols += 1
+        return self._atom(f"s[{self.symbols - 1}]", value, (LEAST, MOST))
+
+    def function(self, numbers: Sequence[Any]) -> Callable[[Sequence[int]], tuple[int, ...]]:
+        """A function that computes these numbers of the given ones."""
+        return self._compiled(numbers, f"({''.join(text_of(x) + ', ' for x in numbers)})")
+
+    def test(self) -> Callable[[Sequence[int]], bool]:
+        """A function that says whether all decisions fall the same way for other sizes."""
+        parts = [text if outcome else f"not {text}" for text, outcome in self.guards.items()]
+        decided = self._compiled(self._decided, " and ".join(parts) or "True")
+
+        def holds(given: Sequence[int]) -> bool:
+            try:
+                return decided(given)
+            except ZeroDivisionError:  # that no divisor is 0 was decided too
+                return False
+
+        return holds
+
+    def _compiled(self, numbers: Sequence[Any], text: str) -> Callable[[Sequence[int]], Any]:
+        """A function of the sizes `s`, after the atoms that these numbers are made of."""
+        waiting, needed = list(numbers), set[int]()
+        while waiting:
+            x = waiting.pop()
+            new = {k for m, _ in x.terms for k in m} - needed if type(x) is SymInt else set[int]()
+            needed |= new
+            waiting += [part for k in new for part in self.atoms[k].parts]
+        lines = [f"  a{k} = {self.atoms[k].text}" for k in sorted(needed)]
+        source = "\n".join(["def computed(s):", *lines, f"  return {text}"])
+        made: dict[str, Any] = {"f": self.functions}
+        exec(compile(source, "<sizes>", "exec"), made)  # of integers and our own names alone
+        return made["computed"]
+
+    def _atom(self, text: str, value: int, bounds: Bounds, parts: Sequence[Any] = ()) -> SymInt:
+        place = self._places.get(text)
+        if place is None:
+            place = self._places[text] = len(self.atoms)
+            self.atoms.append(Atom(text, value, bounds, parts))
+        return self.of({(place,): 1})  # type: ignore[return-value]
+
+    def of(self, terms: Terms) -> SymInt | int:
+        """The number of a polynomial; a plain one where it has no atoms."""
+        key = tuple(sorted((m, c) for m, c in terms.items() if c))
+        if not key:
+            return 0
+        if len(key) == 1 and not key[0][0]:
+            return key[0][1]
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = SymInt(self, key)
+        return found
+
+    def quotient(self, a: Any, b: Any) -> SymInt | int:
+        """The number a // b, which does not come out even."""
+        value = hint(a) // hint(b)
+        (low, high), (least, most) = bounds_of(a), bounds_of(b)
+        bounds = (-FAR, FAR)
+        if least > 0:
+            ends = [x // y for x in (low, high) for y in (least, most)]
+            bounds = min(ends), max(ends)
+        if bounds[0] == bounds[1]:
+            return bounds[0]
+        return self._atom(f"({text_of(a)})//({text_of(b)})", value, bounds, (a, b))
+
+    def late(self, function: Callable[..., int], numbers: Sequence[Any]) -> SymInt:
+        """The result of a function of plain integers, once sizes are known."""
+        if function not in self.functions:
+            self.functions.append(function)
+        k = self.functions.index(function)
+        text = f"f[{k}]({','.join(text_of(x) for x in numbers)})"
+        return self._atom(text, function(*map(hint, numbers)), (-FAR, FAR), numbers)
+
+    def decide(self, sign: str, a: Any, b: Any) -> bool:
+        """The outcome of a comparison, for the sizes at hand; kept as a guard if it may differ."""
+        rest = a - b
+        compare = COMPARISONS[sign]
+        low, high = bounds_of(rest)
+        if sign == "==":
+            settled = low > 0 or high < 0 or low == high
+        else:
+            settled = compare(low, 0) == compare(high, 0)
+        outcome = bool(compare(hint(rest), 0))
+        if not settled:
+            text = f"({text_of(rest)}){sign}0"
+            if text not in self.guards:
+                self.guards[text] = outcome
+                self._decided.append(rest)
+        return outcome
+
+    def pin(self, a: SymInt) -> int:
+        """The number itself: the program then serves this one alone."""
+        self.decide("==", a, a.value)
+        return a.value
+
+
+class SymInt:
+    """An integer that is known when a program runs."""
+
+    __slots__ = ("_hash", "bounds", "sizes", "terms", "value")
+
+    def __init__(self, sizes: ShapeEnv, terms: tuple[tuple[Monomial, int], ...]) -> None:
+        self.sizes, self.terms = sizes, terms
+        atoms = sizes.atoms
+        self.value = sum(c * prod([atoms[k].value for k in m]) for m, c in terms)
+        low = high = 0
+        for monomial, c in terms:
+            ends = (1, 1)
+            for k in monomial:
+                products = [x * y for x in ends for y in atoms[k].bounds]
+                ends = min(products), max(products)
+            low += min(c * ends[0], c * ends[1])
+            high += max(c * ends[0], c * ends[1])
+        self.bounds = max(low, -FAR), min(high, FAR)
+        self._hash = hash((sizes.serial, terms))
+
+    @property
+    def __class__(self) -> type:  # what asks for an int may have one of these
+        return int
+
+    @__class__.setter
+    def __class__(self, kind: type) -> None:
+        raise TypeError("a size keeps its class")
+
+    def __repr__(self) -> str:
+        return f"<{self.sizes.serial}:{text_of(self)}>"
+
+    def __str__(self) -> str:
+        return str(self.sizes.pin(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.sizes.pin(self), spec)
+
+    # what is computed
+
+    def __add__(self, other: Any) -> Any:
+        return combined(self, other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return combined(self, other, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self) + other
+
+    def __neg__(self) -> Any:
+        return self.sizes.of({m: -c for m, c in self.terms})
+
+    def __pos__(self) -> SymInt:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __mul__(self, other: Any) -> Any:
+        if not is_whole(other):
+            return NotImplemented
+        found: Terms = {}
+        for m, c in self.terms:
+            for n, d in terms_of(other):
+                key = tuple(sorted((*m, *n)))
+                found[key] = found.get(key, 0) + c * d
+        return self.sizes.of(found)
+
+    __rmul__ = __mul__
+
+    def __pow__(self, other: int) -> Any:
+        return prod([self] * other)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return divided(self, other) if is_whole(other) else NotImplemented
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return divided(other, self) if is_whole(other) else NotImplemented
+
+    def __mod__(self, other: Any) -> Any:
+        return self - divided(self, other) * other if is_whole(other) else NotImplemented
+
+    def __rmod__(self, other: Any) -> Any:
+        return other - divided(other, self) * self if is_whole(other) else NotImplemented
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __lshift__(self, other: int) -> Any:
+        return self * (1 << other)
+
+    def __rshift__(self, other: int) -> Any:
+        return self // (1 << other)
+
+    # what is decided
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (is_whole(other) and self.sizes.decide("==", self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __lt__(self, other: Any) -> bool:
+        return self.sizes.decide("<", self, other)
+
+    def __le__(self, other: Any) -> bool:
+        return self.sizes.decide("<=", self, other)
+
+    def __gt__(self, other: Any) -> bool:
+        return not self <= other
+
+    def __ge__(self, other: Any) -> bool:
+        return not self < other
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __index__(self) -> int:
+        return self.sizes.pin(self)
+
+    __int__ = __trunc__ = __floor__ = __ceil__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.sizes.pin(self))
+
+    def __truediv__(self, other: Any) -> float:
+        return self.sizes.pin(self) / other
+
+    def __rtruediv__(self, other: Any) -> float:
+        return other / self.sizes.pin(self)
+
+    def __and__(self, other: Any) -> int:
+        return self.sizes.pin(self) & other
+
+    def bit_length(self) -> int:
+        """The number of bits."""
+        return self.sizes.pin(self).bit_length()
+
+
+def is_symbolic(x: object) -> bool:
+    """Whether a number is known only when a program runs."""
+    return type(x) is SymInt
+
+
+def is_whole(x: object) -> bool:
+    """Whether something is an integer, known or not."""
+    return type(x) is SymInt or isinstance(x, int)
+
+
+def hint(x: Any) -> Any:
+    """A number as it was when the program was made: for what gives the same bits either way."""
+    return x.value if type(x) is SymInt else x
+
+
+def late(function: Callable[..., int], *numbers: Any) -> Any:
+    """The result of a function of integers, which is called when sizes are known."""
+    found = next((x for x in numbers if type(x) is SymInt), None)
+    return function(*numbers) if found is None else found.sizes.late(function, numbers)
+
+
+def divides(k: Any, n: Any) -> bool:
+    """Whether a number comes out even, whatever sizes are."""
+    rest = n % k
+    return type(rest) is int and rest == 0
+
+
+def terms_of(x: Any) -> Iterable[tuple[Monomial, int]]:
+    """A number as a polynomial."""
+    return x.terms if type(x) is SymInt else (((), int(x)),)
+
+
+def bounds_of(x: Any) -> tuple[int, int]:
+    """The least and the greatest that a number can be."""
+    return x.bounds if type(x) is SymInt else (x, x)
+
+
+def text_of(x: Any) -> str:
+    """A number as Python computes it of the sizes `s`."""
+    if type(x) is not SymInt:
+        return repr(x)
+    return "+".join("*".join((str(c), *(f"a{k}" for k in m))) for m, c in x.terms)
+
+
+def combined(a: SymInt, b: Any, sign: int) -> Any:
+    """A sum or a difference."""
+    if not is_whole(b):
+        return NotImplemented
+    found = dict(a.terms)
+    for m, c in terms_of(b):
+        found[m] = found.get(m, 0) + sign * c
+    return a.sizes.of(found)
+
+
+def divided(a: Any, b: Any) -> Any:
+    """The quotient, rounded down: what comes out even is divided, the rest stays a quotient."""
+    sizes = (a if type(a) is SymInt else b).sizes
+    if b == 0:
+        raise ZeroDivisionError("sizes: division by zero")
+    if type(b) is SymInt and len(b.terms) > 1:
+        return 1 if a is b else sizes.quotient(a, b)
+    ((by, k),) = terms_of(b)
+    whole: Terms = {}
+    rest: Terms = {}
+    for m, c in terms_of(a):
+        left = without(m, by)
+        (rest if left is None or c % k else whole)[m if left is None or c % k else left] = (
+            c if left is None or c % k else c // k
+        )
+    if by:
+        return sizes.of(whole) + quotient_of(sizes, sizes.of(rest), b)
+    # of a constant, the part that comes out even
+    number = rest.pop((), 0)
+    whole[()] = whole.get((), 0) + number // k
+    rest[()] = number % k
+    return sizes.of(whole) + quotient_of(sizes, sizes.of(rest), b)
+
+
+def quotient_of(sizes: ShapeEnv, a: Any, b: Any) -> Any:
+    """A quotient of which nothing comes out even."""
+    return a // b if type(a) is int and type(b) is int else sizes.quotient(a, b)
+
+
+def without(m: Monomial, by: Monomial) -> Monomial | None:
+    """The atoms of a product without those of another; None where it has them not."""
+    left = list(m)
+    for k in by:
+        if k not in left:
+            return None
+        left.remove(k)
+    return tuple(left)

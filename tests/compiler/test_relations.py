@@ -1,0 +1,76 @@
+"""Numbers of one program at several shapes, and which of them follow from others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gnomon.compiler.relations import Relations, unremarkable
+from gnomon.ir.sizes import is_symbolic
+
+pytestmark = pytest.mark.unit
+
+Rows = list[tuple[int, ...]]
+
+
+def own(size: int) -> int:
+    """The size itself."""
+    return size
+
+
+def related(samples: Rows, inputs: int, leaves: set[int] | None = None) -> tuple[list[int], Any]:
+    """The places of given numbers, and what computes all of them of these."""
+    made = Relations(samples, inputs, leaves or set(), own)
+    return made.places, made.sizes.function(made.numbers)
+
+
+def test_what_never_varied_stays_a_number():
+    made = Relations([(4, 7), (4, 9)], 2, set(), own)
+
+    assert made.numbers[0] == 4
+    assert not is_symbolic(made.numbers[0])
+    assert is_symbolic(made.numbers[1])
+
+
+@pytest.mark.parametrize(
+    ("samples", "others", "places"),
+    [
+        ([(5, 5), (7, 7)], (9, 9), [0]),
+        ([(5, 20), (7, 28)], (9, 36), [0]),
+        ([(5, 4), (7, 6)], (9, 8), [0]),
+        ([(5, 3, 15), (7, 4, 28)], (9, 2, 18), [0, 1]),
+        ([(5, 25), (7, 49)], (9, 81), [0]),
+        ([(5, 11), (7, 15), (8, 17)], (20, 41), [0]),
+        ([(5, 11), (7, 15)], (20, 3), [0, 1]),
+        ([(5, 9), (7, 2)], (20, 3), [0, 1]),
+    ],
+)
+def test_numbers_follow_from_others(samples: Rows, others: tuple[int, ...], places: list[int]):
+    inputs = 2 if len(others) == 3 else 1
+    found, of = related(samples, inputs)
+
+    assert found == places
+    for each in (*samples, others):
+        assert of([each[k] for k in places]) == each
+
+
+def test_sizes_of_inputs_follow_only_where_they_are_equal():
+    assert related([(4, 8, 4), (5, 10, 5)], 3)[0] == [0, 1]
+
+
+def test_counts_of_leaves_follow_from_nothing():
+    assert related([(2, 2), (4, 4)], 1, {1})[0] == [0, 1]
+
+
+def test_0_and_1_stay_numbers():
+    assert related([(1, 5), (3, 7)], 2)[0] == [1]
+
+
+def test_what_stands_in_is_a_prime():
+    found = [unremarkable(n) for n in range(2, 300)]
+
+    assert all(all(n % k for k in range(2, n)) for n in set(found))
+    assert all(
+        abs(x - max(n, 37)) < 16 or n < 16 for n, x in zip(range(2, 300), found, strict=True)
+    )

@@ -1,0 +1,164 @@
+"""Programs that serve every size: few compilations, no passes, the bits of each size's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.compiler import pipeline, sized
+from gnomon.ir import memo
+from gnomon.nn import functional as F
+from gnomon.settings import override
+from tests.strategies import same_bits
+
+Shape = tuple[int, ...]
+Function = Callable[[gn.Tensor], gn.Tensor]
+
+
+@contextmanager
+def passes() -> Iterator[list[int]]:
+    """How often passes ran inside, on graphs of how many nodes."""
+    counted: list[int] = []
+    run = pipeline.kernels_of
+
+    def counting(graph, *given, **named):
+        counted.append(len(graph.nodes))
+        return run(graph, *given, **named)
+
+    memo.clear()
+    with patch.object(pipeline, "kernels_of", counting), override(cache=False), gn.no_grad():
+        yield counted
+
+
+def values(shape: Shape) -> gn.Tensor:
+    """Numbers that follow from a shape."""
+    rng = np.random.default_rng(shape)
+    return gn.from_numpy(rng.standard_normal(shape, dtype=np.float32))
+
+
+def swept(function: Function, shapes: Sequence[Shape], known: int = 0) -> int:
+    """How often passes ran at shapes but the first; each has the bits of its own program."""
+    with passes() as counted:
+        found = [function(values(shape)).numpy() for shape in shapes[:known]]
+        before = len(counted)
+        found += [function(values(shape)).numpy() for shape in shapes[known:]]
+        ran = len(counted) - before
+        for shape, y in zip(shapes, found, strict=True):
+            memo.clear()
+            assert same_bits(function(values(shape)).numpy(), y), shape
+    return ran
+
+
+def perceptron() -> nn.Module:
+    """Three layers."""
+    gn.manual_seed(0)
+    made = nn.Sequential(nn.Linear(8, 24), nn.GELU(), nn.Linear(24, 16), nn.Linear(16, 3))
+    gn.evaluate(*made.parameters())
+    return made
+
+
+BATCHES = [(2, 3, 8), (4, 7, 8), (5, 9, 8), (64, 512, 8), (6, 33, 8), (3, 100, 8)]
+
+
+def test_batches_and_lengths_run_passes_twice():
+    assert swept(gn.compile(perceptron()), BATCHES, known=2) == 0
+
+
+def test_eager_evaluation_runs_them_twice():
+    assert swept(perceptron(), BATCHES, known=2) == 0
+
+
+def test_sizes_of_0_and_1_have_programs_of_their_own():
+    shapes = [
+        (2, 3, 8),
+        (4, 7, 8),
+        (1, 7, 8),
+        (4, 1, 8),
+        (0, 7, 8),
+        (3, 0, 8),
+        (1, 1, 8),
+        (9, 2, 8),
+    ]
+
+    assert swept(perceptron(), shapes) <= len(shapes) - 1
+
+
+def test_a_growing_sequence_compiles_once_for_few_and_once_for_many():
+    gn.manual_seed(0)
+    table, layer = nn.Embedding(11, 16), nn.Linear(16, 48)
+    gn.evaluate(*table.parameters(), *layer.parameters())
+
+    def step(x: gn.Tensor) -> gn.Tensor:
+        h = table(x.abs().to(gn.int64) % 11)
+        q, k, v = layer(h).reshape(1, -1, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)[:, :, -1]
+
+    assert swept(step, [(1, n) for n in (2, 3, 4, 5, 8, 13, 15)], known=3) == 0
+
+
+def test_what_looks_alike_by_chance_is_no_trouble():
+    # as many rows as columns, as a weight has, as a vector holds: the same program as for any other
+    shapes = [(24, 18), (26, 17), (24, 24), (16, 17), (32, 16), (17, 17), (31, 128)]
+
+    assert swept(lambda x: (x.T @ x).exp() + x.reshape(-1)[0], shapes) <= 5
+
+
+def test_a_number_that_does_not_follow_is_met_by_another_program():
+    # 2 · 3 and 2 · 5 agree with 3 + 3 and 5 + 5; what is taken for one of these may be the other
+    def f(x: gn.Tensor) -> gn.Tensor:
+        n, m = x.shape
+        return gn.arange(n * m).reshape(n, m) * x + gn.arange(n + m).sum()
+
+    assert swept(f, [(2, 2), (3, 3), (5, 5), (3, 4), (7, 2)]) <= 4
+
+
+def test_many_programs_of_one_outline_end_in_programs_of_their_own():
+    shapes = [(3, n) for n in (3, 4, 20, 5, 21)]  # few and many rows are two programs
+    with patch.object(sized, "PROGRAMS", 1):
+        assert swept(lambda x: x.T @ x, shapes) >= 4
+
+
+def test_a_program_that_cannot_have_sizes_is_made_for_each():
+    with passes() as counted, patch.object(sized, "refuse_fixed", side_effect=sized.Unsized("so")):
+        for n in (3, 5, 7, 9, 11, 13):
+            values((2, n)).exp().numpy()
+
+    assert len(counted) == 6
+
+
+def test_loops_and_choices_keep_their_sizes():
+    def f(x: gn.Tensor) -> gn.Tensor:
+        return gn.scan(lambda c, row: (c + row, c), gn.zeros(x.shape[1]), x)[0]
+
+    shapes = [(2, 3), (2, 5), (4, 5), (3, 7)]
+
+    assert swept(f, shapes) >= len(shapes)
+
+
+def test_records_and_listings_tell_the_sizes_at_hand():
+    with passes():
+        layers = gn.compile(perceptron())
+        for shape in BATCHES:
+            layers(values(shape))
+        made = [program.executable for program in layers.captured()]
+        flops = [sum(record.flops for record in each.records) for each in made]
+        shapes = [each.kernels[-1].buffers[0].shape for each in made]
+
+    assert shapes == [(*shape[:-1], 3) for shape in BATCHES]
+    sizes = [shape[0] * shape[1] for shape in BATCHES]
+    assert flops[2] // sizes[2] == flops[3] // sizes[3] == flops[4] // sizes[4] > 1000
+
+
+def test_a_position_out_of_bounds_is_told_by_its_line():
+    with passes():
+        table = gn.compile(lambda x, at: x[at] * 2)
+        for n in (3, 5, 7):
+            table(values((n, 4)), gn.tensor([n - 1]))
+        with pytest.raises(gn.errors.IndexOutOfBounds, match="test_sized"):
+            table(values((9, 4)), gn.tensor([9])).numpy()
