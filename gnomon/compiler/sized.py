@@ -20,6 +20,7 @@ import numpy as np
 from gnomon.codegen.context import CompileContext
 from gnomon.compiler.relations import Relations, unremarkable
 from gnomon.forking import held
+from gnomon.ir import collector
 from gnomon.ir.dissected import Numbers, dissection, leaf_counts, renumbered
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
@@ -163,7 +164,7 @@ class SizedProgram:
         if not self.places:
             raise Unsized("nothing varies that is more than 1")
         conformance.assure()
-        with cpu.CompileBatch() as batch:
+        with collector.paused(), cpu.CompileBatch() as batch:
             block = pipeline.kernels_of(renumbered(graph, iter(given)), self.context, batch.ask)
             self.plan: SavedProgram = assembly.plan_of(block)
             texts = {code.symbol: code.text for k in block.kernels() for code in k.codes}
