@@ -926,7 +926,7 @@ def remainder(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _flo
     """What floor division leaves: it has y's sign."""
 from gnomon.tensor.composites import renorm as renorm
 def reordered(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
-    """The rows of each block in another order; inverse: the order that undoes it."""
+    """The rows of each block at other places; inverse: the place that each of them is given."""
 def repeat(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dims: _int | None = ...) -> Tensor:
     """Each element so many times in a row; without an axis, of x laid flat."""
 def repeat_interleave(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:

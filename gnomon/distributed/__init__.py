@@ -53,6 +53,7 @@ from gnomon.distributed.report import explain, races
 from gnomon.distributed.token_dispatch.all_to_all import AllToAllTokenDispatcher
 from gnomon.distributed.token_dispatch.base import Dispatched, TokenDispatcher
 from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
+from gnomon.distributed.token_dispatch.static import StaticTokenDispatcher
 from gnomon.ops.group_folds import ReduceOp
 from gnomon.passes.layout import Partial, Replicated, Split
 from gnomon.runtime.comm.groups import ProcessGroup
@@ -83,6 +84,7 @@ __all__ = [
     "ShardingPlan",
     "SlowWorld",
     "Split",
+    "StaticTokenDispatcher",
     "TokenDispatcher",
     "Wire",
     "Work",

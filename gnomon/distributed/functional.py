@@ -7,6 +7,7 @@ the other way round, a sum's a sum, an exchange's the exchange back.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 
 from gnomon.distributed.collectives import stretches
 from gnomon.distributed.groups import Group, found
@@ -15,7 +16,6 @@ from gnomon.ir.node import Node
 from gnomon.ops import collectives as nodes
 from gnomon.ops.collectives import After
 from gnomon.ops.group_folds import ReduceOp, Reduction
-from gnomon.ops.primitives import reshape
 from gnomon.ops.transfers import send_ranks
 from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.tensor.collectives import folded, move
@@ -137,8 +137,8 @@ def all_to_all_single(
     """Rows of every rank's tensor for this rank, in rank order; sizes are even where not given."""
     known = member("all_to_all_single", group)
     ranks, rest = known.size(), tuple(self.shape[1:])
-    goes = list(input_split_sizes or [self.shape[0] // ranks] * ranks)
-    comes = list(output_split_sizes or goes)
+    goes = [index(n) for n in input_split_sizes or [self.shape[0] // ranks] * ranks]
+    comes = [index(n) for n in output_split_sizes or goes]
 
     def trade(goes: list[int], comes: list[int]) -> Do:
         def do(x: Tensor) -> Tensor:
@@ -155,11 +155,11 @@ def all_to_all_single(
             ]
 
             def build(node: Node, name: str, after: After) -> Node:
-                row = reshape(node, (node.size,))
-                made = send_ranks(row, tuple(rows), name, ranks, after)
-                return reshape(made, (sum(comes), *rest))
+                return send_ranks(node, tuple(rows), name, ranks, after)
 
-            return met(known, x, build)
+            # a program has something to send, if only to nobody, through which gradients pass
+            row = x.reshape(-1) if x.numel() else x.sum(dtype=x.dtype).reshape(1)
+            return met(known, row, build)[: target.numel()].reshape(target.shape)
 
         return do
 

@@ -184,21 +184,23 @@ def reordered_rule(g: Node, _result: Node, x: Node, order: Node, inverse: Node):
 
 @op(reference=np_reordered, gradient=reordered_rule)
 def reordered(x: Node, order: Node, inverse: Node) -> Node:
-    """The rows of each block in another order; inverse: the order that undoes it.
+    """The rows of each block at other places; inverse: the place that each of them is given.
 
-    Shapes: x (l, t, d), order (l, t), inverse (l, t) -> (l, t, d)
+    Shapes: x (l, t, d), order (l, s), inverse (l, t) -> (l, s, d)
 
-    Its gradient moves rows back: nothing is summed.
+    Its gradient moves rows back, from the places that inverse says: nothing is summed. A place that
+    is no row's own shows some row, and is the caller's to blank.
 
     >>> x, order = tensor([[[1.0], [2.0], [3.0]]]), tensor([[2, 0, 1]])
     >>> reordered(x, order, tensor([[1, 2, 0]])).flatten()
     Tensor([3., 1., 2.])
     >>> reordered(x, order, tensor([1, 2, 0]))
     Traceback (most recent call last):
-    gnomon.errors.ShapeError: reordered: needs (l, t, d), (l, t) and (l, t): got (1, 3, 1), (1, 3) \
+    gnomon.errors.ShapeError: reordered: needs (l, t, d), (l, s) and (l, t): got (1, 3, 1), (1, 3) \
 and (3,).
     """
-    if order.shape != x.shape[:2] or inverse.shape != order.shape:
+    fits = x.rank == 3 and order.rank == 2 and order.shape[0] == x.shape[0]
+    if not fits or inverse.shape != x.shape[:2]:
         came = f"got {x.shape}, {order.shape} and {inverse.shape}"
-        raise ShapeError(f"reordered: needs (l, t, d), (l, t) and (l, t): {came}.")
+        raise ShapeError(f"reordered: needs (l, t, d), (l, s) and (l, t): {came}.")
     return gather("lsd,lt->ltd", x, order)

@@ -1692,9 +1692,9 @@ class Tensor:
     def renorm_(self, *args: Any, **kwargs: Any) -> Tensor:
         """renorm of this tensor."""
     def reordered(self, order: Tensor, inverse: Tensor) -> Tensor:
-        """The rows of each block in another order; inverse: the order that undoes it."""
+        """The rows of each block at other places; inverse: the place that each of them is given."""
     def reordered_(self, order: Tensor, inverse: Tensor) -> Tensor:
-        """The rows of each block in another order; inverse: the order that undoes it."""
+        """The rows of each block at other places; inverse: the place that each of them is given."""
     def repeat(self, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
         """Copies of x side by side, so many along each axis."""
     def repeat_(self, repetitions: _int | Sequence[_int], *more: _int) -> Tensor:

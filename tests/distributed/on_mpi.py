@@ -28,13 +28,18 @@ LISTED = {
         "test_point_to_point.both_ways",
         "test_point_to_point.by_tags",
         "test_point_to_point.into_parts",
+        "test_static.traded",
         "test_works.dropped",
         "test_works.together",
     ),
     3: ("test_captured_messages.both", "test_groups.halves", "test_point_to_point.some_traffic"),
 }
 """Ranks -> functions of (rank, ranks) in a folder of tests, whose results JSON holds."""
-FOLDERS = {"test_all_to_all": "tests.distributed.token_dispatch", "test_works": "tests.tensor"}
+FOLDERS = {
+    "test_all_to_all": "tests.distributed.token_dispatch",
+    "test_static": "tests.distributed.token_dispatch",
+    "test_works": "tests.tensor",
+}
 """Modules that are not in this folder."""
 
 

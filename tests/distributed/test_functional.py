@@ -98,3 +98,36 @@ def test_what_has_no_gradient_is_refused():
         assert F.all_reduce(x.detach() * rank, "max").tolist() == [1.0, 1.0]
 
     on_threads(refused, 2)
+
+
+def test_a_rank_may_send_nothing_or_receive_nothing():
+    """Values and gradients where rank 0 sends all rows to rank 2, and rank 1 none to anybody."""
+    goes = [[0, 0, 3], [0, 0, 0], [0, 0, 1]]
+
+    def one(rank: int, ranks: int) -> list:
+        comes = [row[rank] for row in goes]
+
+        def step(x: gn.Tensor) -> list[gn.Tensor]:
+            y = F.all_to_all_single(x, comes, goes[rank])
+            return [y.detach(), *gn.autograd.grad(y.square().sum(), (x,))]
+
+        x = (gn.arange(2.0 * sum(goes[rank])).reshape(-1, 2) + rank).requires_grad_()
+        eager, compiled = step(x), gn.compile(step)(x)
+        assert [t.tolist() for t in eager] == [t.tolist() for t in compiled]
+        return [t.tolist() for t in eager]
+
+    rows = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [2.0, 3.0]]
+    double = [[2 * v for v in row] for row in rows]
+    assert on_threads(one, 3) == [[[], double[:3]], [[], []], [rows, double[3:]]]
+
+
+def test_sizes_may_vary_between_calls_of_a_captured_function():
+    def varying(rank: int, ranks: int) -> list:
+        step = gn.compile(lambda x, goes: F.all_to_all_single(x, [goes[rank]] * 2, goes))
+        x = gn.arange(4.0) + 10 * rank
+        return [step(x, goes).tolist() for goes in ([1, 3], [2, 2], [3, 1], [1, 3])]
+
+    zero, one = on_threads(varying, 2)
+
+    assert zero == [[0, 10], [0, 1, 10, 11], [0, 1, 2, 10, 11, 12], [0, 10]]
+    assert one == [[1, 2, 3, 11, 12, 13], [2, 3, 12, 13], [3, 13], [1, 2, 3, 11, 12, 13]]

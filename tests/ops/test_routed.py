@@ -85,6 +85,21 @@ def test_rows_go_and_come_back_and_no_sum_is_taken(rng):
     assert not any(node.op in ("scatter", "reduce") for node in graph)
 
 
+def test_rows_go_to_more_places_than_there_are_and_come_back(rng):
+    arena = Arena()
+    x, g = arena.input((2, 3, 4), float32), arena.input((2, 5, 4), float32)
+    there, back = arena.input((2, 5), int64), arena.input((2, 3), int64)
+    y = reordered(x, there, back)
+    (slope,) = gradients(y, g, [x])
+    order, inverse = np.array([[1, 0, 0, 2, 1]] * 2), np.array([[2, 0, 3]] * 2)
+    arrays = [rng.normal(size=s).astype("f4") for s in ((2, 3, 4), (2, 5, 4))]
+
+    moved, returned = run(Graph([x, g, there, back], [y, slope]), [*arrays, order, inverse])
+
+    assert same_bits(moved, arrays[0][:, order[0]])
+    assert same_bits(returned, arrays[1][:, inverse[0]])
+
+
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [

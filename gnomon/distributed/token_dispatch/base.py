@@ -12,7 +12,8 @@ of a block (n c), d width, e experts.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 from gnomon.dtypes import DType
 from gnomon.errors import ShapeError
@@ -20,6 +21,8 @@ from gnomon.tensor.creation import arange
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["Dispatched", "Routes", "TokenDispatcher"]
+
+T = TypeVar("T")
 
 
 class Routes(NamedTuple):
@@ -97,6 +100,13 @@ class TokenDispatcher:
         y_lncd = self.bring(rows, sent).reshape(blocks, n, c, rows.shape[1]).float()
         y_lnd = (y_lncd * sent.share_lnc.unsqueeze(-1)).sum(2).to(sent.dtype)
         return y_lnd.reshape(blocks * n, rows.shape[1])
+
+    def replayed(self, step: Callable[[], T]) -> T:
+        """The step's result; a dispatcher whose buffers were too small has it run once more.
+
+        All ranks call it. The step gives what it computes, and writes nothing that it would read.
+        """
+        return step()
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, Any]:
         """Slots, to the ranks of their experts: rows and ends of Dispatched, and a note."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,17 +53,32 @@ def layer_of(rng: np.random.Generator, expert: np.ndarray, dtype: str = "f4") ->
     return Layer(x, share, expert, seed, up, down)
 
 
-def computed(dispatcher: TokenDispatcher, layer: Layer, dtype: gn.dtype) -> list[np.ndarray]:
-    """A gated sum of experts, and its gradients."""
-    x, share, up, down = (
-        gn.from_numpy(v.copy()).to(gn.float32 if k == 1 else dtype).requires_grad_()
+def results(dispatcher: TokenDispatcher, layer: Layer, dtype: gn.dtype) -> Callable[..., list]:
+    """A gated sum of experts and its gradients: a function of the four tensors that have them."""
+    expert = gn.tensor(layer.expert)
+    seed = gn.tensor(layer.seed).to(dtype)
+
+    def step(x: gn.Tensor, share: gn.Tensor, up: gn.Tensor, down: gn.Tensor) -> list[gn.Tensor]:
+        sent = dispatcher.dispatch(x, share, expert)
+        inner = F.silu(gn.routed_mm(sent.rows, up, sent.ends))
+        y = dispatcher.combine(gn.routed_mm(inner, down, sent.ends), sent)
+        return [y.detach(), *gn.autograd.grad(y, (x, share, up, down), seed)]
+
+    return step
+
+
+def computed(
+    dispatcher: TokenDispatcher, layer: Layer, dtype: gn.dtype = gn.float32, compiled: bool = False
+) -> list[np.ndarray]:
+    """The results and gradients of a layer, of a step that is replayed where it has to be."""
+    tensors = [
+        gn.tensor(v).to(gn.float32 if k == 1 else dtype).requires_grad_()
         for k, v in enumerate((layer.x, layer.share, layer.up, layer.down))
-    )
-    sent = dispatcher.dispatch(x, share, gn.from_numpy(layer.expert.copy()))
-    inner = F.silu(gn.routed_mm(sent.rows, up, sent.ends))
-    y = dispatcher.combine(gn.routed_mm(inner, down, sent.ends), sent)
-    y.backward(gn.from_numpy(layer.seed.copy()).to(dtype))
-    return [v.detach().float().numpy().copy() for v in (y, x.grad, share.grad, up.grad, down.grad)]
+    ]
+    step = results(dispatcher, layer, dtype)
+    step = gn.compile(step) if compiled else step
+    made = dispatcher.replayed(lambda: step(*tensors))
+    return [v.float().numpy().copy() for v in made]
 
 
 def alone(layer: Layer, dtype: gn.dtype = gn.float32) -> dict[str, bytes]:
@@ -73,7 +88,7 @@ def alone(layer: Layer, dtype: gn.dtype = gn.float32) -> dict[str, bytes]:
 
 
 def on_ranks(
-    make: Callable[[], TokenDispatcher], blocks: Sequence[int], layer: Layer, dtype=gn.float32
+    make: Callable[[], TokenDispatcher], blocks: Sequence[int], layer: Layer, **options: Any
 ) -> dict[str, bytes]:
     """What ranks give together, that have so many blocks each."""
     starts = np.cumsum([0, *blocks]) * TOKENS
@@ -81,7 +96,7 @@ def on_ranks(
     def one(rank: int, ranks: int) -> list[np.ndarray]:
         dispatcher = make()
         tokens = slice(starts[rank], starts[rank + 1])
-        return computed(dispatcher, layer.of_rank(tokens, dispatcher.own), dtype)
+        return computed(dispatcher, layer.of_rank(tokens, dispatcher.own), **options)
 
     made = on_threads(one, len(blocks))
     return {

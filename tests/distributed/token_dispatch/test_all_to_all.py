@@ -39,7 +39,9 @@ def test_layouts_have_the_bits_of_one_process_and_routings_do_too(blocks, rng):
 def test_narrow_rows_travel_narrow_and_have_the_bits_too(rng):
     layer, blocks = layer_of(rng, routings(rng)["spread, few, one, alike"]), [3, 1]
 
-    found = on_ranks(lambda: AllToAllTokenDispatcher(EXPERTS, blocks), blocks, layer, gn.bfloat16)
+    found = on_ranks(
+        lambda: AllToAllTokenDispatcher(EXPERTS, blocks), blocks, layer, dtype=gn.bfloat16
+    )
 
     assert found == alone(layer, gn.bfloat16)
 

@@ -20,7 +20,7 @@ from tests.distributed.token_dispatch.layers import (
 def test_each_token_has_what_its_experts_make_of_it(rng):
     for expert in routings(rng).values():
         layer = layer_of(rng, expert)
-        y = computed(LocalTokenDispatcher(EXPERTS, BLOCKS), layer, gn.float32)[0]
+        y = computed(LocalTokenDispatcher(EXPERTS, BLOCKS), layer)[0]
 
         inner = np.einsum("td,tcdf->tcf", layer.x, layer.up[expert].astype("f8"))
         made = np.einsum("tcf,tcfd->tcd", inner / (1 + np.exp(-inner)), layer.down[expert])
