@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gnomon.errors import GradientError
+from gnomon.ir.between import nearest
 from gnomon.ir.memo import memo
 from gnomon.ir.node import (
     Arena,
@@ -19,7 +20,6 @@ from gnomon.ir.node import (
     asked_by,
     copy_into,
     leaf_kind,
-    nearest,
     topological,
 )
 from gnomon.ir.operators import constant
