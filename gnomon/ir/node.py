@@ -97,7 +97,7 @@ class Node:
 
     __slots__ = (
         *("__weakref__", "arena", "dtype", "inputs", "kind", "op", "params"),
-        *("serial", "shape", "sites", "value", "watch"),
+        *("serial", "shape", "sites", "size", "value", "watch"),
     )
 
     arena: Arena
@@ -107,6 +107,8 @@ class Node:
     serial: int
     """Order of creation in the arena."""
     shape: Shape
+    size: int
+    """Number of elements."""
     dtype: DType
     sites: Sites
     kind: int
@@ -120,11 +122,6 @@ class Node:
     def rank(self) -> int:
         """Number of axes."""
         return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
 
     __add__, __radd__ = operator("add"), reflected("add")
     __sub__, __rsub__ = operator("sub"), reflected("sub")
@@ -237,7 +234,8 @@ class Arena:
         node = Node.__new__(Node)
         node.arena, node.op, node.inputs, node.serial = self, "input", (), next(self._serial)
         node.kind, node.params = leaf_kind(shape, dtype)
-        node.shape, node.dtype, node.value, node.watch = shape, dtype, value, None
+        node.shape, node.size, node.dtype = shape, prod(shape), dtype
+        node.value, node.watch = value, None
         node.sites = current_sites() if sites is None else sites
         return node
 
@@ -255,12 +253,12 @@ class Arena:
         node.sites = () if op == "const" else scope.sites or current_sites()
         node.value = node.watch = None
         if like is not None and have_shapes_of(inputs, like.inputs):
-            node.shape, node.dtype = like.shape, like.dtype
+            node.shape, node.size, node.dtype = like.shape, like.size, like.dtype
             return node
         shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
-        if prod(shape) >> COUNTED or (shape and min(shape) < 0):
+        node.shape, node.size = shape, prod(shape)
+        if node.size >> COUNTED or (shape and min(shape) < 0):
             raise ShapeError(f"{op}: no tensor has the shape {shape}.")
-        node.shape = shape
         return node
 
 
