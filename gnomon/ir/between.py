@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from gnomon.ir.node import Node
 
-__all__ = ["between"]
+__all__ = ["between", "nearest"]
 
 
 def between(gives: Sequence[Node], known: Container[Node]) -> list[Node]:
@@ -21,3 +21,20 @@ def between(gives: Sequence[Node], known: Container[Node]) -> list[Node]:
             stack.append((node, True))
             stack.extend((x, False) for x in reversed(node.inputs))
     return list(order)
+
+
+def nearest(outputs: Iterable[Node], stops: Container[Node]) -> list[Node]:
+    """The stops that are met first on all ways down from the outputs."""
+    found: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in stops:
+            found[node] = None
+        else:
+            stack.extend(node.inputs)
+    return list(found)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import cache
 from itertools import count
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import ref
 
 from gnomon.dtypes import DType
@@ -25,6 +25,9 @@ hashlib = Lazy("hashlib")
 
 Shape = tuple[int, ...]
 Sites = tuple[Site, ...]
+Inputs: TypeAlias = "tuple[Node, ...]"
+Params = dict[str, Any]
+Like: TypeAlias = "Node | None"
 COUNTED = 58  # bits that count the elements of a tensor: places in bytes never overflow
 _PLAIN = (str, DType, type(None))
 
@@ -94,7 +97,7 @@ class Node:
 
     __slots__ = (
         *("__weakref__", "arena", "dtype", "inputs", "kind", "op", "params"),
-        *("serial", "shape", "sites", "value", "watch"),
+        *("serial", "shape", "sites", "size", "value", "watch"),
     )
 
     arena: Arena
@@ -104,6 +107,8 @@ class Node:
     serial: int
     """Order of creation in the arena."""
     shape: Shape
+    size: int
+    """Number of elements."""
     dtype: DType
     sites: Sites
     kind: int
@@ -117,11 +122,6 @@ class Node:
     def rank(self) -> int:
         """Number of axes."""
         return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
 
     __add__, __radd__ = operator("add"), reflected("add")
     __sub__, __rsub__ = operator("sub"), reflected("sub")
@@ -195,16 +195,16 @@ class Arena:
         """The node of this operation; built once. One with a serial is never equal to another."""
         kind = kind_of(op, params)
         if "serial" in params:
-            return self._build(kind, op, inputs, params)
+            return self._build(kind, op, inputs, params, None)
         return self.intern(kind, op, inputs, params)
 
-    def intern(self, kind: int, op: str, inputs: tuple[Node, ...], params: dict[str, Any]) -> Node:
-        """The node of an operation whose kind is known."""
+    def intern(self, kind: int, op: str, inputs: Inputs, params: Params, like: Like = None) -> Node:
+        """The node of an operation whose kind is known; like: another one of this kind."""
         key = (kind, *inputs)
         reference = self._interned.get(key)
         found = None if reference is None else reference()
         if found is None:
-            found = self._build(kind, op, inputs, params)
+            found = self._build(kind, op, inputs, params, like)
             reference = self._interned[key] = Interned(found, self._forget)
             reference.key = key
         elif op != "const":
@@ -221,8 +221,8 @@ class Arena:
     def with_inputs(self, node: Node, inputs: tuple[Node, ...]) -> Node:
         """A node's operation on other inputs."""
         if "serial" in node.params:
-            return self._build(node.kind, node.op, inputs, node.params)
-        return self.intern(node.kind, node.op, inputs, node.params)
+            return self._build(node.kind, node.op, inputs, node.params, node)
+        return self.intern(node.kind, node.op, inputs, node.params, node)
 
     def input(self, shape: Shape, dtype: DType, name: str = "") -> Node:
         """A new leaf; never equal to another."""
@@ -234,7 +234,8 @@ class Arena:
         node = Node.__new__(Node)
         node.arena, node.op, node.inputs, node.serial = self, "input", (), next(self._serial)
         node.kind, node.params = leaf_kind(shape, dtype)
-        node.shape, node.dtype, node.value, node.watch = shape, dtype, value, None
+        node.shape, node.size, node.dtype = shape, prod(shape), dtype
+        node.value, node.watch = value, None
         node.sites = current_sites() if sites is None else sites
         return node
 
@@ -242,7 +243,7 @@ class Arena:
         """An identity of x (detach, barrier) that equals no other one."""
         return self.node(op, (x,), serial=next(self._serial))
 
-    def _build(self, kind: int, op: str, inputs: tuple[Node, ...], params: dict[str, Any]) -> Node:
+    def _build(self, kind: int, op: str, inputs: Inputs, params: Params, like: Like) -> Node:
         node = Node.__new__(Node)
         node.arena, node.op, node.inputs, node.params, node.kind = self, op, inputs, params, kind
         for x in inputs:
@@ -250,11 +251,25 @@ class Arena:
         node.serial = next(self._serial)
         # a constant serves whoever needs the number: it stays in its arena, and belongs to no line
         node.sites = () if op == "const" else scope.sites or current_sites()
+        node.value = node.watch = None
+        if like is not None and have_shapes_of(inputs, like.inputs):
+            node.shape, node.size, node.dtype = like.shape, like.size, like.dtype
+            return node
         shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
-        if prod(shape) >> COUNTED or any([n < 0 for n in shape]):
+        node.shape, node.size = shape, prod(shape)
+        if node.size >> COUNTED or any([n < 0 for n in shape]):
             raise ShapeError(f"{op}: no tensor has the shape {shape}.")
-        node.shape, node.value, node.watch = shape, None, None
         return node
+
+
+def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
+    """Whether nodes have the shapes and dtypes of others: an operation gives the same of both."""
+    if len(some) != len(others):
+        return False
+    for x, y in zip(some, others, strict=True):
+        if x is not y and (x.dtype is not y.dtype or x.shape != y.shape):
+            return False
+    return True
 
 
 def typed(value: Any) -> Any:
@@ -366,23 +381,6 @@ def asked_by(node: Node) -> tuple[Any, ...]:
 def digest(value: object) -> str:
     """A short content hash of nested tuples; graphs inside count by their own keys."""
     return hashlib.sha256(repr(value).encode()).hexdigest()[:32]
-
-
-def nearest(outputs: Iterable[Node], stops: Container[Node]) -> list[Node]:
-    """The stops that are met first on all ways down from the outputs."""
-    found: dict[Node, None] = {}
-    seen: set[Node] = set()
-    stack = list(outputs)
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node in stops:
-            found[node] = None
-        else:
-            stack.extend(node.inputs)
-    return list(found)
 
 
 def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> list[Node]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
-from gnomon.ir.node import Arena, Graph, Node, topological
+from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import constant
-from gnomon.ir.provenance import inherit
+from gnomon.ir.provenance import scope
 from gnomon.ir.show import log
 
 Match = dict[str, Node]
@@ -162,12 +163,18 @@ def remade(graph: Graph, rebuild: Callable[[Arena, Node, tuple[Node, ...]], Node
     """The graph in an arena of its own, each node made of its new inputs under its own lines."""
     arena = Arena()
     known: dict[Node, Node] = {}
-    for node in topological([*graph.inputs, *graph.outputs]):
-        with inherit(node.sites):
+    before = scope.sites
+    try:
+        for node in chain(graph.inputs, graph.nodes):
+            if node in known:
+                continue
+            scope.sites = node.sites
             if node.op == "input":
                 known[node] = arena.input(node.shape, node.dtype, node.params["name"])
             else:
-                known[node] = rebuild(arena, node, tuple(known[x] for x in node.inputs))
+                known[node] = rebuild(arena, node, tuple([known[x] for x in node.inputs]))
+    finally:
+        scope.sites = before
     return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
 
 

@@ -61,9 +61,10 @@ class Choices:
     def choose(self, node: Node) -> None:
         """Choose for a node whose inputs have been chosen for."""
         plan = self.plan
-        alike = all([plan[x].given == REPLICATED for x in node.inputs])
+        read = [plan[x].given for x in node.inputs]
+        alike = all([have is REPLICATED or have == REPLICATED for have in read])
         if alike and node.op not in LAYOUTS and not product_flops(node):
-            plan[node] = Strategy((REPLICATED,) * len(node.inputs), REPLICATED)
+            plan[node] = everywhere(len(read))
             return
         key = self._key(node)
         found = self.met.get(key)
@@ -76,10 +77,11 @@ class Choices:
                 self.moved[x] = moved | {want}
         if node.op == "region":
             self.calls[node.inputs] = found.wanted
-        if has_rows(node, plan, self.rows):
-            self.rows.add(node)
-        if is_kept(node, plan, self.weights, self.across):
-            self.weights.add(node)
+        if isinstance(found.given, Split):
+            if has_rows(node, plan, self.rows):
+                self.rows.add(node)
+            if is_kept(node, self.weights, self.across):
+                self.weights.add(node)
 
     def _key(self, node: Node) -> object:
         """All that the choice for a node depends on."""
@@ -109,6 +111,13 @@ class Choices:
         return best
 
 
+@memo
+@cache
+def everywhere(count: int) -> Strategy:
+    """The strategy of what all ranks compute alike, of so many inputs."""
+    return Strategy((REPLICATED,) * count, REPLICATED)
+
+
 def cheapest(
     node: Node,
     strategies: Sequence[Strategy],
@@ -126,20 +135,16 @@ def cheapest(
 
 
 def has_rows(node: Node, plan: Plan, rows: set[Node]) -> bool:
-    """Whether a node's parts are of rows that stay."""
+    """Whether a node that is split has parts of rows that stay."""
     strategy = plan[node]
-    if not isinstance(strategy.given, Split):
-        return False
     if node.params.get("stays"):
         return True
     wanted = zip(node.inputs, strategy.wanted, strict=True)
     return any(x in rows and plan[x].given == w for x, w in wanted)
 
 
-def is_kept(node: Node, plan: Plan, weights: set[Node], across: MeshAxis) -> bool:
-    """Whether a node's parts are of weights alone, which are used where they lie."""
-    if not isinstance(plan[node].given, Split):
-        return False
+def is_kept(node: Node, weights: set[Node], across: MeshAxis) -> bool:
+    """Whether a node that is split has parts of weights alone, which are used where they lie."""
     if node.op == "from_local":
         return across.name in node.params["keeps"]
     read = [x for x in node.inputs if x.rank]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from gnomon.ir.node import Arena, Graph, Node
-from gnomon.ir.provenance import inherit
+from gnomon.ir.provenance import inherit, scope
 from gnomon.ops.collectives import all_gather, reduce_scatter
 from gnomon.ops.joining import cat
 from gnomon.ops.layouts import ALONE
@@ -41,7 +41,7 @@ def groups_of(graph: Graph) -> dict[Group, list[Node]]:
     """What depends on a gathered parameter, and on a scattered gradient."""
     for node in graph:
         is_move = node.op in MOVES and node.params.get("unit", ALONE) > ALONE
-        waits: set[str] = {name for name in MOVES if any(x in behind[name] for x in node.inputs)}
+        waits = {name for name, late in behind.items() if not late.isdisjoint(node.inputs)}
         # members of two messages must not wait for each other
         if is_move and waits.isdisjoint({"reduce_scatter", node.op}):
             rest = sorted((k, v) for k, v in node.params.items() if k != "axis")
@@ -75,13 +75,17 @@ class Coalescing:
                 inputs.append(self.arena.input(leaf.shape, leaf.dtype, leaf.params["name"]))
             self.images[leaf, ""] = inputs[-1]
         outputs = [(x, "forward" if x in self.whole else "") for x in self.graph.outputs]
-        for node, phase in self.order(outputs):
-            if node in self.group:
-                self.join(node, phase)
-                continue
-            read = [self.images[x, self.reading(x, node, phase)] for x in node.inputs]
-            with inherit(node.sites):
+        before = scope.sites
+        try:
+            for node, phase in self.order(outputs):
+                if node in self.group:
+                    self.join(node, phase)
+                    continue
+                read = [self.images[x, self.reading(x, node, phase)] for x in node.inputs]
+                scope.sites = node.sites
                 self.images[node, phase] = self.arena.with_inputs(node, tuple(read))
+        finally:
+            scope.sites = before
         return Graph(inputs, [self.images[key] for key in outputs])
 
     def reading(self, x: Node, reader: Node, phase: str) -> str:

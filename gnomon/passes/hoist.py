@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest
+from gnomon.ir.between import nearest
+from gnomon.ir.node import Arena, Graph, Node, copy_into
 from gnomon.ir.rewrite import remade
 from gnomon.ops.control_primitives import CONTROL, ChangedGraphs, call_of, graphs_of, with_graphs
 from gnomon.ops.index_primitives import is_index

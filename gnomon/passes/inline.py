@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.ir.node import Arena, Graph, Node, topological
-from gnomon.ir.provenance import Site, inherit
+from gnomon.ir.provenance import Site, inherit, scope
 from gnomon.ops.control_primitives import CONTROL, ChangedGraphs, with_graphs
 
 Claim = Callable[[Node], bool]
@@ -43,9 +43,11 @@ class Inlining:
         self, roots: Sequence[Node], known: dict[Node, Node], sites: tuple[Site, ...] | None
     ) -> list[Node]:
         """Rebuild roots in the arena; inside a region, nodes carry the region's sites."""
-        for node in topological(roots, known):
-            inputs = tuple([known[x] for x in node.inputs])
-            with inherit(sites if sites is not None else node.sites):
+        before = scope.sites
+        try:
+            for node in topological(roots, known):
+                scope.sites = node.sites if sites is None else sites
+                inputs = tuple([known[x] for x in node.inputs])
                 if node.op == "region" and not self.claimed(node):
                     known[node] = self.opened(node, inputs, sites)
                 elif node.op in CONTROL:
@@ -53,6 +55,8 @@ class Inlining:
                     known[node] = self.arena.node(node.op, inputs, **params)
                 else:
                     known[node] = self.arena.with_inputs(node, inputs)
+        finally:
+            scope.sites = before
         return [known[root] for root in roots]
 
     def inside(self, sites: tuple[Site, ...] | None) -> ChangedGraphs:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from gnomon.ir.node import Arena, Graph, Node, copy_into, nearest, topological
+from gnomon.ir.between import nearest
+from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import inherit
 from gnomon.ops.control_primitives import CONTROL, graphs_of
 from gnomon.ops.index_primitives import is_index

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
-from gnomon.ir.provenance import inherit
+from gnomon.ir.provenance import inherit, scope
 from gnomon.ops.layouts import ALONE, Unit
 from gnomon.passes.choose import Plan, choose, options
 from gnomon.passes.inline import inline
@@ -125,37 +125,56 @@ def in_parts(node: Node, want: Placement, plan: Plan, across: MeshAxis) -> Strat
 
 def emit(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> Graph:
     """One rank's graph."""
-    arena = Arena()
-    local = Locals(arena, across)
-    held: dict[tuple[Node, Placement], Node] = {}
-    units: dict[Node, Unit] = {}
+    made = Emission(graph, across, plan)
+    outputs = [made.fetch(x, end) for x, end in zip(graph.outputs, ends, strict=True)]
+    return Graph([*made.inputs, made.local.rank], outputs)
 
-    def fetch(x: Node, want: Placement, reader: Node | None = None) -> Node:
-        if (x, want) not in held:
-            have, unit = plan[x].given, unit_of(x, reader, units)
+
+class Emission:
+    """A graph's nodes on parts: each as its strategy gives it, and moved as readers want it."""
+
+    def __init__(self, graph: Graph, across: MeshAxis, plan: Plan) -> None:
+        arena = Arena()
+        self.plan, self.local = plan, Locals(arena, across)
+        self.images: dict[Node, Node] = {}
+        self.moved: dict[tuple[Node, Placement], Node] = {}
+        self.units: dict[Node, Unit] = {}
+        self.inputs: list[Node] = []
+        before = scope.sites
+        try:
+            for node in graph.inputs:
+                scope.sites = node.sites
+                shape = local_shape(node.shape, plan[node].given, across.ranks)
+                self.images[node] = arena.input(shape, node.dtype, node.params["name"])
+                self.inputs.append(self.images[node])
+            for node in graph.nodes:
+                if node.op != "input":
+                    self.images[node] = self.build(node, plan[node])
+        finally:
+            scope.sites = before
+
+    def build(self, node: Node, strategy: Strategy) -> Node:
+        """A node of its inputs' parts."""
+        self.units[node] = unit_behind(node, self.units)
+        wanted = zip(node.inputs, strategy.wanted, strict=True)
+        parts = tuple([self.fetch(x, want, node) for x, want in wanted])
+        scope.sites = node.sites
+        if node.op == "region":
+            return region_part(node, strategy, parts, self.local)
+        return self.local.build(node, strategy, parts)
+
+    def fetch(self, x: Node, want: Placement, reader: Node | None = None) -> Node:
+        """A value as a reader wants it."""
+        have = self.plan[x].given
+        if want is have or want == have:
+            return self.images[x]
+        found = self.moved.get((x, want))
+        if found is None:
+            unit = unit_of(x, reader, self.units)
             with inherit(computed(x).sites):
-                held[x, want] = local.move(held[x, have], have, want, unit)
-        return held[x, want]
-
-    inputs: list[Node] = []
-    for node in graph.inputs:
-        shape = local_shape(node.shape, plan[node].given, across.ranks)
-        with inherit(node.sites):
-            inputs.append(arena.input(shape, node.dtype, node.params["name"]))
-        held[node, plan[node].given] = inputs[-1]
-    for node in graph.nodes:
-        if node.op == "input":
-            continue
-        strategy = plan[node]
-        units[node] = unit_behind(node, units)
-        parts = tuple(fetch(x, w, node) for x, w in zip(node.inputs, strategy.wanted, strict=True))
-        with inherit(node.sites):
-            if node.op == "region":
-                held[node, strategy.given] = region_part(node, strategy, parts, local)
-            else:
-                held[node, strategy.given] = local.build(node, strategy, parts)
-    outputs = [fetch(x, end) for x, end in zip(graph.outputs, ends, strict=True)]
-    return Graph([*inputs, local.rank], outputs)
+                found = self.local.move(self.images[x], have, want, unit)
+            self.moved[x, want] = found
+        return found
 
 
 ANY = Unit(-2)
@@ -166,8 +185,15 @@ def unit_behind(node: Node, units: Mapping[Node, Unit]) -> Unit:
     """The unit whose parameters alone are behind a value; of constants, any unit."""
     if node.op == "from_local":
         return node.params["unit"]
-    read = {units.get(x, ALONE) for x in node.inputs} - {ANY}
-    return (ANY if not read else read.pop()) if len(read) < 2 else ALONE
+    found = ANY
+    for x in node.inputs:
+        unit = units.get(x, ALONE)
+        if unit in (found, ANY):
+            continue
+        if found != ANY:
+            return ALONE
+        found = unit
+    return found
 
 
 def unit_of(x: Node, reader: Node | None, units: Mapping[Node, Unit]) -> Unit:

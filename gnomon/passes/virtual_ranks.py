@@ -14,7 +14,7 @@ from gnomon.dtypes import DType
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ir.provenance import inherit
+from gnomon.ir.provenance import inherit, scope
 from gnomon.ops.canonical import ROWS, leaves
 from gnomon.ops.collectives import COLLECTIVES, all_gather
 from gnomon.ops.joining import cat
@@ -77,10 +77,14 @@ class VirtualRanks:
             self.images[leaf] = [inputs[-1]] * self.share
             if leaf.params["name"] == own:
                 self.images[leaf] = self.numbers = [self.number(inputs[-1], k) for k in self.each]
-        for node in self.graph:
-            if node not in self.images:
-                with inherit(node.sites):
+        before = scope.sites
+        try:
+            for node in self.graph:
+                if node not in self.images:
+                    scope.sites = node.sites
                     self.images[node] = self.image(node)
+        finally:
+            scope.sites = before
         return Graph(inputs, [self.images[x][0] for x in self.graph.outputs])
 
     @property
@@ -98,9 +102,9 @@ class VirtualRanks:
         read = [self.images[x] for x in node.inputs]
         if node.op in COLLECTIVES and node.params["mesh"] == self.mesh:
             return self.together(node, read[0])
-        if all(x is parts[0] for parts in read for x in parts):
-            return [self.arena.with_inputs(node, tuple(p[0] for p in read))] * self.share
-        return [self.arena.with_inputs(node, tuple(p[k] for p in read)) for k in self.each]
+        if self.share == 1 or all(x is parts[0] for parts in read for x in parts):
+            return [self.arena.with_inputs(node, tuple([p[0] for p in read]))] * self.share
+        return [self.arena.with_inputs(node, tuple([p[k] for p in read])) for k in self.each]
 
     def together(self, node: Node, parts: Sequence[Node]) -> list[Node]:
         """The results of a collective of all virtual ranks."""

@@ -210,7 +210,8 @@ def leaf_like(known: Node, buffer: DeviceBuffer) -> Node:
     arena, node = state.arena, Node.__new__(Node)
     node.arena, node.serial, node.value, node.watch = arena, next(arena._serial), buffer, None
     node.op, node.inputs, node.kind, node.params = "input", (), known.kind, known.params
-    node.shape, node.dtype, node.sites = known.shape, known.dtype, known.sites
+    node.shape, node.size, node.dtype = known.shape, known.size, known.dtype
+    node.sites = known.sites
     return node
 
 

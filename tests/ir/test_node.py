@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 from gnomon.dtypes import float32, float64, int32
-from gnomon.ir.node import Arena, Graph, copy_into, digest, topological, typed
+from gnomon.ir.node import PRIMITIVES, Arena, Graph, copy_into, digest, topological, typed
 from gnomon.ir.operators import constant
 from gnomon.ops.primitives import reduce, reshape
 
@@ -100,3 +100,19 @@ def test_copying_keeps_structure_and_lines():
 def test_the_digest_tells_a_string_from_a_number():
     assert digest(("1",)) != digest((1,))
     assert digest((int32.name,)) == digest(("int32",))
+
+
+def test_the_shape_of_a_rebuilt_node_is_asked_only_where_it_may_be_another(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    arena, asked = Arena(), list[str]()
+    x, y, z = (arena.input(shape, float32) for shape in ((2, 3), (2, 3), (5, 3)))
+    total = x + x
+    kind = type(PRIMITIVES["map"])
+    infer = kind.infer
+    monkeypatch.setattr(kind, "infer", lambda *given: asked.append("map") or infer(*given))
+
+    alike, other = arena.with_inputs(total, (y, x)), arena.with_inputs(total, (z, z))
+
+    assert (alike.shape, other.shape, asked) == ((2, 3), (5, 3), ["map"])
+    assert arena.with_inputs(total, (y, x)) is alike

@@ -11,6 +11,7 @@ from gnomon.compiler.pipeline import kernels_of
 from gnomon.compiler.target import context
 from gnomon.distributed.mesh import ALONE, mesh_of
 from gnomon.distributed.ranks import run_ranks
+from gnomon.ir import node
 from gnomon.ir.node import Graph
 from gnomon.ops.layouts import LAYOUTS
 from gnomon.passes import choose
@@ -65,6 +66,19 @@ def test_layers_after_the_first_ones_need_no_strategy_of_their_own(
 
     # what stacks a number of each parameter has another shape
     assert len([x for x in asked if x.op not in LAYOUTS]) < 8
+
+
+@pytest.mark.parametrize("mesh", ["data=2,shard=2,tensor=2", "data=3"])
+def test_what_is_known_of_rebuilt_nodes_is_what_their_operations_say(
+    mesh: str, monkeypatch: pytest.MonkeyPatch
+):
+    graph = deep(2, mesh)
+    made = divide(graph)
+    monkeypatch.setattr(node, "have_shapes_of", lambda some, others: False)
+    anew = divide(graph)
+
+    assert made.key == anew.key
+    assert [(x.shape, x.dtype) for x in made] == [(x.shape, x.dtype) for x in anew]
 
 
 def calls_in(function: Callable[[], object]) -> int:

@@ -19,10 +19,10 @@ from gnomon.ir.node import (
     asked_by,
     copy_into,
     leaf_kind,
-    nearest,
     topological,
 )
 from gnomon.ir.operators import constant
+from gnomon.lazy import between
 from gnomon.ops.index_primitives import is_view
 from gnomon.ops.layouts import LAYOUTS, axes_of
 from gnomon.ops.primitives import expand
@@ -139,7 +139,7 @@ def plan_of(
     outputs = [g for g in parts if g is not None]
     places = {known[x]: k for x, k in order.items() if x.value is not None or x.op == "input"}
     places.update((g, len(order) + k) for k, g in enumerate(given.values()))
-    leaves = nearest(outputs, places)
+    leaves = between.nearest(outputs, places)
     if not outputs or not leaves:
         return None
     inner = Arena()
