@@ -14,7 +14,7 @@ import numpy as np
 
 from gnomon.codegen.lifted import is_lifted
 from gnomon.codegen.machine import Machine
-from gnomon.dtypes import DType, bool_, computed, int32, int64
+from gnomon.dtypes import DType, bool_, computed, float32, float64, int32, int64
 from gnomon.ir.node import Node, digest, row_of
 from gnomon.ir.sizes import is_symbolic
 from gnomon.ir.symbolic import bounds, divisor_of, is_quotient
@@ -116,9 +116,12 @@ def is_flag(node: Node) -> bool:
 
 def word(const: Node) -> int:
     """The bits of a constant as a register holds it."""
-    if is_symbolic(const.params["value"]) and const.dtype in (int32, int64):
-        return const.params["value"]
-    value = np.asarray(const.params["value"], computed(const.dtype).numpy)
+    kept = const.params["value"]
+    if is_symbolic(kept) and const.dtype in (int32, int64):
+        return kept
+    if is_symbolic(kept) and const.dtype in (float32, float64):
+        return kept.word(const.dtype.itemsize)
+    value = np.asarray(kept, computed(const.dtype).numpy)
     return int(value.view(f"i{value.itemsize}"))
 
 

@@ -6,13 +6,14 @@ same, a multiple, a sum, a product. Who is given a graph compares all of its num
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import combinations, combinations_with_replacement
 from math import isqrt
 from typing import Any
 
 from gnomon.ir.dissected import Numbers
-from gnomon.ir.sizes import LEAST, ShapeEnv, SymInt
+from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt
+from gnomon.ir.sym_float import OF_FLOATS, FloatBits
 
 __all__ = ["Relations", "unremarkable"]
 
@@ -34,30 +35,34 @@ class Relations:
         self,
         samples: Sequence[Numbers],
         inputs: int,
-        leaves: Container[int],
+        leaves: Collection[int],
         stand_in: StandIn,
     ) -> None:
         self.sizes, self.numbers, self.places = ShapeEnv(), list[Any](), list[int]()
         self._bases: list[tuple[Numbers, SymInt]] = []
-        made: dict[tuple[Numbers, bool], Any] = {}
-        for k, column in enumerate(zip(*samples, strict=True)):
+        made: dict[tuple[Numbers, str], Any] = {}
+        columns = list(zip(*samples, strict=True))
+        if stand_in is unremarkable and any(len({*columns[k]}) > 1 for k in leaves):
+            stand_in = divisible
+        for k, column in enumerate(columns):
             if len(set(column)) == 1:
                 self.numbers.append(column[0])
                 continue
-            if isinstance(column[0], str):
-                raise ValueError("a float varies")
-            if column[0] < LEAST:
+            is_float = isinstance(column[0], FloatBits)
+            if column[0] < LEAST and not is_float:
                 self.numbers.append(column[0])
                 continue
-            key = (column, k in leaves)
+            key = (column, "float" if is_float else "leaves" if k in leaves else "size")
             if key not in made:
-                found = following(column, self._bases) if k >= inputs and not key[1] else None
-                made[key] = found or self._given(k, column, int if key[1] else stand_in)
+                plain = key[1] == "size"
+                found = following(column, self._bases) if k >= inputs and plain else None
+                made[key] = found or self._given(k, column, stand_in if plain else int)
             self.numbers.append(made[key])
 
     def _given(self, k: int, column: Numbers, stand_in: StandIn) -> SymInt:
         """A number that follows from no other."""
-        size = self.sizes.symbol(stand_in(column[0]))
+        bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (LEAST, MOST)
+        size = self.sizes.symbol(stand_in(column[0]), bounds)
         self.places.append(k)
         if stand_in is not int:
             self._bases.append((column, size))
@@ -74,6 +79,15 @@ def unremarkable(size: int) -> int:
     while any(found % k == 0 for k in range(3, isqrt(found) + 1, 2)):
         found += 2
     return found
+
+
+def divisible(size: int) -> int:
+    """The same where sizes are cut into leaves, of which there are at most 16.
+
+    >>> divisible(4), divisible(40), divisible(6000)
+    (4, 592, 6064)
+    """
+    return size if size < FEW else 16 * unremarkable(max(size // 16, FEW))
 
 
 def following(column: Numbers, bases: Sequence[tuple[Numbers, SymInt]]) -> Any:

@@ -25,7 +25,7 @@ from gnomon.ir.dissected import Numbers, dissection, leaf_counts, renumbered
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
 from gnomon.ir.show import log
-from gnomon.ir.sizes import LEAST, MOST, SymInt, is_symbolic
+from gnomon.ir.sizes import SymInt, is_symbolic
 from gnomon.lazy import assembly, bound, conformance, pipeline
 from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
@@ -184,12 +184,15 @@ class SizedProgram:
         self._offsets_of = sizes.function([offsets[k] for k in varying])
         self._rest_of = sizes.function(own)
         self._expected = sizes.function(given)
+        self._bounds = [atom.bounds for atom in sizes.atoms[: len(self.places)]]
         self._sizes = sizes
 
     def serves(self, numbers: Numbers) -> Numbers | None:
         """The sizes of a graph with these numbers; None if the program is not for it."""
         own = tuple([numbers[k] for k in self.places])
-        if min(own) < LEAST or max(own) >= MOST or self._expected(own) != numbers:
+        if any([not low <= n < high for n, (low, high) in zip(own, self._bounds, strict=True)]):
+            return None
+        if self._expected(own) != numbers:
             return None
         return own if self._holds(own) else None
 

@@ -12,11 +12,12 @@ from typing import Any
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Graph, Node, typed
 from gnomon.ir.provenance import inherit
+from gnomon.ir.sym_float import FloatBits, real
 
 __all__ = ["Dissection", "Numbers", "dissection", "leaf_counts", "renumbered"]
 
-Numbers = tuple[int | str, ...]
-"""Integers, and floats as their exact texts: 0.0 and -0.0 differ."""
+Numbers = tuple[int, ...]
+"""Integers, and floats by their bits."""
 Dissection = tuple[int, Numbers]
 """The number of an outline in this process, and numbers."""
 
@@ -28,7 +29,7 @@ def dissection(graph: Graph) -> Dissection:
     """A graph taken apart."""
     place = {x: k for k, x in enumerate(graph.inputs)}
     rows: list[Hashable] = [of_kind(x)[0] for x in graph.inputs]
-    numbers: list[int | str] = [n for x in graph.inputs for n in x.shape]
+    numbers = [n for x in graph.inputs for n in x.shape]
     for node in graph.nodes:
         if node in place:
             continue
@@ -44,7 +45,7 @@ def of_kind(node: Node) -> Dissection:
     """The same of an operation with its parameters."""
     found = _of_kinds.get(node.kind)
     if found is None:
-        numbers: list[int | str] = []
+        numbers: list[int] = []
         if node.op == "input":
             outline: Hashable = ("input", node.rank, node.dtype.name)
         else:
@@ -55,13 +56,13 @@ def of_kind(node: Node) -> Dissection:
     return found
 
 
-def apart(x: Any, numbers: list[int | str]) -> Hashable:
+def apart(x: Any, numbers: list[int]) -> Hashable:
     """A parameter without its numbers, which go to the end of the list."""
     if type(x) is int:
         numbers.append(x)
         return int
     if type(x) is float:
-        numbers.append(x.hex())
+        numbers.append(FloatBits.of(x))
         return float
     if issubclass(type(x), tuple):
         return (type(x).__name__, *[apart(part, numbers) for part in x])
@@ -83,7 +84,7 @@ def leaf_counts(graph: Graph) -> list[int]:
         if node in given:
             continue
         for name, x in sorted(node.params.items()):
-            own: list[int | str] = []
+            own: list[int] = []
             if name != "serial":
                 apart(x, own)
             if name == "leaves":
@@ -117,7 +118,7 @@ def together(x: Any, numbers: Iterator[Any]) -> Any:
     if type(x) is int:
         return next(numbers)
     if type(x) is float:
-        return float.fromhex(next(numbers))
+        return real(next(numbers))
     if issubclass(type(x), tuple):
         made = [together(part, numbers) for part in x]
         return x._make(made) if hasattr(x, "_make") else tuple(made)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, promote, weak
 from gnomon.errors import ArgumentError, ComplexError, ShapeError
-from gnomon.ir.sizes import is_symbolic
+from gnomon.lazy import sizes
 
 if TYPE_CHECKING:
     from gnomon.ir.node import Arena, Node
@@ -49,6 +49,12 @@ def held(name: str, value: Scalar, dtype: DType) -> Scalar:
     """A number as a dtype holds it; what no integer dtype wraps or rounds to is refused."""
     if dtype.kind == "bool":
         return bool(value)
+    if (
+        sizes.is_symbolic(value)
+        and dtype.bits >= 32
+        and isinstance(value, float) == is_float(dtype)
+    ):
+        return value
     if dtype.kind == "float":
         return rounded(name, value, dtype)
     refuse_complex(name, dtype)
@@ -57,7 +63,12 @@ def held(name: str, value: Scalar, dtype: DType) -> Scalar:
         raise ArgumentError(
             f"{name}: {dtype.name} holds {low} to {high}: got {value!r}. Cast the tensor first."
         )
-    return value if is_symbolic(value) else int(value)
+    return int(value)
+
+
+def is_float(dtype: DType) -> bool:
+    """Whether a dtype is one of floats."""
+    return dtype.kind == "float"
 
 
 def refuse_complex(name: str, dtype: DType) -> None:

@@ -14,6 +14,7 @@ from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import scope
 from gnomon.ir.show import log
+from gnomon.ir.sizes import is_symbolic
 
 Match = dict[str, Node]
 Guard = Callable[..., bool]
@@ -135,6 +136,8 @@ def is_number(node: Node, value: float) -> bool:
     if node.op != "const":
         return False
     kept = node.params["value"]
+    if is_symbolic(kept):
+        return False  # at some sizes it may be; rules are for what is so at all of them
     return (
         float(kept).hex() == float(value).hex() if node.dtype.is_floating_point else kept == value
     )

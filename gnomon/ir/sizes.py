@@ -15,7 +15,9 @@ from itertools import count
 from math import prod
 from typing import Any
 
-__all__ = ["SymInt", "ShapeEnv", "divides", "hint", "is_symbolic", "late"]
+from gnomon.ir.sym_float import SymFloat, real
+
+__all__ = ["ShapeEnv", "SymInt", "divides", "hint", "is_symbolic", "late"]
 
 Monomial = tuple[int, ...]
 """The atoms that are multiplied, by number, ascending."""
@@ -59,11 +61,11 @@ class ShapeEnv:
         self._places: dict[str, int] = {}
         self._made: dict[tuple[tuple[Monomial, int], ...], SymInt] = {}
 
-    def symbol(self, value: int) -> SymInt:
-        """The next of the sizes that the program is given."""
+    def symbol(self, value: int, bounds: Bounds = (LEAST, MOST)) -> SymInt:
+        """The next of the numbers that the program is given."""
         assert self.symbols == len(self.atoms), "sizes: symbols come first"
         self.symbols += 1
-        return self._atom(f"s[{self.symbols - 1}]", value, (LEAST, MOST))
+        return self._atom(f"s[{self.symbols - 1}]", value, bounds)
 
     def function(self, numbers: Sequence[Any]) -> Callable[[Sequence[int]], tuple[int, ...]]:
         """A function that computes these numbers of the given ones."""
@@ -87,12 +89,13 @@ class ShapeEnv:
         waiting, needed = list(numbers), set[int]()
         while waiting:
             x = waiting.pop()
+            x = x.bits if type(x) is SymFloat else x
             new = {k for m, _ in x.terms for k in m} - needed if type(x) is SymInt else set[int]()
             needed |= new
             waiting += [part for k in new for part in self.atoms[k].parts]
         lines = [f"  a{k} = {self.atoms[k].text}" for k in sorted(needed)]
         source = "\n".join(["def computed(s):", *lines, f"  return {text}"])
-        made: dict[str, Any] = {"f": self.functions}
+        made: dict[str, Any] = {"f": self.functions, "real": real}
         exec(compile(source, "<sizes>", "exec"), made)  # of integers and our own names alone
         return made["computed"]
 
@@ -296,9 +299,6 @@ class SymInt:
     def __rtruediv__(self, other: Any) -> float:
         return other / self.sizes.pin(self)
 
-    def __and__(self, other: Any) -> int:
-        return self.sizes.pin(self) & other
-
     def bit_length(self) -> int:
         """The number of bits."""
         return self.sizes.pin(self).bit_length()
@@ -306,7 +306,7 @@ class SymInt:
 
 def is_symbolic(x: object) -> bool:
     """Whether a number is known only when a program runs."""
-    return type(x) is SymInt
+    return type(x) in (SymInt, SymFloat)
 
 
 def is_whole(x: object) -> bool:
@@ -343,6 +343,8 @@ def bounds_of(x: Any) -> tuple[int, int]:
 
 def text_of(x: Any) -> str:
     """A number as Python computes it of the sizes `s`."""
+    if type(x) is SymFloat:
+        return f"real({text_of(x.bits)})"
     if type(x) is not SymInt:
         return repr(x)
     return "+".join("*".join((str(c), *(f"a{k}" for k in m))) for m, c in x.terms)
@@ -370,9 +372,10 @@ def divided(a: Any, b: Any) -> Any:
     rest: Terms = {}
     for m, c in terms_of(a):
         left = without(m, by)
-        (rest if left is None or c % k else whole)[m if left is None or c % k else left] = (
-            c if left is None or c % k else c // k
-        )
+        if left is None or c % k:
+            rest[m] = c
+        else:
+            whole[left] = c // k
     if by:
         return sizes.of(whole) + quotient_of(sizes, sizes.of(rest), b)
     # of a constant, the part that comes out even

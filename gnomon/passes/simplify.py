@@ -12,6 +12,7 @@ from gnomon.dtypes import DType
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import constant
 from gnomon.ir.rewrite import Rule, Rules, function, rewrite, variables
+from gnomon.ir.sizes import is_symbolic
 from gnomon.ops.view_primitives import permute
 
 x, y, c, C = variables("x y c C")
@@ -32,7 +33,12 @@ def is_integer(**found: Node) -> bool:
 def halves(C: Node, **_: Node) -> bool:
     """Whether C has an exact reciprocal: a power of two, neither too large nor too small."""
     value = C.params["value"]
-    if not C.dtype.is_floating_point or not math.isfinite(value) or value == 0:
+    if (
+        not C.dtype.is_floating_point
+        or is_symbolic(value)
+        or not math.isfinite(value)
+        or value == 0
+    ):
         return False
     fraction, exponent = math.frexp(abs(value))
     return fraction == 0.5 and abs(exponent) < LEAST_EXPONENT[C.dtype.name]

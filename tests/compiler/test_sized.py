@@ -162,3 +162,27 @@ def test_a_position_out_of_bounds_is_told_by_its_line():
             table(values((n, 4)), gn.tensor([n - 1]))
         with pytest.raises(gn.errors.IndexOutOfBounds, match="test_sized"):
             table(values((9, 4)), gn.tensor([9])).numpy()
+
+
+def test_a_mean_divides_by_the_count_at_hand():
+    shapes = [(3, 20), (5, 21), (7, 23), (9, 27), (33, 45)]
+
+    assert swept(lambda x: (x.mean(1) / x.shape[0]).sum(), shapes, known=2) <= 1
+
+
+def test_experts_take_as_many_rows_as_there_are():
+    layers = [perceptron() for _ in range(3)]
+
+    def step(x: gn.Tensor) -> gn.Tensor:
+        chosen = np.random.default_rng(x.shape[0]).integers(0, 3, x.shape[0])
+        return gn.cat([f(x[np.flatnonzero(chosen == k)]) for k, f in enumerate(layers)])
+
+    assert swept(step, [(90 + 7 * n, 8) for n in range(6)], known=3) == 0
+
+
+def test_a_cache_grows_by_concatenation():
+    def step(x: gn.Tensor) -> gn.Tensor:
+        k = gn.cat([x, x[:, :, -1:] + 1], 2)
+        return F.scaled_dot_product_attention(x[:, :, :1], k, k * 2)
+
+    assert swept(step, [(1, 2, n, 8) for n in (2, 3, 4, 5, 7, 8, 20, 31)], known=3) == 0
