@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["OF_FLOATS", "FloatBits", "SymFloat", "real"]
+__all__ = ["FloatBits", "OF_FLOATS", "SymFloat", "real"]
 
 OF_FLOATS = -1 << 63, 1 << 63
 """Bounds of bits."""
