@@ -5,6 +5,8 @@ Gradients themselves are derived from the graph by gnomon/passes/grad.py.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -345,9 +347,11 @@ def grad(
     asked = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     given = pairs_of([grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs)
     seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
-    wanted = list(map(recorded, pairs_of(asked)))
-    watched(numbered(seeds, is_plain_part))
-    parts = pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, observe)
+    waiting = watched(numbered(seeds, is_plain_part))
+    reads = [reads_of(x, waiting) for x in pairs_of(asked)]
+    wanted = [node for nodes in reads for node in nodes]
+    found = iter(pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, observe))
+    parts = [sum_of([next(found) for _ in nodes]) for nodes in reads]
     if None in parts and state.capture is not None:
         state.capture.keep_inside(seeds)
     if None in parts and not allow_unused:
@@ -357,6 +361,18 @@ def grad(
         )
     release(roots, create_graph if retain_graph is None else retain_graph)
     return tuple(gradient_for(x, g, create_graph) for x, g in zip(asked, parts, strict=True))
+
+
+def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:
+    """The nodes by which outputs read a tensor: a leaf in others' memory has one for each read."""
+    found = [node for node, tensors in waiting.items() if any(t is tensor for t in tensors)]
+    return found if found and tensor._requires else [recorded(tensor)]
+
+
+def sum_of(gradients: Sequence[Node | None]) -> Node | None:
+    """The sum of what passes give; None if they give nothing."""
+    given = [x for x in gradients if x is not None]
+    return functools.reduce(operator.add, given) if given else None
 
 
 # what tensors say about gradients

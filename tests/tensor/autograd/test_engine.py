@@ -190,3 +190,27 @@ def test_a_number_of_a_rule_is_not_taken_for_one_that_varies():
         (x.tanh() * scale).sum().backward()
 
         assert x.grad.tolist() == pytest.approx([scale * (1 - 0.46211716**2)] * 5, rel=1e-6)
+
+
+def test_gradients_of_a_leaf_in_memory_of_others_are_those_of_a_leaf_of_its_own():
+    array = np.arange(1.0, 4.0, dtype=np.float32)
+    lent, own = gn.from_numpy(array).requires_grad_(), gn.tensor(array, requires_grad=True)
+
+    def gradient(x: gn.Tensor) -> list[float]:
+        first = (x * x).sum()  # each use reads the memory anew
+        return gn.autograd.grad(first + (x.exp() * 2).sum(), x)[0].tolist()
+
+    assert gradient(lent) == gradient(own)
+    assert gn.autograd.grad((lent * 3).sum(), [lent, lent])[1].tolist() == [3.0, 3.0, 3.0]
+    with pytest.raises(GradientError, match="input 0 is not used by the outputs"):
+        gn.autograd.grad((lent * 3).sum(), own)
+    assert gn.autograd.grad((lent * 3).sum(), own, allow_unused=True) == (None,)
+
+
+def test_a_leaf_that_was_stepped_since_it_was_used_is_still_the_one_that_is_asked_for():
+    x = gn.ones(3, requires_grad=True)
+    loss = (x * 5).sum()
+    with gn.no_grad():
+        x -= 0.5
+
+    assert gn.autograd.grad(loss, x)[0].tolist() == [5.0, 5.0, 5.0]
