@@ -107,7 +107,8 @@ def family_of(outline: int, context: CompileContext) -> ShapeFamily:
 
 def may_vary(context: CompileContext) -> bool:
     """Whether programs may serve several sizes: not where they are measured, or looked into."""
-    return not context.seconds and not context.settings.verify
+    settings = context.settings
+    return settings.dynamic_sizes and not context.seconds and not settings.verify
 
 
 def serving(graph: Graph, earlier: Graph, context: CompileContext) -> Executable | None:
