@@ -32,7 +32,11 @@ def passes() -> Iterator[list[int]]:
         return run(graph, *given, **named)
 
     memo.clear()
-    with patch.object(pipeline, "kernels_of", counting), override(cache=False, dynamic_sizes=True), gn.no_grad():
+    with (
+        patch.object(pipeline, "kernels_of", counting),
+        override(cache=False, dynamic_sizes=True),
+        gn.no_grad(),
+    ):
         yield counted
 
 
