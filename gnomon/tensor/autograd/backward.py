@@ -7,8 +7,10 @@ Rules and derivation are gnomon/passes/grad.py's; who gathers gradients is engin
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gnomon.errors import GradientError
 from gnomon.ir.memo import memo
@@ -30,8 +32,12 @@ from gnomon.ops.registry import OpCall, Traced
 from gnomon.passes.grad import pull_back
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.constants import generalize
-from gnomon.tensor.state import state
+from gnomon.tensor.state import FREED, state
 
+ENDED = (
+    "backward: a compiled function made a tensor on the way, went backward itself, and kept no "
+    "history of it. Go backward outside of that function, or return the tensor's detach()."
+)
 VALUE, WATCHED, END = -2, -3, -1
 MOST_PLANS = 1024
 MOST_LINES = 16
@@ -206,3 +212,25 @@ def reads_of(roots: Sequence[Node], order: dict[Node, int]) -> tuple[int, ...]:
         if node.value is None and node.op not in CHEAP and not axes_of(node):
             found[node] = None
     return tuple(order[node] for node in found)
+
+
+def whole_seed(node: Node, seed: Node | None) -> Node:
+    """A seed as a node."""
+    return seed_of(node) if seed is None else seed
+
+
+def sum_of(gradients: Sequence[Node | None]) -> Node | None:
+    """The sum of what passes give; None if they give nothing."""
+    given = [x for x in gradients if x is not None]
+    return functools.reduce(operator.add, given) if given else None
+
+
+def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
+    """The nodes for which some tensor waits."""
+    found = {}
+    for node in order:
+        if node.watch is FREED:
+            raise GradientError(ENDED)
+        if node.watch:
+            found[node] = [t for t in (reference() for reference in node.watch) if t is not None]
+    return found

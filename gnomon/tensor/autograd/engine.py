@@ -5,8 +5,6 @@ Gradients themselves are derived from the graph by gnomon/passes/grad.py.
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -18,10 +16,16 @@ from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.registry import rule_of
 from gnomon.passes.grad import pull_back
 from gnomon.tensor.autograd import versions
-from gnomon.tensor.autograd.backward import gradients_by_plan, seed_of
+from gnomon.tensor.autograd.backward import (
+    gradients_by_plan,
+    seed_of,
+    sum_of,
+    watched,
+    whole_seed,
+)
 from gnomon.tensor.autograd.function import Function
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
-from gnomon.tensor.state import FREED, Storage, enter, grads, inference, laid, leave, state
+from gnomon.tensor.state import Storage, enter, grads, inference, laid, leave, state
 from gnomon.tensor.tensor import (
     Tensor,
     alias,
@@ -51,10 +55,6 @@ __all__ = [
 SECOND_PASS = (
     "backward: trying to backward through the graph a second time: its values were freed by the "
     "first pass. Give retain_graph=True to the first one."
-)
-ENDED = (
-    "backward: a compiled function made a tensor on the way, went backward itself, and kept no "
-    "history of it. Go backward outside of that function, or return the tensor's detach()."
 )
 
 
@@ -165,11 +165,6 @@ def recorded(tensor: Tensor) -> Node:
         grads.set(before)
 
 
-def whole_seed(node: Node, seed: Node | None) -> Node:
-    """A seed as a node."""
-    return seed_of(node) if seed is None else seed
-
-
 def seed_from(root: Tensor, gradient: Tensor, create_graph: bool) -> Node:
     """The gradient that the user passes for a root."""
     if tuple(gradient.shape) != tuple(root.shape):
@@ -218,17 +213,6 @@ def quietly_add(tensor: Tensor, node: Node) -> None:
         write(tensor, node_of(tensor) + node, False)
     finally:
         grads.set(before)
-
-
-def watched(order: Iterable[Node]) -> dict[Node, list[Tensor]]:
-    """The nodes for which some tensor waits."""
-    found = {}
-    for node in order:
-        if node.watch is FREED:
-            raise GradientError(ENDED)
-        if node.watch:
-            found[node] = [t for t in (reference() for reference in node.watch) if t is not None]
-    return found
 
 
 def pulled(
@@ -367,12 +351,6 @@ def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:
     """The nodes by which outputs read a tensor: a leaf in others' memory has one for each read."""
     found = [node for node, tensors in waiting.items() if any(t is tensor for t in tensors)]
     return found if found and tensor._requires else [recorded(tensor)]
-
-
-def sum_of(gradients: Sequence[Node | None]) -> Node | None:
-    """The sum of what passes give; None if they give nothing."""
-    given = [x for x in gradients if x is not None]
-    return functools.reduce(operator.add, given) if given else None
 
 
 # what tensors say about gradients
