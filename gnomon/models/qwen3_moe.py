@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
 from gnomon.models.causal import CausalLM, token_losses
 from gnomon.models.config import refuse_too_large
 from gnomon.models.qwen3 import AXES as DENSE
@@ -128,18 +129,13 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
         """The sum over a token's experts; the decision; each expert's tokens per row, (b, e)."""
         routing = self.gate(x_btd)
         counts_be = routing.counts()
-        b, t, d = x_btd.shape
-        blocks, c = leaves(b, ROWS), routing.expert_btc.shape[-1]
-        expert_ls = routing.expert_btc.reshape(blocks, b // blocks * t * c)
-        order_ls = expert_ls.argsort(dim=1, stable=True)
-        back_ls = order_ls.argsort(dim=1)
-        ends_le = counts_be.reshape(blocks, b // blocks, -1).sum(1).cumsum(1)
-        x_lsd = x_btd.unsqueeze(2).expand(b, t, c, d).reshape(*expert_ls.shape, d)
-        x_lsd = gn.reordered(x_lsd, order_ls, back_ls)
-        y_sd = self.experts(x_lsd.reshape(b * t * c, d), ends_le)
-        y_lsd = gn.reordered(y_sd.reshape(x_lsd.shape), back_ls, order_ls)
-        y_btcd = y_lsd.reshape(b, t, c, d).float() * routing.share_btc.unsqueeze(-1)
-        return y_btcd.sum(2).to(x_btd.dtype), routing, counts_be
+        (b, _, d), blocks = x_btd.shape, leaves(len(x_btd), ROWS)
+        counts_le = counts_be.reshape(blocks, b // blocks, -1).sum(1)
+        share, expert = (v.flatten(0, 1) for v in (routing.share_btc, routing.expert_btc))
+        dispatcher = LocalTokenDispatcher(counts_le.shape[1], blocks)
+        sent = dispatcher.dispatch(x_btd.reshape(-1, d), share, expert, counts_le)
+        y = dispatcher.combine(self.experts(sent.rows, sent.ends), sent)
+        return y.reshape(x_btd.shape), routing, counts_be
 
 
 class Qwen3MoeDecoderLayer(nn.Module):

@@ -8,6 +8,8 @@ are the definition. Who belongs to which group is not decided here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from gnomon.dtypes import accumulator, int64
@@ -25,6 +27,9 @@ from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import permute
 from gnomon.ops.views import part
+
+Op = Callable[[Node, Node, Node], Node]
+"""A product of two operands by groups, which end at the third."""
 
 
 def np_grouped_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray):
@@ -130,20 +135,30 @@ def turned(x: Node) -> Node:
 # what kernels claim
 
 
-def rows_rule(g: Node, _result: Node, x: Node, mats: Node, ends: Node):
-    """Gradients of grouped_rows: of its rows again by rows, of its matrices by steps."""
+def gradients_of_rows(rows: Op, steps: Op, g: Node, x: Node, mats: Node, ends: Node):
+    """Gradients of a product of rows: of its rows again by rows, of its matrices by steps."""
     g = narrow_gradient(g, x)
-    rows = grouped_rows(g, cast(turned(mats), g.dtype), ends)
-    mats_too = grouped_steps(cast(turned(x), g.dtype), g, ends)
-    return cast(rows, x.dtype), cast(mats_too, mats.dtype), None
+    gradient = rows(g, cast(turned(mats), g.dtype), ends)
+    of_mats = steps(cast(turned(x), g.dtype), g, ends)
+    return cast(gradient, x.dtype), cast(of_mats, mats.dtype), None
 
 
-def steps_rule(g: Node, _result: Node, x: Node, y: Node, ends: Node):
-    """Gradients of grouped_steps, both by rows."""
+def gradients_of_steps(rows: Op, g: Node, x: Node, y: Node, ends: Node):
+    """Gradients of a product of steps, both by rows."""
     g = narrow_gradient(g, x)
-    left = turned(grouped_rows(cast(y, g.dtype), turned(g), ends))
-    right = grouped_rows(cast(turned(x), g.dtype), g, ends)
+    left = turned(rows(cast(y, g.dtype), turned(g), ends))
+    right = rows(cast(turned(x), g.dtype), g, ends)
     return cast(left, x.dtype), cast(right, y.dtype), None
+
+
+def rows_rule(g: Node, _result: Node, *operands: Node):
+    """Gradients of grouped_rows."""
+    return gradients_of_rows(grouped_rows, grouped_steps, g, *operands)
+
+
+def steps_rule(g: Node, _result: Node, *operands: Node):
+    """Gradients of grouped_steps."""
+    return gradients_of_steps(grouped_rows, g, *operands)
 
 
 def narrow_gradient(g: Node, x: Node) -> Node:

@@ -19,7 +19,14 @@ from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import floats_only
 from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.facts import Claim
-from gnomon.ops.grouped import count_up, inside, narrow_gradient, runs_of, turned
+from gnomon.ops.grouped import (
+    count_up,
+    gradients_of_rows,
+    gradients_of_steps,
+    inside,
+    np_grouped_rows,
+    np_grouped_steps,
+)
 from gnomon.ops.joining import cat
 from gnomon.ops.linalg import alike
 from gnomon.ops.lookup_primitives import gather, within
@@ -31,24 +38,14 @@ from gnomon.ops.view_primitives import slice_
 
 def np_routed_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray):
     """routed_rows by numpy."""
-    y = np.zeros((len(x), mats.shape[2]), np.result_type(x, mats))
-    for block, own in enumerate(ends):
-        start = block * (len(x) // len(ends))
-        for group, (low, high) in enumerate(runs_of(own)):
-            rows = slice(start + low, start + high)
-            y[rows] = x[rows] @ mats[group]
-    return y
+    parts = zip(np.split(x, len(ends)), ends, strict=True)
+    return np.concatenate([np_grouped_rows(part, mats, own[:, None]) for part, own in parts])
 
 
 def np_routed_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray):
     """routed_steps by numpy."""
-    z = np.zeros((ends.shape[1], x.shape[0], y.shape[1]), np.result_type(x, y))
-    for block, own in enumerate(ends):
-        start = block * (len(y) // len(ends))
-        for group, (low, high) in enumerate(runs_of(own)):
-            steps = slice(start + low, start + high)
-            z[group] += x[:, steps] @ y[steps]
-    return z
+    parts = zip(np.split(x, len(ends), 1), np.split(y, len(ends)), ends, strict=True)
+    return sum(np_grouped_steps(left, right, own[:, None]) for left, right, own in parts)
 
 
 @op(reference=np_routed_rows)
@@ -92,20 +89,14 @@ def check(x: Node, mats: Node, ends: Node) -> None:
         )
 
 
-def routed_rows_rule(g: Node, _result: Node, x: Node, mats: Node, ends: Node):
-    """Gradients of routed_rows: of its rows again by rows, of its matrices by steps."""
-    g = narrow_gradient(g, x)
-    rows = routed_rows(g, cast(turned(mats), g.dtype), ends)
-    mats_too = routed_steps(cast(turned(x), g.dtype), g, ends)
-    return cast(rows, x.dtype), cast(mats_too, mats.dtype), None
+def routed_rows_rule(g: Node, _result: Node, *operands: Node):
+    """Gradients of routed_rows."""
+    return gradients_of_rows(routed_rows, routed_steps, g, *operands)
 
 
-def routed_steps_rule(g: Node, _result: Node, x: Node, y: Node, ends: Node):
-    """Gradients of routed_steps, both by rows."""
-    g = narrow_gradient(g, x)
-    left = turned(routed_rows(cast(y, g.dtype), turned(g), ends))
-    right = routed_rows(cast(turned(x), g.dtype), g, ends)
-    return cast(left, x.dtype), cast(right, y.dtype), None
+def routed_steps_rule(g: Node, _result: Node, *operands: Node):
+    """Gradients of routed_steps."""
+    return gradients_of_steps(routed_rows, g, *operands)
 
 
 @op(

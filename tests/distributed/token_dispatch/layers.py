@@ -102,3 +102,25 @@ def on_ranks(
     return {
         name: np.concatenate([each[k] for each in made]).tobytes() for k, name in enumerate(RESULTS)
     }
+
+
+TRADED = [
+    [[0.0, 200.0, 22.0], [101.0, 200.0, 11.0]],
+    [[303.0, 800.0, 55.0], [101.0, 200.0, 11.0]],
+]
+"""What `traded` gives on two ranks: token times weights of its experts, and these weights."""
+
+
+def traded(dispatcher: TokenDispatcher, rank: int, compiled: bool = False) -> list[list[float]]:
+    """What three experts of two ranks make of tokens 0, 1, 2 (3, 4, 5), and its gradient."""
+    weights = gn.tensor([1.0, 10.0, 100.0])[dispatcher.own].reshape(-1, 1, 1)
+
+    def step(x: gn.Tensor, expert: gn.Tensor) -> list[gn.Tensor]:
+        sent = dispatcher.dispatch(x, gn.ones(3, 2), expert)
+        y = dispatcher.combine(gn.routed_mm(sent.rows, weights, sent.ends), sent)
+        return [y.detach(), *gn.autograd.grad(y.sum(), (x,))]
+
+    x = gn.tensor([[3.0 * rank], [3.0 * rank + 1], [3.0 * rank + 2]]).requires_grad_()
+    expert = gn.tensor([[0, 2], [2, 2], [1, 0]])
+    run = gn.compile(step) if compiled else step
+    return [v.flatten().tolist() for v in dispatcher.replayed(lambda: run(x, expert))]
