@@ -138,12 +138,11 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True, scope="session")
 def frozen() -> None:
     """Leave modules and twenty thousand tests out of collections, which tests ask for often."""
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

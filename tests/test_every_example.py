@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
-import os
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import environment
 from tests.house import ROOT, module, python_blocks, short, sources, tree
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -65,7 +65,7 @@ def run_alone(program: Path, folder: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-W", "error", str(program)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
     )

@@ -6,7 +6,6 @@ with its results. What can't be part of a graph is refused with the name of the 
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -141,14 +140,8 @@ def run(inner: Inner, function: Callable, given: list[Node], arguments: Callable
 
 def check_kept(inner: Inner, kept: Sequence[Storage]) -> None:
     """Refuse tensors that live on outside without being returned."""
-
-    def strays() -> list[Storage]:
-        return [s for s in inner.escaped(kept) if s.node.arena is inner.arena]
-
-    if strays():
-        gc.collect()
-        if strays():
-            inner.refuse("a tensor is made that something outside holds on to. Return it instead")
+    if any(s.node.arena is inner.arena for s in inner.escaped(kept)):
+        inner.refuse("a tensor is made that something outside holds on to. Return it instead")
 
 
 # from traces to graphs

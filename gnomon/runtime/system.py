@@ -46,8 +46,12 @@ def physical_cores(logical: frozenset[int]) -> int:
     return len({read(place.format(number)) or str(number) for number in logical})
 
 
+@cache
 def quota() -> float:
-    """Processors' worth of time that the control group grants; infinite without one."""
+    """Processors' worth of time that the control group grants; infinite without one.
+
+    It is read once: a dozen files take a millisecond or two, and each compilation asks.
+    """
     granted = [math.inf]
     for line in (read("/proc/self/cgroup") or "").splitlines():
         group = pathlib.Path("/sys/fs/cgroup") / line.partition("::")[2].strip("/")

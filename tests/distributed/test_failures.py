@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.children import environment
 from tests.conftest import Golden
 
 SCRIPT = Path(__file__).with_name("failing.py")
@@ -41,7 +41,7 @@ def ended(folder: Path, how: str) -> End:
         capture_output=True,
         text=True,
         timeout=90,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env=environment(),
     )
     began = float((folder / "wrong").read_text())
     return End(done.stderr, done.returncode, time.time() - began)

@@ -62,7 +62,7 @@ FACTS = {
     "gnomon/profiler/limits.py": {"machine_with"},
     "gnomon/runtime/cache.py": {"own_sources"},
     "gnomon/runtime/device.py": {"host"},
-    "gnomon/runtime/system.py": {"caches", "memory_bytes", "physical_cores"},
+    "gnomon/runtime/system.py": {"caches", "memory_bytes", "physical_cores", "quota"},
 }
 
 

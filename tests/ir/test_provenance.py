@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from gnomon.ir.provenance import (
     union,
 )
 from gnomon.ops.scalars import exp
-from tests.house import ROOT
+from tests.children import environment
 
 pytestmark = pytest.mark.unit
 
@@ -128,13 +127,13 @@ def test_equal_functions_of_two_files_name_their_own():
     assert [[site.file for site in each] for each in sites] == [["one.py"], ["two.py"]]
 
 
-def reported(tmp_path, **environment: str) -> list[str]:
+def reported(tmp_path, **variables: str) -> list[str]:
     """What a script prints whose error nobody catches."""
     script = tmp_path / "script.py"
     script.write_text("import gnomon as gn\n\ngn.ones(3, 4) @ gn.ones(5)\n")
     run = subprocess.run(
         [sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env=environment(**variables),
         capture_output=True,
         text=True,
     )

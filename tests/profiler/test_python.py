@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cProfile
-import os
 import pstats
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from coverage import CoverageData
 import gnomon as gn
 from gnomon.profiler.python import profile_compile
 from gnomon.profiler.store import read_profile
-from tests.house import ROOT
+from tests.children import environment
 
 # a function that sleeps is captured anew by each call, and says so
 pytestmark = pytest.mark.filterwarnings("ignore:compile. <lambda>. `time.sleep`")
@@ -173,7 +172,7 @@ def test_coverage_and_a_profile_of_one_step_are_both_right(tmp_path):
     script, kept, made = (tmp_path / name for name in ("step.py", "coverage", "profile.json"))
     script.write_text(STEP, encoding="utf-8")
     command = [sys.executable, "-m", "coverage", "run", f"--data-file={kept}", script, made]
-    subprocess.run(command, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    subprocess.run(command, check=True, cwd=tmp_path, env=environment())
 
     found = CoverageData(str(kept))
     found.read()

@@ -15,6 +15,7 @@ import pytest
 from gnomon.errors import ArgumentError
 from gnomon.runtime import native, system, threads
 from gnomon.runtime.program import ArenaSlot, Call, InputSlot, Needs, OutputSlot, Program
+from tests.children import environment
 from tests.house import ROOT
 from tests.runtime.kernels import (
     add_text,
@@ -236,7 +237,7 @@ def test_a_process_with_a_pool_ends_quietly(ending):
 
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", script],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=60,

@@ -11,7 +11,7 @@ import pytest
 
 from gnomon.errors import CompileError
 from gnomon.runtime import device, worker, workers
-from tests.house import ROOT
+from tests.children import environment
 from tests.runtime.kernels import add_text
 
 
@@ -112,7 +112,7 @@ def test_a_script_without_a_main_guard_can_use_processes_and_leaves_none(tmp_pat
 
     done = subprocess.run(
         [sys.executable, "-W", "error", script],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=60,

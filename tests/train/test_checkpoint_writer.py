@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from gnomon.train.checkpoint import checkpoints, fingerprint, newest
 from gnomon.train.checkpoint_writer import CheckpointWriter
 from gnomon.train.lock import Lock
 from gnomon.train.team import Team
+from tests.children import environment
 from tests.faulty_disks import FullDisk, WatchedDisk
 from tests.train.saving import arrays_at, contents, save, together
 
@@ -215,9 +215,8 @@ def test_a_full_disk_at_a_call_is_told_and_the_last_good_one_kept(
 def killed(*words):
     """What the sweep of kills says."""
     command = [sys.executable, "-m", "tests.train.kill_at_every_call", *words]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, text=True, check=True, capture_output=True
+        command, cwd=ROOT, env=environment(), text=True, check=True, capture_output=True
     )
     return done.stdout
 
