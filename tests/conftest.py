@@ -138,11 +138,15 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def frozen() -> None:
-    """Leave modules and twenty thousand tests out of collections, which tests ask for often."""
-    gc.collect()
-    gc.freeze()
+    """Leave modules and twenty thousand tests out of collections, which tests ask for often.
+
+    Looking for what varies unfreezes, so that each module asks anew.
+    """
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)
