@@ -34,6 +34,7 @@ FOUND = {
         "gnomon.ir.dissected",
         "gnomon.ir.sizes",
         "gnomon.ir.sym_float",
+        "gnomon.ir.sym_number",
         "gnomon.ir.show",
         "gnomon.program",
         "gnomon.program.cache",

@@ -25,11 +25,11 @@ Function = Callable[[gn.Tensor], gn.Tensor]
 SHAPES = [(4, 10), (4, 17), (6, 33), (3, 200), (2, 300), (2, 1000), (7, 256), (5, 128), (130, 70)]
 
 
-class Nothing(dict):
+class Nothing(set):
     """What holds nothing, whatever is added."""
 
-    def get(self, item: object, instead: object = None) -> object:
-        return instead
+    def __contains__(self, item: object) -> bool:
+        return False
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def test_other_programs_keep_their_sizes():
     assert all(symbol.startswith("k") for symbol in symbols)
 
 
-def test_a_training_step_compiles_three_times_at_most_for_many_shapes(tmp_path):
+def test_a_training_step_compiles_three_times_for_many_shapes(tmp_path):
     settings = {**VARIED, "layers": 1, "width": 32, "shapes": VARIED["shapes"][:10]}
     problem = tiny("shapes", tmp_path, **settings)
     told = []
@@ -180,8 +180,7 @@ def test_a_training_step_compiles_three_times_at_most_for_many_shapes(tmp_path):
 
     (varied, figures), (fixed, _) = told
     assert varied == fixed
-    assert figures["compiles"] <= 3
-    assert figures["captures"] == 10
+    assert figures == {"compiles": 3, "captures": 10}
 
 
 def test_slices_are_put_into_tensors_of_many_shapes():

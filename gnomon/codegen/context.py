@@ -52,6 +52,12 @@ class CompileContext:
         return self.settings.of_programs(), self.machine, self.seconds > 0, self.kept
 
     @property
+    def may_vary(self) -> bool:
+        """Whether a program may serve several sizes: not where it is measured, or looked into."""
+        settings = self.settings
+        return settings.dynamic_sizes and not self.seconds and not settings.verify
+
+    @property
     def inside(self) -> CompileContext:
         """For graphs inside the program's, whose inputs are others."""
         return replace(self, kept=None if self.kept is None else ())

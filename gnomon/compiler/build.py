@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gnomon.codegen.context import CompileContext
+    from gnomon.ir.dissected import Dissection
     from gnomon.program.artifact import Origin
     from gnomon.program.blocks import ProgramBlock
     from gnomon.schedule.placed import Placed
@@ -53,8 +54,8 @@ MANY = 200
 
 
 _built: Recent[tuple, Executable] = memo(Recent())
-_outlines: dict[int, Graph] = memo({})
-"""Graphs that were built, by outlines: where one comes again, sizes vary."""
+_outlines: set[bytes] = memo(set())
+"""Outlines of graphs that were built: where one comes again, sizes vary."""
 waited: dict[Site, tuple[int, float]] = {}
 """For each line of a user's, the programs that were compiled there, and the seconds."""
 _locks: dict[tuple, threading.Lock] = {}
@@ -79,16 +80,12 @@ def build(graph: Graph, name: str = "", context: CompileContext | None = None) -
 
 def made_anew(graph: Graph, context: CompileContext) -> Executable:
     """A program of a graph that no program in this process is for."""
-    shape, _ = dissection(graph)
+    taken = dissection(graph)
     # what is measured of a program that was made before has its sizes
     fixed = (graph.key, context.by_model.key) in _built
-    earlier = None if fixed else _outlines.get(shape)
-    _outlines.setdefault(shape, graph)
-    if earlier is None:
-        return compile_graph(graph, context)
-    is_there = is_saved(key_of(graph, context.key), context.settings)
-    made = None if is_there else sized.serving(graph, earlier, context)
-    return made or compile_graph(graph, replace(context, sizes_vary=True))
+    context = replace(context, sizes_vary=taken.outline in _outlines and not fixed)
+    _outlines.add(taken.outline)
+    return compile_graph(graph, context, taken if context.may_vary and not fixed else None)
 
 
 def is_built(graph: Graph, context: CompileContext) -> bool:
@@ -107,12 +104,18 @@ def refuse_measured(graph: Graph, context: CompileContext) -> None:
     save_anew(key_of(graph, plainly.key), key_of(graph, context.key), context.settings)
 
 
-def compile_graph(graph: Graph, context: CompileContext) -> Executable:
-    """A program of these sizes from the disk, or a new one."""
+def compile_graph(
+    graph: Graph, context: CompileContext, taken: Dissection | None = None
+) -> Executable:
+    """A program from the disk, or a new one: of these sizes, or told these where `taken` is given.
+
+    taken: the graph taken apart, whose program may serve other sizes too.
+    """
     start, key = perf_counter(), key_of(graph, context.key)
     found = saved(key, context.settings)
     if found is None:
-        return compiled(graph, context, key)
+        made = None if taken is None else sized.serving(taken, graph, context)
+        return made or compiled(graph, context, key)
     log(1, lambda: f"compile: {len(graph.nodes)} nodes, from the disk{since(start)}")
     passed(f"compile: {len(graph.nodes)} nodes, from the disk", start)
     plan, addresses = found

@@ -19,13 +19,15 @@ import numpy as np
 
 from gnomon.codegen.context import CompileContext
 from gnomon.compiler.relations import Relations, unremarkable
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.forking import held
 from gnomon.ir import collector
-from gnomon.ir.dissected import Numbers, dissection, leaf_counts, renumbered
+from gnomon.ir.dissected import Dissection, Numbers, renumbered
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
 from gnomon.ir.show import log
 from gnomon.ir.sizes import SymInt, is_symbolic
+from gnomon.ir.sym_number import Unsized
 from gnomon.lazy import assembly, bound, conformance, pipeline
 from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
@@ -49,10 +51,6 @@ UNLUCKY = 3
 """So many attempts may fail before an outline is left alone."""
 
 
-class Unsized(TypeError):
-    """A graph holds what is compiled for its own sizes alone."""
-
-
 @dataclass
 class ShapeFamily:
     """The graphs of one outline: the numbers of some, and programs for many."""
@@ -70,16 +68,15 @@ class ShapeFamily:
                 return each.at(own, graph)
         return None
 
-    def opened(
-        self, numbers: Numbers, graph: Graph, others: list[Numbers], context: CompileContext
-    ) -> Executable | None:
+    def opened(self, taken: Dissection, graph: Graph, context: CompileContext) -> Executable | None:
         """The executable of a graph by a new program; None where it keeps its sizes."""
+        numbers = taken.numbers
         with self.lock:
-            before = [x for x in self.samples or others if x != numbers]
+            before = [x for x in self.samples if x != numbers]
             self.samples = [*before, numbers][-SAMPLES:]
             if not before or len(self.programs) >= PROGRAMS or self.failed >= UNLUCKY:
                 return None
-            made = first_that_serves(graph, [numbers, *before], context)
+            made = first_that_serves(graph, [numbers, *before], taken.leaves, context)
             if made is None:
                 self.failed += 1
                 return None
@@ -95,7 +92,7 @@ _lock = held(threading.Lock())
 os.register_at_fork(after_in_child=_families.clear)  # their locks may be taken
 
 
-def family_of(outline: int, context: CompileContext) -> ShapeFamily:
+def family_of(outline: bytes, context: CompileContext) -> ShapeFamily:
     """The family of an outline."""
     key = (outline, context.key)
     with _lock:
@@ -105,34 +102,25 @@ def family_of(outline: int, context: CompileContext) -> ShapeFamily:
     return found
 
 
-def may_vary(context: CompileContext) -> bool:
-    """Whether programs may serve several sizes: not where they are measured, or looked into."""
-    settings = context.settings
-    return settings.dynamic_sizes and not context.seconds and not settings.verify
+def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executable | None:
+    """The executable of a graph, taken apart, by a program that serves other sizes too.
 
-
-def serving(graph: Graph, earlier: Graph, context: CompileContext) -> Executable | None:
-    """The executable of a graph by a program that serves other sizes too.
-
-    None where there can be none. earlier: another graph of the same outline.
+    None where there can be none, as for the first graph of its outline.
     """
-    if not may_vary(context):
-        return None
-    outline, numbers = dissection(graph)
-    before = dissection(earlier)
-    family = family_of(outline, context)
-    others = [before[1]] if before[0] == outline else []
-    return family.known(numbers, graph) or family.opened(numbers, graph, others, context)
+    family = family_of(taken.outline, context)
+    return family.known(taken.numbers, graph) or family.opened(taken, graph, context)
 
 
 def first_that_serves(
-    graph: Graph, samples: Sequence[Numbers], context: CompileContext
+    graph: Graph, samples: Sequence[Numbers], leaves: Sequence[int], context: CompileContext
 ) -> SizedProgram | None:
     """A program for the first of some samples: one that stands for many sizes, or its own."""
+    inputs = sum(x.rank for x in graph.inputs)
     for stand_in in (unremarkable, own_size):
         try:
-            made = SizedProgram(graph, samples, context, stand_in)
-        except Exception as cause:  # whatever a pass cannot do with sizes, it can do with integers
+            related = partial(Relations, samples, inputs, leaves, stand_in)
+            made = SizedProgram(graph, related, context)
+        except (Unsized, ShapeError, ArgumentError) as cause:  # or stand-ins fit not each other
             told = f"sizes: a program keeps its sizes: {cause}"
             log(1, lambda told=told: told)
             continue
@@ -152,14 +140,11 @@ class SizedProgram:
     def __init__(
         self,
         graph: Graph,
-        samples: Sequence[Numbers],
+        relations: Callable[[], Relations],
         context: CompileContext,
-        stand_in: Callable[[int], int],
     ) -> None:
         refuse_fixed(graph)
-        inputs, leaves = sum(x.rank for x in graph.inputs), {*leaf_counts(graph)}
-        self._relations = partial(Relations, samples, inputs, leaves, stand_in)
-        related = self._relations()
+        self._relations, related = relations, relations()
         sizes, given, self.places = related.sizes, related.numbers, related.places
         self.context = replace(context, sizes_vary=True)
         if not self.places:

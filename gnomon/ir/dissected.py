@@ -6,58 +6,92 @@ nodes; what is left is the outline. Two graphs of one outline are one program at
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Hashable, Iterator
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 from gnomon.ir.memo import memo
-from gnomon.ir.node import Arena, Graph, Node, typed
+from gnomon.ir.node import Arena, Graph, Node, hashlib, typed
 from gnomon.ir.provenance import inherit
 from gnomon.ir.sym_float import FloatBits, real
 
-__all__ = ["Dissection", "Numbers", "dissection", "leaf_counts", "renumbered"]
+__all__ = ["Dissection", "Numbers", "dissection", "renumbered"]
 
 Numbers = tuple[int, ...]
 """Integers, and floats by their bits."""
-Dissection = tuple[int, Numbers]
-"""The number of an outline in this process, and numbers."""
 
-_of_kinds: dict[int, Dissection] = memo({})
+
+class Dissection(NamedTuple):
+    """A graph taken apart: a digest of its outline in this process, and the numbers in order."""
+
+    outline: bytes
+    numbers: Numbers
+    leaves: tuple[int, ...]
+    """The places of counts of leaves: these divide sizes."""
+
+
+class KindParts(NamedTuple):
+    """An operation with its parameters, taken apart; its outline is a number."""
+
+    outline: int
+    numbers: Numbers
+    leaves: tuple[int, ...]
+
+
+_kinds: dict[int, KindParts] = memo({})
 _outlines: dict[Hashable, int] = memo({})
+_next_outline = count()
 
 
 def dissection(graph: Graph) -> Dissection:
     """A graph taken apart."""
     place = {x: k for k, x in enumerate(graph.inputs)}
-    rows: list[Hashable] = [of_kind(x)[0] for x in graph.inputs]
+    rows = [len(graph.inputs), *[parts_of(x).outline for x in graph.inputs]]
     numbers = [n for x in graph.inputs for n in x.shape]
+    leaves: list[int] = []
     for node in graph.nodes:
         if node in place:
             continue
         place[node] = len(place)
-        outline, own = of_kind(node)
-        rows.append((outline, *[place[x] for x in node.inputs]))
+        outline, own, divided = parts_of(node)
+        rows += (outline, len(node.inputs), *[place[x] for x in node.inputs])
+        leaves += [len(numbers) + k for k in divided]
         numbers += own
-    shown = (tuple(rows), tuple([place[x] for x in graph.outputs]))
-    return _outlines.setdefault(shown, len(_outlines)), tuple(numbers)
+    rows += [place[x] for x in graph.outputs]
+    shown = hashlib.blake2b(array("q", rows).tobytes(), digest_size=16).digest()
+    return Dissection(shown, tuple(numbers), tuple(leaves))
 
 
-def of_kind(node: Node) -> Dissection:
-    """The same of an operation with its parameters."""
-    found = _of_kinds.get(node.kind)
+def parts_of(node: Node) -> KindParts:
+    """An operation with its parameters, taken apart."""
+    found = _kinds.get(node.kind)
     if found is None:
         numbers: list[int] = []
+        leaves: list[int] = []
         if node.op == "input":
             outline: Hashable = ("input", node.rank, node.dtype.name)
         else:
-            parts = sorted(node.params.items())
-            outline = (node.op, *[(k, apart(x, numbers)) for k, x in parts if k != "serial"])
-        number = _outlines.setdefault(outline, len(_outlines))
-        found = _of_kinds[node.kind] = number, tuple(numbers)
+            parts = [(k, x) for k, x in sorted(node.params.items()) if k != "serial"]
+            outline = (node.op, *[(k, without(x, k, numbers, leaves)) for k, x in parts])
+        number = _outlines.get(outline)
+        if number is None:
+            number = _outlines.setdefault(outline, next(_next_outline))
+        found = _kinds[node.kind] = KindParts(number, tuple(numbers), tuple(leaves))
     return found
 
 
-def apart(x: Any, numbers: list[int]) -> Hashable:
+def without(x: Any, name: str, numbers: list[int], leaves: list[int]) -> Hashable:
     """A parameter without its numbers, which go to the end of the list."""
+    place = len(numbers)
+    outline = apart(x, numbers, leaves)
+    if name == "leaves":
+        leaves += range(place, len(numbers))
+    return outline
+
+
+def apart(x: Any, numbers: list[int], leaves: list[int]) -> Hashable:
+    """The same of a part of a parameter."""
     if type(x) is int:
         numbers.append(x)
         return int
@@ -65,34 +99,16 @@ def apart(x: Any, numbers: list[int]) -> Hashable:
         numbers.append(FloatBits.of(x))
         return float
     if issubclass(type(x), tuple):
-        return (type(x).__name__, *[apart(part, numbers) for part in x])
+        return (type(x).__name__, *[apart(part, numbers, leaves) for part in x])
     if isinstance(x, Graph):
-        outline, own = dissection(x)
-        numbers += own
-        return outline
+        found = dissection(x)
+        leaves += [len(numbers) + k for k in found.leaves]
+        numbers += found.numbers
+        return found.outline
     if hasattr(x, "kwargs"):
-        return (type(x).__name__, apart(x.args, numbers), apart(x.kwargs, numbers))
+        args = apart(x.args, numbers, leaves)
+        return (type(x).__name__, args, apart(x.kwargs, numbers, leaves))
     return typed(x)
-
-
-def leaf_counts(graph: Graph) -> list[int]:
-    """The places, among a graph's numbers, of counts of leaves: they divide sizes."""
-    found: list[int] = []
-    place = sum(x.rank for x in graph.inputs)
-    given = set(graph.inputs)
-    for node in graph.nodes:
-        if node in given:
-            continue
-        for name, x in sorted(node.params.items()):
-            own: list[int] = []
-            if name != "serial":
-                apart(x, own)
-            if name == "leaves":
-                found += range(place, place + len(own))
-            elif isinstance(x, Graph):
-                found += [place + k for k in leaf_counts(x)]
-            place += len(own)
-    return found
 
 
 def renumbered(graph: Graph, numbers: Iterator[Any]) -> Graph:

@@ -16,6 +16,7 @@ from weakref import ref
 from gnomon.dtypes import DType
 from gnomon.errors import ShapeError
 from gnomon.forking import cached_property
+from gnomon.ir.keyed import Keyed
 from gnomon.ir.memo import memo
 from gnomon.ir.operators import elementwise, operator, reflected
 from gnomon.ir.provenance import Site, current_sites, scope, union
@@ -276,7 +277,7 @@ def typed(value: Any) -> Any:
     """A parameter as a key: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
     kind = value.__class__
     if kind is int or kind is str:
-        return value
+        return value if type(value) is kind else getattr(value, "key", value)
     if kind is tuple:
         for part in value:
             if type(part) is not int:
@@ -286,11 +287,11 @@ def typed(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return ("float", value.hex())
-    if issubclass(kind, tuple):
-        return tuple([typed(part) for part in value])
+    if issubclass(kind, tuple):  # one with names is not what holds the same without
+        return (*((kind,) if hasattr(value, "_fields") else ()), *[typed(part) for part in value])
     if isinstance(value, Graph):
         return ("graph", value.key)
-    return (kind, value)
+    return value.key if issubclass(kind, Keyed) else (kind, value)
 
 
 def topological(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, promote, weak
 from gnomon.errors import ArgumentError, ComplexError, ShapeError
+from gnomon.ir.keyed import Keyed
 from gnomon.lazy import sizes
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ BELOW = {"lt": "lt", "le": "lt", "gt": "ge", "ge": "ge", "eq": "lt", "ne": "ge"}
 
 def constant(arena: Arena, value: Scalar, dtype: DType, name: str = "constant") -> Node:
     """A rank-0 constant, kept as the exact value that the dtype can hold."""
-    key = (type(value), value or str(value), dtype)  # 0 equals -0.0
+    shown = value if isinstance(value, Keyed) else value or str(value)  # 0 equals -0.0
+    key = (type(value), shown, dtype)
     found = arena.constants.get(key)
     if found is None:
         found = arena.node("const", (), value=held(name, value, dtype), dtype=dtype)

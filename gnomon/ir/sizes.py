@@ -16,6 +16,7 @@ from math import prod
 from typing import Any
 
 from gnomon.ir.sym_float import SymFloat, real
+from gnomon.ir.sym_number import SymNumber
 
 __all__ = ["ShapeEnv", "SymInt", "divides", "hint", "is_symbolic", "late"]
 
@@ -155,16 +156,12 @@ class ShapeEnv:
                 self._decided.append(rest)
         return outcome
 
-    def pin(self, a: SymInt) -> int:
-        """The number itself: the program then serves this one alone."""
-        self.decide("==", a, a.value)
-        return a.value
 
-
-class SymInt:
+class SymInt(SymNumber):
     """An integer that is known when a program runs."""
 
-    __slots__ = ("_hash", "bounds", "sizes", "terms", "value")
+    __slots__ = ("_hash", "bounds", "key", "sizes", "terms", "value")
+    kind = int
 
     def __init__(self, sizes: ShapeEnv, terms: tuple[tuple[Monomial, int], ...]) -> None:
         self.sizes, self.terms = sizes, terms
@@ -179,24 +176,11 @@ class SymInt:
             low += min(c * ends[0], c * ends[1])
             high += max(c * ends[0], c * ends[1])
         self.bounds = max(low, -FAR), min(high, FAR)
-        self._hash = hash((sizes.serial, terms))
-
-    @property
-    def __class__(self) -> type:  # what asks for an int may have one of these
-        return int
-
-    @__class__.setter
-    def __class__(self, kind: type) -> None:
-        raise TypeError("a size keeps its class")
+        self.key = ("size", sizes.serial, terms)
+        self._hash = hash(self.key)
 
     def __repr__(self) -> str:
         return f"<{self.sizes.serial}:{text_of(self)}>"
-
-    def __str__(self) -> str:
-        return str(self.sizes.pin(self))
-
-    def __format__(self, spec: str) -> str:
-        return format(self.sizes.pin(self), spec)
 
     # what is computed
 
@@ -285,23 +269,22 @@ class SymInt:
     def __hash__(self) -> int:
         return self._hash
 
-    def __index__(self) -> int:
-        return self.sizes.pin(self)
+    def pinned(self) -> int:
+        """The number itself: the program then serves this one alone."""
+        self.sizes.decide("==", self, self.value)
+        return self.value
 
-    __int__ = __trunc__ = __floor__ = __ceil__ = __index__
-
-    def __float__(self) -> float:
-        return float(self.sizes.pin(self))
+    __index__ = __trunc__ = __floor__ = __ceil__ = pinned
 
     def __truediv__(self, other: Any) -> float:
-        return self.sizes.pin(self) / other
+        return self.pinned() / other
 
     def __rtruediv__(self, other: Any) -> float:
-        return other / self.sizes.pin(self)
+        return other / self.pinned()
 
     def bit_length(self) -> int:
         """The number of bits."""
-        return self.sizes.pin(self).bit_length()
+        return self.pinned().bit_length()
 
 
 def is_symbolic(x: object) -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gnomon.ir.sym_number import SymNumber, Unsized
+
 __all__ = ["FloatBits", "OF_FLOATS", "SymFloat", "real"]
 
 OF_FLOATS = -1 << 63, 1 << 63
@@ -25,30 +27,18 @@ class FloatBits(int):
         return cls(*unpack("<q", pack("<d", x)))
 
 
-class SymFloat:
+class SymFloat(SymNumber):
     """A float that is known when a program runs; who needs it has a program of its own."""
 
-    __slots__ = ("bits", "value")
+    __slots__ = ("bits", "key", "value")
+    kind = float
 
     def __init__(self, bits: Any) -> None:
         self.bits, self.value = bits, real(bits.value)
-
-    @property
-    def __class__(self) -> type:
-        return float
-
-    @__class__.setter
-    def __class__(self, kind: type) -> None:
-        raise TypeError("a float keeps its class")
+        self.key = ("float", *bits.key)
 
     def __repr__(self) -> str:
         return f"float of {self.bits!r}"
-
-    def __str__(self) -> str:
-        return str(float(self))
-
-    def __format__(self, spec: str) -> str:
-        return format(float(self), spec)
 
     def __hash__(self) -> int:
         return hash(("float", self.bits))
@@ -56,13 +46,24 @@ class SymFloat:
     def __eq__(self, other: object) -> bool:
         return type(other) is SymFloat and self.bits is other.bits
 
-    def __float__(self) -> float:
-        self.bits.sizes.pin(self.bits)
+    def __bool__(self) -> bool:
+        return self.pinned() != 0
+
+    def _refuse(self, *_: object) -> Any:
+        raise Unsized(f"it computes with {self!r}")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
+    __pow__ = __rpow__ = __neg__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+    def pinned(self) -> float:
+        """The float itself: the program then serves this one alone."""
+        self.bits.pinned()
         return self.value
 
-    def hex(self) -> SymFloat:
-        """Itself, as a key."""
-        return self
+    def hex(self) -> Any:
+        """Its key, as a float's text is."""
+        return self.key
 
     def word(self, size: int) -> Any:
         """The bits of the float of so many bytes that is nearest."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError
 from gnomon.forking import cached_property, held
+from gnomon.ir.keyed import Keyed
 from gnomon.ir.memo import memo
 from gnomon.ir.node import (
     Arena,
@@ -68,21 +69,21 @@ class Leaf(NamedTuple):
     number: int
 
 
-class OpCall:
+class OpCall(Keyed):
     """An operation's arguments, nodes replaced by leaves: what a region remembers of its call."""
 
-    __slots__ = ("_hash", "_key", "args", "kwargs")
+    __slots__ = ("_hash", "args", "key", "kwargs")
 
     def __init__(self, args: tuple[Any, ...], kwargs: tuple[Any, ...]) -> None:
         self.args, self.kwargs = args, kwargs
-        self._key = (typed(args), typed(kwargs))
-        self._hash = hash(self._key)
+        self.key = ("call", typed(args), typed(kwargs))
+        self._hash = hash(self.key)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, OpCall) and self._key == other._key)
+        return self is other or (isinstance(other, OpCall) and self.key == other.key)
 
     def __repr__(self) -> str:
         return f"OpCall({self.args}, {self.kwargs})"

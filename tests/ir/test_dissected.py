@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.ir.dissected import dissection, leaf_counts, renumbered
+from gnomon.ir import memo
+from gnomon.ir.dissected import dissection, renumbered
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.normalization import softmax as softmax_of
 from gnomon.ops.primitives import reduce
@@ -28,8 +29,9 @@ def softmax(n: int, m: int) -> Graph:
 
 
 def test_shapes_have_one_outline_and_other_functions_another():
-    (one, numbers), (same, others) = dissection(softmax(3, 4)), dissection(softmax(5, 4))
-    other, _ = dissection(graph_of(lambda x: softmax_of(x, 0), (3, 4)))
+    one, numbers, _ = dissection(softmax(3, 4))
+    same, others, _ = dissection(softmax(5, 4))
+    other = dissection(graph_of(lambda x: softmax_of(x, 0), (3, 4))).outline
 
     assert one == same
     assert one != other
@@ -39,34 +41,46 @@ def test_shapes_have_one_outline_and_other_functions_another():
 
 def test_numbers_put_back_make_the_same_graph():
     graph = softmax(3, 4)
-    _, numbers = dissection(graph)
+    numbers = dissection(graph).numbers
 
     assert renumbered(graph, iter(numbers)).key == graph.key
 
 
 def test_numbers_of_another_shape_make_its_graph():
-    _, numbers = dissection(softmax(7, 4))
+    numbers = dissection(softmax(7, 4)).numbers
 
     assert renumbered(softmax(3, 4), iter(numbers)).key == softmax(7, 4).key
 
 
 def test_counts_of_leaves_are_told():
-    graph = graph_of(lambda x: reduce("add", x, (0,)), (8, 3))
-    _, numbers = dissection(graph)
+    _, numbers, leaves = dissection(graph_of(lambda x: reduce("add", x, (0,)), (8, 3)))
 
-    assert [numbers[k] for k in leaf_counts(graph)] == [8]
+    assert [numbers[k] for k in leaves] == [8]
+
+
+def test_counts_of_leaves_inside_of_regions_are_told():
+    _, numbers, leaves = dissection(graph_of(lambda x: softmax_of(x * 2.0, 0) * 3.0, (8, 3)))
+
+    assert [numbers[k] for k in leaves] == [1, 8]  # of the maximum, of the sum
 
 
 def test_other_ranks_and_operations_have_other_outlines():
-    outline, _ = dissection(graph_of(lambda x: x * 2.0, (3, 5)))
+    fs = [lambda x: x * 2.0, lambda x: x + 2.0, lambda x: reduce("add", x * 2.0, (0,))]
+    graphs = [*[graph_of(f, (3, 5)) for f in fs], graph_of(fs[0], (3, 5, 1))]
 
-    assert outline != dissection(graph_of(lambda x: x + 2.0, (3, 5)))[0]
-    assert outline != dissection(graph_of(lambda x: reduce("add", x * 2.0, (0,)), (3, 5)))[0]
+    assert len({dissection(graph).outline for graph in graphs}) == 4
+
+
+def test_the_number_of_an_outline_is_never_given_to_another():
+    before = dissection(graph_of(lambda x: x * 2.0, (3, 5))).outline
+    memo.clear()
+
+    assert dissection(graph_of(lambda x: x + 2.0, (3, 5))).outline != before
 
 
 def test_floats_are_numbers_to_the_last_bit():
     graphs = [graph_of(lambda x, k=k: x * k, (3, 5)) for k in (0.1, 0.0, -0.0)]
-    outlines, numbers = zip(*map(dissection, graphs), strict=True)
+    outlines, numbers, _ = zip(*map(dissection, graphs), strict=True)
 
     assert len(set(outlines)) == 1
     assert len(set(numbers)) == 3
