@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 from gnomon.distributed.environment import BACKEND
 
-__all__ = ["run_processes"]
+__all__ = ["free_port", "run_processes"]
 
 GRACE = 2.0
 """Seconds that ranks have to end by themselves once one has ended badly."""
@@ -34,11 +34,15 @@ def run_processes(words: Sequence[str], ranks: int, backend: str, given: Mapping
 
 def of_ranks(ranks: int, backend: str) -> list[dict[str, str]]:
     """The variables that tell each rank its place, and where all meet."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    size, where = str(ranks), {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    size, where = str(ranks), {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     sizes = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, BACKEND: backend}
     return [{**where, **sizes, "RANK": str(k), "LOCAL_RANK": str(k)} for k in range(ranks)]
+
+
+def free_port() -> int:
+    """A port of this machine at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
 
 
 def watched(started: Sequence[subprocess.Popen]) -> int:
