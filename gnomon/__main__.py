@@ -123,7 +123,7 @@ def launch(
         How often the job is started again when a rank is lost or fails. train goes on from its
         newest whole checkpoint; a script has to know by itself where it was.
     backend
-        mpi: a process for each rank; threads: threads of one process, to try out and to debug.
+        mpi: a process for each rank; node: on one machine, without MPI; threads: to debug.
     dry_run
         Say what would be started, and start nothing.
     """

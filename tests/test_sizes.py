@@ -20,7 +20,7 @@ LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 68_000
+MOST_CODE = 68_700
 """Lines of the package that are neither empty nor comment nor documentation (decision 0068)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)
@@ -55,6 +55,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/bench/collective_rank.py": "tests/bench/test_collectives.py",
     "gnomon/program/blocks.py": "tests/program/test_steps.py",
     "gnomon/runtime/comm/mpi_native.py": "tests/runtime/comm/test_mpi.py",
+    "gnomon/runtime/comm/node_native.py": "tests/runtime/comm/test_node.py",
+    "gnomon/runtime/comm/streams.py": "tests/runtime/comm/test_node.py",
+    "gnomon/runtime/comm/waiting.py": "tests/runtime/comm/test_mpi.py",
     "gnomon/ops/fourier.py": "tests/tensor/test_fft.py",
     "gnomon/tensor/complex_calls.py": "tests/tensor/test_complex.py",
     "gnomon/tensor/complex_creation.py": "tests/tensor/test_complex.py",

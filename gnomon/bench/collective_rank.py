@@ -20,6 +20,7 @@ import numpy as np
 
 from gnomon.compiler.build import build
 from gnomon.distributed.mesh import Mesh
+from gnomon.distributed.processes import free_port
 from gnomon.distributed.ranks import connect
 from gnomon.dtypes import bfloat16, dtype_of
 from gnomon.ir.node import Arena, Graph, Node
@@ -27,13 +28,17 @@ from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_sc
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.comm import here
 from gnomon.runtime.comm.mpi import MPI, MpiBackend
+from gnomon.runtime.comm.node import NodeBackend
+from gnomon.runtime.comm.tcp import Address
 
 __all__ = ["main"]
 
 Do = Callable[[], object]
+Times = Callable[[Callable[[Node], Node], Node], Node]
 Peer = dict[str, Any]
 """A peer's functions by name."""
-AXIS = "ranks"
+AXIS, NODE = "ranks", "node"
+"""The same ranks along two mesh axes: one by MPI, one by shared memory."""
 LARGE = (1 << 20, 4 << 20, 16 << 20)
 """Bytes that each rank gives."""
 TINY = (4, 256, 4096)
@@ -62,14 +67,19 @@ def raw(comm: object, array: np.ndarray, ranks: int) -> dict[str, Do]:
     }
 
 
-def programs(ranks: int) -> dict[str, Callable[[Node], Node]]:
-    """Our collectives, by name."""
+def programs(axis: str, ranks: int) -> dict[str, Callable[[Node], Node]]:
+    """Our collectives along an axis, by name."""
     return {
-        "all_gather": lambda x: all_gather(x, 0, AXIS, ranks),
-        "all_to_all": lambda x: all_to_all(x, 0, 0, AXIS, ranks),
-        "all_reduce": lambda x: all_reduce(x, AXIS, ranks),
-        "reduce_scatter": lambda x: reduce_scatter(x, 0, AXIS, ranks),
+        "all_gather": lambda x: all_gather(x, 0, axis, ranks),
+        "all_to_all": lambda x: all_to_all(x, 0, 0, axis, ranks),
+        "all_reduce": lambda x: all_reduce(x, axis, ranks),
+        "reduce_scatter": lambda x: reduce_scatter(x, 0, axis, ranks),
     }
+
+
+def once(do: Callable[[Node], Node], x: Node) -> Node:
+    """One collective."""
+    return do(x)
 
 
 def in_a_row(do: Callable[[Node], Node], x: Node) -> Node:
@@ -87,24 +97,29 @@ def repeated(do: Do) -> None:
 
 def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int], dict[str, Do]]:
     """The calls of every contender, by operation and bytes."""
-    ranks, made = backend.size, programs(backend.size)
+    ranks = backend.size
+    made, near = (programs(axis, ranks) for axis in (AXIS, NODE))
+
+    def both(name: str, array: np.ndarray, times: Times = once) -> dict[str, Do]:
+        """A collective of ours by either backend."""
+        pair = (("gnomon", made), ("node", near))
+        return {key: ours(partial(times, each[name]), array) for key, each in pair}
+
     found: dict[tuple[str, int], dict[str, Do]] = {}
     for nbytes in LARGE:
         array = np.ones(nbytes // 4, np.float32)
         for name, do in raw(backend.world, array, ranks).items():
-            found[name, nbytes] = {"gnomon": ours(made[name], array), "mpi4py": do}
+            found[name, nbytes] = both(name, array) | {"mpi4py": do}
             for peer, module in others.items():
                 found[name, nbytes] |= {peer: module["calls"](array, ranks).get(name)}
         narrow = np.ones(nbytes // 2, bfloat16.numpy)
-        found["all_reduce bfloat16", nbytes] = {"gnomon": ours(made["all_reduce"], narrow)}
+        found["all_reduce bfloat16", nbytes] = both("all_reduce", narrow)
     for nbytes in TINY:
         array = np.ones(nbytes // 4, np.float32)
         do = raw(backend.world, array, ranks)["all_reduce"] if nbytes // 4 >= ranks else None
         one = raw(backend.world, np.ones(ranks, np.float32), ranks)["all_reduce"]
-        found[f"{MANY} all_reduce", nbytes] = {
-            "gnomon": ours(partial(in_a_row, made["all_reduce"]), array),
-            "mpi4py": partial(repeated, do or one),
-        }
+        rows = both("all_reduce", array, in_a_row)
+        found[f"{MANY} all_reduce", nbytes] = rows | {"mpi4py": partial(repeated, do or one)}
     return {key: {k: v for k, v in row.items() if v} for key, row in found.items()}
 
 
@@ -117,10 +132,17 @@ def sample(backend: MpiBackend, do: Do) -> float:
     return perf_counter() - began
 
 
+def beside(backend: MpiBackend) -> NodeBackend:
+    """The same ranks, which meet once more in shared memory."""
+    port = free_port() if backend.rank == 0 else None
+    return NodeBackend(backend.rank, backend.size, Address("127.0.0.1", backend.world.bcast(port)))
+
+
 def main(out: Path, peers: list[str], rounds: int) -> None:
     """Measure everything; the first rank writes it down."""
     backend = MpiBackend()
     here.settle(connect(Mesh(((AXIS, backend.size),)), backend))
+    here.settle(connect(Mesh(((NODE, backend.size),)), beside(backend)))
     others = {name: runpy.run_module(PEERS[name]) for name in peers if name in PEERS}
     for peer in others.values():
         peer["join"](backend.rank, backend.size, backend.world)

@@ -21,6 +21,8 @@ __all__ = ["COLLECTIVES", "PEERS", "collectives_table", "measure_collectives"]
 
 COLLECTIVES = "collectives"
 PEERS = ("mpi4py", "gloo")
+OURS = ("gnomon", "node")
+"""Ours by MPI, and by shared memory."""
 RANKS = (2, 4)
 
 
@@ -47,15 +49,16 @@ def measured_by(ranks: int, peers: Sequence[str], rounds: int) -> list[dict[str,
 def collectives_table(rows: Iterable[dict[str, Any]]) -> Table:
     """All rows: microseconds, and how much longer a peer takes."""
     table = Table(title="collectives", title_justify="left", box=None, pad_edge=False)
-    for name in ("operation", "ranks", "bytes", "gnomon", *PEERS, *(f"{p} ÷ ours" for p in PEERS)):
+    ratios = [f"{peer} ÷ {own}" for peer in PEERS for own in OURS]
+    for name in ("operation", "ranks", "bytes", *OURS, *PEERS, *ratios):
         table.add_column(name, justify="left" if name == "operation" else "right")
     for row in rows:
-        seconds = row["seconds"]
-        own = seconds["gnomon"]
-        times = [f"{1e6 * seconds[p]:,.0f} µs" if p in seconds else "" for p in PEERS]
-        ratios = [f"{seconds[p] / own:.2f}" if p in seconds else "" for p in PEERS]
-        nbytes = f"{row['nbytes']:,}"
-        table.add_row(
-            row["name"], str(row["ranks"]), nbytes, f"{1e6 * own:,.0f} µs", *times, *ratios
-        )
+        found = row["seconds"]
+        times = [f"{1e6 * found[x]:,.0f} µs" if x in found else "" for x in (*OURS, *PEERS)]
+        shares = [
+            f"{found[peer] / found[own]:.2f}" if peer in found and own in found else ""
+            for peer in PEERS
+            for own in OURS
+        ]
+        table.add_row(row["name"], str(row["ranks"]), f"{row['nbytes']:,}", *times, *shares)
     return table

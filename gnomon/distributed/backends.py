@@ -1,4 +1,4 @@
-"""The backend by which this rank meets the others: MPI, sockets, or threads of one process.
+"""The backend by which this rank meets the others: MPI, sockets, shared memory, or threads.
 
 What a launcher's variables say and what MPI connects must agree: a world of one that others take
 for a part of theirs would run without a word.
@@ -13,12 +13,14 @@ from gnomon.distributed.environment import (
     hinted,
     meeting_place,
     variables,
+    wanted_backend,
 )
 from gnomon.errors import ConfigError
 from gnomon.ir.show import log
 from gnomon.runtime.comm.base import Backend, opened
 from gnomon.runtime.comm.groups import membership
 from gnomon.runtime.comm.mpi import MpiBackend
+from gnomon.runtime.comm.node import NodeBackend
 from gnomon.runtime.comm.tcp import Address, TcpBackend
 
 __all__ = ["connected", "place"]
@@ -60,16 +62,20 @@ def connected(patience: float | None = None, wanted: str | None = None) -> Backe
     return backend
 
 
+SOCKETS = {"tcp": TcpBackend, "node": NodeBackend}
+"""Backends whose ranks find each other by sockets."""
+
+
 def met(found: Environment, patience: float | None, wanted: str | None) -> Backend:
     """The other ranks: by MPI, or by sockets where no MPI started them and they know where."""
-    where = meeting_place()
+    where, wanted = meeting_place(), wanted or wanted_backend()
     if wanted is None and found.size > 1 and where is not None and not by_mpi(found):
         wanted = "tcp"
-    if wanted != "tcp":
+    if wanted not in SOCKETS:
         return MpiBackend(patience)
     if where is None:
         raise ConfigError(
-            f"tcp: this is {found}, and nothing says where ranks find each other. "
+            f"{wanted}: this is {found}, and nothing says where ranks find each other. "
             "Set MASTER_ADDR and MASTER_PORT."
         )
-    return TcpBackend(found.rank, found.size, Address(*where), patience)
+    return SOCKETS[wanted](found.rank, found.size, Address(*where), patience)

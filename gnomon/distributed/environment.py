@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from gnomon.errors import ConfigError
 
 __all__ = [
+    "BACKEND",
     "BOARD",
     "Environment",
     "board_address",
@@ -24,10 +25,13 @@ __all__ = [
     "meeting_place",
     "standing",
     "variables",
+    "wanted_backend",
 ]
 
 BOARD = "GNOMON_BOARD"
 """Under which name `gnomon launch` tells ranks where its board is."""
+BACKEND = "GNOMON_BACKEND"
+"""Under which name it tells them by what they meet, where several things would do."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,11 @@ def by_mpi(place: Environment, given: Mapping[str, str] = os.environ) -> bool:
 def board_address(given: Mapping[str, str] = os.environ) -> str:
     """The address of the launcher's board; empty where it is not ours."""
     return given.get(BOARD, "")
+
+
+def wanted_backend(given: Mapping[str, str] = os.environ) -> str | None:
+    """The backend that ranks are to meet by; None where it follows from who started them."""
+    return given.get(BACKEND) or None
 
 
 def read(names: Names, given: Mapping[str, str]) -> Environment:

@@ -51,6 +51,8 @@ class group:
 
 
 Group = ProcessGroup | str | None
+PROCESSES = ("mpi", "node", "tcp")
+"""Backends whose ranks are processes."""
 SPELLINGS = {"gloo", "cpu:gloo", "cpu:gloo,cuda:nccl"}
 """Backends of others, for whatever connects ranks here."""
 
@@ -63,8 +65,9 @@ def init_process_group(
     rank: int = -1,
     **ignored: Any,
 ) -> None:
-    """Connect this rank with all others: "mpi", "tcp", "threads" or "fake"; None for what is there.
+    """Connect this rank with all others, by "mpi", "node", "tcp", "threads" or "fake".
 
+    None is what is there.
     How ranks find each other the environment says, so `init_method` and a store are not looked at.
     """
     if is_initialized():
@@ -87,14 +90,15 @@ def backend_of(name: str | None, world_size: int, rank: int, patience: float | N
         return FakeBackend(max(rank, 0), max(world_size, 1))
     if name == "nccl":
         nccl.refuse()
-    if name not in (None, "mpi", "tcp", "threads"):
+    if name not in (None, *PROCESSES, "threads"):
         raise ConfigError(
-            f'init_process_group: expected "mpi", "tcp", "threads" or "fake": got {name!r}. '
+            'init_process_group: expected "mpi", "node", "tcp", "threads" or "fake": '
+            f"got {name!r}. "
             "Leave it out: the environment says which."
         )
     if seat is not None:
         return seat  # threads stand for processes
-    if name in ("mpi", "tcp") or (name is None and environment().size > 1):
+    if name in PROCESSES or (name is None and environment().size > 1):
         return connected(patience, name)
     return World(1, patience).backend(0)
 

@@ -1,7 +1,8 @@
-"""`gnomon launch`: start a command as many ranks, by the MPI that is installed.
+"""`gnomon launch`: start a command as many ranks, by the MPI that is installed, or by ourselves.
 
-MPI's own mpiexec starts, watches and ends the ranks, on this machine or on those of a host file. A
-rank that raises ends the job, and what it raised is the last thing that is said.
+MPI's own mpiexec starts, watches and ends the ranks, on this machine or on those of a host file;
+where ranks meet in shared memory, processes.py does. A rank that raises ends the job, and what it
+raised is the last thing that is said.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gnomon.distributed.environment import BOARD
+from gnomon.distributed.processes import run_processes
 from gnomon.distributed.rank_threads import run_threads
 from gnomon.errors import ConfigError
 from gnomon.runtime.comm.board import Board
@@ -34,7 +36,7 @@ OF_OPEN_MPI = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 """Without these Open MPI refuses root, and more ranks than cores."""
-BACKENDS = ("mpi", "threads")
+BACKENDS = ("mpi", "node", "threads")
 MISTAKE = 2
 """The exit code of what was asked wrongly: the rank that found it has said all there is."""
 VALUED = ("-n", "--ranks", "--hosts", "--backend", "--patience", "--restarts")
@@ -51,10 +53,12 @@ class Launch:
     patience: float | None = None
     """Seconds that a rank waits for the others."""
     backend: str = "mpi"
-    """Processes that MPI connects, or threads of this process."""
+    """Processes that MPI or shared memory connects, or threads of this process."""
 
     def arguments(self) -> list[str]:
         """The whole command line."""
+        if self.backend == "node":
+            return self.of_rank()
         hosts = ["--hostfile", str(self.hosts)] if self.hosts else []
         return [mpiexec(), *hosts, "-n", str(self.ranks), *self.of_rank()]
 
@@ -96,14 +100,18 @@ class Launch:
         if self.ranks < 1:
             raise ConfigError(f"launch: -n: expected int >= 1: got {self.ranks}.")
         if self.backend not in BACKENDS:
-            known = " or ".join(BACKENDS)
-            raise ConfigError(f"launch: --backend: expected {known}: got {self.backend!r}.")
+            known = ", ".join(BACKENDS)
+            raise ConfigError(f"launch: --backend: expected one of {known}: got {self.backend!r}.")
+        if self.backend == "node" and self.hosts:
+            raise ConfigError(
+                "launch: --backend node is one machine. Leave --hosts out, or use mpi."
+            )
         if self.backend == "threads":
             return self.in_threads()
         board = Board(platform.node() if self.hosts else "127.0.0.1")
         try:
             given = self.environment() | {BOARD: board.address}
-            code = subprocess.call(self.arguments(), env=given)
+            code = self.call(given)
             told, own = board.verdict(self.ranks) if code else ("", 0)
         finally:
             board.close()
@@ -111,9 +119,16 @@ class Launch:
             print(f"gnomon launch: {told}", file=sys.stderr)
         return own or code
 
+    def call(self, given: Mapping[str, str]) -> int:
+        """Start all ranks with these variables, and wait for them; the exit code."""
+        if self.backend == "node":
+            return run_processes(self.arguments(), self.ranks, self.backend, given)
+        return subprocess.call(self.arguments(), env=given)
+
     def __str__(self) -> str:
-        if self.backend == "threads":
-            return f"{self.ranks} threads: {shlex.join(self.of_rank())}"
+        if self.backend != "mpi":
+            kind = "threads" if self.backend == "threads" else "processes"
+            return f"{self.ranks} {kind}: {shlex.join(self.of_rank())}"
         own = self.environment().items() - os.environ.items()
         told = [f"{name}={value}" for name, value in sorted(own)]
         return shlex.join([*told, *self.arguments()])

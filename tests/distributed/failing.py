@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import gnomon as gn
+from gnomon.distributed.backends import connected
 from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.ranks import connect
 from gnomon.runtime.comm import here
-from gnomon.runtime.comm.mpi import MpiBackend
 
 
 @gn.compile
@@ -53,7 +53,7 @@ def go_wrong(how: str) -> None:
 
 
 if __name__ == "__main__":
-    backend = MpiBackend()
+    backend = connected()
     mesh = Mesh((("data", backend.size),))
     here.settle(connect(mesh, backend))
     mean(gn.ones(4, 6)).item()

@@ -1,4 +1,7 @@
-"""Runs functions of tests as processes that sockets connect, started as by torchrun. Not a test."""
+"""Runs functions of tests as processes that find each other by sockets. Not a test.
+
+They are started as by torchrun; data moves through the sockets too, or through shared memory.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +36,17 @@ def started(words: Sequence[str], ranks: int, **more: str) -> list[subprocess.Po
     ]
 
 
-def on_tcp(function: Callable[[int, int], Any], ranks: int) -> list[Any]:
+def on_tcp(function: Callable[[int, int], Any], ranks: int, backend: str = "tcp") -> list[Any]:
     """function(rank, ranks) on every rank: what it gives, in rank order."""
-    return [found[name_of(function)] for found in every(ranks)]
+    return [found[name_of(function)] for found in every(ranks, backend)]
 
 
 @cache
-def every(ranks: int) -> list[dict[str, Any]]:
+def every(ranks: int, backend: str) -> list[dict[str, Any]]:
     """What all listed functions give, of each rank."""
-    found = [
-        p.communicate(timeout=300)
-        for p in started((sys.executable, "-m", "tests.distributed.on_mpi"), ranks)
-    ]
+    words = (sys.executable, "-m", "tests.distributed.on_mpi")
+    jobs = started(words, ranks, GNOMON_BACKEND=backend)
+    found = [p.communicate(timeout=300) for p in jobs]
     lines = [line for line in found[0][0].splitlines() if line.startswith("[")]
     assert lines, "".join(errors for _, errors in found)
     return json.loads(lines[0])

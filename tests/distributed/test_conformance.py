@@ -13,6 +13,7 @@ from gnomon.runtime.comm.base import Backend
 from gnomon.runtime.comm.capabilities import FOLDING, MOVING, table_of
 from gnomon.runtime.comm.fake import FakeBackend
 from gnomon.runtime.comm.mpi import MpiBackend
+from gnomon.runtime.comm.node import NodeBackend
 from gnomon.runtime.comm.tcp import TcpBackend
 from gnomon.runtime.comm.threads import ThreadBackend
 from tests.distributed.conformance import failures, refused, rows
@@ -49,7 +50,10 @@ def test_a_rank_without_others_has_every_shape_of_them():
         dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("backend", [ThreadBackend, MpiBackend, TcpBackend, FakeBackend])
+BACKENDS = [ThreadBackend, MpiBackend, TcpBackend, NodeBackend, FakeBackend]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_the_table_and_the_kit_agree_both_ways(backend: type[Backend]):
     table = table_of(backend.native)
     unsupported = {key for key, (how, _) in table.items() if how == "unsupported"}

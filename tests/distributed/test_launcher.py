@@ -65,7 +65,9 @@ def test_a_dry_run_starts_nothing(tmp_path: Path):
 def test_threads_run_python_alone():
     with pytest.raises(ConfigError, match="--backend threads runs Python here: got env -u X"):
         Launch(("env", "-u", "X"), 2, backend="threads").run()
-    with pytest.raises(ConfigError, match="--backend: expected mpi or threads: got 'tcp'"):
+    with pytest.raises(
+        ConfigError, match="--backend: expected one of mpi, node, threads: got 'tcp'"
+    ):
         Launch(("train",), 2, backend="tcp").run()
 
 

@@ -53,11 +53,29 @@ def into_parts(rank: int, ranks: int) -> list:
     return y.tolist()
 
 
-@pytest.mark.parametrize("work", [both_ways, by_tags, into_parts])
+SIZES = (0, 1, 15, 16, 17, (1 << 14) - 1, (1 << 14) + 1, (1 << 18) - 16, LARGE, 5 * LARGE + 3)
+
+
+def beyond_windows(rank: int, ranks: int) -> list[int]:
+    """Sizes around a line, a round and a window of shared memory, asked for in another order."""
+    sent = [gn.from_numpy(content(k + rank, size)) for k, size in enumerate(SIZES)]
+    works = [dist.isend(x, 1 - rank, tag=k) for k, x in enumerate(sent)]
+    came = [gn.zeros(size) for size in SIZES]
+    for k in np.random.default_rng(rank).permutation(len(SIZES)):
+        dist.recv(came[k], 1 - rank, tag=int(k))
+    for work in works:
+        work.wait()
+    expected = [content(k + 1 - rank, size) for k, size in enumerate(SIZES)]
+    pairs = zip(came, expected, strict=True)
+    return [k for k, (x, y) in enumerate(pairs) if x.numpy().tobytes() != y.tobytes()]
+
+
+@pytest.mark.parametrize("work", [both_ways, by_tags, into_parts, beyond_windows])
 def test_messages_come_alike_on_threads_and_between_processes(work: Callable):
     expected = {
         "both_ways": [[1.0, 1.0], [0.0, 0.0]],
         "by_tags": [[0.0, 0.0], [1.0, 2.0]],
+        "beyond_windows": [[], []],
         "into_parts": [[[0.0, 0.0], [11.0, 14.0]], [[0.0, 0.0], [1.0, 4.0]]],
     }
 

@@ -19,7 +19,7 @@ from gnomon.errors import CollectiveError
 from gnomon.lazy import Lazy
 from gnomon.runtime import cpu, device, linking, system
 from gnomon.runtime.comm import mpi_native as native
-from gnomon.runtime.comm import watch
+from gnomon.runtime.comm import waiting, watch
 from gnomon.runtime.comm.base import (
     FAILED,
     MOST_REQUESTS,
@@ -34,7 +34,6 @@ from gnomon.runtime.comm.base import (
     requests_of,
 )
 from gnomon.runtime.comm.board import Board
-from gnomon.runtime.native import BRIEF
 from gnomon.settings import current
 
 __all__ = ["MpiBackend", "MpiLink"]
@@ -167,14 +166,11 @@ class MpiLink(Link):
         block[START], block[WAIT] = found["mpi_start"], found["mpi_wait"]
         block[native.COMM] = MPI._handleof(comm)
         block[native.BYTE] = MPI._handleof(MPI.BYTE)
-        block[native.REQUESTS], block[native.STATUS] = place(self._requests), place(self._status)
+        block[waiting.REQUESTS], block[native.STATUS] = place(self._requests), place(self._status)
         block[native.FLAG] = place(self._status) + STATUS_BYTES
-        block[native.PATIENCE] = round(1e9 * backend.patience)
-        crowded = backend.beside > system.usable_cores()
-        block[native.YIELD_AFTER] = 0 if crowded else BRIEF
-        block[native.PLACE], block[native.COUNT] = self.place, self.count
+        waiting.settle(self, backend.patience, backend.beside > system.usable_cores())
         for k, address in enumerate(functions()):
-            block[native.COUNT + 1 + k] = address
+            block[native.CALLED + k] = address
 
     @property
     def numbers_at(self) -> int:
@@ -209,9 +205,9 @@ class MpiLink(Link):
 
     def failure(self) -> CollectiveError | None:
         """Nobody answered in time, or MPI refused."""
-        if self.block[FAILED] < native.REFUSED:
+        if self.block[FAILED] < waiting.REFUSED:
             return CollectiveError(self.backend.nobody(self.name, self.waiting(precise=True)))
-        why = MPI.Get_error_string(self.block[FAILED] - native.REFUSED)
+        why = MPI.Get_error_string(self.block[FAILED] - waiting.REFUSED)
         return CollectiveError(
             f"rank {self.backend.rank}: along mesh axis {self.name!r} MPI refused "
             f"{self.waiting(precise=True) or self.latest(precise=True)}: {why}.{watch.table()}"

@@ -8,24 +8,18 @@ that a failure elsewhere and the end of patience are seen.
 from __future__ import annotations
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
-from gnomon.runtime.comm import base
+from gnomon.runtime.comm import base, waiting
+from gnomon.runtime.comm.waiting import COUNT, PLACE, REFUSED, group_of, note, request_of
 from gnomon.runtime.device import Target
 from gnomon.runtime.native import word, write_now, write_relax
 
 __all__ = ["FUNCTIONS", "WORDS", "text_for"]
 
-# the words of a group's block, after those of every backend
-COMM, BYTE, REQUESTS, STATUS, FLAG, PATIENCE, YIELD_AFTER, PLACE, COUNT = range(
-    base.OWN, base.OWN + 9
-)
+# the words of a group's block, after those of every backend that waits in native code
+COMM, BYTE, STATUS, FLAG, CALLED = range(waiting.OWN, waiting.OWN + 5)
 FUNCTIONS = ("MPI_Iallgather", "MPI_Ialltoall", "MPI_Isend", "MPI_Irecv", "MPI_Test")
 """Whose addresses stand behind those words, in this order."""
-ALLGATHER, ALLTOALL, ISEND, IRECV, TEST, WORDS = range(COUNT + 1, COUNT + 7)
-
-LATE, REFUSED = 2, 16
-"""What stands for a failure: nobody answered; from 16 on, MPI's own code and 16."""
-LOOKS = 4095
-"""After so many looks in vain, and one, the clock is read."""
+ALLGATHER, ALLTOALL, ISEND, IRECV, TEST, WORDS = range(CALLED, CALLED + 6)
 
 
 def text_for(target: Target) -> str:
@@ -36,22 +30,6 @@ def text_for(target: Target) -> str:
     write_start(module)
     write_wait(module)
     return module.text()
-
-
-def group_of(e: Emitter) -> str:
-    """The block of a call's group; what has failed does nothing more."""
-    group = word(e, "%slots", base.GROUP, "ptr")
-    failed = e.value(f"icmp ne i64 {word(e, group, base.FAILED)}, 0")
-    e.do(f"br i1 {failed}, label %end, label %begin")
-    e.label("end")
-    e.ret()
-    e.label("begin")
-    return group
-
-
-def note(e: Emitter, group: str, at: int) -> None:
-    """Keep the number of a call's transfer, and one, where messages look for it."""
-    e.store(e.add(word(e, "%slots", base.FIRST), 1), e.offset(group, 8 * at), "i64", 8)
 
 
 def write_start(module: LLVMModule) -> None:
@@ -131,12 +109,6 @@ def common(e: Emitter, group: str) -> tuple:
     return receive, send, nbytes, byte, comm, request_of(e, group)
 
 
-def request_of(e: Emitter, group: str) -> str:
-    """The place of a transfer's first request."""
-    first = e.mul(word(e, "%slots", base.FIRST), 8)
-    return e.offset(word(e, group, REQUESTS, "ptr"), first)
-
-
 def call(e: Emitter, group: str, function: int, *arguments: tuple[str, str]) -> None:
     """Call one of MPI's functions, by the number of its word in the block."""
     call_at(e, group, e.offset(group, 8 * function), *arguments)
@@ -172,32 +144,9 @@ def write_wait(module: LLVMModule) -> None:
 def wait_for(e: Emitter, group: str, request: str, name: str) -> None:
     """Ask MPI until a request is done."""
     flag, status = word(e, group, FLAG, "ptr"), word(e, group, STATUS, "ptr")
-    brief = word(e, group, YIELD_AFTER)
-    end = e.add(e.call("i64", "now"), word(e, group, PATIENCE))
-    before = e.block
-    e.do(f"br label %{name}_look")
-    e.label(f"{name}_look")
-    tries = e.value(f"phi i64 [0, %{before}], [%{name}_more, %{name}_again]")
-    call(e, group, TEST, ("ptr", request), ("ptr", flag), ("ptr", status))
-    done = e.value(f"icmp ne i32 {e.load(flag, 'i32', 4)}, 0")
-    e.do(f"br i1 {done}, label %{name}_done, label %{name}_retry")
-    e.label(f"{name}_retry")
-    e.call("void", "relax", ("i64", tries), ("i64", brief))
-    low = e.value(f"and i64 {tries}, {LOOKS}")
-    asks = e.value(f"icmp eq i64 {low}, {LOOKS}")
-    e.do(f"br i1 {asks}, label %{name}_clock, label %{name}_again")
-    e.label(f"{name}_clock")
-    failed = e.value(f"icmp ne i64 {word(e, group, base.FAILED)}, 0")
-    e.do(f"br i1 {failed}, label %{name}_leave, label %{name}_time")
-    e.label(f"{name}_time")
-    late = e.value(f"icmp sgt i64 {e.call('i64', 'now')}, {end}")
-    e.do(f"br i1 {late}, label %{name}_late, label %{name}_again")
-    e.label(f"{name}_late")
-    e.store(str(LATE), e.offset(group, 8 * base.FAILED), "i64", 8)
-    e.do(f"br label %{name}_leave")
-    e.label(f"{name}_leave")
-    e.ret()
-    e.label(f"{name}_again")
-    e.do(f"%{name}_more = add i64 {tries}, 1")
-    e.do(f"br label %{name}_look")
-    e.label(f"{name}_done")
+
+    def done() -> str:
+        call(e, group, TEST, ("ptr", request), ("ptr", flag), ("ptr", status))
+        return e.value(f"icmp ne i32 {e.load(flag, 'i32', 4)}, 0")
+
+    waiting.until(e, group, done, name)

@@ -12,7 +12,7 @@ import socket
 import struct
 from threading import Lock, Thread
 from time import monotonic, sleep
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -272,9 +272,10 @@ class TcpBackend(ThreadBackend):
     name = "tcp"
     native = tuple((kind, "sockets") for kind in KINDS)
     world: TcpWorld
+    world_of: ClassVar[type[TcpWorld]] = TcpWorld
 
     def __init__(self, rank: int, size: int, first: Address, patience: float | None = None) -> None:
-        super().__init__(TcpWorld(rank, size, first, patience), rank)
+        super().__init__(self.world_of(rank, size, first, patience), rank)
         if self.world.board:
             watch.begin(self.world.board, rank, size)
         opened.append(self)

@@ -1,0 +1,59 @@
+"""Ranks as processes that we start ourselves: on this machine, where they need no MPI to meet.
+
+When one ends badly, the others have a moment to say where they were, and are then ended too.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from time import monotonic, sleep
+
+from gnomon.distributed.environment import BACKEND
+
+__all__ = ["free_port", "run_processes"]
+
+GRACE = 2.0
+"""Seconds that ranks have to end by themselves once one has ended badly."""
+LOOK = 0.02
+
+
+def run_processes(words: Sequence[str], ranks: int, backend: str, given: Mapping[str, str]) -> int:
+    """Run a command as so many ranks, which meet by a backend; the first bad exit code, or 0."""
+    started: list[subprocess.Popen] = []
+    try:
+        for variables in of_ranks(ranks, backend):
+            started.append(subprocess.Popen(words, env={**given, **variables}))
+        return watched(started)
+    finally:
+        for rank in started:
+            rank.kill()
+            rank.wait()
+
+
+def of_ranks(ranks: int, backend: str) -> list[dict[str, str]]:
+    """The variables that tell each rank its place, and where all meet."""
+    size, where = str(ranks), {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    sizes = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, BACKEND: backend}
+    return [{**where, **sizes, "RANK": str(k), "LOCAL_RANK": str(k)} for k in range(ranks)]
+
+
+def free_port() -> int:
+    """A port of this machine at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+def watched(started: Sequence[subprocess.Popen]) -> int:
+    """Wait for all, or for a moment after the first that ended badly; its exit code."""
+    code, end = 0, float("inf")
+    while monotonic() < end:
+        codes = [rank.poll() for rank in started]
+        if not code and any(codes):
+            code, end = next(filter(None, codes)), monotonic() + GRACE
+        if None not in codes:
+            break
+        sleep(LOOK)
+    # as a shell says that a signal ended something
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,215 @@
+"""Ranks as processes of one node, which move bytes through memory that they share.
+
+They meet by sockets, as tcp.py does, and say there what is not a program's: where they are, that
+they end. Windows between each pair are one piece of memory without a name, which the first rank
+makes and the others find in its process: nothing is left of it, whoever is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import secrets
+from collections.abc import Hashable, Sequence
+from functools import cache
+from hashlib import sha256
+from time import monotonic, sleep
+
+from gnomon.errors import CollectiveError
+from gnomon.runtime import cpu, device, linking, system
+from gnomon.runtime.comm import node_native as native
+from gnomon.runtime.comm import streams, waiting, watch
+from gnomon.runtime.comm.base import (
+    FAILED,
+    KINDS,
+    MOST_REQUESTS,
+    START,
+    WAIT,
+    WORD,
+    Link,
+    Transfer,
+    links_of_process,
+    opened,
+)
+from gnomon.runtime.comm.tcp import Address, TcpBackend, TcpWorld
+from gnomon.runtime.comm.threads import ThreadLink
+
+__all__ = ["NodeBackend", "NodeLink"]
+
+GONE = 1
+"""The number of a failure: a rank has ended badly."""
+TOKEN = 16
+"""Bytes at the start of the memory that tell it from any other."""
+NAP = 0.001
+WINDOW = streams.RING + streams.RING_BYTES
+TEST = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+FORGET = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+SENDING = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+
+
+@cache
+def entries() -> linking.Library:
+    """The native functions that start transfers and wait for them."""
+    code = cpu.compile_kernels([native.text_for(device.host())], device.host())
+    return linking.link(code, native.ENTRIES)
+
+
+class NodeWorld(TcpWorld):
+    """One process's end of all connections, by which it hears that others have failed."""
+
+    def fail(self, rank: int, cause: BaseException) -> None:
+        """Wake also who waits in native code."""
+        super().fail(rank, cause)
+        for link in links_of_process():
+            link.block[FAILED] = link.block[FAILED] or GONE
+
+
+class NodeBackend(TcpBackend):
+    """One process among those of a node."""
+
+    name = "node"
+    native = tuple((kind, "windows in shared memory") for kind in KINDS)
+    world: NodeWorld
+    world_of = NodeWorld
+
+    def __init__(self, rank: int, size: int, first: Address, patience: float | None = None) -> None:
+        self.process = (ctypes.c_int64 * (streams.FIRST_PEER + streams.PEER_WORDS * size))()
+        super().__init__(rank, size, first, patience)
+        self._shared = self._mapped()
+        base = ctypes.addressof(ctypes.c_char.from_buffer(self._shared)) + mmap.PAGESIZE
+        self.process[streams.PEER_COUNT] = size
+        for peer in range(size):
+            words = streams.FIRST_PEER + streams.PEER_WORDS * peer
+            self.process[words + streams.OUT] = base + WINDOW * (rank * size + peer)
+            self.process[words + streams.IN] = base + WINDOW * (peer * size + rank)
+
+    def _mapped(self) -> mmap.mmap:
+        """The memory that all ranks share."""
+        nbytes = mmap.PAGESIZE + WINDOW * self.size**2
+        everyone = tuple(range(self.size))
+        control = ThreadLink(self, self.name, everyone, (everyone, 0))
+        made, told = (-1, b"") if self.rank else self._memory(nbytes)
+        path, token = control.tell(told)[0].rsplit(b"\0", 1)
+        try:
+            found = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                shared = mmap.mmap(found, nbytes)
+            finally:
+                os.close(found)
+            if shared[:TOKEN] != token:
+                raise OSError("another memory lies there")
+        except (OSError, ValueError) as cause:
+            raise CollectiveError(
+                f"node: rank {self.rank} does not reach rank 0's memory: {cause}. Start all ranks "
+                'on one machine, as one user, or use "mpi" or "tcp".'
+            ) from None
+        control.tell(b"")
+        if made >= 0:
+            os.close(made)
+        return shared
+
+    def _memory(self, nbytes: int) -> tuple[int, bytes]:
+        """New memory, and what others are told of it."""
+        if not hasattr(os, "memfd_create"):
+            raise CollectiveError('node: this system has no memfd_create. Use "mpi" or "tcp".')
+        made, token = os.memfd_create("gnomon"), secrets.token_hex(TOKEN // 2).encode()
+        os.truncate(made, nbytes)
+        os.pwrite(made, token, 0)
+        return made, f"/proc/{os.getpid()}/fd/{made}\0".encode() + token
+
+    def group(self, name: str, members: tuple[int, ...], key: Hashable) -> NodeLink:
+        """The end of a group that has this key."""
+        return NodeLink(self, name, members, key)
+
+    def close(self, patience: float | None = None) -> None:
+        """Send what is under way, and leave with the others."""
+        if self in opened:
+            self._flush(self.world.patience if patience is None else patience)
+        super().close(patience)
+
+    def _flush(self, patience: float) -> None:
+        """Send until all is sent that somebody may yet take."""
+        sending = SENDING(entries().addresses["node_sending"])
+        process, end = ctypes.addressof(self.process), monotonic() + patience
+        while monotonic() < end and not self.world.failure:
+            there = [k for k in range(self.size) if k not in self.world.left]
+            if not any([sending(process, k) for k in there]):
+                return
+            sleep(NAP)
+
+
+class NodeLink(Link):
+    """One process's end of a group."""
+
+    words = native.WORDS
+
+    def __init__(
+        self, backend: NodeBackend, name: str, ranks: Sequence[int], key: Hashable
+    ) -> None:
+        super().__init__(name, ranks, list(ranks).index(backend.rank))
+        self.backend = backend
+        self._talk = ThreadLink(backend, name, tuple(ranks), key)
+        self._requests = (ctypes.c_int64 * MOST_REQUESTS)()
+        block, found = self.block, entries().addresses
+        block[START], block[WAIT] = found["node_start"], found["node_wait"]
+        block[waiting.REQUESTS] = ctypes.addressof(self._requests)
+        waiting.settle(self, backend.world.patience, backend.size > system.usable_cores())
+        process = block[native.PROCESS] = ctypes.addressof(backend.process)
+        # no key is negative: that of no message is
+        block[native.GROUP_KEY] = (
+            int.from_bytes(sha256(repr(key).encode()).digest()[:8], "big") >> 1
+        )
+        places = [process + 8 * (streams.FIRST_PEER + streams.PEER_WORDS * k) for k in self.ranks]
+        self._peers = (ctypes.c_int64 * self.count)(*places)
+        block[native.PEERS] = ctypes.addressof(self._peers)
+        if backend.world.failure:
+            block[FAILED] = GONE
+
+    @property
+    def numbers_at(self) -> int:
+        """The address of the first request."""
+        return ctypes.addressof(self._requests)
+
+    def tell(self, told: bytes) -> list[bytes]:
+        """Exchange bytes by sockets, apart from what programs move."""
+        self._talk.talk = self.talk
+        return self._talk.tell(told)
+
+    def is_done(self, transfer: Transfer) -> bool:
+        """Whether all its messages are over."""
+        test = TEST(entries().addresses["node_test"])
+        return bool(test(self.address, self.numbers_at + 8 * transfer.first))
+
+    def failure(self) -> CollectiveError | None:
+        """Nobody answered in time, a rank has ended, or ranks differ."""
+        self._forget()
+        world, here = self.backend.world, f"rank {self.backend.rank}: "
+        along = f"along mesh axis {self.name!r}"
+        if self.block[FAILED] == native.MISMATCH:
+            came, wanted = self.block[native.CAME], self.block[native.WANTED]
+            return CollectiveError(
+                f"{here}{along} another rank sends {came} bytes where {wanted} are received. "
+                "Look for a rank that runs another program."
+            )
+        if self.block[FAILED] == GONE and world.failure:
+            rank, cause = world.failure
+            return CollectiveError(
+                f"{here}gave up {along} because rank {rank} failed: {type(cause).__name__}: {cause}"
+            )
+        what = self.waiting(precise=True) or WORD
+        return CollectiveError(
+            f"{here}no answer {along} within {world.patience:g} s: {what}.{watch.table()}\n"
+            "Look for a rank that is somewhere else."
+        )
+
+    def close(self) -> None:
+        """Let go of the group; the memory of its messages is touched no more."""
+        self._forget()
+        self._talk.close()
+        self.block[FAILED] = GONE
+
+    def _forget(self) -> None:
+        """Give up what is under way."""
+        forget = FORGET(entries().addresses["node_forget"])
+        forget(self.block[native.PROCESS], self.block[native.GROUP_KEY])
