@@ -54,7 +54,10 @@ class ShardingPlan:
     rows: tuple[str, ...] = ("data", "shard")
     """Mesh axes over which the rows of a batch are spread."""
     fully: tuple[str, ...] = ("shard",)
-    """Mesh axes that share out every parameter: each rank keeps a part, gathered for its use."""
+    """Mesh axes that share out every parameter: each rank keeps a part, gathered for its use.
+
+    A parameter with a name in `axes` for one of them lies by that name, and is not gathered.
+    """
     reductions: int | str = 0
     """How many units' gradients may be under way at once; 0: any number; "auto"."""
 
@@ -67,22 +70,29 @@ class ShardingPlan:
             others = [k for k in range(len(shape)) if named and k not in named]
             found[mesh_axis] = divisible(sizes, [*named, *others], ranks)
         for mesh_axis, ranks in mesh.divided:
-            if mesh_axis in self.fully:
+            if mesh_axis in self.fully and found[mesh_axis] is None:
                 free = [k for k in range(len(shape)) if k not in found.values()]
                 found[mesh_axis] = divisible(sizes, free, ranks)
         return tuple((name, ranks, found[name]) for name, ranks in mesh.divided)
 
+    def keeps(self, mesh: Mesh, names: Sequence[str]) -> tuple[str, ...]:
+        """The mesh axes along which a parameter is used where it lies: all that do not gather it.
+
+        Of an axis that shares out every parameter, a name has its own to itself.
+        """
+        named = {self.axes.get(name) for name in names}
+        return tuple(name for name, _ in mesh.divided if name not in self.fully or name in named)
+
     def table(self, model: Module, axes: AxisNames, mesh: Mesh) -> list[ParameterLayout]:
         """The layout of every parameter, by name."""
         rows = ((name, tuple(p.shape)) for name, p in model.named_parameters())
-        keeps = tuple(name for name, _ in mesh.divided if name not in self.fully)
         units: dict[str, int] = {}
         return [
             ParameterLayout(
                 name,
                 shape,
                 self.layout(mesh, names_of(name, axes), shape),
-                keeps,
+                self.keeps(mesh, names_of(name, axes)),
                 Unit(units.setdefault(layer_of(name), len(units)), self.reductions),
             )
             for name, shape in rows

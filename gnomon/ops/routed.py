@@ -149,10 +149,10 @@ def routed_steps(x: Node, y: Node, ends: Node) -> Node:
     left = where(unsqueeze(mine, 0), gather("mls,lgt->mlgt", left, shown), -0.0)
     right = where(unsqueeze(mine, 3), gather("lsn,lgt->lgtn", right, shown), 0.0)
     sums = x.arena.node("contract", (left, right), spec="mlgt,lgtn->lgmn", leaves=(1,), dtype=wide)
-    # the tree alone; +0 makes a sum of nothing what it shows as
+    # the tree alone; +0 makes a sum of nothing what it shows as, and stands before the tree, whose
+    # nodes on other ranks are pending
     tree = {"leaves": blocks, "lanes": False, "dtype": wide}
-    whole = x.arena.node("reduce", (sums,), monoid="add", axis=0, **tree)
-    return whole + 0.0
+    return x.arena.node("reduce", (sums + 0.0,), monoid="add", axis=0, **tree)
 
 
 def bounds_of(ends: Node) -> tuple[Node, Node]:

@@ -22,6 +22,7 @@ LISTED = {
         "test_all_to_all.traded",
         "test_conformance.narrow",
         "test_eager_order.looking",
+        "test_experts_on_layouts.divided",
         "test_functional.gradients",
         "test_groups.hundreds",
         "test_objects.exchanged",
@@ -38,6 +39,7 @@ LISTED = {
 """Ranks -> functions of (rank, ranks) in a folder of tests, whose results JSON holds."""
 FOLDERS = {
     "test_all_to_all": "tests.distributed.token_dispatch",
+    "test_experts_on_layouts": "tests.train",
     "test_static": "tests.distributed.token_dispatch",
     "test_works": "tests.tensor",
 }

@@ -40,6 +40,15 @@ def test_fully_sharded_parameters_are_split_along_what_is_left():
     assert split(BOTH, ("heads", "width"), (8, 5)) == [None, 0]
 
 
+def test_a_name_has_an_axis_that_shares_out_every_parameter_to_itself():
+    plan, names = ShardingPlan(axes={"expert": "shard"}), ("expert", "width")
+
+    assert plan.layout(SHARD, names, (8, 6)) == (("shard", 2, 0),)
+    assert plan.layout(BOTH, names, (8, 6)) == (("shard", 2, 0), ("tensor", 2, None))
+    assert plan.keeps(BOTH, names) == ("shard", "tensor")
+    assert plan.keeps(BOTH, ("width",)) == ("tensor",)
+
+
 def test_mesh_axes_that_a_plan_does_not_name_hold_everything():
     assert split(Mesh((("data", 2), ("other", 3))), ("heads", "width"), (6, 6)) == [None, None]
     assert PLAN.layout(Mesh((("tensor", 1),)), ("heads", "width"), (8, 6)) == ()

@@ -9,12 +9,17 @@ from gnomon.dtypes import DType, bfloat16, float16, float32, float64, int64
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Arena, Graph
 from gnomon.ops.routed import reordered, routed_mm, routed_steps
+from gnomon.passes.choose import options
 from gnomon.passes.grad import gradients
+from gnomon.passes.layout import MeshAxis, Partial, Split
 from tests.compiled import program, run
 from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 ENDS = np.array([[3, 9, 9], [0, 5, 12], [12, 12, 12], [0, 0, 1]])
+
+ROWS_APART = (Split(1), Split(0), Split(0))
+"""Each rank has some blocks of both operands, and their ends."""
 
 
 def graph_of(dtype: DType, slopes: bool = False) -> Graph:
@@ -66,6 +71,25 @@ def test_blocks_may_be_summed_anywhere(rng):
     first, second = sums(x[:, :24], y[:24], ENDS[:2]), sums(x[:, 24:], y[24:], ENDS[2:])
 
     assert same_bits(whole, first + second)
+
+
+def test_a_rank_with_some_blocks_leaves_their_sum_pending():
+    arena = Arena()
+    x, y = arena.input((6, 48), float32), arena.input((48, 5), float32)
+    node = routed_steps(x, y, arena.input(ENDS.shape, int64))
+
+    given = [s.given for s in options(node, MeshAxis("data", 2)) if s.wanted == ROWS_APART]
+
+    assert given
+    assert all(isinstance(placement, Partial) for placement in given)
+
+
+def test_a_sum_of_nothing_or_of_negative_zeros_is_zero():
+    x, y = np.full((1, 48), -0.0, "f4"), np.ones((48, 1), "f4")
+    y[1::3], x[0, 24:] = -0.0, 0.0
+
+    assert sums(x, y, ENDS).tobytes() == bytes(12)
+    assert sums(-x, y, np.zeros_like(ENDS)).tobytes() == bytes(12)
 
 
 def test_rows_go_and_come_back_and_no_sum_is_taken(rng):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from gnomon.distributed.mesh import ALONE, Mesh, mesh_of
 from gnomon.distributed.plans import PLAN, ShardingPlan, distribute
 from gnomon.distributed.ranks import run_ranks
 from gnomon.models.causal import CausalLM
+from gnomon.models.qwen3_moe_config import PRESETS
 from gnomon.models.registry import kind_of
 from gnomon.train import checkpoint
 from gnomon.train.config import Config
@@ -67,6 +68,7 @@ EXPERTS = {
         router_aux_loss_coef=0.01,
         router_bias_rate=0.01,
     ),
+    "debug": asdict(PRESETS["debug"]),
 }
 """Heads that are no power of two, vocabularies that 128 does not divide, fewer key heads than
 ranks; the table of words is the head of scores in all of them."""
@@ -74,18 +76,20 @@ ranks; the table of words is the head of scores in all of them."""
 
 @dataclass(frozen=True)
 class Curve:
-    """The hash after each step, and the flops of a rank's products in the last."""
+    """The hash after each step, its loss and norm, and flops of a rank's products in the last."""
 
     hashes: tuple[str, ...]
+    losses: tuple[tuple[float, float], ...]
     flops: int
 
 
 def config_of(
-    model: str, microbatches: int = 1, layers: int = 2, recompute: bool = False
+    model: str, microbatches: int = 1, layers: int = 0, recompute: bool = False
 ) -> Config:
-    """A configuration of a model's name."""
-    named = SIZES | (MODELS | EXPERTS)[model] | {"num_hidden_layers": layers}
-    sizes = [f"model.{name}={value}" for name, value in named.items()]
+    """A configuration of a model's name, with so many layers instead of its own."""
+    named = SIZES | (MODELS | EXPERTS)[model]
+    named |= {"num_hidden_layers": layers or named["num_hidden_layers"]}
+    sizes = [f"model.{name}={str(value).lower()}" for name, value in named.items()]
     train = [f"train.batch_size={ROWS}", "train.sequence_length=32", "evaluation.stride=32"]
     train += [f"train.microbatches={microbatches}", f"train.recompute={str(recompute).lower()}"]
     return configure("tiny-moe" if model in EXPERTS else "tiny", [*sizes, *train])
@@ -120,9 +124,9 @@ def stepped(
     return step, model
 
 
-def curve(config: Config, mesh: Mesh, rank: int, steps: int) -> Curve:
+def curve(config: Config, mesh: Mesh, rank: int, steps: int, plan: ShardingPlan = PLAN) -> Curve:
     """One rank's view of a run: the same on every rank."""
-    return curve_from(made(config, mesh, rank), batches(config, steps))[0]
+    return curve_from(made(config, mesh, rank, plan), batches(config, steps))[0]
 
 
 def curve_from(
@@ -130,13 +134,14 @@ def curve_from(
 ) -> tuple[Curve, tuple[Arrays, Arrays]]:
     """The curve of the next steps, and the whole parameters and averages after them."""
     step, model = begun
-    hashes, parameters, averages = [], {}, {}
+    hashes, losses, parameters, averages = [], [], {}, {}
     for window in windows:
         loss, norm = step(window, RATE)
         parameters, averages = parameter_arrays(model), optimizer_arrays(model, step.optimizer)
         told = f"{loss.hex()} {norm.hex()} {checkpoint.fingerprint(parameters | averages)}"
         hashes.append(hashlib.sha256(told.encode()).hexdigest()[:16])
-    return Curve(tuple(hashes), flops_of(step)), (parameters, averages)
+        losses.append((loss, norm))
+    return Curve(tuple(hashes), tuple(losses), flops_of(step)), (parameters, averages)
 
 
 def restarted(model: str, meshes: Sequence[str], steps: int) -> list[list[Curve]]:
@@ -178,7 +183,9 @@ def alone(model: str, steps: int) -> Curve:
     return curve(config_of(model), ALONE, 0, steps)
 
 
-def on(model: str, mesh: str, steps: int, microbatches: int = 1) -> list[Curve]:
+def on(
+    model: str, mesh: str, steps: int, microbatches: int = 1, plan: ShardingPlan = PLAN
+) -> list[Curve]:
     """Every rank's view of a run over a mesh."""
     config, found = config_of(model, microbatches), mesh_of(mesh)
-    return run_ranks(found, lambda rank: curve(config, found, rank, steps), PATIENCE)
+    return run_ranks(found, lambda rank: curve(config, found, rank, steps, plan), PATIENCE)
