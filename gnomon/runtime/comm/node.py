@@ -174,7 +174,10 @@ class NodeLink(Link):
     def tell(self, told: bytes) -> list[bytes]:
         """Exchange bytes by sockets, apart from what programs move."""
         self._talk.talk = self.talk
-        return self._talk.tell(told)
+        try:
+            return self._talk.tell(told)
+        finally:
+            self._talk.talk = None
 
     def is_done(self, transfer: Transfer) -> bool:
         """Whether all its messages are over."""

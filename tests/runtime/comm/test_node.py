@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from gnomon.runtime.comm.node import NodeLink
+from gnomon.runtime.comm.threads import ThreadLink, World
 from tests.distributed.on_tcp import on_tcp, started
 from tests.distributed.on_threads import on_threads
 from tests.distributed.test_captured_messages import both
@@ -69,3 +71,12 @@ def test_a_rank_that_goes_wrong_is_named(wrong: str, told: str):
 
     assert processes[0].returncode == 1
     assert told in errors
+
+
+def test_a_conversation_that_is_over_is_waited_for_no_more():
+    talk = ThreadLink(World(1).backend(0), "data", (0,), ((0,), 1))
+    link = NodeLink.__new__(NodeLink)
+    link._talk, link.talk = talk, lambda precise: "the first run of a program"
+
+    assert link.tell(b"told") == [b"told"]
+    assert talk.waiting() == ""
