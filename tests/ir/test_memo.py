@@ -41,6 +41,7 @@ ALIVE = {
     "gnomon/runtime/comm/base.py": {"_links"},
     "gnomon/runtime/comm/here.py": {"_of_process"},
     "gnomon/runtime/comm/mpi.py": {"_left", "entries", "functions"},
+    "gnomon/runtime/comm/node.py": {"entries"},
     "gnomon/runtime/comm/watch.py": {"_watches"},
     "gnomon/runtime/cpu.py": {"_pending"},
     "gnomon/runtime/linking.py": {"_ended", "_there"},
