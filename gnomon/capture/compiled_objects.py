@@ -45,8 +45,7 @@ class CompiledObject:
 
     function: Any
     name: str
-    seconds: float
-    without: str
+    options: Any
     breaks: bool
     programs: Any
 
@@ -57,7 +56,7 @@ class CompiledObject:
         return kind if hasattr(kind, "register_forward_hook") else type(self)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        settings = self.name, self.seconds, self.without, self.breaks
+        settings = self.name, self.options, self.breaks
         return type(self), (self.function, *settings)
 
     def __repr__(self) -> str:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from gnomon.capture.guards import Guard
+    from gnomon.capture.options import CompileOptions
     from gnomon.capture.paths import Path
     from gnomon.capture.precompiled import Precompiled
     from gnomon.capture.replay import CapturedProgram
@@ -74,9 +75,6 @@ KEPT_PROGRAMS = 64
 KEPT_REASONS = 256
 """Captures of one function of which is kept why they were needed."""
 
-AUTOTUNE = 10.0
-"""Seconds for measuring products, in the modes that ask for it."""
-
 
 class Compiled(CompiledObject):
     """A function that is captured once per signature and replayed."""
@@ -84,10 +82,10 @@ class Compiled(CompiledObject):
     eager = False  # for a while all of them may run as they were written
 
     def __init__(
-        self, function: Callable, name: str, seconds: float, without: str, breaks: bool = True
+        self, function: Callable, name: str, options: CompileOptions, breaks: bool = True
     ) -> None:
         functools.update_wrapper(self, function, updated=())
-        self.function, self.name, self.seconds, self.without = function, name, seconds, without
+        self.function, self.name, self.options = function, name, options
         self.breaks = breaks
         """Whether Python may look at values inside."""
         self.programs: dict[tuple, list[tuple[Guard, CapturedProgram | Tree]]] = {}
@@ -226,7 +224,7 @@ class Compiled(CompiledObject):
 
     def _path(self, capture: Capture, arguments: Sequence[Tensor], met: NewAnswer | None) -> Path:
         """The way that is to be captured, as far as it is known."""
-        make = functools.partial(trees.Segment, self.name, self.seconds, self.without)
+        make = functools.partial(trees.Segment, self.name, self.options)
         known, tracked = ((), True) if met is None else (met.steps, met.tree.tracked)
         path = paths.Path(capture, arguments, make, known, tracked)
         capture.path, capture.breaks = path, self.breaks
@@ -283,7 +281,7 @@ class Compiled(CompiledObject):
         aliasing.check(capture, arguments, bool(guard.lost))
         path.finish()
         program = replay.CapturedProgram(self.name, capture, outcome, arguments)
-        program.seconds, program.without = self.seconds, self.without
+        program.options = self.options
         if raised is not None:
             endings.do(program, capture, path)
             raise raised
@@ -394,6 +392,8 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     products are best cut and what they compute beside, once per machine and between calls: the
     first waits for nothing. All modes give the same bits. `options={"prepack": False}` leaves out
     an optimisation, of those in docs/debugging.md, where the function computes all by itself.
+    `dynamic=True` compiles once more for all sizes when a second one comes; False never does, and
+    None leaves it to GNOMON_DYNAMIC_SIZES.
     """
     switches = options.pop("options", None) or {}
     accepted.check(options, switches)
@@ -405,7 +405,5 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     if suspends(function):
         told = f"compile: {name} is a generator or a coroutine, {IN_STEPS}"
         raise TraceError(f"{told}   [{user_site()}]")
-    seconds = AUTOTUNE if str(options.get("mode")).startswith("max-autotune") else 0.0
     whole = options.get("breaks") == "error" or bool(options.get("fullgraph"))
-    left_out = ",".join(x for x in switches if not switches[x])
-    return Compiled(function, name, seconds, left_out, not whole)
+    return Compiled(function, name, accepted.asked(options, switches), not whole)

@@ -1,14 +1,23 @@
-"""Options of gn.compile: PyTorch's, and the optimisations to do."""
+"""Options of gn.compile: PyTorch's, the optimisations to do, and what programs are told of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnomon.errors import ArgumentError
-from gnomon.settings import OPTIMISATIONS
+from gnomon.lazy import tiers
+from gnomon.settings import OPTIMISATIONS, current, override
 
-__all__ = ["check"]
+if TYPE_CHECKING:
+    from gnomon.compiler.tiers import Kept, Tiers
+    from gnomon.ir.node import Graph
+    from gnomon.program.executable import Pairs
+
+__all__ = ["CompileOptions", "check"]
+
+AUTOTUNE = 10.0
+"""Seconds for measuring products, in the modes that ask for it."""
 
 EAGER = ("aot_eager", "eager")
 """Backends that compile nothing."""
@@ -40,6 +49,30 @@ def check(options: Mapping[str, Any], switches: Mapping[str, Any]) -> None:
             raise ArgumentError(f"compile: options: no optimisation {name!r}. There are {told}.")
         if not isinstance(value, bool):
             raise ArgumentError(f"compile: options: {name} must be True or False: got {value!r}.")
+
+
+class CompileOptions(NamedTuple):
+    """The wishes of a compiled function for the programs that are made of it."""
+
+    seconds: float = 0.0
+    """How long products may be measured."""
+    without: str = ""
+    """Optimisations to leave out."""
+    dynamic: bool | None = None
+    """Whether programs serve several sizes; None: as the settings say."""
+
+    def tiers(self, graph: Graph, name: str, rewritten: Pairs, lasting: Kept) -> Tiers:
+        """The tiers of a captured graph; lasting: inputs of which panels may be kept."""
+        with override(without=f"{current().without},{self.without}") as settings:
+            kept = lasting if settings.allows("prepack") else ()
+            return tiers.Tiers(graph, name, rewritten, self.seconds, kept, self.dynamic)
+
+
+def asked(options: Mapping[str, Any], switches: Mapping[str, Any]) -> CompileOptions:
+    """The wishes that options hold; switches are what `options=` held."""
+    seconds = AUTOTUNE if str(options.get("mode")).startswith("max-autotune") else 0.0
+    left_out = ",".join(x for x in switches if not switches[x])
+    return CompileOptions(seconds, left_out, options.get("dynamic"))
 
 
 def is_idle(options: Mapping[str, Any]) -> bool:

@@ -65,7 +65,8 @@ class Precompiled:
         2
         """
         of = self._compiled
-        fresh = type(of)(of.function, of.name, of.seconds, of.without, breaks=False)
+        options = of.options._replace(dynamic=False)  # a file's programs have their sizes
+        fresh = type(of)(of.function, of.name, options, breaks=False)
         fresh.varying = VaryingNumbers()
         with no_grad():
             key, arguments = fresh._key(args, kwargs)

@@ -16,12 +16,11 @@ from gnomon.capture.results import Results, keep_hooks
 from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node, copy_into
-from gnomon.lazy import panels, tiers
+from gnomon.lazy import options, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.registry import OpCall, Traced
 from gnomon.runtime.interrupts import Whole
-from gnomon.settings import current, override
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import copied, is_shown
 from gnomon.tensor.evaluate import CAPTURED, evaluate, forced
@@ -92,7 +91,7 @@ class CapturedProgram:
         self.differentiable = bool(passed)
         capture.keep_read(passed)
         keep_hooks(capture, passed)
-        self.name, self.seconds, self.without = f"{name}{CAPTURED}", 0.0, ""
+        self.name, self.options = f"{name}{CAPTURED}", options.CompileOptions()
         self.lasting, self.places_met = panels.lasting_inputs(capture, used), capture.places_met
         reachable = ({t._storage for t in arguments} & capture.known) | capture.lasting
         self.outside = {id(s) for s in (*capture.first, *reachable) if s not in capture.reads}
@@ -114,10 +113,8 @@ class CapturedProgram:
     @cached_property
     def tiers(self) -> Tiers:
         """The tiers that run it: code at once, and measured code when there is some."""
-        name, left_out = self.name.removesuffix(CAPTURED), current().without
-        with override(without=f"{left_out},{self.without}") as settings:
-            lasting = self.lasting if settings.allows("prepack") else ()
-            return tiers.Tiers(self.graph, name, self.rewritten, self.seconds, lasting)
+        name = self.name.removesuffix(CAPTURED)
+        return self.options.tiers(self.graph, name, self.rewritten, self.lasting)
 
     @cached_property
     def echoes(self) -> bool:

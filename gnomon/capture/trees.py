@@ -18,8 +18,7 @@ from gnomon.capture.looks import Answer, Kind, truth
 from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node, copy_into
 from gnomon.ir.provenance import Site
-from gnomon.lazy import call_objects, listing, panels, tiers
-from gnomon.settings import current, override
+from gnomon.lazy import call_objects, listing, panels
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate, forced
@@ -28,6 +27,7 @@ from gnomon.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from gnomon.capture.guards import Guard
+    from gnomon.capture.options import CompileOptions
     from gnomon.capture.replay import CapturedProgram
     from gnomon.compiler.tiers import Tiers
     from gnomon.program.executable import Executable
@@ -68,14 +68,12 @@ class Segment:
     def __init__(
         self,
         name: str,
-        seconds: float,
-        without: str,
+        options: CompileOptions,
         graph: Graph | None,
         reads: Sequence[Read],
         look: Look,
     ) -> None:
-        self.name, self.seconds, self.without = name, seconds, without
-        self.graph, self.look = graph, look
+        self.name, self.options, self.graph, self.look = name, options, graph, look
         self.lasting: tuple[int, ...] = ()
         self.follow: dict[Answer, Segment | list[Ending]] = {}
         """What comes behind each answer."""
@@ -91,10 +89,7 @@ class Segment:
     @cached_property
     def tiers(self) -> Tiers:
         """The code that runs it."""
-        left_out = current().without
-        with override(without=f"{left_out},{self.without}") as settings:
-            lasting = self.lasting if settings.allows("prepack") else ()
-            return tiers.Tiers(self.graph, self.name, (), self.seconds, lasting)
+        return self.options.tiers(self.graph, self.name, (), self.lasting)
 
     @cached_property
     def leaves(self) -> list[Node]:

@@ -44,6 +44,8 @@ class CompileContext:
     None: nothing is kept in panels, since memory is bounded."""
     sizes_vary: bool = False
     """Whether kernels that are written may serve other sizes too."""
+    dynamic: bool | None = None
+    """Whether a program may be made for several sizes; None: as the settings say."""
     moments: Moments = field(default_factory=Moments)
 
     @property
@@ -54,8 +56,8 @@ class CompileContext:
     @property
     def may_vary(self) -> bool:
         """Whether a program may serve several sizes: not where it is measured, or looked into."""
-        settings = self.settings
-        return settings.dynamic_sizes and not self.seconds and not settings.verify
+        asked = self.settings.dynamic_sizes if self.dynamic is None else self.dynamic
+        return asked and not self.seconds and not self.settings.verify
 
     @property
     def inside(self) -> CompileContext:

@@ -123,14 +123,21 @@ class Tiers:
     """The executables of one captured graph; `now` is what a call runs.
 
     seconds: how long parts may be measured; 0 leaves all to the model. rewritten: outputs that
-    replace an input's value, and which. kept: inputs that products may keep in panels.
+    replace an input's value, and which. kept: inputs that products may keep in panels. dynamic:
+    whether programs serve several sizes.
     """
 
     def __init__(
-        self, graph: Graph, name: str, rewritten: Pairs = (), seconds: float = 0.0, kept: Kept = ()
+        self,
+        graph: Graph,
+        name: str,
+        rewritten: Pairs = (),
+        seconds: float = 0.0,
+        kept: Kept = (),
+        dynamic: bool | None = None,
     ) -> None:
         self.graph, self.name, self.rewritten = graph, name, rewritten
-        self.context = target.context(seconds=seconds, kept=kept)
+        self.context = target.context(seconds=seconds, kept=kept, dynamic=dynamic)
         self.lock, self.gate = Lock(), MeasuringGate()
         self.timer: Callable[[], float] = perf_counter
         self.times: tuple[list[float], list[float]] = ([], [])

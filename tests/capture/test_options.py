@@ -28,5 +28,5 @@ def test_what_has_no_meaning_is_refused(options, told):
 def test_options_wait_for_their_function():
     double = gn.compile(options={"fuse": False, "batch": True})(lambda x: x + x)
 
-    assert double.without == "fuse"
+    assert double.options.without == "fuse"
     assert double(gn.ones(3)).tolist() == [2.0, 2.0, 2.0]

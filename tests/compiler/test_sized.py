@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +14,7 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.compiler import pipeline, sized
 from gnomon.ir import memo
+from gnomon.models.qwen3 import Qwen3Config, Qwen3ForCausalLM
 from gnomon.nn import functional as F
 from gnomon.settings import override
 from gnomon.tensor.state import state
@@ -20,6 +22,8 @@ from tests.strategies import same_bits
 
 Shape = tuple[int, ...]
 Function = Callable[[gn.Tensor], gn.Tensor]
+Sweep = tuple[Callable[..., Any], list[tuple[gn.Tensor, ...]]]
+"""A function, and its arguments at several sizes."""
 
 
 @contextmanager
@@ -193,3 +197,94 @@ def test_a_cache_grows_by_concatenation():
         return F.scaled_dot_product_attention(x[:, :, :1], k, k * 2)
 
     assert swept(step, [(1, 2, n, 8) for n in (2, 3, 4, 5, 7, 8, 20, 31)], known=3) == 0
+
+
+def decoder() -> nn.Module:
+    """One small layer of a decoder with its embedding."""
+    gn.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "head_dim": 8, "vocab_size": 32}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 1}
+    made = Qwen3ForCausalLM(Qwen3Config(**sizes, **heads))
+    gn.evaluate(*made.parameters())
+    return made
+
+
+def sampling() -> Sweep:
+    """The next token of sequences that grow; below 16 rows `linears` is another graph."""
+    model = decoder()
+    lengths = (16, 17, 30, 31, 64, 100, 333, 500)
+    given = [(gn.from_numpy(np.arange(n).reshape(1, -1) % 32),) for n in lengths]
+    return (lambda x: model(x)[:, -1].argmax(-1)), given
+
+
+def with_cache() -> Sweep:
+    """One token beside keys and values that grow."""
+    weights = nn.Linear(8, 24)
+    gn.evaluate(*weights.parameters())
+
+    def step(x: gn.Tensor, k: gn.Tensor, v: gn.Tensor) -> tuple[gn.Tensor, ...]:
+        q, key, value = weights(x).reshape(1, 3, 2, 1, 4).unbind(1)
+        k, v = gn.cat([k, key], 2), gn.cat([v, value], 2)
+        return F.scaled_dot_product_attention(q, k, v), k, v
+
+    x, grown = values((1, 1, 8)), (2, 3, 5, 8, 15, 16, 40, 500)
+    return step, [(x, values((1, 2, n, 4)), values((1, 2, n, 4)) * 2) for n in grown]
+
+
+def with_experts() -> Sweep:
+    """Experts with as many rows as the data say."""
+    layers = [nn.Linear(8, 8) for _ in range(3)]
+    gn.evaluate(*[p for f in layers for p in f.parameters()])
+
+    def step(x: gn.Tensor, *rows: gn.Tensor) -> gn.Tensor:
+        return gn.cat([F.silu(f(x[at])) for f, at in zip(layers, rows, strict=True)])
+
+    chosen = [np.random.default_rng(n).integers(0, 3, 40) for n in range(8)]
+    rows = [[gn.from_numpy(np.flatnonzero(each == k)) for k in range(3)] for each in chosen]
+    return step, [(values((40, 8)), *each) for each in rows]
+
+
+def batched() -> Sweep:
+    """Batches of rows of any length."""
+    layers = perceptron()
+    shapes = [(2, 3), (4, 7), (64, 512), (6, 33), (3, 100), (5, 9), (17, 2), (33, 301)]
+    return layers, [(values((*shape, 8)),) for shape in shapes]
+
+
+@pytest.mark.parametrize("sweep", [sampling, with_cache, with_experts, batched])
+def test_a_function_that_asks_for_it_compiles_three_times_for_all_sizes(sweep: Callable[[], Sweep]):
+    function, given = sweep()
+    memo.clear()
+    with override(cache=False, dynamic_sizes=False), gn.no_grad():
+        dynamic = gn.compile(function, dynamic=True)
+        found = [dynamic(*each) for each in given]
+
+        assert dynamic.compiles <= 3
+        for each, results in zip(given, found, strict=True):
+            memo.clear()
+            own = gn.compile(function, dynamic=False)(*each)
+            pairs = zip(results, own, strict=True) if isinstance(own, tuple) else [(results, own)]
+            assert all(same_bits(x.numpy(), y.numpy()) for x, y in pairs)
+
+
+@pytest.mark.parametrize("setting", [True, False])
+def test_what_a_function_asks_goes_before_the_setting(setting: bool):
+    with override(cache=False, dynamic_sizes=setting), patch.object(sized, "serving") as asked:
+        asked.return_value = None
+        for dynamic in (True, False, None):
+            memo.clear()
+            asked.reset_mock()
+            double = gn.compile(lambda x: x * 2, dynamic=dynamic)
+            for n in (3, 5):
+                double(values((n,))).numpy()
+
+            assert asked.called is (setting if dynamic is None else dynamic)
+
+
+def test_a_file_holds_programs_of_their_own_sizes(tmp_path):
+    double = gn.compile(lambda x: x * 2, dynamic=True)
+    made = double.precompile(values((3,))).precompile(values((5,))).precompile(values((7,)))
+    made.save(tmp_path / "double")
+    loaded = gn.load_compiled(tmp_path / "double")
+
+    assert same_bits(loaded(values((7,))).numpy(), (values((7,)) * 2).numpy())
