@@ -38,7 +38,8 @@ def lend(tensor: Tensor) -> np.ndarray:
     if source(storage).value is None:
         evaluate([source(storage)])
     value = source(storage).value
-    evaluate([x for x in waiting() if reads(x, value)])
+    # what failed before is told to who asks for it, and to nobody else
+    evaluate([x for x in waiting() if reads(x, value) and x not in state.failed])
     alone = holds_alone(storage)
     if not (value.lent or (value.readonly and alone)):
         # a new name of the bytes: what was computed or packed of the old one is not taken for it

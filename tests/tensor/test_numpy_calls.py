@@ -81,6 +81,17 @@ def test_writes_of_numpy_s_functions_reach_the_tensor():
     assert x.tolist() == [[5, 6], [0, 3]]
 
 
+def test_a_failure_that_is_kept_is_told_to_nobody_else():
+    with pytest.raises(gn.errors.LinAlgError) as kept:
+        gn.linalg.solve_ex(gn.zeros(2, 2), gn.ones(2), check_errors=True)
+    x = gn.zeros(2, 2)
+    np.fill_diagonal(x, 3.0)
+
+    assert x.tolist() == [[3, 0], [0, 3]]
+    assert gn.zeros(2, 2).tolist() == [[0, 0], [0, 0]]
+    assert kept.tb is not None
+
+
 @pytest.mark.parametrize(
     "function",
     [
