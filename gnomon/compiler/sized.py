@@ -1,9 +1,10 @@
 """Programs that serve every size: compiled once more when sizes vary, then only told the numbers.
 
-The first program of an outline is made for its own sizes. Where the outline comes again, the
-numbers that differ become sizes (gnomon/ir/sizes.py), passes run once on these, and what comes of
-it serves all graphs whose numbers agree with what was decided. Numbers that follow from others in
-all graphs so far are taken to follow always; where one does not, the program does not serve it.
+The first programs of an outline are made for their own sizes. At its third sizes, or at the second
+where a function asks for it, the numbers that differ become sizes (gnomon/ir/sizes.py), passes run
+once on these, and what comes of it serves all graphs whose numbers agree with what was decided.
+Numbers that follow from others in all graphs so far are taken to follow always; where one does not,
+the program does not serve it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ SAMPLES = 4
 """Graphs of an outline, the latest, of which is learned what follows from what."""
 PROGRAMS = 8
 """Programs of one outline; further sizes get programs of their own."""
-UNLUCKY = 3
+ENOUGH = 2
+"""So many other sizes before tell that sizes vary; one does where a function says so."""
+UNLUCKY = 2
 """So many attempts may fail before an outline is left alone."""
 
 
@@ -73,8 +76,11 @@ class ShapeFamily:
         numbers = taken.numbers
         with self.lock:
             before = [x for x in self.samples if x != numbers]
+            if len(self.programs) >= PROGRAMS or self.failed >= UNLUCKY:
+                self.samples = []
+                return None
             self.samples = [*before, numbers][-SAMPLES:]
-            if not before or len(self.programs) >= PROGRAMS or self.failed >= UNLUCKY:
+            if len(before) < (1 if context.dynamic else ENOUGH):
                 return None
             made = first_that_serves(graph, [numbers, *before], taken.leaves, context)
             if made is None:

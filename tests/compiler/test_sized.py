@@ -41,6 +41,7 @@ def passes() -> Iterator[list[int]]:
     state.arena.constants.clear()
     with (
         patch.object(pipeline, "kernels_of", counting),
+        patch.object(sized, "ENOUGH", 1),
         override(cache=False, dynamic_sizes=True),
         gn.no_grad(),
     ):
@@ -279,6 +280,21 @@ def test_what_a_function_asks_goes_before_the_setting(setting: bool):
                 double(values((n,))).numpy()
 
             assert asked.called is (setting if dynamic is None else dynamic)
+
+
+@pytest.mark.parametrize(("dynamic", "own"), [(None, 2), (True, 1)])
+def test_the_third_size_asks_and_the_second_where_a_function_says_so(dynamic: bool, own: int):
+    memo.clear()
+    with override(cache=False, dynamic_sizes=True), patch.object(sized, "first_that_serves") as f:
+        f.return_value = None
+        double = gn.compile(lambda x: x * 2, dynamic=dynamic)
+        asked = []
+        for n in (3, 5, 7, 9, 11, 13):
+            double(values((n,))).numpy()
+            asked.append(f.call_count)
+
+    # and an outline that was refused twice is left alone
+    assert asked[own - 1 : own + 3] == [0, 1, 2, 2]
 
 
 def test_a_file_holds_programs_of_their_own_sizes(tmp_path):
