@@ -79,7 +79,7 @@ def is_null(e: Emitter, pointer: str) -> str:
 
 
 def either(
-    e: Emitter, condition: str, first: Callable[[], None], other: Callable[[], None]
+    e: Emitter, condition: str, first: Callable[[], object], other: Callable[[], object]
 ) -> None:
     """Do the one or the other."""
     yes, no, after = e.fresh("yes"), e.fresh("no"), e.fresh("after")
