@@ -60,13 +60,15 @@ def beyond_windows(rank: int, ranks: int) -> list[int]:
     """Sizes around a line, a round and a window of shared memory, asked for in another order."""
     sent = [gn.from_numpy(content(k + rank, size)) for k, size in enumerate(SIZES)]
     works = [dist.isend(x, 1 - rank, tag=k) for k, x in enumerate(sent)]
-    came = [gn.zeros(size) for size in SIZES]
+    works.append(dist.isend(sent[-1], rank))
+    came, own = [gn.zeros(size) for size in SIZES], gn.zeros(SIZES[-1])
+    dist.recv(own, rank)
     for k in np.random.default_rng(rank).permutation(len(SIZES)):
         dist.recv(came[k], 1 - rank, tag=int(k))
     for work in works:
         work.wait()
     expected = [content(k + 1 - rank, size) for k, size in enumerate(SIZES)]
-    pairs = zip(came, expected, strict=True)
+    pairs = zip([*came, own], [*expected, sent[-1].numpy()], strict=True)
     return [k for k, (x, y) in enumerate(pairs) if x.numpy().tobytes() != y.tobytes()]
 
 

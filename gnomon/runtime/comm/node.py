@@ -11,6 +11,7 @@ import ctypes
 import mmap
 import os
 import secrets
+import struct
 from collections.abc import Hashable, Sequence
 from functools import cache
 from hashlib import sha256
@@ -41,6 +42,8 @@ GONE = 1
 """The number of a failure: a rank has ended badly."""
 TOKEN = 16
 """Bytes at the start of the memory that tell it from any other."""
+PLACE = "=qq"
+"""A process and an address, in bytes."""
 NAP = 0.001
 WINDOW = streams.RING + streams.RING_BYTES
 TEST = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -53,6 +56,22 @@ def entries() -> linking.Library:
     """The native functions that start transfers and wait for them."""
     code = cpu.compile_kernels([native.text_for(device.host())], device.host())
     return linking.link(code, native.ENTRIES)
+
+
+class MemorySpan(ctypes.Structure):
+    """Bytes at an address, as the system is told of them."""
+
+    _fields_ = (("start", ctypes.c_void_p), ("nbytes", ctypes.c_size_t))
+
+
+def read_memory(process: int, address: int, nbytes: int) -> bytes:
+    """Bytes of another process; none where the system does not allow it."""
+    found = ctypes.create_string_buffer(nbytes)
+    read = getattr(ctypes.CDLL(None), "process_vm_readv", None)
+    here, there = MemorySpan(ctypes.addressof(found), nbytes), MemorySpan(address, nbytes)
+    if read is None or read(process, ctypes.byref(here), 1, ctypes.byref(there), 1, 0) != nbytes:
+        return b""
+    return found.raw
 
 
 class NodeWorld(TcpWorld):
@@ -76,19 +95,32 @@ class NodeBackend(TcpBackend):
     def __init__(self, rank: int, size: int, first: Address, patience: float | None = None) -> None:
         self.process = (ctypes.c_int64 * (streams.FIRST_PEER + streams.PEER_WORDS * size))()
         super().__init__(rank, size, first, patience)
-        self._shared = self._mapped()
+        control = ThreadLink(self, self.name, tuple(range(size)), (tuple(range(size)), 0))
+        self._shared = self._mapped(control)
+        readable = self._readable(control)
         base = ctypes.addressof(ctypes.c_char.from_buffer(self._shared)) + mmap.PAGESIZE
         self.process[streams.PEER_COUNT] = size
         for peer in range(size):
             words = streams.FIRST_PEER + streams.PEER_WORDS * peer
             self.process[words + streams.OUT] = base + WINDOW * (rank * size + peer)
             self.process[words + streams.IN] = base + WINDOW * (peer * size + rank)
+            self.process[words + streams.PEER_PROCESS] = readable[peer]
 
-    def _mapped(self) -> mmap.mmap:
+    def _readable(self, control: ThreadLink) -> list[int]:
+        """The processes of the others; zeros where not every one may read every other's memory."""
+        mark = ctypes.create_string_buffer(secrets.token_bytes(TOKEN), TOKEN)
+        words = os.getpid(), ctypes.addressof(mark)
+        told = [struct.unpack(PLACE, x) for x in control.tell(struct.pack(PLACE, *words))]
+        marks = control.tell(mark.raw)
+        pairs = zip(told, marks, strict=True)
+        may = all(read_memory(*place, TOKEN) == found for place, found in pairs)
+        if not all(answer == b"yes" for answer in control.tell(b"yes" if may else b"no")):
+            return [0] * self.size
+        return [0 if k == self.rank else process for k, (process, _) in enumerate(told)]
+
+    def _mapped(self, control: ThreadLink) -> mmap.mmap:
         """The memory that all ranks share."""
         nbytes = mmap.PAGESIZE + WINDOW * self.size**2
-        everyone = tuple(range(self.size))
-        control = ThreadLink(self, self.name, everyone, (everyone, 0))
         made, told = (-1, b"") if self.rank else self._memory(nbytes)
         path, token = control.tell(told)[0].rsplit(b"\0", 1)
         try:

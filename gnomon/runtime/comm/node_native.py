@@ -14,23 +14,35 @@ from gnomon.runtime.comm.streams import (
     ADDRESS,
     ASKED,
     COMING,
+    DIRECT,
+    FETCHED,
     KEPT,
+    KEY,
+    KIND,
+    LEAST_DIRECT,
+    LOCK,
     MESSAGE_BYTES,
     MOVED,
     NBYTES,
+    NEXT,
+    NUMBER,
     PEER_COUNT,
+    PEER_PROCESS,
     SENDS,
+    SHOWN,
+    SOURCE,
     append,
     copy,
     either,
+    fetch,
     fill,
+    free,
     is_null,
-    lock,
+    lies_at,
     peer_of,
     put,
     put_pointer,
     unlink,
-    unlock,
 )
 from gnomon.runtime.comm.waiting import COUNT, PLACE, group_of, note, request_of
 from gnomon.runtime.device import Target
@@ -67,6 +79,15 @@ def write_post(module: LLVMModule) -> None:
     peers, key = word(e, "%group", PEERS, "ptr"), word(e, "%group", GROUP_KEY)
     peer = e.load(e.offset(peers, e.mul("%place", 8)), "ptr", 8)
     fill(e, "%message", "%address", "%nbytes", key, "%tag")
+    large = e.value(f"icmp sge i64 %nbytes, {LEAST_DIRECT}")
+    open_to_read = e.value(f"icmp ne i64 {word(e, peer, PEER_PROCESS)}, 0")
+
+    def send() -> None:
+        number = e.value("ptrtoint ptr %message to i64")
+        source = e.value("ptrtoint ptr %address to i64")
+        direct = e.value(f"and i1 {large}, {open_to_read}")
+        e.when(direct, lambda: lies_at(e, "%message", source, number))
+        append(e, e.offset(peer, 8 * SENDS), "%message")
 
     def ask() -> None:
         kept = e.offset(peer, 8 * KEPT)
@@ -79,7 +100,7 @@ def write_post(module: LLVMModule) -> None:
             lambda: take_kept(e, peer, at, found),
         )
 
-    either(e, "%sent", lambda: append(e, e.offset(peer, 8 * SENDS), "%message"), ask)
+    either(e, "%sent", send, ask)
     e.ret()
 
 
@@ -90,12 +111,20 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
 
     def take() -> None:
         unlink(e, at, found)
+        direct = e.value(f"icmp eq i64 {word(e, found, KIND)}, {DIRECT}")
+        either(e, direct, take_direct, take_streamed)
+        free(e, found)
+
+    def take_direct() -> None:
+        lies_at(e, "%message", word(e, found, SOURCE), word(e, found, NUMBER))
+        fetch(e, peer, "%message")
+
+    def take_streamed() -> None:
         copy(e, "%address", word(e, found, ADDRESS, "ptr"), moved)
         put(e, moved, "%message", MOVED)
         coming = e.offset(peer, 8 * COMING)
         now = e.value(f"icmp eq ptr {e.load(coming, 'ptr', 8)}, {found}")
         e.when(now, lambda: put_pointer(e, "%message", coming))
-        e.call("void", "free", ("ptr", found))
 
     either(e, wanted, take, lambda: put(e, e.sub(-2, came), "%message", MOVED))
 
@@ -127,6 +156,30 @@ def write_finished(module: LLVMModule) -> None:
 
     (left,) = e.loop(0, word(e, "%listed", 0), 1, one, [("i64", "0")])
     e.ret(f"i1 {e.value(f'icmp eq i64 {left}, 0')}")
+
+
+def lock(e: Emitter, process: str, brief: str) -> None:
+    """Wait until no other thread of this process moves messages."""
+    at, before, look, more, mine = (
+        e.offset(process, 8 * LOCK),
+        e.block,
+        *map(e.fresh, ("look", "more", "mine")),
+    )
+    e.do(f"br label %{look}")
+    e.label(look)
+    tries = e.value(f"phi i64 [0, %{before}], [%n{more}, %{more}]")
+    held = e.value(f"atomicrmw xchg ptr {at}, i64 1 acquire, align 8")
+    e.do(f"br i1 {e.value(f'icmp eq i64 {held}, 0')}, label %{mine}, label %{more}")
+    e.label(more)
+    e.call("void", "relax", ("i64", tries), ("i64", brief))
+    e.do(f"%n{more} = add i64 {tries}, 1")
+    e.do(f"br label %{look}")
+    e.label(mine)
+
+
+def unlock(e: Emitter, process: str) -> None:
+    """Let other threads."""
+    e.do(f"store atomic i64 0, ptr {e.offset(process, 8 * LOCK)} release, align 8")
 
 
 def write_test(module: LLVMModule) -> None:
@@ -221,6 +274,9 @@ def post_all(e: Emitter, group: str, listed: str, ring: str) -> None:
 
     e.loop(first, end, 1, pair)
 
+    # others may read what is sent while the own part is copied
+    e.call("i64", "progress", ("ptr", word(e, group, PROCESS, "ptr")))
+
     def own() -> None:
         given = e.offset(send, e.mul(place, step))
         copy(e, e.offset(receive, e.mul(place, stride)), given, nbytes)
@@ -240,7 +296,7 @@ def write_wait(module: LLVMModule) -> None:
         return e.value(f"icmp ne i64 {over}, 0")
 
     waiting.until(e, group, done, "one")
-    e.call("void", "free", ("ptr", e.load(request, "ptr", 8)))
+    free(e, e.load(request, "ptr", 8))
     put(e, 0, group, base.AWAITED)
     e.ret()
 
@@ -253,16 +309,37 @@ def write_sending(module: LLVMModule) -> None:
     unlock(e, "%process")
     peer = peer_of(e, "%k")
     none = is_null(e, word(e, peer, SENDS, "ptr"))
-    e.ret(f"i64 {e.value(f'select i1 {none}, i64 0, i64 1')}")
+    waits = e.value(f"select i1 {none}, i64 0, i64 1")
+    e.ret(f"i64 {e.add(waits, word(e, peer, SHOWN))}")
 
 
 def write_forget(module: LLVMModule) -> None:
     """`node_forget` gives up the messages of a group: their memory is touched no more."""
+    e = private(module, "forget", ("ptr", "list"), ("i64", "key"))
+    e.do("br label %look")
+    e.label("look")
+    at = e.value("phi ptr [%list, %entry], [%next, %on]")
+    message = e.load(at, "ptr", 8)
+    e.do(f"br i1 {is_null(e, message)}, label %end, label %compare")
+    e.label("compare")
+    own = e.value(f"icmp eq i64 {word(e, message, KEY)}, %key")
+
+    def give_up() -> None:
+        put_pointer(e, "null", e.offset(message, 8 * ADDRESS))
+        put(e, 0, message, SOURCE)
+
+    e.when(own, give_up)
+    e.do("br label %on")
+    e.label("on")
+    e.do(f"%next = getelementptr i8, ptr {message}, i64 {8 * NEXT}")
+    e.do("br label %look")
+    e.label("end")
+    e.ret()
     e = module.function("node_forget", [("ptr", "process"), ("i64", "key")])
     lock(e, "%process", "0")
 
     def one(k: str) -> None:
-        for listed in (SENDS, ASKED, COMING):
+        for listed in (SENDS, ASKED, COMING, FETCHED):
             place = e.offset(peer_of(e, k), 8 * listed)
             e.call("void", "forget", ("ptr", place), ("i64", "%key"))
 

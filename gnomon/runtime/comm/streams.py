@@ -2,7 +2,9 @@
 
 Each pair of ranks has a window each way: a ring of bytes, written by the one and read by the other.
 A message is a line that says what it is, and its bytes; what doesn't fit goes in rounds, as the
-reader makes place. What comes before it is asked for is kept. Transfers are node_native.py's part.
+reader makes place. Of a large one the line says where it lies: the reader fetches it there, and
+answers by a line, where processes may read each other's memory. What comes before it is asked for
+is kept. Transfers are node_native.py's part.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ __all__ = ["write_streams"]
 # the words of a process's block: a lock, how many peers; these follow
 LOCK, PEER_COUNT, FIRST_PEER = range(3)
 # the words of a peer: the window to it and what waits to be sent; the window from it, what is
-# asked for, what is coming in now, and what has come unasked
-OUT, SENDS, IN, ASKED, COMING, KEPT, PEER_WORDS = range(7)
+# asked for, what is coming in now, and what has come unasked; what is fetched; its process, if its
+# memory may be read; how many messages it was shown and has not fetched
+OUT, SENDS, IN, ASKED, COMING, KEPT, FETCHED, PEER_PROCESS, SHOWN, PEER_WORDS = range(10)
 
 # the words of a message under way: the next of its list; MOVED is -1 before it begins, and less
 # where another number of bytes came
-NEXT, ADDRESS, NBYTES, MOVED, KEY, TAG, MESSAGE_WORDS = range(7)
+NEXT, ADDRESS, NBYTES, MOVED, KEY, TAG, KIND, SOURCE, NUMBER, MESSAGE_WORDS = range(10)
+STREAMED, DIRECT, ANSWER = range(3)
+"""Kinds: the bytes follow; they lie at SOURCE, and the sender's NUMBER is answered; the answer."""
 MESSAGE_BYTES = 8 * MESSAGE_WORDS
 
 # the bytes of a window: how many were written, how many were read, and the ring
@@ -32,11 +37,17 @@ LINE = 64
 """Bytes of the line before each message; messages begin at a multiple of them."""
 ROUND = 64 << 10
 """Bytes that are moved before they are shown to the reader."""
+LEAST_DIRECT = RING_BYTES
+"""Bytes from which on a message is fetched from where it lies: what doesn't fit into a window."""
+FETCH = 1 << 20
+"""Bytes that are fetched at a time."""
+LINE_WORDS = (NBYTES, KEY, TAG, KIND, SOURCE, NUMBER)
+"""The words of a message that its line has."""
 
 
 def write_streams(module: LLVMModule) -> None:
-    """The functions that move messages, and find and forget them."""
-    for write in (write_find, write_send, write_receive, write_progress, write_forget):
+    """The functions that find messages and move them."""
+    for write in (write_find, write_send, write_receive, write_fetch, write_progress):
         write(module)
 
 
@@ -68,7 +79,7 @@ def is_null(e: Emitter, pointer: str) -> str:
 
 
 def either(
-    e: Emitter, condition: str, first: Callable[[], None], other: Callable[[], None]
+    e: Emitter, condition: str, first: Callable[[], object], other: Callable[[], object]
 ) -> None:
     """Do the one or the other."""
     yes, no, after = e.fresh("yes"), e.fresh("no"), e.fresh("after")
@@ -78,6 +89,16 @@ def either(
         do()
         e.do(f"br label %{after}")
     e.label(after)
+
+
+def show(e: Emitter, window: str, at: int, count: str) -> None:
+    """Let the other side see how many bytes were written, or read."""
+    e.do(f"store atomic i64 {count}, ptr {e.offset(window, at)} release, align 8")
+
+
+def free(e: Emitter, memory: str) -> None:
+    """Give memory back."""
+    e.call("void", "free", ("ptr", memory))
 
 
 def lined(e: Emitter, nbytes: str) -> str:
@@ -148,18 +169,31 @@ def write_send(module: LLVMModule) -> None:
 
     def line() -> None:
         at = e.offset(ring, e.value(f"and i64 {written}, {RING_BYTES - 1}"))
-        for k, index in enumerate((NBYTES, KEY, TAG)):
+        for k, index in enumerate(LINE_WORDS):
             put(e, word(e, message, index), at, k)
         put(e, 0, message, MOVED)
 
     e.when(begins, line)
+    streamed = e.value(f"icmp eq i64 {word(e, message, KIND)}, {STREAMED}")
+    e.do(f"br i1 {streamed}, label %stream, label %short")
+    e.label("short")
+    show(e, window, WRITTEN, e.add(written, LINE))
+    unlink(e, e.offset("%peer", 8 * SENDS), message)
+    answers = e.value(f"icmp eq i64 {word(e, message, KIND)}, {ANSWER}")
+    either(
+        e,
+        answers,
+        lambda: free(e, message),
+        lambda: put(e, e.add(word(e, "%peer", SHOWN), 1), "%peer", SHOWN),
+    )
+    e.ret("i64 1")
+    e.label("stream")
     skipped = e.value(f"select i1 {begins}, i64 {LINE}, i64 0")
     start = e.add(written, skipped)
     at = e.value(f"and i64 {start}, {RING_BYTES - 1}")
     nbytes, source = piece(e, message, e.sub(space, skipped), at)
     copy(e, e.offset(ring, at), source, nbytes)
-    shown = e.add(start, lined(e, nbytes))
-    e.do(f"store atomic i64 {shown}, ptr {e.offset(window, WRITTEN)} release, align 8")
+    show(e, window, WRITTEN, e.add(start, lined(e, nbytes)))
     over = e.value(f"icmp eq i64 {word(e, message, MOVED)}, {word(e, message, NBYTES)}")
     e.when(over, lambda: unlink(e, e.offset("%peer", 8 * SENDS), message))
     e.ret("i64 1")
@@ -178,54 +212,138 @@ def write_receive(module: LLVMModule) -> None:
     ring, coming = e.offset(window, RING), e.offset("%peer", 8 * COMING)
     begins = is_null(e, e.load(coming, "ptr", 8))
     line = e.offset(ring, e.value(f"and i64 {read}, {RING_BYTES - 1}"))
-    e.when(begins, lambda: begin(e, line, coming))
+    short = e.value(f"icmp ne i64 {word(e, line, LINE_WORDS.index(KIND))}, {STREAMED}")
+    e.do(f"br i1 {e.value(f'and i1 {begins}, {short}')}, label %short, label %stream")
+    e.label("short")
+    answers = e.value(f"icmp eq i64 {word(e, line, LINE_WORDS.index(KIND))}, {ANSWER}")
+    either(e, answers, lambda: answered(e, line), lambda: begin(e, line, direct=True))
+    show(e, window, READ, e.add(read, LINE))
+    e.ret("i64 1")
+    e.label("stream")
+    e.when(begins, lambda: begin(e, line, direct=False))
     message = e.load(coming, "ptr", 8)
     skipped = e.value(f"select i1 {begins}, i64 {LINE}, i64 0")
     start = e.add(read, skipped)
     at = e.value(f"and i64 {start}, {RING_BYTES - 1}")
     nbytes, target = piece(e, message, e.sub(space, skipped), at)
     copy(e, target, e.offset(ring, at), nbytes)
-    shown = e.add(start, lined(e, nbytes))
-    e.do(f"store atomic i64 {shown}, ptr {e.offset(window, READ)} release, align 8")
+    show(e, window, READ, e.add(start, lined(e, nbytes)))
     over = e.value(f"icmp eq i64 {word(e, message, MOVED)}, {word(e, message, NBYTES)}")
     e.when(over, lambda: put_pointer(e, "null", coming))
     e.ret("i64 1")
 
 
-def begin(e: Emitter, line: str, coming: str) -> None:
+def answered(e: Emitter, line: str) -> None:
+    """A message of ours has been fetched."""
+    message = word(e, line, LINE_WORDS.index(NUMBER), "ptr")
+    put(e, word(e, message, NBYTES), message, MOVED)
+    put(e, e.sub(word(e, "%peer", SHOWN), 1), "%peer", SHOWN)
+
+
+def begin(e: Emitter, line: str, direct: bool) -> None:
     """Find who asked for the message of a line, or keep it until somebody does."""
-    nbytes, key, tag = (word(e, line, k) for k in range(3))
-    asked = e.offset("%peer", 8 * ASKED)
-    at = e.call("ptr", "find", ("ptr", asked), ("i64", key), ("i64", tag))
+    nbytes, key, tag, _, source, number = (word(e, line, k) for k in range(len(LINE_WORDS)))
+    at = e.call("ptr", "find", ("ptr", e.offset("%peer", 8 * ASKED)), ("i64", key), ("i64", tag))
     message = e.load(at, "ptr", 8)
 
     def keep() -> None:
-        made = e.call("ptr", "malloc", ("i64", e.add(nbytes, MESSAGE_BYTES)))
+        more = "0" if direct else nbytes
+        made = e.call("ptr", "malloc", ("i64", e.add(more, MESSAGE_BYTES)))
         fill(e, made, e.offset(made, MESSAGE_BYTES), nbytes, key, tag)
         append(e, e.offset("%peer", 8 * KEPT), made)
-        put_pointer(e, made, coming)
+        if direct:
+            lies_at(e, made, source, number)
+        else:
+            comes(made)
+
+    def comes(message: str) -> None:
+        put(e, 0, message, MOVED)
+        put_pointer(e, message, e.offset("%peer", 8 * COMING))
 
     def take() -> None:
         unlink(e, at, message)
         wanted = e.value(f"icmp eq i64 {word(e, message, NBYTES)}, {nbytes}")
 
+        def go() -> None:
+            if direct:
+                lies_at(e, message, source, number)
+                fetch(e, "%peer", message)
+            else:
+                comes(message)
+
         def differ() -> None:
             put(e, e.sub(-2, nbytes), message, MOVED)
             keep()
 
-        either(e, wanted, lambda: put_pointer(e, message, coming), differ)
+        either(e, wanted, go, differ)
 
     either(e, is_null(e, message), keep, take)
-    put(e, 0, e.load(coming, "ptr", 8), MOVED)
+
+
+def lies_at(e: Emitter, message: str, source: str, number: str) -> None:
+    """Note where a message lies, and who is told when it has been fetched."""
+    for index, value in ((KIND, DIRECT), (SOURCE, source), (NUMBER, number)):
+        put(e, value, message, index)
+
+
+def fetch(e: Emitter, peer: str, message: str) -> None:
+    """Have a message be fetched from where it lies."""
+    put(e, 0, message, MOVED)
+    append(e, e.offset(peer, 8 * FETCHED), message)
 
 
 def fill(e: Emitter, message: str, address: str, nbytes: str, key: str, tag: str) -> None:
     """Write down a message that has not begun."""
     put_pointer(e, "null", message)
     put_pointer(e, address, e.offset(message, 8 * ADDRESS))
-    words = (NBYTES, nbytes), (MOVED, -1), (KEY, key), (TAG, tag)
+    words = (NBYTES, nbytes), (MOVED, -1), (KEY, key), (TAG, tag), (KIND, STREAMED)
     for index, value in words:
         put(e, value, message, index)
+
+
+def write_fetch(module: LLVMModule) -> None:
+    """`fetch` reads one round of a message from where it lies; whether there was one."""
+    e = private(module, "fetch", ("ptr", "peer"), returns="i64")
+    here, there = (e.value("alloca [2 x i64], align 8") for _ in range(2))
+    fetched = e.offset("%peer", 8 * FETCHED)
+    message = e.load(fetched, "ptr", 8)
+    e.do(f"br i1 {is_null(e, message)}, label %none, label %look")
+    e.label("none")
+    e.ret("i64 0")
+    e.label("look")
+    moved, source, address = (word(e, message, k) for k in (MOVED, SOURCE, ADDRESS))
+    nbytes = e.least(e.sub(word(e, message, NBYTES), moved), FETCH)
+    for place, start in ((here, address), (there, source)):
+        put(e, e.add(start, moved), place, 0)
+        put(e, nbytes, place, 1)
+    # what was given up on either side has no place
+    gone = e.value(f"or i1 {is_zero(e, address)}, {is_zero(e, source)}")
+    e.do(f"br i1 {gone}, label %on, label %read")
+    e.label("read")
+    process = e.value(f"trunc i64 {word(e, '%peer', PEER_PROCESS)} to i32")
+    given = ("ptr", here), ("i64", "1"), ("ptr", there), ("i64", "1"), ("i64", "0")
+    came = e.call("i64", "process_vm_readv", ("i32", process), *given)
+    e.do(f"br i1 {e.value(f'icmp sgt i64 {came}, 0')}, label %on, label %none")
+    e.label("on")
+    found = e.value(f"phi i64 [{nbytes}, %look], [{came}, %read]")
+    now = e.add(moved, found)
+    put(e, now, message, MOVED)
+
+    def answer() -> None:
+        unlink(e, fetched, message)
+        made = e.call("ptr", "malloc", ("i64", str(MESSAGE_BYTES)))
+        fill(e, made, "null", "0", "-2", "0")
+        put(e, ANSWER, made, KIND)
+        put(e, word(e, message, NUMBER), made, NUMBER)
+        append(e, e.offset("%peer", 8 * SENDS), made)
+
+    e.when(e.value(f"icmp eq i64 {now}, {word(e, message, NBYTES)}"), answer)
+    e.ret("i64 1")
+
+
+def is_zero(e: Emitter, number: str) -> str:
+    """Whether a number is none."""
+    return e.value(f"icmp eq i64 {number}, 0")
 
 
 def peer_of(e: Emitter, k: str) -> str:
@@ -239,51 +357,9 @@ def write_progress(module: LLVMModule) -> None:
 
     def both(k: str, moved: str) -> list[str]:
         peer = peer_of(e, k)
-        done = [e.call("i64", name, ("ptr", peer)) for name in ("send", "receive")]
-        return [e.add(moved, e.add(*done))]
+        # what is there is fetched first, and its answer goes out with what else is sent
+        done = [e.call("i64", name, ("ptr", peer)) for name in ("receive", "fetch", "send")]
+        return [e.add(moved, e.add(done[0], e.add(*done[1:])))]
 
     (moved,) = e.loop(0, word(e, "%process", PEER_COUNT), 1, both, [("i64", "0")])
     e.ret(f"i64 {moved}")
-
-
-def lock(e: Emitter, process: str, brief: str) -> None:
-    """Wait until no other thread of this process moves messages."""
-    at, before, look, more, mine = (
-        e.offset(process, 8 * LOCK),
-        e.block,
-        *map(e.fresh, ("look", "more", "mine")),
-    )
-    e.do(f"br label %{look}")
-    e.label(look)
-    tries = e.value(f"phi i64 [0, %{before}], [%n{more}, %{more}]")
-    held = e.value(f"atomicrmw xchg ptr {at}, i64 1 acquire, align 8")
-    e.do(f"br i1 {e.value(f'icmp eq i64 {held}, 0')}, label %{mine}, label %{more}")
-    e.label(more)
-    e.call("void", "relax", ("i64", tries), ("i64", brief))
-    e.do(f"%n{more} = add i64 {tries}, 1")
-    e.do(f"br label %{look}")
-    e.label(mine)
-
-
-def unlock(e: Emitter, process: str) -> None:
-    """Let other threads."""
-    e.do(f"store atomic i64 0, ptr {e.offset(process, 8 * LOCK)} release, align 8")
-
-
-def write_forget(module: LLVMModule) -> None:
-    """`forget` gives up the messages of a group in a list: they have no place any more."""
-    e = private(module, "forget", ("ptr", "list"), ("i64", "key"))
-    e.do("br label %look")
-    e.label("look")
-    at = e.value("phi ptr [%list, %entry], [%next, %on]")
-    message = e.load(at, "ptr", 8)
-    e.do(f"br i1 {is_null(e, message)}, label %end, label %compare")
-    e.label("compare")
-    own = e.value(f"icmp eq i64 {word(e, message, KEY)}, %key")
-    e.when(own, lambda: put_pointer(e, "null", e.offset(message, 8 * ADDRESS)))
-    e.do("br label %on")
-    e.label("on")
-    e.do(f"%next = getelementptr i8, ptr {message}, i64 {8 * NEXT}")
-    e.do("br label %look")
-    e.label("end")
-    e.ret()
