@@ -202,7 +202,7 @@ def weak(dtype: DType, scalar: bool | int | float | complex) -> DType:
     >>> weak(int32, 2), weak(int32, 2.5), weak(bfloat16, 2.5), weak(bool_, 1)
     (gnomon.int32, gnomon.float32, gnomon.bfloat16, gnomon.int64)
     """
-    theirs = _BY_PYTHON[type(scalar)]
+    theirs = _BY_PYTHON[scalar.__class__]  # a symbolic number has another type
     if theirs is complex64:
         return dtype.to_complex()
     if KINDS.index(theirs.kind) <= KINDS.index(dtype.kind) or (

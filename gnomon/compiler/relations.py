@@ -49,7 +49,7 @@ class Relations:
                 self.numbers.append(column[0])
                 continue
             is_float = isinstance(column[0], FloatBits)
-            if column[0] < LEAST and not is_float:
+            if not is_float and not LEAST <= column[0] < MOST:  # a number, and no size
                 self.numbers.append(column[0])
                 continue
             key = (column, "float" if is_float else "leaves" if k in leaves else "size")

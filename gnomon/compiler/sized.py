@@ -30,9 +30,10 @@ from gnomon.ir.show import log
 from gnomon.ir.sizes import SymInt, is_symbolic
 from gnomon.ir.sym_number import Unsized
 from gnomon.lazy import assembly, bound, conformance, pipeline
-from gnomon.ops.collectives import TRANSFERS
+from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import asks_for_chunks
+from gnomon.passes.localize import ranks_of
 from gnomon.program.executable import Executable
 from gnomon.program.saved import SavedProgram
 from gnomon.runtime import cpu
@@ -98,9 +99,9 @@ _lock = held(threading.Lock())
 os.register_at_fork(after_in_child=_families.clear)  # their locks may be taken
 
 
-def family_of(outline: bytes, context: CompileContext) -> ShapeFamily:
-    """The family of an outline."""
-    key = (outline, context.key)
+def family_of(taken: Dissection, context: CompileContext) -> ShapeFamily:
+    """The family of a graph, taken apart: of its outline, and of the numbers that are no sizes."""
+    key = (taken.outline, taken.structure, context.key)
     with _lock:
         found = _families.get(key)
         if found is None:
@@ -111,9 +112,12 @@ def family_of(outline: bytes, context: CompileContext) -> ShapeFamily:
 def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executable | None:
     """The executable of a graph, taken apart, by a program that serves other sizes too.
 
-    None where there can be none, as for the first graph of its outline.
+    None where there can be none, as for the first graph of its outline, or one that is told its
+    rank.
     """
-    family = family_of(taken.outline, context)
+    if ranks_of(graph):
+        return None
+    family = family_of(taken, context)
     return family.known(taken.numbers, graph) or family.opened(taken, graph, context)
 
 
@@ -227,7 +231,8 @@ class SizedProgram:
 def refuse_fixed(graph: Graph) -> None:
     """Refuse a graph that is compiled for its own sizes alone."""
     for node in graph:
-        if node.op in CONTROL or node.op in TRANSFERS or node.op == "external":
+        over_ranks = node.op in MEETINGS or node.params.get("layout")
+        if over_ranks or node.op in CONTROL or node.op == "external":
             raise Unsized(f"it holds {node.op}")
         if node.op == "region" and asks_for_chunks(node):
             raise Unsized(f"{node.params['name']} is computed in chunks")

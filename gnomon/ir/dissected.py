@@ -1,7 +1,8 @@
 """Graphs without their numbers, and with others in place of these.
 
 The numbers are the sizes of inputs and all integers and floats among parameters, in the order of
-nodes; what is left is the outline. Two graphs of one outline are one program at two shapes.
+nodes; what is left is the outline. Two graphs of one outline are one program at two shapes, where
+they agree in the numbers that are no sizes: axes, and which of several results or arguments.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ Numbers = tuple[int, ...]
 """Integers, and floats by their bits."""
 
 
+STRUCTURAL = frozenset({"axis", "order", "index", "Leaf"})
+"""Parameters, and the class of parts of these, whose numbers are no sizes."""
+
+
 class Dissection(NamedTuple):
     """A graph taken apart: a digest of its outline in this process, and the numbers in order."""
 
@@ -29,6 +34,13 @@ class Dissection(NamedTuple):
     numbers: Numbers
     leaves: tuple[int, ...]
     """The places of counts of leaves: these divide sizes."""
+    fixed: tuple[int, ...]
+    """The places of numbers that are no sizes."""
+
+    @property
+    def structure(self) -> Numbers:
+        """The numbers that are no sizes."""
+        return tuple([self.numbers[k] for k in self.fixed])
 
 
 class KindParts(NamedTuple):
@@ -37,6 +49,27 @@ class KindParts(NamedTuple):
     outline: int
     numbers: Numbers
     leaves: tuple[int, ...]
+    fixed: tuple[int, ...]
+
+
+class NumberPlaces:
+    """The numbers found so far, and the places of those that mean something of their own."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.leaves: list[int] = []
+        self.fixed: list[int] = []
+
+    def add(self, part: KindParts | Dissection) -> None:
+        """The numbers of a part."""
+        place = len(self.numbers)
+        self.leaves += [place + k for k in part.leaves]
+        self.fixed += [place + k for k in part.fixed]
+        self.numbers += part.numbers
+
+    def told(self) -> tuple[Numbers, tuple[int, ...], tuple[int, ...]]:
+        """All of it."""
+        return tuple(self.numbers), tuple(self.leaves), tuple(self.fixed)
 
 
 _kinds: dict[int, KindParts] = memo({})
@@ -48,66 +81,67 @@ def dissection(graph: Graph) -> Dissection:
     """A graph taken apart."""
     place = {x: k for k, x in enumerate(graph.inputs)}
     rows = [len(graph.inputs), *[parts_of(x).outline for x in graph.inputs]]
-    numbers = [n for x in graph.inputs for n in x.shape]
-    leaves: list[int] = []
+    found = NumberPlaces()
+    found.numbers += [n for x in graph.inputs for n in x.shape]
     for node in graph.nodes:
         if node in place:
             continue
         place[node] = len(place)
-        outline, own, divided = parts_of(node)
-        rows += (outline, len(node.inputs), *[place[x] for x in node.inputs])
-        leaves += [len(numbers) + k for k in divided]
-        numbers += own
+        parts = parts_of(node)
+        rows += (parts.outline, len(node.inputs), *[place[x] for x in node.inputs])
+        if parts.numbers:
+            found.add(parts)
     rows += [place[x] for x in graph.outputs]
     shown = hashlib.blake2b(array("q", rows).tobytes(), digest_size=16).digest()
-    return Dissection(shown, tuple(numbers), tuple(leaves))
+    return Dissection(shown, *found.told())
 
 
 def parts_of(node: Node) -> KindParts:
     """An operation with its parameters, taken apart."""
-    found = _kinds.get(node.kind)
-    if found is None:
-        numbers: list[int] = []
-        leaves: list[int] = []
+    known = _kinds.get(node.kind)
+    if known is None:
+        found = NumberPlaces()
         if node.op == "input":
             outline: Hashable = ("input", node.rank, node.dtype.name)
         else:
             parts = [(k, x) for k, x in sorted(node.params.items()) if k != "serial"]
-            outline = (node.op, *[(k, without(x, k, numbers, leaves)) for k, x in parts])
+            outline = (node.op, *[(k, without(x, k, found)) for k, x in parts])
         number = _outlines.get(outline)
         if number is None:
             number = _outlines.setdefault(outline, next(_next_outline))
-        found = _kinds[node.kind] = KindParts(number, tuple(numbers), tuple(leaves))
-    return found
+        known = _kinds[node.kind] = KindParts(number, *found.told())
+    return known
 
 
-def without(x: Any, name: str, numbers: list[int], leaves: list[int]) -> Hashable:
-    """A parameter without its numbers, which go to the end of the list."""
-    place = len(numbers)
-    outline = apart(x, numbers, leaves)
+def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
+    """A parameter, or a part of one, without its numbers, which are found."""
+    place = len(found.numbers)
+    outline = apart(x, found)
     if name == "leaves":
-        leaves += range(place, len(numbers))
+        found.leaves += range(place, len(found.numbers))
+    elif name in STRUCTURAL:
+        found.fixed += range(place, len(found.numbers))
     return outline
 
 
-def apart(x: Any, numbers: list[int], leaves: list[int]) -> Hashable:
+def apart(x: Any, found: NumberPlaces) -> Hashable:
     """The same of a part of a parameter."""
     if type(x) is int:
-        numbers.append(x)
+        found.numbers.append(x)
         return int
     if type(x) is float:
-        numbers.append(FloatBits.of(x))
+        found.numbers.append(FloatBits.of(x))
         return float
     if issubclass(type(x), tuple):
-        return (type(x).__name__, *[apart(part, numbers, leaves) for part in x])
+        name = type(x).__name__
+        return (name, *[without(part, name, found) for part in x])
     if isinstance(x, Graph):
-        found = dissection(x)
-        leaves += [len(numbers) + k for k in found.leaves]
-        numbers += found.numbers
-        return found.outline
+        inner = dissection(x)
+        found.add(inner)
+        return inner.outline
     if hasattr(x, "kwargs"):
-        args = apart(x.args, numbers, leaves)
-        return (type(x).__name__, args, apart(x.kwargs, numbers, leaves))
+        args = apart(x.args, found)
+        return (type(x).__name__, args, apart(x.kwargs, found))
     return typed(x)
 
 

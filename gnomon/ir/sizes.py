@@ -143,6 +143,8 @@ class ShapeEnv:
         """The outcome of a comparison, for the sizes at hand; kept as a guard if it may differ."""
         rest = a - b
         compare = COMPARISONS[sign]
+        if type(rest) is not SymInt:
+            return bool(compare(rest, 0))
         low, high = bounds_of(rest)
         if sign == "==":
             settled = low > 0 or high < 0 or low == high
@@ -193,7 +195,7 @@ class SymInt(SymNumber):
         return combined(self, other, -1)
 
     def __rsub__(self, other: Any) -> Any:
-        return (-self) + other
+        return (-self) + other if is_whole(other) else SymNumber.__rsub__(self, other)
 
     def __neg__(self) -> Any:
         return self.sizes.of({m: -c for m, c in self.terms})
@@ -206,7 +208,7 @@ class SymInt(SymNumber):
 
     def __mul__(self, other: Any) -> Any:
         if not is_whole(other):
-            return NotImplemented
+            return SymNumber.__mul__(self, other)
         found: Terms = {}
         for m, c in self.terms:
             for n, d in terms_of(other):
@@ -216,20 +218,25 @@ class SymInt(SymNumber):
 
     __rmul__ = __mul__
 
-    def __pow__(self, other: int) -> Any:
-        return prod([self] * other)
+    def __pow__(self, other: Any) -> Any:
+        whole = is_whole(other) and other >= 0
+        return prod([self] * other) if whole else SymNumber.__pow__(self, other)
 
     def __floordiv__(self, other: Any) -> Any:
-        return divided(self, other) if is_whole(other) else NotImplemented
+        whole = is_whole(other)
+        return divided(self, other) if whole else SymNumber.__floordiv__(self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return divided(other, self) if is_whole(other) else NotImplemented
+        whole = is_whole(other)
+        return divided(other, self) if whole else SymNumber.__rfloordiv__(self, other)
 
     def __mod__(self, other: Any) -> Any:
-        return self - divided(self, other) * other if is_whole(other) else NotImplemented
+        whole = is_whole(other)
+        return self - self // other * other if whole else SymNumber.__mod__(self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return other - divided(other, self) * self if is_whole(other) else NotImplemented
+        whole = is_whole(other)
+        return other - other // self * self if whole else SymNumber.__rmod__(self, other)
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
@@ -243,10 +250,14 @@ class SymInt(SymNumber):
     def __rshift__(self, other: int) -> Any:
         return self // (1 << other)
 
+    def __invert__(self) -> Any:
+        return -self - 1
+
     # what is decided
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (is_whole(other) and self.sizes.decide("==", self, other))
+        alike = is_whole(other) or isinstance(other, float)
+        return self is other or (alike and self.sizes.decide("==", self, other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -258,10 +269,10 @@ class SymInt(SymNumber):
         return self.sizes.decide("<=", self, other)
 
     def __gt__(self, other: Any) -> bool:
-        return not self <= other
+        return not self <= other if is_whole(other) else self.pinned() > other
 
     def __ge__(self, other: Any) -> bool:
-        return not self < other
+        return not self < other if is_whole(other) else self.pinned() >= other
 
     def __bool__(self) -> bool:
         return self != 0
@@ -275,12 +286,6 @@ class SymInt(SymNumber):
         return self.value
 
     __index__ = __trunc__ = __floor__ = __ceil__ = pinned
-
-    def __truediv__(self, other: Any) -> float:
-        return self.pinned() / other
-
-    def __rtruediv__(self, other: Any) -> float:
-        return other / self.pinned()
 
     def bit_length(self) -> int:
         """The number of bits."""
@@ -336,7 +341,7 @@ def text_of(x: Any) -> str:
 def combined(a: SymInt, b: Any, sign: int) -> Any:
     """A sum or a difference."""
     if not is_whole(b):
-        return NotImplemented
+        return (SymNumber.__add__ if sign > 0 else SymNumber.__sub__)(a, b)
     found = dict(a.terms)
     for m, c in terms_of(b):
         found[m] = found.get(m, 0) + sign * c

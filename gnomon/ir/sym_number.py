@@ -6,6 +6,8 @@ neither is one of C's. A text is made of the number at hand, and the program ser
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from gnomon.ir.keyed import Keyed
@@ -17,12 +19,48 @@ class Unsized(TypeError):
     """Something that no program for several sizes can do: it is compiled for its own alone."""
 
 
+Operator = Callable[[Any, Any], Any]
+
+
+def at_hand(name: str) -> tuple[Operator, Operator]:
+    """An operator on the numbers at hand, which are pinned; and the same from the right."""
+    compute: Operator = getattr(operator, f"__{name}__")
+
+    def plain(self: SymNumber, other: Any) -> Any:
+        if isinstance(other, SymNumber):
+            return other.pinned() if other.kind is self.kind else None
+        return other if isinstance(other, (int, float)) else None
+
+    def computed(self: SymNumber, other: Any) -> Any:
+        found = plain(self, other)
+        return NotImplemented if found is None else compute(self.pinned(), found)
+
+    def swapped(self: SymNumber, other: Any) -> Any:
+        found = plain(self, other)
+        return NotImplemented if found is None else compute(found, self.pinned())
+
+    return computed, swapped
+
+
 class SymNumber(Keyed):
     """A number that is known when a program runs."""
 
     __slots__ = ()
     kind: type[Any]
     """The class that it is taken for."""
+
+    __add__, __radd__ = at_hand("add")
+    __sub__, __rsub__ = at_hand("sub")
+    __mul__, __rmul__ = at_hand("mul")
+    __floordiv__, __rfloordiv__ = at_hand("floordiv")
+    __mod__, __rmod__ = at_hand("mod")
+    __pow__, __rpow__ = at_hand("pow")
+    __truediv__, __rtruediv__ = at_hand("truediv")
+    __and__, __rand__ = at_hand("and")
+    __or__, __ror__ = at_hand("or")
+    __xor__, __rxor__ = at_hand("xor")
+    __lshift__, __rlshift__ = at_hand("lshift")
+    __rshift__, __rrshift__ = at_hand("rshift")
 
     @property
     def __class__(self) -> type[Any]:
@@ -35,6 +73,9 @@ class SymNumber(Keyed):
     def pinned(self) -> Any:
         """The number itself: the program then serves this one alone."""
         raise NotImplementedError
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.pinned(), digits)
 
     def __str__(self) -> str:
         return str(self.pinned())

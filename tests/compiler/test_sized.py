@@ -13,9 +13,14 @@ import pytest
 import gnomon as gn
 from gnomon import nn
 from gnomon.compiler import pipeline, sized
+from gnomon.compiler.build import build
 from gnomon.ir import memo
+from gnomon.ir.node import Arena, Graph
+from gnomon.ir.operators import cast
 from gnomon.models.qwen3 import Qwen3Config, Qwen3ForCausalLM
 from gnomon.nn import functional as F
+from gnomon.ops import layouts
+from gnomon.passes.localize import rank_name
 from gnomon.settings import override
 from gnomon.tensor.state import state
 from tests.strategies import same_bits
@@ -128,6 +133,49 @@ def test_a_number_that_does_not_follow_is_met_by_another_program():
         return gn.arange(n * m).reshape(n, m) * x + gn.arange(n + m).sum()
 
     assert swept(f, [(2, 2), (3, 3), (5, 5), (3, 4), (7, 2)]) <= 4
+
+
+def test_axes_are_no_sizes():
+    x = np.arange(720, dtype=np.float32).reshape(2, 3, 4, 5, 6)
+    functions = [
+        *[lambda y, k=k: y.sum(k) for k in (2, 3, 4)],
+        *[lambda y, k=k: y.cumsum(k).sort(k).values for k in (2, 3, 4)],
+        *[lambda y, k=k: y.movedim(0, k) * 2 for k in (2, 3, 4)],
+        *[lambda y, k=k: y.unbind(4)[k].exp() for k in (2, 3, 4)],
+    ]
+    with passes():
+        found = [f(gn.from_numpy(x)).numpy() for f in functions]
+    with override(cache=False, dynamic_sizes=False):
+        for f, y in zip(functions, found, strict=True):
+            memo.clear()
+            assert same_bits(f(gn.from_numpy(x)).numpy(), y)
+
+
+@pytest.mark.parametrize("numbers", [(1 << 40, 1 << 50, 3 << 60), (-5, -6, -7), (3, 1 << 31, 0)])
+def test_a_number_beyond_all_sizes_is_that_number(numbers: tuple[int, ...]):
+    # a prime beside 2⁶³ takes minutes to find
+    with passes():
+        for n in numbers:
+            assert (gn.tensor([1, 2, 3]) + n).tolist() == [n + 1, n + 2, n + 3]
+
+
+def test_programs_over_ranks_keep_their_sizes():
+    layout = (("data", 2, 0),)
+    for make in (layouts.from_local, layouts.to_local, layouts.place):
+        leaf = Arena().input((4, 3), gn.float32)
+        with pytest.raises(sized.Unsized):
+            sized.refuse_fixed(Graph([leaf], [make(leaf, layout)]))
+
+
+def test_who_is_told_its_rank_has_a_program_of_its_own():
+    with passes():
+        # of one outline: the name of an input is no part of it
+        for n in (3, 5, 7, 4, 6, 8):
+            name = "" if n % 2 else rank_name("data")
+            arena = Arena()
+            x, rank = arena.input((2, n), gn.float32), arena.input((), gn.int64, name)
+            made = build(Graph([x, rank], [x + cast(rank, gn.float32)]))
+            assert len(made.plan.numbers) == bool(name)
 
 
 def test_many_programs_of_one_outline_end_in_programs_of_their_own():

@@ -103,7 +103,7 @@ def test_a_line_that_waits_for_many_programs_is_told(tmp_path, capfd):
         """,
     )
 
-    with override(cache=False):
+    with override(cache=False, dynamic_sizes=False):
         assert run_script(path) == 0
     rows = [line.split() for line in capfd.readouterr().err.splitlines() if "slow" in line]
 

@@ -12,6 +12,7 @@ from gnomon.ir.dissected import dissection, renumbered
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.normalization import softmax as softmax_of
 from gnomon.ops.primitives import reduce
+from gnomon.ops.view_primitives import permute
 from tests.graphs import built
 
 pytestmark = pytest.mark.unit
@@ -29,8 +30,8 @@ def softmax(n: int, m: int) -> Graph:
 
 
 def test_shapes_have_one_outline_and_other_functions_another():
-    one, numbers, _ = dissection(softmax(3, 4))
-    same, others, _ = dissection(softmax(5, 4))
+    one, numbers, *_ = dissection(softmax(3, 4))
+    same, others, *_ = dissection(softmax(5, 4))
     other = dissection(graph_of(lambda x: softmax_of(x, 0), (3, 4))).outline
 
     assert one == same
@@ -53,15 +54,28 @@ def test_numbers_of_another_shape_make_its_graph():
 
 
 def test_counts_of_leaves_are_told():
-    _, numbers, leaves = dissection(graph_of(lambda x: reduce("add", x, (0,)), (8, 3)))
+    _, numbers, leaves, _ = dissection(graph_of(lambda x: reduce("add", x, (0,)), (8, 3)))
 
     assert [numbers[k] for k in leaves] == [8]
 
 
 def test_counts_of_leaves_inside_of_regions_are_told():
-    _, numbers, leaves = dissection(graph_of(lambda x: softmax_of(x * 2.0, 0) * 3.0, (8, 3)))
+    _, numbers, leaves, _ = dissection(graph_of(lambda x: softmax_of(x * 2.0, 0) * 3.0, (8, 3)))
 
     assert [numbers[k] for k in leaves] == [1, 8]  # of the maximum, of the sum
+
+
+def test_numbers_that_are_no_sizes_are_told():
+    total = dissection(graph_of(lambda x: reduce("add", x * 2.0, (1,)), (8, 3)))
+    turned = dissection(graph_of(lambda x: permute(x * 2.0, (1, 0)), (8, 3)))
+    region = graph_of(lambda x: softmax_of(x, 1), (8, 3))
+    within = dissection(region)
+
+    assert total.structure == (1,)
+    assert turned.structure == (1, 0)
+    assert [within.numbers[k] for k in within.leaves] == [1, 1]
+    # two axes inside, which argument of the call, which result
+    assert within.structure == (1, 1, 0, region.outputs[0].params["index"])
 
 
 def test_other_ranks_and_operations_have_other_outlines():
@@ -80,7 +94,7 @@ def test_the_number_of_an_outline_is_never_given_to_another():
 
 def test_floats_are_numbers_to_the_last_bit():
     graphs = [graph_of(lambda x, k=k: x * k, (3, 5)) for k in (0.1, 0.0, -0.0)]
-    outlines, numbers, _ = zip(*map(dissection, graphs), strict=True)
+    outlines, numbers, *_ = zip(*map(dissection, graphs), strict=True)
 
     assert len(set(outlines)) == 1
     assert len(set(numbers)) == 3

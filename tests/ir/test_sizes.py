@@ -107,6 +107,28 @@ def test_whoever_needs_the_number_gets_it_and_the_program_serves_no_other(read: 
     assert not holds((14, 41))
 
 
+@pytest.mark.parametrize("other", [5, 2.5, float("nan"), True])
+def test_every_operator_gives_what_it_gives_of_the_number(other: float):
+    names = "add sub mul floordiv mod pow truediv and_ or_ xor lshift rshift eq ne lt le gt ge"
+    for compute in (*[getattr(operator, name) for name in names.split()], divmod):
+        for given in ((13, other), (other, 13), (13, 41), (13, 13)):
+            sizes, n, m = pair()
+            own = [{13: n, 41: m}.get(x, x) for x in given]
+            try:
+                expected = compute(*given)
+            except TypeError:
+                with pytest.raises(TypeError):
+                    compute(*own)
+                continue
+            found = compute(*own)
+            found = tuple(map(hint, found)) if isinstance(found, tuple) else hint(found)
+            assert repr(found) == repr(expected), (compute, given)
+            if given == (13, other) and type(expected) is float:
+                assert not sizes.test()((14, 41)), "what is computed of it serves this one alone"
+    _, n, _ = pair()
+    assert (hint(~n), round(n, -1)) == (-14, 10)
+
+
 def test_a_hint_decides_nothing():
     sizes, n, _ = pair()
 
