@@ -47,8 +47,8 @@ class Settings(NamedTuple):
     """Check every graph after every pass."""
     without: str = ""
     """Optimisations to leave out: their names in OPTIMISATIONS, separated by commas."""
-    dynamic_sizes: bool = False
-    """Compile a program that comes again at other sizes once for all of them."""
+    dynamic_sizes: bool = True
+    """Compile a program that comes at a third size once for all sizes."""
     perf_map: bool = False
     """List kernels by name for Linux's perf, in /tmp/perf-PID.map."""
     pending_limit: int = 20_000

@@ -24,7 +24,7 @@ KNOBS = {
     "compile_workers": 0,
     "verify": False,
     "without": "",
-    "dynamic_sizes": False,
+    "dynamic_sizes": True,
     "perf_map": False,
     "pending_limit": 20_000,
     "patience": 600.0,

@@ -392,8 +392,8 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     products are best cut and what they compute beside, once per machine and between calls: the
     first waits for nothing. All modes give the same bits. `options={"prepack": False}` leaves out
     an optimisation, of those in docs/debugging.md, where the function computes all by itself.
-    `dynamic=True` compiles once more for all sizes when a second one comes; False never does, and
-    None leaves it to GNOMON_DYNAMIC_SIZES.
+    A third size is compiled once for all; `dynamic=True` does so at the second, False never does
+    (None leaves it to GNOMON_DYNAMIC_SIZES).
     """
     switches = options.pop("options", None) or {}
     accepted.check(options, switches)
