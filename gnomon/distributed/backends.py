@@ -42,7 +42,7 @@ REMEDIES = {
 
 
 class BackendKind(NamedTuple):
-    """How the ranks of a backend start and meet."""
+    """The properties of a backend: what its ranks are, who starts them, and by what they meet."""
 
     processes: bool
     """Whether ranks are processes."""

@@ -112,7 +112,7 @@ def write_find(module: LLVMModule) -> None:
 
 
 def first(e: Emitter, listed: str, holds: Callable[[str], str]) -> str:
-    """Where a list names the first message of which something holds, or its end."""
+    """The place in a list of the first message of which something holds, or its end."""
     before, look, compare, other, found = (
         e.block,
         *map(e.fresh, ("look", "compare", "other", "found")),
