@@ -50,7 +50,7 @@ FOUND = {
         "gnomon.capture.call_objects",
     ),
     "gnomon.capture.object_trees",
-    *("gnomon.capture.tracing", "gnomon.capture.storage_names", "gnomon.capture.options"),
+    *("gnomon.capture.tracing", "gnomon.capture.storage_names", "gnomon.capture.compile_options"),
     *("gnomon.capture.replay", "gnomon.capture.results", "gnomon.capture.aliasing"),
     *("gnomon.capture.closure_state", "gnomon.capture.code_names"),
     *("gnomon.capture.callables", "gnomon.capture.object_state", "gnomon.capture.snapshot"),

@@ -45,7 +45,7 @@ OF_NODES = (
 """Where a name of the language is that of a node."""
 WORDS: dict[str, set[str]] = {
     "gnomon/capture/effects.py": {"select"},  # a module of Python's
-    "gnomon/capture/options.py": {"mode"},  # a keyword of compile
+    "gnomon/capture/compile_options.py": {"mode"},  # a keyword of compile
     "gnomon/codegen/kernels/attention.py": {"sum"},  # names in the text that is written
     "gnomon/codegen/kernels/product.py": {"narrow", "tile"},  # fields
     "gnomon/codegen/emitter.py": {"i1"},  # a type of LLVM's

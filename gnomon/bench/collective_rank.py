@@ -34,7 +34,6 @@ from gnomon.runtime.comm.tcp import Address
 __all__ = ["main"]
 
 Do = Callable[[], object]
-Times = Callable[[Callable[[Node], Node], Node], Node]
 Peer = dict[str, Any]
 """A peer's functions by name."""
 AXIS, NODE = "ranks", "node"
@@ -77,14 +76,9 @@ def programs(axis: str, ranks: int) -> dict[str, Callable[[Node], Node]]:
     }
 
 
-def once(do: Callable[[Node], Node], x: Node) -> Node:
-    """One collective."""
-    return do(x)
-
-
-def in_a_row(do: Callable[[Node], Node], x: Node) -> Node:
-    """Many collectives, each of what the one before gave."""
-    for _ in range(MANY):
+def in_a_row(do: Callable[[Node], Node], times: int, x: Node) -> Node:
+    """So many collectives, each of what the one before gave."""
+    for _ in range(times):
         x = do(x)
     return x
 
@@ -100,10 +94,10 @@ def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int],
     ranks = backend.size
     made, near = (programs(axis, ranks) for axis in (AXIS, NODE))
 
-    def both(name: str, array: np.ndarray, times: Times = once) -> dict[str, Do]:
+    def both(name: str, array: np.ndarray, times: int = 1) -> dict[str, Do]:
         """A collective of ours by either backend."""
         pair = (("gnomon", made), ("node", near))
-        return {key: ours(partial(times, each[name]), array) for key, each in pair}
+        return {key: ours(partial(in_a_row, each[name], times), array) for key, each in pair}
 
     found: dict[tuple[str, int], dict[str, Do]] = {}
     for nbytes in LARGE:
@@ -118,7 +112,7 @@ def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int],
         array = np.ones(nbytes // 4, np.float32)
         do = raw(backend.world, array, ranks)["all_reduce"] if nbytes // 4 >= ranks else None
         one = raw(backend.world, np.ones(ranks, np.float32), ranks)["all_reduce"]
-        rows = both("all_reduce", array, in_a_row)
+        rows = both("all_reduce", array, MANY)
         found[f"{MANY} all_reduce", nbytes] = rows | {"mpi4py": partial(repeated, do or one)}
     return {key: {k: v for k, v in row.items() if v} for key, row in found.items()}
 

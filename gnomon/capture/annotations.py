@@ -11,8 +11,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gnomon.capture.compile_options import BACKENDS
 from gnomon.capture.jit import ALL, Compiled, compile
-from gnomon.capture.options import BACKENDS
 from gnomon.errors import ArgumentError
 from gnomon.tensor.absent import Switches
 from gnomon.tensor.state import state

@@ -24,6 +24,7 @@ from gnomon.lazy import (
     aliasing,
     autotuning,
     call_objects,
+    compile_options,
     effects,
     endings,
     guards,
@@ -40,7 +41,6 @@ from gnomon.lazy import (
     trees,
     varying,
 )
-from gnomon.lazy import options as accepted
 from gnomon.runtime import events
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.state import grads, inference, narrow, state
@@ -50,8 +50,8 @@ from gnomon.tensor.traced_numbers import StandInRefused
 if TYPE_CHECKING:
     from os import PathLike
 
+    from gnomon.capture.compile_options import CompileOptions
     from gnomon.capture.guards import Guard
-    from gnomon.capture.options import CompileOptions
     from gnomon.capture.paths import Path
     from gnomon.capture.precompiled import Precompiled
     from gnomon.capture.replay import CapturedProgram
@@ -396,14 +396,14 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     (None leaves it to GNOMON_DYNAMIC_SIZES).
     """
     switches = options.pop("options", None) or {}
-    accepted.check(options, switches)
+    compile_options.check(options, switches)
     if function is None:
         return functools.partial(compile, **options, options=switches)
-    if accepted.is_idle(options) or getattr(function, "is_left_eager", False):
+    if compile_options.is_idle(options) or getattr(function, "is_left_eager", False):
         return function
     name = getattr(function, "__name__", None) or type(function).__name__
     if suspends(function):
         told = f"compile: {name} is a generator or a coroutine, {IN_STEPS}"
         raise TraceError(f"{told}   [{user_site()}]")
     whole = options.get("breaks") == "error" or bool(options.get("fullgraph"))
-    return Compiled(function, name, accepted.asked(options, switches), not whole)
+    return Compiled(function, name, compile_options.asked(options, switches), not whole)

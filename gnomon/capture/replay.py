@@ -16,7 +16,7 @@ from gnomon.capture.results import Results, keep_hooks
 from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node, copy_into
-from gnomon.lazy import options, panels
+from gnomon.lazy import compile_options, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.registry import OpCall, Traced
@@ -91,7 +91,7 @@ class CapturedProgram:
         self.differentiable = bool(passed)
         capture.keep_read(passed)
         keep_hooks(capture, passed)
-        self.name, self.options = f"{name}{CAPTURED}", options.CompileOptions()
+        self.name, self.options = f"{name}{CAPTURED}", compile_options.CompileOptions()
         self.lasting, self.places_met = panels.lasting_inputs(capture, used), capture.places_met
         reachable = ({t._storage for t in arguments} & capture.known) | capture.lasting
         self.outside = {id(s) for s in (*capture.first, *reachable) if s not in capture.reads}

@@ -26,8 +26,8 @@ from gnomon.tensor.state import grads, leaf_like, state
 from gnomon.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
+    from gnomon.capture.compile_options import CompileOptions
     from gnomon.capture.guards import Guard
-    from gnomon.capture.options import CompileOptions
     from gnomon.capture.replay import CapturedProgram
     from gnomon.compiler.tiers import Tiers
     from gnomon.program.executable import Executable

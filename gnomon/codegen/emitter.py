@@ -265,6 +265,18 @@ class Emitter:
         self.do(f"br label %{after}")
         self.label(after)
 
+    def either(
+        self, condition: str, body: Callable[[], object], other: Callable[[], object]
+    ) -> None:
+        """Run the one body if the i1 `condition` holds, the other if not."""
+        yes, no, after = self.fresh("yes"), self.fresh("no"), self.fresh("after")
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+        for label, do in ((yes, body), (no, other)):
+            self.label(label)
+            do()
+            self.do(f"br label %{after}")
+        self.label(after)
+
     # vectors
 
     def broadcast(self, value: str, scalar: str = "float", lanes: int = LANES) -> str:

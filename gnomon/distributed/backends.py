@@ -6,7 +6,11 @@ for a part of theirs would run without a word.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from gnomon.distributed.environment import (
+    BACKEND,
     Environment,
     by_mpi,
     environment,
@@ -23,7 +27,7 @@ from gnomon.runtime.comm.mpi import MpiBackend
 from gnomon.runtime.comm.node import NodeBackend
 from gnomon.runtime.comm.tcp import Address, TcpBackend
 
-__all__ = ["connected", "place"]
+__all__ = ["BACKENDS", "check", "connected", "place"]
 
 REMEDY = "Start ranks by MPI: gnomon launch -n {size} ..., or mpiexec."
 REMEDIES = {
@@ -35,6 +39,34 @@ REMEDIES = {
     "Or start ranks by MPI, as an MPIJob does.",
 }
 """What to do where ranks were started and do not meet, by who started them."""
+
+
+class BackendKind(NamedTuple):
+    """The properties of a backend: what its ranks are, who starts them, and by what they meet."""
+
+    processes: bool
+    """Whether ranks are processes."""
+    launched: bool
+    """Whether `gnomon launch` starts them."""
+    by_sockets: type[TcpBackend] | None = None
+    """The backend, where ranks find each other by sockets."""
+
+
+BACKENDS = {
+    "mpi": BackendKind(processes=True, launched=True),
+    "node": BackendKind(processes=True, launched=True, by_sockets=NodeBackend),
+    "tcp": BackendKind(processes=True, launched=False, by_sockets=TcpBackend),
+    "threads": BackendKind(processes=False, launched=True),
+    "fake": BackendKind(processes=False, launched=False),
+}
+"""All that can be asked for by name."""
+
+
+def check(told: str, name: str, allowed: Sequence[str] = tuple(BACKENDS)) -> None:
+    """Refuse a name that no backend has, or none of those that are allowed."""
+    if name not in allowed:
+        known = ", ".join(allowed)
+        raise ConfigError(f"{told}: expected one of {known}: got {name!r}.")
 
 
 def place() -> Environment:
@@ -62,20 +94,19 @@ def connected(patience: float | None = None, wanted: str | None = None) -> Backe
     return backend
 
 
-SOCKETS = {"tcp": TcpBackend, "node": NodeBackend}
-"""Backends whose ranks find each other by sockets."""
-
-
 def met(found: Environment, patience: float | None, wanted: str | None) -> Backend:
     """The other ranks: by MPI, or by sockets where no MPI started them and they know where."""
     where, wanted = meeting_place(), wanted or wanted_backend()
     if wanted is None and found.size > 1 and where is not None and not by_mpi(found):
         wanted = "tcp"
-    if wanted not in SOCKETS:
+    if wanted is not None:
+        check(f"launch: {BACKEND}", wanted)
+    by_sockets = None if wanted is None else BACKENDS[wanted].by_sockets
+    if by_sockets is None:
         return MpiBackend(patience)
     if where is None:
         raise ConfigError(
             f"{wanted}: this is {found}, and nothing says where ranks find each other. "
             "Set MASTER_ADDR and MASTER_PORT."
         )
-    return SOCKETS[wanted](found.rank, found.size, Address(*where), patience)
+    return by_sockets(found.rank, found.size, Address(*where), patience)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from gnomon.distributed.backends import connected
+from gnomon.distributed.backends import BACKENDS, check, connected
 from gnomon.distributed.environment import environment
 from gnomon.errors import ArgumentError, CollectiveError, ConfigError
 from gnomon.runtime.comm import nccl
@@ -51,8 +51,6 @@ class group:
 
 
 Group = ProcessGroup | str | None
-PROCESSES = ("mpi", "node", "tcp")
-"""Backends whose ranks are processes."""
 SPELLINGS = {"gloo", "cpu:gloo", "cpu:gloo,cuda:nccl"}
 """Backends of others, for whatever connects ranks here."""
 
@@ -90,15 +88,11 @@ def backend_of(name: str | None, world_size: int, rank: int, patience: float | N
         return FakeBackend(max(rank, 0), max(world_size, 1))
     if name == "nccl":
         nccl.refuse()
-    if name not in (None, *PROCESSES, "threads"):
-        raise ConfigError(
-            'init_process_group: expected "mpi", "node", "tcp", "threads" or "fake": '
-            f"got {name!r}. "
-            "Leave it out: the environment says which."
-        )
+    if name is not None:
+        check("init_process_group: backend", name)
     if seat is not None:
         return seat  # threads stand for processes
-    if name in PROCESSES or (name is None and environment().size > 1):
+    if environment().size > 1 if name is None else BACKENDS[name].processes:
         return connected(patience, name)
     return World(1, patience).backend(0)
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gnomon.distributed.backends import BACKENDS, check
 from gnomon.distributed.environment import BOARD
 from gnomon.distributed.processes import run_processes
 from gnomon.distributed.rank_threads import run_threads
@@ -36,7 +37,6 @@ OF_OPEN_MPI = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 """Without these Open MPI refuses root, and more ranks than cores."""
-BACKENDS = ("mpi", "node", "threads")
 MISTAKE = 2
 """The exit code of what was asked wrongly: the rank that found it has said all there is."""
 VALUED = ("-n", "--ranks", "--hosts", "--backend", "--patience", "--restarts")
@@ -99,9 +99,8 @@ class Launch:
         """Start them, wait for them; the exit code."""
         if self.ranks < 1:
             raise ConfigError(f"launch: -n: expected int >= 1: got {self.ranks}.")
-        if self.backend not in BACKENDS:
-            known = ", ".join(BACKENDS)
-            raise ConfigError(f"launch: --backend: expected one of {known}: got {self.backend!r}.")
+        launched = [name for name, kind in BACKENDS.items() if kind.launched]
+        check("launch: --backend", self.backend, launched)
         if self.backend == "node" and self.hosts:
             raise ConfigError(
                 "launch: --backend node is one machine. Leave --hosts out, or use mpi."

@@ -126,9 +126,8 @@ def write_relax(module: LLVMModule, target: Target) -> None:
     e.ret()
 
 
-def wait_until(e: Emitter, control: str, ready: Callable[[], str]) -> None:
-    """Look again and again whether `ready` holds."""
-    brief = e.load(e.offset(control, YIELD_AFTER), "i64", 8)
+def wait_until(e: Emitter, brief: str, ready: Callable[[], str]) -> None:
+    """Look again and again whether `ready` holds; after `brief` looks others may have the core."""
     before, look, retry, done = e.block, e.fresh("look"), e.fresh("retry"), e.fresh("done")
     e.do(f"br label %{look}")
     e.label(look)
@@ -154,9 +153,8 @@ def write_barrier(module: LLVMModule) -> None:
     e.do(f"store atomic i64 {following}, ptr {phase} release, align 8")
     e.ret()
     e.label("others")
-    wait_until(
-        e, "%control", lambda: e.value(f"icmp ne i64 {atomic_load(e, phase, 'acquire')}, {now}")
-    )
+    brief = e.load(e.offset("%control", YIELD_AFTER), "i64", 8)
+    wait_until(e, brief, lambda: e.value(f"icmp ne i64 {atomic_load(e, phase, 'acquire')}, {now}"))
     e.ret()
 
 
@@ -390,9 +388,9 @@ def write_run(module: LLVMModule) -> None:
     others = e.sub(threads, 1)
 
     def join() -> None:
-        done = e.offset(control, DONE)
+        brief, done = e.load(e.offset(control, YIELD_AFTER), "i64", 8), e.offset(control, DONE)
         wait_until(
-            e, control, lambda: e.value(f"icmp eq i64 {atomic_load(e, done, 'acquire')}, {others}")
+            e, brief, lambda: e.value(f"icmp eq i64 {atomic_load(e, done, 'acquire')}, {others}")
         )
 
     e.when(shared, join)

@@ -6,23 +6,22 @@ They are started as by torchrun; data moves through the sockets too, or through 
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from gnomon.distributed.processes import free_port
 from tests.children import ROOT, environment
 from tests.distributed.on_mpi import name_of
 
 
 def started(words: Sequence[str], ranks: int, **more: str) -> list[subprocess.Popen]:
     """A command as several processes, with torchrun's variables."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     given = environment(GNOMON_NUM_THREADS="1", **more)
-    given |= {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    given |= {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
+    given |= {"MASTER_PORT": str(free_port())}
     return [
         subprocess.Popen(
             words,

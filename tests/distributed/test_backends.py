@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from unittest.mock import patch
 
 import pytest
 
-from gnomon.distributed.backends import connected, place
-from gnomon.distributed.environment import ALONE, Environment, standing
+from gnomon.distributed.backends import BACKENDS, check, connected, met, place
+from gnomon.distributed.environment import ALONE, BACKEND, Environment, standing
+from gnomon.errors import ConfigError
 from gnomon.runtime.comm.groups import of_rank
 from gnomon.runtime.comm.threads import World
 
@@ -52,3 +54,18 @@ def test_a_thread_meets_its_world():
         backend = connected()
 
     assert (backend.name, backend.rank, backend.size) == ("threads", 2, 3)
+
+
+def test_a_backend_that_nobody_knows_is_refused_by_its_variable():
+    with (
+        patch.dict(os.environ, {BACKEND: "ucc"}),
+        pytest.raises(ConfigError, match=f"{BACKEND}: expected one of mpi, node, tcp.*'ucc'"),
+    ):
+        met(ALONE, None, None)
+
+
+@pytest.mark.parametrize("allowed", [("mpi", "node"), tuple(BACKENDS)])
+def test_a_name_is_checked_against_those_that_are_allowed(allowed: tuple[str, ...]):
+    check("here", allowed[-1], allowed)
+    with pytest.raises(ConfigError, match=f"^here: expected one of {', '.join(allowed)}: got 'x'"):
+        check("here", "x", allowed)

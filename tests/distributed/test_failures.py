@@ -29,11 +29,12 @@ class End(NamedTuple):
     seconds: float
 
 
-def ended(folder: Path, how: str) -> End:
+def ended(folder: Path, how: str, backend: str = "mpi") -> End:
     """A job of two ranks of which one goes wrong."""
     folder.mkdir()
     shutil.copy(SCRIPT, folder / "failing.py")
-    words = ["launch", "-n", "2", "--patience", str(PATIENCE), "failing.py", how]
+    asked = ["--backend", backend, "--patience", str(PATIENCE)]
+    words = ["launch", "-n", "2", *asked, "failing.py", how]
     # an installed MPI speaks to hosts by name; nothing of it is wanted here
     done = subprocess.run(
         [sys.executable, "-m", "gnomon", *words],
@@ -72,6 +73,16 @@ def test_a_rank_that_fails_ends_the_job_and_says_who_and_where(
     # both find out at the same time
     told = re.sub(r"^(gnomon launch: )?rank \d", r"\1rank ?", told, flags=re.M) if both else told
     assert told == golden
+
+
+@pytest.mark.parametrize("how", ["killed", "never", "program"])
+def test_ranks_that_share_memory_end_so_too(how: str, tmp_path: Path, golden: Golden):
+    end = ended(tmp_path / how, how, "node")
+    told = [line for line in end.told.splitlines() if line.startswith("gnomon launch: ")]
+
+    assert end.code not in (0, 124)
+    # whether the other rank still says why it gave up is a matter of luck, except in the last line
+    assert re.sub(r"rank \d of", "rank ? of", "\n".join(told)) == golden
 
 
 @pytest.mark.long

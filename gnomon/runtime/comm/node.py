@@ -22,6 +22,7 @@ from gnomon.runtime import cpu, device, linking, system
 from gnomon.runtime.comm import node_native as native
 from gnomon.runtime.comm import streams, waiting, watch
 from gnomon.runtime.comm.base import (
+    AWAITED,
     FAILED,
     KINDS,
     MOST_REQUESTS,
@@ -33,7 +34,7 @@ from gnomon.runtime.comm.base import (
     links_of_process,
     opened,
 )
-from gnomon.runtime.comm.tcp import Address, TcpBackend, TcpWorld
+from gnomon.runtime.comm.tcp import LEFT, LOOK, Address, Connection, TcpBackend, TcpWorld
 from gnomon.runtime.comm.threads import ThreadLink
 
 __all__ = ["NodeBackend", "NodeLink"]
@@ -48,6 +49,7 @@ NAP = 0.001
 WINDOW = streams.RING + streams.RING_BYTES
 TEST = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 FORGET = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+OWED = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 SENDING = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 
 
@@ -76,6 +78,21 @@ def read_memory(process: int, address: int, nbytes: int) -> bytes:
 
 class NodeWorld(TcpWorld):
     """One process's end of all connections, by which it hears that others have failed."""
+
+    leaving = False
+
+    def _read(self, rank: int, peer: Connection) -> None:
+        """Hear a rank until it leaves; who then waits for it is told."""
+        super()._read(rank, peer)
+        while not self.leaving and not self.failure:
+            if any(link.owed(rank) for link in links_of_process() if isinstance(link, NodeLink)):
+                self.fail(rank, EOFError(LEFT))
+            sleep(LOOK)
+
+    def leave(self, patience: float | None = None) -> None:
+        """Listen no more, and leave with the others."""
+        self.leaving = True
+        super().leave(patience)
 
     def fail(self, rank: int, cause: BaseException) -> None:
         """Wake also who waits in native code."""
@@ -227,6 +244,12 @@ class NodeLink(Link):
                 f"{here}{along} another rank sends {came} bytes where {wanted} are received. "
                 "Look for a rank that runs another program."
             )
+        if self.block[FAILED] == native.REFUSED:
+            return CollectiveError(
+                f"{here}{along} memory of another rank can't be read: "
+                f"{os.strerror(self.block[native.CAME])}. Use "
+                '"mpi" or "tcp".'
+            )
         if self.block[FAILED] == GONE and world.failure:
             rank, cause = world.failure
             return CollectiveError(
@@ -243,6 +266,13 @@ class NodeLink(Link):
         self._forget()
         self._talk.close()
         self.block[FAILED] = GONE
+
+    def owed(self, rank: int) -> bool:
+        """Whether what is awaited now may be a message with a rank."""
+        if rank not in self.ranks or not self.block[AWAITED]:
+            return False
+        owed = OWED(entries().addresses["node_owed"])
+        return bool(owed(self.block[native.PROCESS], rank, self.block[native.GROUP_KEY]))
 
     def _forget(self) -> None:
         """Give up what is under way."""

@@ -24,20 +24,21 @@ from gnomon.runtime.comm.streams import (
     MESSAGE_BYTES,
     MOVED,
     NBYTES,
-    NEXT,
     NUMBER,
     PEER_COUNT,
     PEER_PROCESS,
     SENDS,
     SHOWN,
     SOURCE,
+    UNREADABLE,
     append,
     copy,
-    either,
     fetch,
     fill,
+    first,
     free,
     is_null,
+    is_zero,
     lies_at,
     peer_of,
     put,
@@ -46,7 +47,7 @@ from gnomon.runtime.comm.streams import (
 )
 from gnomon.runtime.comm.waiting import COUNT, PLACE, group_of, note, request_of
 from gnomon.runtime.device import Target
-from gnomon.runtime.native import private, word, write_now, write_relax
+from gnomon.runtime.native import private, wait_until, word, write_now, write_relax
 
 __all__ = ["ENTRIES", "text_for"]
 
@@ -54,9 +55,9 @@ __all__ = ["ENTRIES", "text_for"]
 # places of its peers stand
 PROCESS, GROUP_KEY, CAME, WANTED, PEERS, WORDS = range(waiting.OWN, waiting.OWN + 6)
 
-MISMATCH = 3
-"""The number of a failure: other bytes came than were asked for."""
-ENTRIES = ("node_start", "node_wait", "node_test", "node_sending", "node_forget")
+MISMATCH, REFUSED = 3, 4
+"""Numbers of failures: other bytes came than were asked for; the system let none be read."""
+ENTRIES = ("node_start", "node_wait", "node_test", "node_sending", "node_owed", "node_forget")
 
 
 def text_for(target: Target) -> str:
@@ -68,6 +69,7 @@ def text_for(target: Target) -> str:
     for write in (write_post, write_finished, write_test, write_start, write_wait):
         write(module)
     write_sending(module)
+    write_owed(module)
     write_forget(module)
     return module.text()
 
@@ -93,14 +95,13 @@ def write_post(module: LLVMModule) -> None:
         kept = e.offset(peer, 8 * KEPT)
         at = e.call("ptr", "find", ("ptr", kept), ("i64", key), ("i64", "%tag"))
         found = e.load(at, "ptr", 8)
-        either(
-            e,
+        e.either(
             is_null(e, found),
             lambda: append(e, e.offset(peer, 8 * ASKED), "%message"),
             lambda: take_kept(e, peer, at, found),
         )
 
-    either(e, "%sent", send, ask)
+    e.either("%sent", send, ask)
     e.ret()
 
 
@@ -112,7 +113,7 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
     def take() -> None:
         unlink(e, at, found)
         direct = e.value(f"icmp eq i64 {word(e, found, KIND)}, {DIRECT}")
-        either(e, direct, take_direct, take_streamed)
+        e.either(direct, take_direct, take_streamed)
         free(e, found)
 
     def take_direct() -> None:
@@ -126,7 +127,7 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
         now = e.value(f"icmp eq ptr {e.load(coming, 'ptr', 8)}, {found}")
         e.when(now, lambda: put_pointer(e, "%message", coming))
 
-    either(e, wanted, take, lambda: put(e, e.sub(-2, came), "%message", MOVED))
+    e.either(wanted, take, lambda: put(e, e.sub(-2, came), "%message", MOVED))
 
 
 def messages_of(e: Emitter, listed: str) -> Callable[[str], str]:
@@ -143,11 +144,9 @@ def write_finished(module: LLVMModule) -> None:
         moved, nbytes = (word(e, at(k), index) for index in (MOVED, NBYTES))
 
         def refuse() -> None:
-            for value, index in (
-                (e.sub(-2, moved), CAME),
-                (nbytes, WANTED),
-                (MISMATCH, base.FAILED),
-            ):
+            shut = e.value(f"icmp eq i64 {word(e, at(k), KIND)}, {UNREADABLE}")
+            why = e.value(f"select i1 {shut}, i64 {REFUSED}, i64 {MISMATCH}")
+            for value, index in ((e.sub(-2, moved), CAME), (nbytes, WANTED), (why, base.FAILED)):
                 put(e, value, "%group", index)
 
         e.when(e.value(f"icmp slt i64 {moved}, -1"), refuse)
@@ -155,26 +154,14 @@ def write_finished(module: LLVMModule) -> None:
         return [e.add(left, e.value(f"zext i1 {differs} to i64"))]
 
     (left,) = e.loop(0, word(e, "%listed", 0), 1, one, [("i64", "0")])
-    e.ret(f"i1 {e.value(f'icmp eq i64 {left}, 0')}")
+    e.ret(f"i1 {is_zero(e, left)}")
 
 
 def lock(e: Emitter, process: str, brief: str) -> None:
     """Wait until no other thread of this process moves messages."""
-    at, before, look, more, mine = (
-        e.offset(process, 8 * LOCK),
-        e.block,
-        *map(e.fresh, ("look", "more", "mine")),
-    )
-    e.do(f"br label %{look}")
-    e.label(look)
-    tries = e.value(f"phi i64 [0, %{before}], [%n{more}, %{more}]")
-    held = e.value(f"atomicrmw xchg ptr {at}, i64 1 acquire, align 8")
-    e.do(f"br i1 {e.value(f'icmp eq i64 {held}, 0')}, label %{mine}, label %{more}")
-    e.label(more)
-    e.call("void", "relax", ("i64", tries), ("i64", brief))
-    e.do(f"%n{more} = add i64 {tries}, 1")
-    e.do(f"br label %{look}")
-    e.label(mine)
+    at = e.offset(process, 8 * LOCK)
+    take = f"atomicrmw xchg ptr {at}, i64 1 acquire, align 8"
+    wait_until(e, brief, lambda: is_zero(e, e.value(take)))
 
 
 def unlock(e: Emitter, process: str) -> None:
@@ -193,7 +180,7 @@ def write_test(module: LLVMModule) -> None:
     e.do(f"br i1 {over}, label %done, label %move")
     e.label("move")
     moved = e.call("i64", "progress", ("ptr", process))
-    e.do(f"br i1 {e.value(f'icmp eq i64 {moved}, 0')}, label %done, label %look")
+    e.do(f"br i1 {is_zero(e, moved)}, label %done, label %look")
     e.label("done")
     unlock(e, process)
     e.ret(f"i64 {e.value(f'zext i1 {over} to i64')}")
@@ -215,8 +202,7 @@ def write_start(module: LLVMModule) -> None:
     put(e, count, listed, 0)
     put_pointer(e, listed, request_of(e, group))
     lock(e, process, word(e, group, waiting.YIELD_AFTER))
-    either(
-        e,
+    e.either(
         many,
         lambda: e.loop(0, count, 1, lambda k: post_listed(e, group, listed, k)),
         lambda: post_all(e, group, listed, ring),
@@ -281,7 +267,7 @@ def post_all(e: Emitter, group: str, listed: str, ring: str) -> None:
         given = e.offset(send, e.mul(place, step))
         copy(e, e.offset(receive, e.mul(place, stride)), given, nbytes)
 
-    either(e, ring, lambda: None, own)
+    e.either(ring, lambda: None, own)
 
 
 def write_wait(module: LLVMModule) -> None:
@@ -306,34 +292,55 @@ def write_sending(module: LLVMModule) -> None:
     e = module.function("node_sending", [("ptr", "process"), ("i64", "k")], returns="i64")
     lock(e, "%process", "0")
     e.call("i64", "progress", ("ptr", "%process"))
-    unlock(e, "%process")
     peer = peer_of(e, "%k")
     none = is_null(e, word(e, peer, SENDS, "ptr"))
     waits = e.value(f"select i1 {none}, i64 0, i64 1")
-    e.ret(f"i64 {e.add(waits, word(e, peer, SHOWN))}")
+    left = e.add(waits, word(e, peer, SHOWN))
+    unlock(e, "%process")
+    e.ret(f"i64 {left}")
+
+
+def write_owed(module: LLVMModule) -> None:
+    """`node_owed` counts what is under way with a peer: of all groups what it fetches, of one else.
+
+    What comes in is taken first, so a peer that has ended owes that for ever.
+    """
+    given = ("ptr", "process"), ("i64", "k"), ("i64", "key")
+    e = module.function("node_owed", given, returns="i64")
+    lock(e, "%process", "0")
+    e.do("br label %take")
+    e.label("take")
+    moved = e.call("i64", "progress", ("ptr", "%process"))
+    e.do(f"br i1 {is_zero(e, moved)}, label %count, label %take")
+    e.label("count")
+    peer = peer_of(e, "%k")
+    owed = word(e, peer, SHOWN)
+    for listed in (SENDS, ASKED, FETCHED):
+        at = first(e, e.offset(peer, 8 * listed), lambda message: has_key(e, message))
+        none = is_null(e, e.load(at, "ptr", 8))
+        owed = e.add(owed, e.value(f"select i1 {none}, i64 0, i64 1"))
+    unlock(e, "%process")
+    e.ret(f"i64 {owed}")
+
+
+def has_key(e: Emitter, message: str) -> str:
+    """Whether a message is of the group that was named."""
+    return e.value(f"icmp eq i64 {word(e, message, KEY)}, %key")
 
 
 def write_forget(module: LLVMModule) -> None:
     """`node_forget` gives up the messages of a group: their memory is touched no more."""
     e = private(module, "forget", ("ptr", "list"), ("i64", "key"))
-    e.do("br label %look")
-    e.label("look")
-    at = e.value("phi ptr [%list, %entry], [%next, %on]")
-    message = e.load(at, "ptr", 8)
-    e.do(f"br i1 {is_null(e, message)}, label %end, label %compare")
-    e.label("compare")
-    own = e.value(f"icmp eq i64 {word(e, message, KEY)}, %key")
 
-    def give_up() -> None:
+    def give_up(message: str) -> None:
         put_pointer(e, "null", e.offset(message, 8 * ADDRESS))
         put(e, 0, message, SOURCE)
 
-    e.when(own, give_up)
-    e.do("br label %on")
-    e.label("on")
-    e.do(f"%next = getelementptr i8, ptr {message}, i64 {8 * NEXT}")
-    e.do("br label %look")
-    e.label("end")
+    def own(message: str) -> str:
+        e.when(has_key(e, message), lambda: give_up(message))
+        return "false"
+
+    first(e, "%list", own)
     e.ret()
     e = module.function("node_forget", [("ptr", "process"), ("i64", "key")])
     lock(e, "%process", "0")

@@ -9,6 +9,7 @@ is kept. Transfers are node_native.py's part.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
@@ -26,8 +27,9 @@ OUT, SENDS, IN, ASKED, COMING, KEPT, FETCHED, PEER_PROCESS, SHOWN, PEER_WORDS = 
 # the words of a message under way: the next of its list; MOVED is -1 before it begins, and less
 # where another number of bytes came
 NEXT, ADDRESS, NBYTES, MOVED, KEY, TAG, KIND, SOURCE, NUMBER, MESSAGE_WORDS = range(10)
-STREAMED, DIRECT, ANSWER = range(3)
-"""Kinds: the bytes follow; they lie at SOURCE, and the sender's NUMBER is answered; the answer."""
+STREAMED, DIRECT, ANSWER, UNREADABLE = range(4)
+"""Kinds: the bytes follow; they lie at SOURCE, and the sender's NUMBER is answered; the answer;
+what lies there was refused, by the system's error that MOVED says."""
 MESSAGE_BYTES = 8 * MESSAGE_WORDS
 
 # the bytes of a window: how many were written, how many were read, and the ring
@@ -41,6 +43,8 @@ LEAST_DIRECT = RING_BYTES
 """Bytes from which on a message is fetched from where it lies: what doesn't fit into a window."""
 FETCH = 1 << 20
 """Bytes that are fetched at a time."""
+PASSING = errno.ESRCH, errno.EINTR, errno.EAGAIN
+"""Errors of a read that are no answer: of a process that has ended its connection tells."""
 LINE_WORDS = (NBYTES, KEY, TAG, KIND, SOURCE, NUMBER)
 """The words of a message that its line has."""
 
@@ -78,19 +82,6 @@ def is_null(e: Emitter, pointer: str) -> str:
     return e.value(f"icmp eq ptr {pointer}, null")
 
 
-def either(
-    e: Emitter, condition: str, first: Callable[[], object], other: Callable[[], object]
-) -> None:
-    """Do the one or the other."""
-    yes, no, after = e.fresh("yes"), e.fresh("no"), e.fresh("after")
-    e.do(f"br i1 {condition}, label %{yes}, label %{no}")
-    for label, do in ((yes, first), (no, other)):
-        e.label(label)
-        do()
-        e.do(f"br label %{after}")
-    e.label(after)
-
-
 def show(e: Emitter, window: str, at: int, count: str) -> None:
     """Let the other side see how many bytes were written, or read."""
     e.do(f"store atomic i64 {count}, ptr {e.offset(window, at)} release, align 8")
@@ -109,22 +100,44 @@ def lined(e: Emitter, nbytes: str) -> str:
 def write_find(module: LLVMModule) -> None:
     """`find` gives where a list names the first message of a group and a tag, or its end."""
     e = private(module, "find", ("ptr", "list"), ("i64", "key"), ("i64", "tag"), returns="ptr")
-    e.do("br label %look")
-    e.label("look")
-    at = e.value("phi ptr [%list, %entry], [%next, %other]")
+
+    def wanted(message: str) -> str:
+        same = [
+            e.value(f"icmp eq i64 {word(e, message, k)}, {own}")
+            for k, own in ((KEY, "%key"), (TAG, "%tag"))
+        ]
+        return e.value(f"and i1 {same[0]}, {same[1]}")
+
+    e.ret(f"ptr {first(e, '%list', wanted)}")
+
+
+def first(e: Emitter, listed: str, holds: Callable[[str], str]) -> str:
+    """The place in a list of the first message of which something holds, or its end."""
+    before, look, compare, other, found = (
+        e.block,
+        *map(e.fresh, ("look", "compare", "other", "found")),
+    )
+    e.do(f"br label %{look}")
+    e.label(look)
+    at = e.value(f"phi ptr [{listed}, %{before}], [%n{other}, %{other}]")
     message = e.load(at, "ptr", 8)
-    e.do(f"br i1 {is_null(e, message)}, label %found, label %compare")
-    e.label("compare")
-    same = [
-        e.value(f"icmp eq i64 {word(e, message, k)}, {wanted}")
-        for k, wanted in ((KEY, "%key"), (TAG, "%tag"))
-    ]
-    e.do(f"br i1 {e.value(f'and i1 {same[0]}, {same[1]}')}, label %found, label %other")
-    e.label("other")
-    e.do(f"%next = getelementptr i8, ptr {message}, i64 {8 * NEXT}")
-    e.do("br label %look")
-    e.label("found")
-    e.ret(f"ptr {at}")
+    e.do(f"br i1 {is_null(e, message)}, label %{found}, label %{compare}")
+    e.label(compare)
+    e.do(f"br i1 {holds(message)}, label %{found}, label %{other}")
+    e.label(other)
+    e.do(f"%n{other} = getelementptr i8, ptr {message}, i64 {8 * NEXT}")
+    e.do(f"br label %{look}")
+    e.label(found)
+    return at
+
+
+def leave_if(e: Emitter, nothing: str) -> None:
+    """Give 0 where there is nothing to do."""
+    none, some = e.fresh("none"), e.fresh("some")
+    e.do(f"br i1 {nothing}, label %{none}, label %{some}")
+    e.label(none)
+    e.ret("i64 0")
+    e.label(some)
 
 
 def append(e: Emitter, listed: str, message: str) -> None:
@@ -156,14 +169,10 @@ def write_send(module: LLVMModule) -> None:
     """`send` writes one round of the first message that goes to a peer; whether it did."""
     e = private(module, "send", ("ptr", "peer"), returns="i64")
     message, window = word(e, "%peer", SENDS, "ptr"), word(e, "%peer", OUT, "ptr")
-    e.do(f"br i1 {is_null(e, message)}, label %none, label %look")
-    e.label("none")
-    e.ret("i64 0")
-    e.label("look")
+    leave_if(e, is_null(e, message))
     written = e.load(e.offset(window, WRITTEN), "i64", 8)
     space = e.sub(e.add(atomic_load(e, e.offset(window, READ), "acquire"), RING_BYTES), written)
-    e.do(f"br i1 {e.value(f'icmp eq i64 {space}, 0')}, label %none, label %write")
-    e.label("write")
+    leave_if(e, is_zero(e, space))
     begins = e.value(f"icmp slt i64 {word(e, message, MOVED)}, 0")
     ring = e.offset(window, RING)
 
@@ -180,8 +189,7 @@ def write_send(module: LLVMModule) -> None:
     show(e, window, WRITTEN, e.add(written, LINE))
     unlink(e, e.offset("%peer", 8 * SENDS), message)
     answers = e.value(f"icmp eq i64 {word(e, message, KIND)}, {ANSWER}")
-    either(
-        e,
+    e.either(
         answers,
         lambda: free(e, message),
         lambda: put(e, e.add(word(e, "%peer", SHOWN), 1), "%peer", SHOWN),
@@ -205,10 +213,7 @@ def write_receive(module: LLVMModule) -> None:
     window = word(e, "%peer", IN, "ptr")
     read = e.load(e.offset(window, READ), "i64", 8)
     space = e.sub(atomic_load(e, e.offset(window, WRITTEN), "acquire"), read)
-    e.do(f"br i1 {e.value(f'icmp eq i64 {space}, 0')}, label %none, label %look")
-    e.label("none")
-    e.ret("i64 0")
-    e.label("look")
+    leave_if(e, is_zero(e, space))
     ring, coming = e.offset(window, RING), e.offset("%peer", 8 * COMING)
     begins = is_null(e, e.load(coming, "ptr", 8))
     line = e.offset(ring, e.value(f"and i64 {read}, {RING_BYTES - 1}"))
@@ -216,7 +221,7 @@ def write_receive(module: LLVMModule) -> None:
     e.do(f"br i1 {e.value(f'and i1 {begins}, {short}')}, label %short, label %stream")
     e.label("short")
     answers = e.value(f"icmp eq i64 {word(e, line, LINE_WORDS.index(KIND))}, {ANSWER}")
-    either(e, answers, lambda: answered(e, line), lambda: begin(e, line, direct=True))
+    e.either(answers, lambda: answered(e, line), lambda: begin(e, line, direct=True))
     show(e, window, READ, e.add(read, LINE))
     e.ret("i64 1")
     e.label("stream")
@@ -275,9 +280,9 @@ def begin(e: Emitter, line: str, direct: bool) -> None:
             put(e, e.sub(-2, nbytes), message, MOVED)
             keep()
 
-        either(e, wanted, go, differ)
+        e.either(wanted, go, differ)
 
-    either(e, is_null(e, message), keep, take)
+    e.either(is_null(e, message), keep, take)
 
 
 def lies_at(e: Emitter, message: str, source: str, number: str) -> None:
@@ -307,10 +312,7 @@ def write_fetch(module: LLVMModule) -> None:
     here, there = (e.value("alloca [2 x i64], align 8") for _ in range(2))
     fetched = e.offset("%peer", 8 * FETCHED)
     message = e.load(fetched, "ptr", 8)
-    e.do(f"br i1 {is_null(e, message)}, label %none, label %look")
-    e.label("none")
-    e.ret("i64 0")
-    e.label("look")
+    leave_if(e, is_null(e, message))
     moved, source, address = (word(e, message, k) for k in (MOVED, SOURCE, ADDRESS))
     nbytes = e.least(e.sub(word(e, message, NBYTES), moved), FETCH)
     for place, start in ((here, address), (there, source)):
@@ -318,14 +320,18 @@ def write_fetch(module: LLVMModule) -> None:
         put(e, nbytes, place, 1)
     # what was given up on either side has no place
     gone = e.value(f"or i1 {is_zero(e, address)}, {is_zero(e, source)}")
+    before = e.block
     e.do(f"br i1 {gone}, label %on, label %read")
     e.label("read")
     process = e.value(f"trunc i64 {word(e, '%peer', PEER_PROCESS)} to i32")
     given = ("ptr", here), ("i64", "1"), ("ptr", there), ("i64", "1"), ("i64", "0")
     came = e.call("i64", "process_vm_readv", ("i32", process), *given)
-    e.do(f"br i1 {e.value(f'icmp sgt i64 {came}, 0')}, label %on, label %none")
+    e.do(f"br i1 {e.value(f'icmp sgt i64 {came}, 0')}, label %on, label %refused")
+    e.label("refused")
+    refuse(e, fetched, message)
+    e.ret("i64 0")
     e.label("on")
-    found = e.value(f"phi i64 [{nbytes}, %look], [{came}, %read]")
+    found = e.value(f"phi i64 [{nbytes}, %{before}], [{came}, %read]")
     now = e.add(moved, found)
     put(e, now, message, MOVED)
 
@@ -339,6 +345,21 @@ def write_fetch(module: LLVMModule) -> None:
 
     e.when(e.value(f"icmp eq i64 {now}, {word(e, message, NBYTES)}"), answer)
     e.ret("i64 1")
+
+
+def refuse(e: Emitter, fetched: str, message: str) -> None:
+    """Give a message up that the system doesn't let be read, unless it may yet."""
+    number = e.load(e.call("ptr", "__errno_location"), "i32", 4)
+    passes = "false"
+    for each in PASSING:
+        passes = e.value(f"or i1 {passes}, {e.value(f'icmp eq i32 {number}, {each}')}")
+
+    def give_up() -> None:
+        unlink(e, fetched, message)
+        put(e, UNREADABLE, message, KIND)
+        put(e, e.sub(-2, e.value(f"zext i32 {number} to i64")), message, MOVED)
+
+    e.when(e.value(f"xor i1 {passes}, true"), give_up)
 
 
 def is_zero(e: Emitter, number: str) -> str:

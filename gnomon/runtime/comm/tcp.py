@@ -36,6 +36,7 @@ MARK = "gnomon"
 """How a rank begins to speak: who else connects is sent away."""
 LOOPBACK = "127."
 ENDED = "its connection ended"
+LEFT = "it has ended"
 Key = tuple[tuple[tuple[int, ...], int], int, int, int | str, int]
 """How a message is told from others: as threads tell them, with the group's ranks and number."""
 
@@ -202,7 +203,7 @@ class TcpWorld(World):
         """The first failure, or that the sender of a message has ended."""
         (members, _), sender, *_ = message
         ended = members[sender] in self.left
-        return self.failure or ((members[sender], EOFError("it has ended")) if ended else None)
+        return self.failure or ((members[sender], EOFError(LEFT)) if ended else None)
 
     def _read(self, rank: int, peer: Connection) -> None:
         """Take in what a rank sends until it leaves."""
