@@ -42,7 +42,7 @@ class Relations:
         self._bases: list[tuple[Numbers, SymInt]] = []
         made: dict[tuple[Numbers, str], Any] = {}
         columns = list(zip(*samples, strict=True))
-        if stand_in is unremarkable and any(len({*columns[k]}) > 1 for k in leaves):
+        if stand_in is unremarkable and any({*columns[k]} != {1} for k in leaves):
             stand_in = divisible
         for k, column in enumerate(columns):
             if len(set(column)) == 1:
