@@ -53,6 +53,7 @@ WORDS: dict[str, set[str]] = {
     "gnomon/codegen/scalar.py": {"i1"},
     "gnomon/codegen/llvm_algebra.py": {"equal", "less", "less_equal"},
     "gnomon/codegen/opaque.py": {"matmul"},  # kernels
+    "gnomon/ir/sym_number.py": {"mod"},  # an operator of Python's
     "gnomon/ops/embedding.py": {"mean", "sum"},  # ways to fold
     "gnomon/ops/grids.py": {"bilinear"},  # a way to interpolate
     "gnomon/ops/images.py": {"bilinear", "linear"},  # ways to interpolate
