@@ -11,6 +11,7 @@ import importlib.util
 import os
 import re
 import signal
+import sys
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
@@ -122,8 +123,14 @@ def seed_of(item: pytest.Item) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Seed the global generators by the test's name."""
+    """Seed the global generators by the test's name, and forget the sizes that others met.
+
+    The third size of a program asks for one for all sizes: of one test's, not of another's.
+    """
     importlib.import_module("gnomon.testing").seed_all(seed_of(item))
+    sized = sys.modules.get("gnomon.compiler.sized")
+    if sized is not None:
+        sized._families.clear()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -79,14 +79,15 @@ def candidates(spec: MatmulSpec, machine: Machine) -> list[Shape]:
 
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     """The product with the tile that was measured to be best, if one was."""
-    found = _choices and _choices.get(class_of(spec, machine))
-    if found:
-        return replace(spec, tile=found.tile)
-    if not any(map(is_symbolic, (count(spec.rows), count(spec.columns)))):
+    rows, columns = count(spec.rows), count(spec.columns)
+    if is_symbolic(rows) or is_symbolic(columns):
+        # code that serves many sizes does not choose by one of them
+        tile = tile_of(machine, spec)
+        return replace(spec, tile=(tile.rows, tile.columns))
+    if is_symbolic(count(spec.batch)) or is_symbolic(count(spec.steps)):
         return spec
-    # code that serves many sizes does not choose by one of them
-    tile = tile_of(machine, spec)
-    return replace(spec, tile=(tile.rows, tile.columns))
+    found = _choices and _choices.get(class_of(spec, machine))
+    return replace(spec, tile=found.tile) if found else spec
 
 
 def decide(key: Hashable, choice: Choice) -> None:

@@ -23,7 +23,7 @@ from gnomon.compiler.relations import Relations, unremarkable
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.forking import held
 from gnomon.ir import collector
-from gnomon.ir.dissected import Dissection, Numbers, renumbered
+from gnomon.ir.dissected import Dissection, Numbers, graphs_of, renumbered
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
 from gnomon.ir.show import log
@@ -228,14 +228,16 @@ class SizedProgram:
         return remake
 
 
-def refuse_fixed(graph: Graph) -> None:
-    """Refuse a graph that is compiled for its own sizes alone."""
+def refuse_fixed(graph: Graph, known: set[Graph] | None = None) -> None:
+    """Refuse a graph that is compiled for its own sizes alone; `known` ones are not looked at."""
+    known = set() if known is None else known
+    known.add(graph)
     for node in graph:
         over_ranks = node.op in MEETINGS or node.params.get("layout")
         if over_ranks or node.op in CONTROL or node.op == "external":
             raise Unsized(f"it holds {node.op}")
         if node.op == "region" and asks_for_chunks(node):
             raise Unsized(f"{node.params['name']} is computed in chunks")
-        for inner in node.params.values():
-            if isinstance(inner, Graph):
-                refuse_fixed(inner)
+        for inner in graphs_of(node):
+            if inner not in known:
+                refuse_fixed(inner, known)

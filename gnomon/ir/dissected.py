@@ -8,7 +8,7 @@ they agree in the numbers that are no sizes: axes, and which of several results 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -44,12 +44,17 @@ class Dissection(NamedTuple):
 
 
 class KindParts(NamedTuple):
-    """An operation with its parameters, taken apart; its outline is a number."""
+    """An operation with its parameters, taken apart; its outline is a number.
+
+    The numbers of graphs among parameters come after its own. One that stands inside of the
+    operation several times counts once: graphs inside of graphs would double at each level.
+    """
 
     outline: int
     numbers: Numbers
     leaves: tuple[int, ...]
     fixed: tuple[int, ...]
+    has_graphs: bool
 
 
 class NumberPlaces:
@@ -59,8 +64,9 @@ class NumberPlaces:
         self.numbers: list[int] = []
         self.leaves: list[int] = []
         self.fixed: list[int] = []
+        self.has_graphs = False
 
-    def add(self, part: KindParts | Dissection) -> None:
+    def add(self, part: KindParts) -> None:
         """The numbers of a part."""
         place = len(self.numbers)
         self.leaves += [place + k for k in part.leaves]
@@ -79,21 +85,69 @@ _next_outline = count()
 
 def dissection(graph: Graph) -> Dissection:
     """A graph taken apart."""
-    place = {x: k for k, x in enumerate(graph.inputs)}
-    rows = [len(graph.inputs), *[parts_of(x).outline for x in graph.inputs]]
     found = NumberPlaces()
-    found.numbers += [n for x in graph.inputs for n in x.shape]
+    rows = [*rows_of(graph)]
+    walk(graph, found, rows)
+    return Dissection(digest_of(rows), *found.told())
+
+
+def digest_of(rows: Sequence[int]) -> bytes:
+    """A digest in this process."""
+    return hashlib.blake2b(array("q", rows).tobytes(), digest_size=16).digest()
+
+
+def rows_of(graph: Graph) -> Iterator[int]:
+    """The nodes of a graph and their edges, without numbers."""
+    place: dict[Node, int] = {}
+    yield len(graph.inputs)
+    for x in graph.inputs:
+        place[x] = len(place)
+        yield parts_of(x).outline
     for node in graph.nodes:
-        if node in place:
+        if node not in place:
+            place[node] = len(place)
+            yield from (parts_of(node).outline, len(node.inputs))
+            yield from [place[x] for x in node.inputs]
+    yield from [place[x] for x in graph.outputs]
+
+
+def graphs_of(node: Node) -> Iterator[Graph]:
+    """The graphs among the parameters of a node."""
+    stack = [node.params[name] for name in sorted(node.params, reverse=True)]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, Graph):
+            yield x
+        elif issubclass(type(x), tuple):
+            stack += reversed(x)
+        elif hasattr(x, "kwargs"):
+            stack += (x.kwargs, x.args)
+
+
+def told_by(graph: Graph) -> Hashable:
+    """The structure of a graph and the user's lines in it."""
+    return graph, graph.asked
+
+
+Known = dict[Hashable, Any] | None
+"""Graphs inside of one operation; None outside, where equal ones may be equal by chance."""
+
+
+def walk(graph: Graph, found: NumberPlaces, rows: list[int], known: Known = None) -> None:
+    """Find the numbers of a graph; which of the graphs inside are the same is told by rows."""
+    found.numbers += [n for x in graph.inputs for n in x.shape]
+    given = {*graph.inputs}
+    for node in graph.nodes:
+        if node in given:
             continue
-        place[node] = len(place)
         parts = parts_of(node)
-        rows += (parts.outline, len(node.inputs), *[place[x] for x in node.inputs])
-        if parts.numbers:
-            found.add(parts)
-    rows += [place[x] for x in graph.outputs]
-    shown = hashlib.blake2b(array("q", rows).tobytes(), digest_size=16).digest()
-    return Dissection(shown, *found.told())
+        found.add(parts)
+        within = {} if known is None else known
+        for inner in graphs_of(node) if parts.has_graphs else ():
+            key, before = told_by(inner), len(within)
+            rows.append(within.setdefault(key, before))
+            if len(within) > before:
+                walk(inner, found, rows, within)
 
 
 def parts_of(node: Node) -> KindParts:
@@ -109,7 +163,7 @@ def parts_of(node: Node) -> KindParts:
         number = _outlines.get(outline)
         if number is None:
             number = _outlines.setdefault(outline, next(_next_outline))
-        known = _kinds[node.kind] = KindParts(number, *found.told())
+        known = _kinds[node.kind] = KindParts(number, *found.told(), found.has_graphs)
     return known
 
 
@@ -136,44 +190,55 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
         name = type(x).__name__
         return (name, *[without(part, name, found) for part in x])
     if isinstance(x, Graph):
-        inner = dissection(x)
-        found.add(inner)
-        return inner.outline
+        found.has_graphs = True
+        return digest_of([*rows_of(x)])
     if hasattr(x, "kwargs"):
         args = apart(x.args, found)
         return (type(x).__name__, args, apart(x.kwargs, found))
     return typed(x)
 
 
-def renumbered(graph: Graph, numbers: Iterator[Any]) -> Graph:
+def renumbered(graph: Graph, numbers: Iterator[Any], known: Known = None) -> Graph:
     """A graph with other numbers, in an arena of its own."""
-    arena, known = Arena(), dict[Node, Node]()
+    arena, made = Arena(), dict[Node, Node]()
     for x in graph.inputs:
         with inherit(x.sites):
-            known[x] = arena.input(tuple([next(numbers) for _ in x.shape]), x.dtype)
+            made[x] = arena.input(tuple([next(numbers) for _ in x.shape]), x.dtype)
     for node in graph.nodes:
-        if node in known:
+        if node in made:
             continue
-        names = sorted(name for name in node.params if name != "serial")
-        params = {name: together(node.params[name], numbers) for name in names}
-        if "serial" in node.params:
-            params["serial"] = node.params["serial"]
+        params = renumbered_params(node, numbers, {} if known is None else known)
         with inherit(node.sites):
-            known[node] = arena.node(node.op, tuple([known[x] for x in node.inputs]), **params)
-    return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
+            made[node] = arena.node(node.op, tuple([made[x] for x in node.inputs]), **params)
+    return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs])
 
 
-def together(x: Any, numbers: Iterator[Any]) -> Any:
+def renumbered_params(
+    node: Node, numbers: Iterator[Any], known: dict[Hashable, Any]
+) -> dict[str, Any]:
+    """The parameters of a node with other numbers: its own, then those of graphs inside."""
+    parts = parts_of(node)
+    own = iter([next(numbers) for _ in parts.numbers])
+    for inner in graphs_of(node) if parts.has_graphs else ():
+        if told_by(inner) not in known:
+            known[told_by(inner)] = renumbered(inner, numbers, known)
+    names = sorted(name for name in node.params if name != "serial")
+    params = {name: together(node.params[name], own, known) for name in names}
+    return params | ({"serial": node.params["serial"]} if "serial" in node.params else {})
+
+
+def together(x: Any, numbers: Iterator[Any], graphs: Mapping[Hashable, Graph]) -> Any:
     """A parameter with other numbers."""
     if type(x) is int:
         return next(numbers)
     if type(x) is float:
         return real(next(numbers))
     if issubclass(type(x), tuple):
-        made = [together(part, numbers) for part in x]
+        made = [together(part, numbers, graphs) for part in x]
         return x._make(made) if hasattr(x, "_make") else tuple(made)
     if isinstance(x, Graph):
-        return renumbered(x, numbers)
+        return graphs[told_by(x)]
     if hasattr(x, "kwargs"):
-        return type(x)(together(x.args, numbers), together(x.kwargs, numbers))
+        args = together(x.args, numbers, graphs)
+        return type(x)(args, together(x.kwargs, numbers, graphs))
     return x

@@ -9,6 +9,7 @@ from gnomon.codegen.choices import Choice, candidates, chosen, class_of, decide
 from gnomon.codegen.kernels.blocking import choose_tile, fits
 from gnomon.codegen.machine import AVX2, AVX512
 from gnomon.ir import memo
+from gnomon.ir.sizes import ShapeEnv
 from tests.codegen.kernels.operands import plain
 
 
@@ -39,6 +40,17 @@ def test_a_product_takes_what_its_class_was_found_to():
 
     assert chosen(spec, AVX2).tile == chosen(near, AVX2).tile == (4, 16)
     assert chosen(other, AVX2) == other
+
+
+@pytest.mark.parametrize("varies", range(3))
+def test_a_product_of_many_sizes_asks_nothing_that_was_found_of_some(varies: int):
+    sizes, env = [64, 384, 512], ShapeEnv()
+    decide(class_of(plain("NN", *sizes), AVX2), Choice((4, 16), (((4, 16), 1.0),), 0.1))
+    sizes[varies] = env.symbol(sizes[varies])
+
+    chosen(plain("NN", *sizes), AVX2)
+
+    assert not env.guards
 
 
 def test_regret_is_what_the_model_alone_would_cost():

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gnomon.dtypes import float32
 from gnomon.ir import memo
 from gnomon.ir.dissected import dissection, renumbered
-from gnomon.ir.node import Graph, Node
+from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.normalization import softmax as softmax_of
 from gnomon.ops.primitives import reduce
 from gnomon.ops.view_primitives import permute
@@ -74,8 +75,30 @@ def test_numbers_that_are_no_sizes_are_told():
     assert total.structure == (1,)
     assert turned.structure == (1, 0)
     assert [within.numbers[k] for k in within.leaves] == [1, 1]
-    # two axes inside, which argument of the call, which result
-    assert within.structure == (1, 1, 0, region.outputs[0].params["index"])
+    # which argument of the call, which result, and two axes inside
+    assert within.structure == (0, region.outputs[0].params["index"], 1, 1)
+
+
+def nested(depth: int, n: int) -> Graph:
+    """A region that holds the one of a level below twice."""
+    x = Arena().input((n, 3), float32)
+    if not depth:
+        return Graph([x], [x * 2.0])
+    inner = nested(depth - 1, n)
+    y = x
+    for k in range(2):
+        params = {"body": inner, "gradient": inner, "name": f"level {k}"}
+        y = x.arena.node("region", (y,), index=0, **params)
+    return Graph([x], [y])
+
+
+def test_a_graph_inside_counts_once_in_an_operation():
+    graph, other = nested(20, 5), nested(20, 7)
+    one, two = dissection(graph), dissection(other)
+
+    assert one.outline == two.outline
+    assert len(one.numbers) < 300
+    assert renumbered(graph, iter(two.numbers)).key == other.key
 
 
 def test_other_ranks_and_operations_have_other_outlines():
