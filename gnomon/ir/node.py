@@ -268,7 +268,8 @@ def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
     if len(some) != len(others):
         return False
     for x, y in zip(some, others, strict=True):
-        if x is not y and (x.dtype is not y.dtype or x.shape != y.shape):
+        # as keys: a symbolic size is no other one's, whatever was decided, since kernels are kept
+        if x is not y and (x.dtype is not y.dtype or typed(x.shape) != typed(y.shape)):
             return False
     return True
 

@@ -91,6 +91,7 @@ class ShapeEnv:
         while waiting:
             x = waiting.pop()
             x = x.bits if type(x) is SymFloat else x
+            assert type(x) is not SymInt or x.sizes is self, f"sizes: {x!r} is another program's"
             new = {k for m, _ in x.terms for k in m} - needed if type(x) is SymInt else set[int]()
             needed |= new
             waiting += [part for k in new for part in self.atoms[k].parts]

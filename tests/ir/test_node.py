@@ -10,6 +10,7 @@ import pytest
 from gnomon.dtypes import float32, float64, int32
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, copy_into, digest, topological, typed
 from gnomon.ir.operators import constant
+from gnomon.ir.sizes import ShapeEnv, is_symbolic
 from gnomon.ops.primitives import reduce, reshape
 
 pytestmark = pytest.mark.unit
@@ -22,6 +23,16 @@ def test_the_same_operation_is_the_same_node():
     assert (x + y) is (x + y)
     assert (x + y) is not (y + x)
     assert x is not y
+
+
+def test_a_node_has_the_shape_of_its_inputs_and_not_of_inputs_that_are_decided_to_be_equal():
+    arena, sizes = Arena(), ShapeEnv()
+    x, y = arena.input((sizes.symbol(5), 3), float32), arena.input((5, 3), float32)
+    total = reduce("add", x, (1,))
+
+    assert arena.with_inputs(total, (y,)).shape == (5,)
+    assert not is_symbolic(arena.with_inputs(total, (y,)).shape[0])
+    assert not sizes.guards
 
 
 def test_constants_differ_by_their_bits_and_types():

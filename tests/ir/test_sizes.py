@@ -192,3 +192,11 @@ def test_to_come_out_even_is_asked_for_all_sizes():
     assert not divides(4, n)
     assert not divides(n, 32)
     assert divides(n, n * 3)
+
+
+def test_a_number_of_another_program_is_refused():
+    own, other = ShapeEnv(), ShapeEnv()
+    own.symbol(5)
+
+    with pytest.raises(AssertionError, match="another program's"):
+        own.function([other.symbol(5) + 1])
