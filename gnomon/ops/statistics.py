@@ -91,8 +91,9 @@ def of_variance(
 
 
 def deviation(variance: Node) -> Node:
-    """The square root of a variance."""
-    return elementwise("sqrt", variance)
+    """The square root of a variance; where that is 0, its gradient is too, as PyTorch has it."""
+    flat = elementwise("eq", variance, 0.0)
+    return where(flat, 0.0, elementwise("sqrt", where(flat, 1.0, variance)))
 
 
 def np_std(x: np.ndarray, *rest: Any, **named: Any) -> Any:

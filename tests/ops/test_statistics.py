@@ -18,3 +18,23 @@ def test_a_norm_of_scalars_has_the_bits_of_a_vectors(count: int, ord: int):
     ours = FUNCTIONS["norm_of_scalars"](scalars, ord)
 
     assert ours.item() == gn.linalg.vector_norm(gn.tensor(values), ord=ord).item()
+
+
+@pytest.mark.parametrize("name", ["std", "std_mean"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_equal_values_have_a_deviation_whose_gradient_is_0(name: str, compiled: bool):
+    x = gn.tensor([[2.0, 2.0, 2.0], [1.0, 2.0, 3.0]]).requires_grad_()
+
+    def run() -> gn.Tensor:
+        found = FUNCTIONS[name](x, 1)
+        found = found[0] if isinstance(found, tuple) else found
+        found.sum().backward()
+        return found
+
+    y = (gn.compile(run) if compiled else run)()
+
+    third = float(np.sqrt(2 / 3))
+    np.testing.assert_allclose(y.detach().numpy(), [0.0, third], rtol=1e-6)
+    np.testing.assert_allclose(
+        x.grad.numpy(), [[0, 0, 0], [-1 / 3 / third, 0, 1 / 3 / third]], rtol=1e-6
+    )
