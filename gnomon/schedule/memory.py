@@ -110,25 +110,28 @@ class PlacedValues:
     """The values that have a place so far, as columns: programs have tens of thousands."""
 
     def __init__(self, most: int) -> None:
-        self.starts, self.ends, self.first, self.last = np.zeros((4, most), np.int64)
-        self.count = 0
+        self.columns, self.count = np.zeros((4, most), np.int64), 0
+        """Of each value its start and end, the first and the last call; by ascending starts."""
 
     def place(self, size: int, first: int, last: int) -> int:
         """Put a value at the lowest offset at which it meets none that is alive with it."""
         n = self.count
-        found = self._lowest_gap(size, (self.first[:n] <= last) & (self.last[:n] >= first))
-        self.starts[n], self.ends[n], self.first[n], self.last[n] = found, found + size, first, last
+        starts, ends, begun, over = self.columns[:, :n]
+        alive = (begun <= last) & (over >= first)
+        found = lowest_gap(size, starts[alive], ends[alive])
+        at = starts.searchsorted(found)
+        self.columns[:, at + 1 : n + 1] = self.columns[:, at:n]
+        self.columns[:, at] = found, found + size, first, last
         self.count += 1
         return found
 
-    def _lowest_gap(self, size: int, alive: np.ndarray) -> int:
-        """The lowest offset that is free for so many bytes."""
-        starts, ends = self.starts[: self.count][alive], self.ends[: self.count][alive]
-        order = np.argsort(starts)
-        # below each value, the end of all that begin before it
-        below = np.maximum.accumulate(np.concatenate(([0], ends[order])))
-        fits = np.flatnonzero(starts[order] - below[:-1] >= size)
-        return int(below[fits[0]] if fits.size else below[-1])
+
+def lowest_gap(size: int, starts: np.ndarray, ends: np.ndarray) -> int:
+    """The lowest offset that is free for so many bytes between values, by ascending starts."""
+    below = np.zeros(len(ends) + 1, np.int64)  # below each value, the end of all before it
+    np.maximum.accumulate(ends, out=below[1:])
+    fits = np.append(starts - below[:-1] >= size, True)
+    return int(below[fits.argmax()])
 
 
 def nbytes(x: Node) -> int:
