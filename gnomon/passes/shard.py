@@ -174,9 +174,8 @@ class Emission:
             as_it_lies = want is self.plan[x].given
             parts.append(self.images[x] if as_it_lies else self.fetch(x, want, node))
         scope.sites = node.sites
-        # nothing of these follows from sizes
-        same = node.op == "map" or (strategy.given is REPLICATED and strategy.rule == "letter")
-        like = node if same else self.alike.get(id(strategy))
+        whole = strategy.given is REPLICATED and strategy.rule == "letter"
+        like = node if whole else self.alike.get(id(strategy))
         if like is not None:
             return self.local.arena.with_inputs(like, tuple(parts))
         return self.build_first(node, strategy, tuple(parts))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +20,7 @@ from gnomon.ir.sizes import hint, is_symbolic, late
 ALIGN = 64
 
 
-@dataclass(frozen=True)
-class LiveInterval:
+class LiveInterval(NamedTuple):
     """A value's bytes, the call that writes it and the last one that reads it."""
 
     nbytes: int
@@ -51,7 +52,8 @@ def plan_memory(
     merged = {k: interval for k, interval in enumerate(intervals) if owner[k] == k}
     for k, interval in enumerate(intervals):
         whole = merged[owner[k]]
-        merged[owner[k]] = replace(whole, last=max(whole.last, interval.last))
+        if interval.last > whole.last:
+            merged[owner[k]] = whole._replace(last=interval.last)
     values = list(merged.values())
     plan = (shared_places if any(is_symbolic(x.nbytes) for x in values) else disjoint)(values)
     offsets = dict(zip(merged, plan.offsets, strict=True))
@@ -97,7 +99,7 @@ def shared_places(intervals: Sequence[LiveInterval]) -> MemoryPlan:
         for k in group:
             offsets[k] = end
         end += late(largest, *dict.fromkeys(rounded(intervals[k].nbytes) for k in group))
-    known = [replace(x, nbytes=hint(x.nbytes)) for x in intervals]
+    known = [x._replace(nbytes=hint(x.nbytes)) for x in intervals]
     return MemoryPlan(tuple(offsets), end, liveness_bound(known))
 
 
@@ -146,12 +148,8 @@ def rounded(nbytes: int) -> int:
 
 def liveness_bound(intervals: Sequence[LiveInterval]) -> int:
     """The most bytes alive during one call."""
-    steps: dict[int, int] = {}
-    for interval in intervals:
-        steps[interval.first] = steps.get(interval.first, 0) + rounded(interval.nbytes)
-        steps[interval.last + 1] = steps.get(interval.last + 1, 0) - rounded(interval.nbytes)
-    alive = most = 0
-    for step in sorted(steps):
-        alive += steps[step]
-        most = max(most, alive)
-    return most
+    steps = [0] * (max((x.last for x in intervals), default=0) + 2)
+    for size, first, last in intervals:
+        steps[first] += rounded(size)
+        steps[last + 1] -= rounded(size)
+    return max(accumulate(steps))
