@@ -31,6 +31,7 @@ Params = dict[str, Any]
 Like: TypeAlias = "Node | None"
 COUNTED = 58  # bits that count the elements of a tensor: places in bytes never overflow
 _PLAIN = (str, DType, type(None))
+_EXACT = frozenset({int, *_PLAIN})
 
 
 class Primitive:
@@ -272,10 +273,9 @@ def typed(value: Any) -> Any:
     if kind is int or kind is str:
         return value if type(value) is kind else getattr(value, "key", value)
     if kind is tuple:
-        for part in value:
-            if type(part) is not int:
-                return tuple([typed(part) for part in value])
-        return value
+        if _EXACT.issuperset(map(type, value)):
+            return value
+        return tuple([typed(part) for part in value])
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, float):
