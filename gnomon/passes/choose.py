@@ -46,7 +46,7 @@ def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan
     return chosen.plan
 
 
-class Choice(NamedTuple):
+class ChosenStrategy(NamedTuple):
     """The choice for a node, and for all that are met alike."""
 
     strategy: Strategy
@@ -72,7 +72,7 @@ class Choices:
         self.rows: set[Node] = set()
         self.weights: set[Node] = set()
         self.calls: dict[tuple[Node, ...], tuple[Placement, ...]] = {}
-        self.met: dict[object, Choice] = {}
+        self.met: dict[object, ChosenStrategy] = {}
         """All that a choice depends on -> the choice: layers repeat each other."""
 
     def give(self, node: Node, placement: Placement) -> None:
@@ -100,20 +100,20 @@ class Choices:
         if found.is_weight:
             self.weights.add(node)
 
-    def _choice(self, node: Node) -> Choice:
+    def _choice(self, node: Node) -> ChosenStrategy:
         """The choice for a node that is met for the first time."""
         plan = self.plan
         alike = all(plan[x].given == REPLICATED for x in node.inputs)
         if alike and node.op not in LAYOUTS and not product_flops(node):
             found = everywhere(len(node.inputs))
-            return Choice(found, self._state(node, found.given), (), False, False)
+            return ChosenStrategy(found, self._state(node, found.given), (), False, False)
         found = plan[node] = self._chosen(node)
         split = isinstance(found.given, Split)
         is_row = split and has_rows(node, plan, self.rows)
         is_weight = split and is_kept(node, self.weights, self.across)
         asked = tuple(self.bits.setdefault(want, 1 << len(self.bits)) for want in found.wanted)
         state = self._state(node, found.given, is_row, is_weight)
-        return Choice(found, state, asked, is_row, is_weight)
+        return ChosenStrategy(found, state, asked, is_row, is_weight)
 
     def _state(
         self, node: Node, placement: Placement, is_row: bool = False, is_weight: bool = False

@@ -45,7 +45,7 @@ def readings(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
 def below(
     node: Node, transparent: Callable[[Node], bool]
 ) -> tuple[tuple[Any, ...], dict[Node, int]]:
-    """What readings of a node depend on, a row for each node down to those that are read."""
+    """The rows that readings of a node depend on, one for each node down to what is read."""
     rows: list[tuple[Any, ...]] = []
     places: dict[Node, int] = {}
 
