@@ -25,7 +25,7 @@ from gnomon.compiler.pipeline import kernels_of
 from gnomon.compiler.target import context
 from gnomon.distributed.mesh import mesh_of
 from gnomon.ir import memo
-from gnomon.ir.collector import uncollected
+from gnomon.ir.collector import paused
 from gnomon.passes.divide import divide
 from gnomon.passes.inline import inline
 from gnomon.program.assembly import plan_of
@@ -58,7 +58,7 @@ def timed(row: Row, what: str, function: Callable[[], T]) -> T:
     return made
 
 
-@uncollected()
+@paused()
 def measured(layers: int, named: str) -> Row:
     """The parts of the way from a model to one rank's program with its memory and its time."""
     mesh, row = mesh_of(named), {"layers": layers, "mesh": named}

@@ -31,6 +31,7 @@ Params = dict[str, Any]
 Like: TypeAlias = "Node | None"
 COUNTED = 58  # bits that count the elements of a tensor: places in bytes never overflow
 _PLAIN = (str, DType, type(None))
+_EXACT = frozenset({int, *_PLAIN})
 
 
 class Primitive:
@@ -194,23 +195,36 @@ class Arena:
 
     def node(self, op: str, inputs: tuple[Node, ...] = (), **params: Any) -> Node:
         """The node of this operation; built once. One with a serial is never equal to another."""
-        kind = kind_of(op, params)
-        if "serial" in params:
-            return self._build(kind, op, inputs, params, None)
-        return self.intern(kind, op, inputs, params)
+        return self.intern(kind_of(op, params), op, inputs, params)
 
     def intern(self, kind: int, op: str, inputs: Inputs, params: Params, like: Like = None) -> Node:
         """The node of an operation whose kind is known; like: another one of this kind."""
-        key = (kind, *inputs)
-        reference = self._interned.get(key)
-        found = None if reference is None else reference()
-        if found is None:
-            found = self._build(kind, op, inputs, params, like)
-            reference = self._interned[key] = Interned(found, self._forget)
+        key = None if "serial" in params else (kind, *inputs)
+        if key is not None:
+            reference = self._interned.get(key)
+            if reference is not None and (found := reference()) is not None:
+                if op != "const":
+                    found.sites = union(found.sites, current_sites())
+                return found
+        node = Node.__new__(Node)
+        node.arena, node.op, node.inputs, node.params, node.kind = self, op, inputs, params, kind
+        node.serial = next(self._serial)
+        # a constant serves whoever needs the number: it stays in its arena, and belongs to no line
+        node.sites = () if op == "const" else scope.sites or current_sites()
+        node.value = node.watch = None
+        for x in inputs:
+            assert x.arena is self, f"{op}: an input belongs to another arena"
+        if like is not None and have_shapes_of(inputs, like.inputs):
+            node.shape, node.size, node.dtype = like.shape, like.size, like.dtype
+        else:
+            shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
+            node.shape, node.size = shape, prod(shape)
+            if node.size >> COUNTED or any([n < 0 for n in shape]):
+                raise ShapeError(f"{op}: no tensor has the shape {shape}.")
+        if key is not None:
+            reference = self._interned[key] = Interned(node, self._forget)
             reference.key = key
-        elif op != "const":
-            found.sites = union(found.sites, current_sites())
-        return found
+        return node
 
     def part_with(self, node: Node) -> None:
         """Have the same operation built anew where it is asked for next."""
@@ -221,8 +235,6 @@ class Arena:
 
     def with_inputs(self, node: Node, inputs: tuple[Node, ...]) -> Node:
         """A node's operation on other inputs."""
-        if "serial" in node.params:
-            return self._build(node.kind, node.op, inputs, node.params, node)
         return self.intern(node.kind, node.op, inputs, node.params, node)
 
     def input(self, shape: Shape, dtype: DType, name: str = "") -> Node:
@@ -244,32 +256,17 @@ class Arena:
         """An identity of x (detach, barrier) that equals no other one."""
         return self.node(op, (x,), serial=next(self._serial))
 
-    def _build(self, kind: int, op: str, inputs: Inputs, params: Params, like: Like) -> Node:
-        node = Node.__new__(Node)
-        node.arena, node.op, node.inputs, node.params, node.kind = self, op, inputs, params, kind
-        for x in inputs:
-            assert x.arena is self, f"{op}: an input belongs to another arena"
-        node.serial = next(self._serial)
-        # a constant serves whoever needs the number: it stays in its arena, and belongs to no line
-        node.sites = () if op == "const" else scope.sites or current_sites()
-        node.value = node.watch = None
-        if like is not None and have_shapes_of(inputs, like.inputs):
-            node.shape, node.size, node.dtype = like.shape, like.size, like.dtype
-            return node
-        shape, node.dtype = PRIMITIVES[op].infer(inputs, params)
-        node.shape, node.size = shape, prod(shape)
-        if node.size >> COUNTED or any([n < 0 for n in shape]):
-            raise ShapeError(f"{op}: no tensor has the shape {shape}.")
-        return node
-
 
 def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
     """Whether nodes have the shapes and dtypes of others: an operation gives the same of both."""
     if len(some) != len(others):
         return False
     for x, y in zip(some, others, strict=True):
+        if x is y:
+            continue
         # as keys: a symbolic size is no other one's, whatever was decided, since kernels are kept
-        if x is not y and (x.dtype is not y.dtype or typed(x.shape) != typed(y.shape)):
+        same = x.shape is y.shape or typed(x.shape) == typed(y.shape)
+        if not same or x.dtype is not y.dtype:
             return False
     return True
 
@@ -280,10 +277,9 @@ def typed(value: Any) -> Any:
     if kind is int or kind is str:
         return value if type(value) is kind else getattr(value, "key", value)
     if kind is tuple:
-        for part in value:
-            if type(part) is not int:
-                return tuple([typed(part) for part in value])
-        return value
+        if _EXACT.issuperset(map(type, value)):
+            return value
+        return tuple([typed(part) for part in value])
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, float):
@@ -299,24 +295,25 @@ def topological(roots: Iterable[Node], known: Iterable[Node] = ()) -> list[Node]
     """Every node that the roots depend on, inputs first, each once; not what is known already."""
     order: list[Node] = []
     seen: set[Node] = {*known}
-    opened: list[Node] = []
-    stack: list[Node | None] = list(roots)
-    stack.reverse()
-    while stack:
-        node = stack.pop()
-        if node is None:  # everything behind the node opened last is in order
-            order.append(opened.pop())
-        elif node not in seen:
-            seen.add(node)
-            waiting = [x for x in node.inputs if x not in seen]
-            if not waiting:
-                order.append(node)
-                continue
-            opened.append(node)
-            stack.append(None)
-            waiting.reverse()
-            stack += waiting
-    return order
+    path: list[Node] = []
+    """Nodes some of whose inputs are not in order yet, and for each what comes after it."""
+    later: list[Iterator[Node]] = []
+    coming = iter(roots)
+    while True:
+        for x in coming:
+            if x not in seen:
+                seen.add(x)
+                if x.inputs:
+                    path.append(x)
+                    later.append(coming)
+                    coming = iter(x.inputs)
+                    break
+                order.append(x)
+        else:
+            if not path:
+                return order
+            order.append(path.pop())
+            coming = later.pop()
 
 
 class Graph:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from gnomon.forking import cached_property
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import constant
 from gnomon.ir.provenance import scope
@@ -85,12 +86,20 @@ class Rule:
     right: Right
     guard: Guard = always
 
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """For each operand the operation without which nothing matches; empty for any."""
+        return tuple(map(operation_of, self.left.operands))
+
     def __repr__(self) -> str:
         right = self.right if isinstance(self.right, Pattern) else "..."
         return f"{self.left!r} >> {right!r}"
 
     def apply(self, node: Node) -> Node | None:
         """The replacement of a node; None where the rule says nothing."""
+        for x, op in zip(node.inputs, self.asked, strict=False):
+            if op and x.op != op:
+                return None
         found: Match = {}
         if not matches(self.left, node, found) or not self.guard(**found):
             return None
@@ -113,6 +122,13 @@ class Rules(list[Rule]):
     def __iadd__(self, rule: Rule | tuple[Rule, Guard]) -> Rules:  # type: ignore[override]
         self.append(rule if isinstance(rule, Rule) else Rule(rule[0].left, rule[0].right, rule[1]))
         return self
+
+
+def operation_of(pattern: Pattern | float) -> str:
+    """The operation of every node that a pattern matches; empty where it may be any."""
+    if not isinstance(pattern, Pattern) or pattern.name.isupper():
+        return "const"
+    return "map" if pattern.f else ""
 
 
 def matches(pattern: Pattern | float, node: Node, found: Match) -> bool:

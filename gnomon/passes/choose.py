@@ -9,8 +9,10 @@ region's call lie as one kernel gives them.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph, Node
@@ -38,10 +40,21 @@ def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan
     chosen = Choices(across)
     for node in (*graph.inputs, *graph.nodes):
         if node in given:
-            chosen.plan[node] = Strategy((), given[node])
+            chosen.give(node, given[node])
         else:
             chosen.choose(node)
     return chosen.plan
+
+
+class ChosenStrategy(NamedTuple):
+    """The choice for a node, and for all that are met alike."""
+
+    strategy: Strategy
+    state: int
+    asked: tuple[int, ...]
+    """In which placement each input is wanted, as a bit; none where all ranks hold all."""
+    is_row: bool
+    is_weight: bool
 
 
 class Choices:
@@ -50,51 +63,68 @@ class Choices:
     def __init__(self, across: MeshAxis) -> None:
         self.across = across
         self.plan: Plan = {}
-        self.moved: dict[Node, frozenset[Placement]] = {}
-        """The placements in which readers wanted each value."""
+        self.state: dict[Node, int] = {}
+        """All that readers ask of a value, as a number: its shape, its dtype, how it lies."""
+        self.states: dict[object, int] = {}
+        self.bits: dict[Placement, int] = {}
+        self.moved: dict[Node, int] = defaultdict(int)
+        """The placements in which readers wanted each value, as bits."""
         self.rows: set[Node] = set()
         self.weights: set[Node] = set()
         self.calls: dict[tuple[Node, ...], tuple[Placement, ...]] = {}
-        self.met: dict[object, Strategy] = {}
+        self.met: dict[object, ChosenStrategy] = {}
         """All that a choice depends on -> the choice: layers repeat each other."""
+
+    def give(self, node: Node, placement: Placement) -> None:
+        """Take a value as it lies."""
+        self.plan[node] = Strategy((), placement)
+        self.state[node] = self._state(node, placement)
 
     def choose(self, node: Node) -> None:
         """Choose for a node whose inputs have been chosen for."""
-        plan = self.plan
-        read = [plan[x].given for x in node.inputs]
-        alike = all([have is REPLICATED or have == REPLICATED for have in read])
-        if alike and node.op not in LAYOUTS and not product_flops(node):
-            plan[node] = everywhere(len(read))
-            return
-        key = self._key(node)
+        inputs, state, moved = node.inputs, self.state, self.moved
+        twice = tuple(map(inputs.index, inputs)) if len({*inputs}) < len(inputs) else ()
+        calls = self.calls.get(inputs) if node.op == "region" else None
+        read = [state[x] for x in inputs]
+        key = (node.kind, bool(self.rows), calls, twice, *read, *[moved[x] for x in inputs])
         found = self.met.get(key)
         if found is None:
-            found = self.met[key] = self._chosen(node)
-        plan[node] = found
-        for x, want in zip(node.inputs, found.wanted, strict=True):
-            moved = self.moved.get(x, frozenset())
-            if want not in moved:
-                self.moved[x] = moved | {want}
-        if node.op == "region":
-            self.calls[node.inputs] = found.wanted
-        if isinstance(found.given, Split):
-            if has_rows(node, plan, self.rows):
-                self.rows.add(node)
-            if is_kept(node, self.weights, self.across):
-                self.weights.add(node)
+            found = self.met[key] = self._choice(node)
+        self.plan[node], state[node] = found.strategy, found.state
+        for x, asked in zip(inputs, found.asked, strict=False):
+            moved[x] |= asked
+        if node.op == "region" and found.asked:
+            self.calls[inputs] = found.strategy.wanted
+        if found.is_row:
+            self.rows.add(node)
+        if found.is_weight:
+            self.weights.add(node)
 
-    def _key(self, node: Node) -> object:
-        """All that the choice for a node depends on."""
-        inputs = node.inputs
-        read = [(x.shape, x.dtype, self.plan[x].given, self._stays(x)) for x in inputs]
-        moved = [self.moved.get(x) for x in inputs]
-        calls = self.calls.get(inputs) if node.op == "region" else None
-        twice = tuple(map(inputs.index, inputs)) if len(inputs) > 1 else ()
-        return (node.kind, bool(self.rows), calls, twice, *read, *moved)
+    def _choice(self, node: Node) -> ChosenStrategy:
+        """The choice for a node that is met for the first time."""
+        plan = self.plan
+        alike = all(plan[x].given == REPLICATED for x in node.inputs)
+        if alike and node.op not in LAYOUTS and not product_flops(node):
+            found = everywhere(len(node.inputs))
+            return ChosenStrategy(found, self._state(node, found.given), (), False, False)
+        found = plan[node] = self._chosen(node)
+        split = isinstance(found.given, Split)
+        is_row = split and has_rows(node, plan, self.rows)
+        is_weight = split and is_kept(node, self.weights, self.across)
+        asked = tuple(self.bits.setdefault(want, 1 << len(self.bits)) for want in found.wanted)
+        state = self._state(node, found.given, is_row, is_weight)
+        return ChosenStrategy(found, state, asked, is_row, is_weight)
 
-    def _stays(self, x: Node) -> bool:
-        """Whether a value's parts stay where they are."""
-        return x in self.rows or x in self.weights
+    def _state(
+        self, node: Node, placement: Placement, is_row: bool = False, is_weight: bool = False
+    ) -> int:
+        """The number of all that a choice for a reader of this value depends on."""
+        key = (node.shape, node.dtype, placement, is_row, is_weight)
+        return self.states.setdefault(key, len(self.states))
+
+    def _placements(self, x: Node) -> frozenset[Placement]:
+        """The placements in which readers wanted a value so far."""
+        return frozenset(want for want, bit in self.bits.items() if self.moved[x] & bit)
 
     def _chosen(self, node: Node) -> Strategy:
         """The strategy of a node that is met for the first time."""
@@ -103,11 +133,12 @@ class Choices:
         found = [s for s in every if follows(node, s, plan, bool(self.rows))]
         if node.op == "region" and node.inputs in self.calls:
             found = [s for s in found if s.wanted == self.calls[node.inputs]] or found
-        stay = {x for x in node.inputs if self._stays(x)}
-        best = cheapest(node, found, plan, stay, self.moved, across)
+        stay = {x for x in node.inputs if x in self.rows or x in self.weights}
+        moved = {x: self._placements(x) for x in node.inputs}
+        best = cheapest(node, found, plan, stay, moved, across)
         if best.given == REPLICATED and product_flops(node):
             plan[node] = best
-            best = cheapest(node, [best, *every], plan, stay, self.moved, across)
+            best = cheapest(node, [best, *every], plan, stay, moved, across)
         return best
 
 

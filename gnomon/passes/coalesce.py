@@ -25,7 +25,8 @@ __all__ = ["coalesce"]
 
 Group = tuple[object, ...]
 """The members of a message have this in common."""
-MOVES = frozenset({"all_gather", "reduce_scatter"})
+MOVES = {"all_gather": 1, "reduce_scatter": 2}
+"""What moves parameters and gradients, each with a bit of its own."""
 
 
 def coalesce(graph: Graph) -> Graph:
@@ -37,19 +38,20 @@ def coalesce(graph: Graph) -> Graph:
 def groups_of(graph: Graph) -> dict[Group, list[Node]]:
     """The moves of units, by what travels together."""
     found: dict[Group, list[Node]] = defaultdict(list)
-    behind: dict[str, set[Node]] = {name: set() for name in MOVES}
-    """What depends on a gathered parameter, and on a scattered gradient."""
+    behind: dict[Node, int] = {}
+    """What depends on a gathered parameter, or on a scattered gradient, as bits."""
     for node in graph:
-        is_move = node.op in MOVES and node.params.get("unit", ALONE) > ALONE
-        waits = {name for name, late in behind.items() if not late.isdisjoint(node.inputs)}
-        # members of two messages must not wait for each other
-        if is_move and waits.isdisjoint({"reduce_scatter", node.op}):
-            rest = sorted((k, v) for k, v in node.params.items() if k != "axis")
-            found[(node.op, node.dtype, *rest)].append(node)
-        if is_move:
-            waits.add(node.op)
-        for name in waits:
-            behind[name].add(node)
+        waits = 0
+        for x in node.inputs:
+            waits |= behind.get(x, 0)
+        if node.op in MOVES and node.params.get("unit", ALONE) > ALONE:
+            # members of two messages must not wait for each other
+            if not waits & (MOVES["reduce_scatter"] | MOVES[node.op]):
+                rest = sorted((k, v) for k, v in node.params.items() if k != "axis")
+                found[(node.op, node.dtype, *rest)].append(node)
+            waits |= MOVES[node.op]
+        if waits:
+            behind[node] = waits
     return found
 
 
@@ -81,17 +83,20 @@ class Coalescing:
                 if node in self.group:
                     self.join(node, phase)
                     continue
-                read = [self.images[x, self.reading(x, node, phase)] for x in node.inputs]
+                read = [self.images[key] for key in self.needs(node, phase)]
                 scope.sites = node.sites
                 self.images[node, phase] = self.arena.with_inputs(node, tuple(read))
         finally:
             scope.sites = before
         return Graph(inputs, [self.images[key] for key in outputs])
 
-    def reading(self, x: Node, reader: Node, phase: str) -> str:
+    def needs(self, node: Node, phase: str) -> list[tuple[Node, str]]:
+        """The images that a node reads."""
+        whole = self.whole
+        return [(x, self.reading(node, phase) if x in whole else "") for x in node.inputs]
+
+    def reading(self, reader: Node, phase: str) -> str:
         """The pass for which a whole parameter is read; anything else is the same for both."""
-        if x not in self.whole:
-            return ""
         if reader in self.whole:
             return phase
         late = reader.sites and reader.sites[0].phase == "backward"
@@ -110,14 +115,13 @@ class Coalescing:
             node, phase = key
             stack.append((key, True))
             members = self.group.get(node, (node,))
-            needs = [(x, self.reading(x, each, phase)) for each in members for x in each.inputs]
+            needs = [need for each in members for need in self.needs(each, phase)]
             stack += [(need, False) for need in reversed(needs) if need not in self.images]
 
     def join(self, node: Node, phase: str) -> None:
         """Send the members of a group together; each gets its part of what comes."""
         members = self.group[node]
-        read = [(x.inputs[0], self.reading(x.inputs[0], x, phase)) for x in members]
-        operands = [self.images[key] for key in read]
+        operands = [self.images[key] for x in members for key in self.needs(x, phase)[:1]]
         with inherit(tuple(dict.fromkeys(site for x in members for site in x.sites))):
             build = gathered if node.op == "all_gather" else scattered
             for member, made in zip(members, build(members, operands, phase), strict=True):

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Node, Shape
 
 
@@ -77,6 +79,20 @@ Layout = Mapping[str, Placement]
 """Mesh axis -> placement; an axis that is not named replicates."""
 
 REPLICATED = Replicated()
+
+
+@memo
+@cache
+def split_along(axis: int) -> Split:
+    """Stretches of an axis; mostly the same object, at which whoever compares looks first."""
+    return Split(axis)
+
+
+@memo
+@cache
+def pending(monoid: str = "add") -> Partial:
+    """A fold that is pending; mostly the same object."""
+    return Partial(monoid)
 
 
 class Prices(NamedTuple):

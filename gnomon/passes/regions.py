@@ -27,6 +27,8 @@ from gnomon.passes.layout import (
     Split,
     fits,
     local_shape,
+    pending,
+    split_along,
 )
 from gnomon.passes.localize import Locals
 from gnomon.passes.strategies import Strategy, strategies
@@ -107,7 +109,7 @@ def letters_of(body: Graph) -> tuple[tuple[Placement, ...], ...]:
     for letter in letters:
         axes = [[k for k in range(x.rank) if root((x, k)) == letter] for x in graph.inputs]
         if all(len(own) < 2 for own in axes):
-            found.append(tuple(Split(own[0]) if own else REPLICATED for own in axes))
+            found.append(tuple(split_along(own[0]) if own else REPLICATED for own in axes))
     return tuple(found)
 
 
@@ -171,9 +173,9 @@ def ways(node: Node, across: MeshAxis, counted: bool) -> Iterator[Strategy]:
         if strategy.rule == "letter" and (counted or not placed):
             yield strategy
     if node.op == "gather":
-        yield Strategy((Partial("add"), REPLICATED), Partial("add"))
+        yield Strategy((pending(), REPLICATED), pending())
     if node.op == "map" and node.params["f"] == "where" and is_zero(node.inputs[2]):
-        yield Strategy((REPLICATED, Partial("add"), REPLICATED), Partial("add"))
+        yield Strategy((REPLICATED, pending(), REPLICATED), pending())
 
 
 def is_zero(x: Node) -> bool:

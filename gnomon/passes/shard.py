@@ -10,13 +10,14 @@ A plan of which input lies how is given; nothing here knows parameters or models
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.provenance import inherit, scope
+from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import ALONE, Unit
 from gnomon.passes.choose import Plan, choose, options
 from gnomon.passes.inline import inline
@@ -48,7 +49,8 @@ class Sharded:
 
 def open_up(graph: Graph) -> Graph:
     """The graph as primitives whose sums can be cut, and whole regions: what `shard` takes."""
-    return widen(legalize(inline(graph, is_closed)))
+    opens = any(x.op in CONTROL or (x.op == "region" and not is_closed(x)) for x in graph)
+    return widen(legalize(inline(graph, is_closed) if opens else graph))
 
 
 def shard(
@@ -98,21 +100,26 @@ def end_of(x: Node, want: Placement | None, plan: Plan) -> Placement:
 
 def sink(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> None:
     """Compute in parts what every reader wants in the same parts, where inputs need no message."""
-    wants: dict[Node, set[Placement]] = defaultdict(set)
+    wants: dict[Node, Placement | None] = {}
+    """The placement that all readers want; none where they differ."""
+
+    def ask(x: Node, want: Placement) -> None:
+        known = wants.setdefault(x, want)
+        if known is not want and known != want:
+            wants[x] = None
+
     for x, end in zip(graph.outputs, ends, strict=True):
-        wants[x].add(end)
+        ask(x, end)
     for node in reversed(graph.nodes):
-        if node.op != "input" and plan[node].given == REPLICATED and len(wants[node]) == 1:
-            (want,) = wants[node]
+        want = wants[node]
+        if isinstance(want, Split) and node.op != "input" and plan[node].given == REPLICATED:
             plan[node] = in_parts(node, want, plan, across) or plan[node]
         for x, want in zip(node.inputs, plan[node].wanted, strict=True):
-            wants[x].add(want)
+            ask(x, want)
 
 
-def in_parts(node: Node, want: Placement, plan: Plan, across: MeshAxis) -> Strategy | None:
+def in_parts(node: Node, want: Split, plan: Plan, across: MeshAxis) -> Strategy | None:
     """A strategy that gives this split without a message."""
-    if not isinstance(want, Split):
-        return None
     for strategy in options(node, across):
         moves = zip(node.inputs, strategy.wanted, strict=True)
         if strategy.given == want and all(plan[x].given in (w, REPLICATED) for x, w in moves):
@@ -138,7 +145,11 @@ class Emission:
         self.plan, self.local = plan, Locals(arena, across)
         self.images: dict[Node, Node] = {}
         self.moved: dict[tuple[Node, Placement], Node] = {}
+        self.alike: dict[int, Node] = {}
+        """By the identity of a strategy, which is one of nodes of one kind and shape alone: a part.
+        """
         self.units: dict[Node, Unit] = {}
+        """Where parameters of one unit alone are behind a value, or constants, which."""
         self.inputs: list[Node] = []
         before = scope.sites
         try:
@@ -155,13 +166,27 @@ class Emission:
 
     def build(self, node: Node, strategy: Strategy) -> Node:
         """A node of its inputs' parts."""
-        self.units[node] = unit_behind(node, self.units)
-        wanted = zip(node.inputs, strategy.wanted, strict=True)
-        parts = tuple([self.fetch(x, want, node) for x, want in wanted])
+        unit = unit_behind(node, self.units)
+        if unit is not ALONE:
+            self.units[node] = unit
+        parts: list[Node] = []
+        for x, want in zip(node.inputs, strategy.wanted, strict=True):
+            as_it_lies = want is self.plan[x].given
+            parts.append(self.images[x] if as_it_lies else self.fetch(x, want, node))
         scope.sites = node.sites
-        if node.op == "region":
-            return region_part(node, strategy, parts, self.local)
-        return self.local.build(node, strategy, parts)
+        whole = strategy.given is REPLICATED and strategy.rule == "letter"
+        like = node if whole else self.alike.get(id(strategy))
+        if like is not None:
+            return self.local.arena.with_inputs(like, tuple(parts))
+        return self.build_first(node, strategy, tuple(parts))
+
+    def build_first(self, node: Node, strategy: Strategy, parts: tuple[Node, ...]) -> Node:
+        """A node whose strategy is met for the first time."""
+        make = partial(region_part, local=self.local) if node.op == "region" else self.local.build
+        made = make(node, strategy, parts)
+        if made.op == node.op and made.inputs == parts and "serial" not in node.params:
+            self.alike[id(strategy)] = made
+        return made
 
     def fetch(self, x: Node, want: Placement, reader: Node | None = None) -> Node:
         """A value as a reader wants it."""
@@ -188,11 +213,9 @@ def unit_behind(node: Node, units: Mapping[Node, Unit]) -> Unit:
     found = ANY
     for x in node.inputs:
         unit = units.get(x, ALONE)
-        if unit in (found, ANY):
-            continue
-        if found != ANY:
+        if unit is ALONE or (found is not ANY and unit not in (found, ANY)):
             return ALONE
-        found = unit
+        found = unit if found is ANY else found
     return found
 
 

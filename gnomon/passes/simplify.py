@@ -100,22 +100,25 @@ def simplify(graph: Graph) -> Graph:
 
 def step(node: Node) -> Node | None:
     """One rewrite of a node; None when no rule applies."""
-    if node.op == "map":
-        rules = RULES_OF.get(node.params["f"], ())
-        return cast_back(node) or next((made for r in rules if (made := r.apply(node))), None)
-    return MERGES[node.op](node) if node.op in MERGES else None
+    if node.op != "map":
+        return MERGES[node.op](node) if node.op in MERGES else None
+    f: str = node.params["f"]
+    if f == "cast":
+        return cast_back(node)
+    for rule in RULES_OF.get(f, ()):
+        made = rule.apply(node)
+        if made is not None:
+            return made
+    return None
 
 
 def cast_back(node: Node) -> Node | None:
     """A cast to a wider dtype and back is nothing."""
-    if (
-        node.params["f"] != "cast"
-        or node.inputs[0].op != "map"
-        or node.inputs[0].params["f"] != "cast"
-    ):
+    (x,) = node.inputs
+    if x.op != "map" or x.params["f"] != "cast":
         return None
-    first = node.inputs[0].inputs[0]
-    return first if first.dtype is node.dtype and holds(node.inputs[0].dtype, first.dtype) else None
+    (first,) = x.inputs
+    return first if first.dtype is node.dtype and holds(x.dtype, first.dtype) else None
 
 
 def holds(wide: DType, narrow: DType) -> bool:

@@ -16,7 +16,7 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.ops.scalars import SCALARS
-from gnomon.passes.layout import REPLICATED, MeshAxis, Partial, Placement, Split, fits
+from gnomon.passes.layout import REPLICATED, MeshAxis, Placement, fits, pending, split_along
 
 UNORDERED = frozenset({"max", "min", "and", "or"})
 """Folds whose result does not depend on their order."""
@@ -58,7 +58,10 @@ def boundary(node: Node, across: MeshAxis) -> Strategy:
     """The only way of what says how a value lies: as it says."""
     axes = {name: axis for name, _, axis in node.params["layout"]}
     axis = axes.get(across.name)
-    lying = Partial(axis) if isinstance(axis, str) else REPLICATED if axis is None else Split(axis)
+    if axis is None:
+        lying: Placement = REPLICATED
+    else:
+        lying = pending(axis) if isinstance(axis, str) else split_along(axis)
     outside = {"from_local": (REPLICATED, lying), "to_local": (lying, REPLICATED)}
     wanted, given = outside.get(node.op, (lying, lying))
     return Strategy((wanted,), given, "boundary")
@@ -76,7 +79,7 @@ def carrying(node: Node) -> Iterator[Strategy]:
     """A pending sum passes through what commutes with it to the bit."""
     scalar = SCALARS[node.params["f"]] if node.op == "map" else None
     if node.op in CARRIERS or (scalar is not None and scalar.passes_sum):
-        yield Strategy((Partial("add"),), Partial("add"))
+        yield Strategy((pending(),), pending())
 
 
 def by_letters(node: Node, across: MeshAxis) -> Iterator[Strategy]:
@@ -90,12 +93,12 @@ def by_letters(node: Node, across: MeshAxis) -> Iterator[Strategy]:
         if monoid is not None and not may_cut(node, letter, monoid, across):
             continue
         wanted = tuple(placed(letter, row) for row in signature.inputs)
-        yield Strategy(wanted, Partial(monoid) if monoid else placed(letter, signature.output))
+        yield Strategy(wanted, pending(monoid) if monoid else placed(letter, signature.output))
 
 
 def placed(letter: str, row: tuple[str | None, ...]) -> Placement:
     """The placement of a tensor whose axes are these letters when one letter is split."""
-    return Split(row.index(letter)) if letter in row else REPLICATED
+    return split_along(row.index(letter)) if letter in row else REPLICATED
 
 
 def may_cut(node: Node, letter: str, monoid: str, across: MeshAxis) -> bool:
@@ -137,8 +140,8 @@ def by_lookup(node: Node) -> Iterator[Strategy]:
     if node.op == "gather" and node.dtype is not bool_:
         table, _, out = split_spec(node.params["spec"])
         letter = next(c for c in table if c not in out)
-        yield Strategy((Split(table.index(letter)), REPLICATED), Partial("add"), "lookup")
+        yield Strategy((split_along(table.index(letter)), REPLICATED), pending(), "lookup")
     if node.op == "scatter":
         values, _, out = split_spec(node.params["spec"])
         letter = next(c for c in out if c not in values)
-        yield Strategy((REPLICATED, REPLICATED), Split(out.index(letter)), "rows")
+        yield Strategy((REPLICATED, REPLICATED), split_along(out.index(letter)), "rows")

@@ -102,7 +102,9 @@ class VirtualRanks:
         read = [self.images[x] for x in node.inputs]
         if node.op in COLLECTIVES and node.params["mesh"] == self.mesh:
             return self.together(node, read[0])
-        if self.share == 1 or all(x is parts[0] for parts in read for x in parts):
+        if self.share == 1:
+            return [self.arena.with_inputs(node, tuple([x for (x,) in read]))]
+        if all(x is parts[0] for parts in read for x in parts):
             return [self.arena.with_inputs(node, tuple([p[0] for p in read]))] * self.share
         return [self.arena.with_inputs(node, tuple([p[k] for p in read])) for k in self.each]
 

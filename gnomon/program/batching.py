@@ -26,10 +26,12 @@ def in_order(
 
     allows: whether an optimisation may be done.
     """
+    works = list(map(work, kernels))
     if allows("arrange"):
         sizes = {x: hint(nbytes(x)) for k in kernels for x in k.buffers if x not in lasting}
-        kernels = [kernels[k] for k in arranged([work(k) for k in kernels], sizes)]
-    return batched(kernels) if allows("batch") else kernels
+        order = arranged(works, sizes)
+        kernels, works = [kernels[k] for k in order], [works[k] for k in order]
+    return batched(kernels, works) if allows("batch") else kernels
 
 
 def work(kernel: Kernel) -> KernelWork:
@@ -38,12 +40,10 @@ def work(kernel: Kernel) -> KernelWork:
     return KernelWork(kernel.buffers[: kernel.outputs], (*kernel.buffers[kernel.outputs :], *after))
 
 
-def batched(kernels: Sequence[Kernel]) -> list[Kernel]:
+def batched(kernels: Sequence[Kernel], works: Sequence[KernelWork]) -> list[Kernel]:
     """Kernels of one stage and one code become one; the first one's place is the batch's."""
     groups: dict[object, list[Kernel]] = {}
-    for place, (kernel, stage) in enumerate(
-        zip(kernels, stages([work(k) for k in kernels]), strict=True)
-    ):
+    for place, (kernel, stage) in enumerate(zip(kernels, stages(works), strict=True)):
         alone = kernel.checks or any(map(is_opaque, kernel.nodes))
         # with its numbers, code is told apart as it was before sizes varied: so batches never do
         key = place if alone else (stage, kernel.code.symbol, kernel.numbers)

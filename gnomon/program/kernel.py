@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gnomon.forking import cached_property
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site, union
 from gnomon.schedule.memory import nbytes
@@ -56,7 +57,7 @@ class Kernel:
     bytes: int | None = None
     """What it reads and writes with results over operands, if that is not every buffer once."""
 
-    @property
+    @cached_property
     def places(self) -> tuple[tuple[Node, int], ...]:
         """The value that each buffer belongs to, and the byte at which it begins there."""
         return self.homes or tuple((x, 0) for x in self.buffers)

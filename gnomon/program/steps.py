@@ -299,9 +299,11 @@ def touch(kernel: Kernel, slots: Slots, over: Overlays) -> Touch:
 
 def span(x: Node, slot: Slot, within: int) -> Span:
     """The bytes of a value: in the program's block, behind a register, or given."""
-    start = within + (slot.offset if isinstance(slot, ArenaSlot | RegisterSlot) else 0)
-    memory = "arena" if isinstance(slot, ArenaSlot) else slot
-    if isinstance(slot, ArenaSlot) and is_symbolic(slot.offset):
-        return Span(("shared", slot.offset), 0, 1)  # its tenants meet, whatever their sizes are
-    memory = ("register", slot.index) if isinstance(slot, RegisterSlot) else memory
+    memory, start = slot, within
+    if isinstance(slot, ArenaSlot):
+        if is_symbolic(slot.offset):
+            return Span(("shared", slot.offset), 0, 1)  # its tenants meet, whatever their sizes are
+        memory, start = "arena", within + slot.offset
+    elif isinstance(slot, RegisterSlot):
+        memory, start = ("register", slot.index), within + slot.offset
     return Span(memory, start, start + max(nbytes(x), 1))

@@ -28,8 +28,41 @@ def ranges_for(arena: Arena, shape: Sequence[int], stem: str = "r") -> Index:
     )
 
 
+_readings: dict[tuple[Any, ...], list[tuple[int, bool, bool, bool]]] = memo({})
+"""Readings by what they depend on, with the numbers of the nodes that are read."""
+
+
 def readings(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
-    """The readings of a node, below views and transparent nodes, in terms of its own loops."""
+    """The readings of a node, below views and transparent nodes; found once for equal layers."""
+    rows, places = below(node, transparent)
+    if rows not in _readings:
+        made = readings_of(node, transparent)
+        _readings[rows] = [(places[r.node], r.same, r.row, r.picked) for r in made]
+    nodes = list(places)
+    return [Reading(nodes[k], *told) for k, *told in _readings[rows]]
+
+
+def below(
+    node: Node, transparent: Callable[[Node], bool]
+) -> tuple[tuple[Any, ...], dict[Node, int]]:
+    """The rows that readings of a node depend on, one for each node down to what is read."""
+    rows: list[tuple[Any, ...]] = []
+    places: dict[Node, int] = {}
+
+    def number_of(x: Node) -> int:
+        if x not in places:
+            seen = x is node or x.op == "const" or transparent(x)
+            row = (x.kind, *map(number_of, x.inputs)) if seen else (x.shape, x.dtype.name)
+            rows.append(row)
+            places[x] = len(places)
+        return places[x]
+
+    number_of(node)
+    return tuple(rows), places
+
+
+def readings_of(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
+    """The readings of a node, in terms of its own loops."""
     arena, shape = Arena(), domain_of(node)
     found: list[Reading] = []
     index = ranges_for(arena, shape)

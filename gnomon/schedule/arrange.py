@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from operator import itemgetter
 
 from gnomon.schedule.memory import LiveInterval, liveness_bound
 
@@ -43,9 +44,12 @@ def arranged(works: Sequence[KernelWork], sizes: Sizes) -> list[int]:
     [0, 2, 1, 3]
     """
     own = list(range(len(works)))
-    slack = peak(works, sizes, own) // SLACK
-    found = [Arrangement(works, sizes, slack, late).order() for late in (False, True)]
-    return min((*found, own), key=lambda order: peak(works, sizes, order))
+    most = peak(works, sizes, own)
+    best: list[tuple[int, list[int]]] = []
+    for late in (False, True):
+        order = Arrangement(works, sizes, most // SLACK, late).order()
+        best.append((peak(works, sizes, order), order))
+    return min((*best, (most, own)), key=itemgetter(0))[1]
 
 
 def peak(works: Sequence[KernelWork], sizes: Sizes, order: Sequence[int]) -> int:

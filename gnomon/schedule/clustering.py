@@ -81,9 +81,10 @@ class Clustering(Placed):
             self._open(node, Cluster(1, node.size, opaque=True))
             self.calls[call_of(node)] = self.home[node]
             return
-        above = 1 + max(
-            (self.depth.get(x, 0) for x in node.inputs if self._transparent(x)), default=0
-        )
+        above = 1
+        for x in node.inputs:
+            if self._transparent(x):
+                above = max(above, 1 + self.depth.get(x, 0))
         self.depth[node] = above
         loose = node not in self.required and above < DEEP
         if is_index(node) and loose:

@@ -76,7 +76,7 @@ class Excerpt:
                 made.bases[known[x]] = [known[y] for y in found.bases[x]]
                 made.required.update(y for y in made.bases[known[x]] if y.op != "input")
             else:
-                made.reads[known[x]] = [replace(r, node=known[r.node]) for r in found.reads[x]]
+                made.reads[known[x]] = [r._replace(node=known[r.node]) for r in found.reads[x]]
         if done:
             self.act(made, known[self.fusion.maker], tuple(known[x] for x in self.nodes))
         made.forget_unread()

@@ -7,15 +7,14 @@ number. Whatever this file cannot tell is left to gnomon/schedule/access.py, whi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 
 from gnomon.ir.node import Node, Shape
 from gnomon.ir.sizes import hint
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """A node that another reads: at the same place, once per row, or elsewhere.
 
     picked: at positions that another tensor says, an element for an element.
@@ -107,7 +106,7 @@ class Glance:
                 return None
             table, *rest = [part or [] for part in parts]
             if x.op == "gather":
-                table = [replace(r, picked=True) for r in table]
+                table = [r._replace(picked=True) for r in table]
             return [*table, *(r for part in rest for r in part)]
         rows = hint(self.size) // max(hint(self.inner), 1)
         fits = any(hint(r.node.size) in (hint(self.size), rows) for r in found)

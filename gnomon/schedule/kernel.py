@@ -74,6 +74,14 @@ class LoopKernel:
     streams: bool = False
     """Results go past the caches: they are far larger, and nothing reads them soon."""
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        ways = self.flat, self.streams
+        return hash((self.rows, self.inner, self.stores, self.dtypes, *ways))
+
     @property
     def outputs(self) -> int:
         """The number of buffers that are written."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +20,7 @@ from gnomon.ir.sizes import hint, is_symbolic, late
 ALIGN = 64
 
 
-@dataclass(frozen=True)
-class LiveInterval:
+class LiveInterval(NamedTuple):
     """A value's bytes, the call that writes it and the last one that reads it."""
 
     nbytes: int
@@ -51,7 +52,8 @@ def plan_memory(
     merged = {k: interval for k, interval in enumerate(intervals) if owner[k] == k}
     for k, interval in enumerate(intervals):
         whole = merged[owner[k]]
-        merged[owner[k]] = replace(whole, last=max(whole.last, interval.last))
+        if interval.last > whole.last:
+            merged[owner[k]] = whole._replace(last=interval.last)
     values = list(merged.values())
     plan = (shared_places if any(is_symbolic(x.nbytes) for x in values) else disjoint)(values)
     offsets = dict(zip(merged, plan.offsets, strict=True))
@@ -97,7 +99,7 @@ def shared_places(intervals: Sequence[LiveInterval]) -> MemoryPlan:
         for k in group:
             offsets[k] = end
         end += late(largest, *dict.fromkeys(rounded(intervals[k].nbytes) for k in group))
-    known = [replace(x, nbytes=hint(x.nbytes)) for x in intervals]
+    known = [x._replace(nbytes=hint(x.nbytes)) for x in intervals]
     return MemoryPlan(tuple(offsets), end, liveness_bound(known))
 
 
@@ -110,25 +112,28 @@ class PlacedValues:
     """The values that have a place so far, as columns: programs have tens of thousands."""
 
     def __init__(self, most: int) -> None:
-        self.starts, self.ends, self.first, self.last = np.zeros((4, most), np.int64)
-        self.count = 0
+        self.columns, self.count = np.zeros((4, most), np.int64), 0
+        """Of each value its start and end, the first and the last call; by ascending starts."""
 
     def place(self, size: int, first: int, last: int) -> int:
         """Put a value at the lowest offset at which it meets none that is alive with it."""
         n = self.count
-        found = self._lowest_gap(size, (self.first[:n] <= last) & (self.last[:n] >= first))
-        self.starts[n], self.ends[n], self.first[n], self.last[n] = found, found + size, first, last
+        starts, ends, begun, over = self.columns[:, :n]
+        alive = (begun <= last) & (over >= first)
+        found = lowest_gap(size, starts[alive], ends[alive])
+        at = starts.searchsorted(found)
+        self.columns[:, at + 1 : n + 1] = self.columns[:, at:n]
+        self.columns[:, at] = found, found + size, first, last
         self.count += 1
         return found
 
-    def _lowest_gap(self, size: int, alive: np.ndarray) -> int:
-        """The lowest offset that is free for so many bytes."""
-        starts, ends = self.starts[: self.count][alive], self.ends[: self.count][alive]
-        order = np.argsort(starts)
-        # below each value, the end of all that begin before it
-        below = np.maximum.accumulate(np.concatenate(([0], ends[order])))
-        fits = np.flatnonzero(starts[order] - below[:-1] >= size)
-        return int(below[fits[0]] if fits.size else below[-1])
+
+def lowest_gap(size: int, starts: np.ndarray, ends: np.ndarray) -> int:
+    """The lowest offset that is free for so many bytes between values, by ascending starts."""
+    below = np.zeros(len(ends) + 1, np.int64)  # below each value, the end of all before it
+    np.maximum.accumulate(ends, out=below[1:])
+    fits = np.append(starts - below[:-1] >= size, True)
+    return int(below[fits.argmax()])
 
 
 def nbytes(x: Node) -> int:
@@ -143,12 +148,8 @@ def rounded(nbytes: int) -> int:
 
 def liveness_bound(intervals: Sequence[LiveInterval]) -> int:
     """The most bytes alive during one call."""
-    steps: dict[int, int] = {}
-    for interval in intervals:
-        steps[interval.first] = steps.get(interval.first, 0) + rounded(interval.nbytes)
-        steps[interval.last + 1] = steps.get(interval.last + 1, 0) - rounded(interval.nbytes)
-    alive = most = 0
-    for step in sorted(steps):
-        alive += steps[step]
-        most = max(most, alive)
-    return most
+    steps = [0] * (max((x.last for x in intervals), default=0) + 2)
+    for size, first, last in intervals:
+        steps[first] += rounded(size)
+        steps[last + 1] -= rounded(size)
+    return max(accumulate(steps))

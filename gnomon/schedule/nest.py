@@ -7,7 +7,7 @@ arithmetic needs no division wins, because a division per element costs more tha
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -265,7 +265,7 @@ def parts_of(cluster: Cluster, partition: Placed) -> Iterator[KernelPart]:
         _kernels[signature.key] = found
     nodes = list(signature.numbers)
     for part, places in found:
-        yield replace(part, buffers=tuple(nodes[k] for k in places))
+        yield KernelPart(part.kernel, tuple([nodes[k] for k in places]), part.share)
 
 
 def divisors(kernel: LoopKernel) -> set[int]:

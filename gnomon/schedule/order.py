@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """Bytes that a call touches: of which memory, from where to where."""
 
     memory: object
@@ -16,8 +15,7 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True)
-class Touch:
+class Touch(NamedTuple):
     """The bytes that one call writes and reads."""
 
     writes: tuple[Span, ...]
@@ -51,10 +49,12 @@ class TouchedBytes:
 
     def meets(self, spans: Iterable[Span]) -> bool:
         """Whether some of these bytes are among them."""
-        return any(self._meets(x) for x in spans)
+        return any(map(self._meets, spans))
 
     def _meets(self, span: Span) -> bool:
-        edges = self.edges.get(span.memory, [])
+        edges = self.edges.get(span.memory)
+        if edges is None:
+            return False
         at = bisect_right(edges, span.start)
         # behind a start its stretch goes on; behind an end the next one may begin in time
         return at % 2 == 1 or (at < len(edges) and edges[at] < span.end)

@@ -90,3 +90,12 @@ def rule_of(rule: object) -> Rule:
     """A rule, checked to be one."""
     assert isinstance(rule, Rule)
     return rule
+
+
+def test_a_rule_asks_first_for_the_operations_of_its_operands():
+    negated = rule_of(x + (-y) >> x - y)
+
+    assert negated.asked == ("", "map")
+    assert rule_of(x * 1.0 >> x).asked == ("", "const")
+    assert rule_of(x / C >> x).asked == ("", "const")
+    assert negated.apply(leaf()) is None

@@ -17,6 +17,8 @@ from gnomon.passes.layout import (
     fits,
     local_shape,
     move_price,
+    pending,
+    split_along,
 )
 
 pytestmark = pytest.mark.unit
@@ -56,3 +58,10 @@ def test_only_a_split_changes_the_shape_and_must_divide_it():
     assert fits((6, 4), Split(0), 3)
     assert not fits((6, 4), Split(1), 3)
     assert not fits((6,), Split(1), 1)
+
+
+def test_placements_that_are_made_by_the_thousand_are_mostly_one_object():
+    assert split_along(1) is split_along(1)
+    assert split_along(1) == Split(1) != split_along(2)
+    assert pending() is pending()
+    assert pending("sum") == pending() == Partial("add") != pending("max")

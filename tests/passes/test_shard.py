@@ -154,3 +154,9 @@ def test_choices_and_loops_run_whole_on_every_rank(make):
     for held in run_local(sharded.graph, inputs, given, 2):
         for mine, theirs in zip(held, whole, strict=True):
             np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_program_of_primitives_alone_is_taken_as_it_is():
+    opened = open_up(layers())
+
+    assert open_up(opened) is opened

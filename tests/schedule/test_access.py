@@ -7,11 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from gnomon.dtypes import bool_
 from gnomon.ir.node import Node
 from gnomon.ops.index_primitives import is_index
 from gnomon.ops.interpret import interpret
 from gnomon.ops.primitives import expand, flip, reduce, reshape, unsqueeze
 from gnomon.ops.view_primitives import pad, permute, slice_, window
+from gnomon.schedule import access
 from gnomon.schedule.access import readings, strided
 from tests.schedule.kernels_of import leaf
 
@@ -92,3 +94,47 @@ def test_a_padded_read_is_neither():
 
 def test_a_fold_in_lanes_runs_over_its_input():
     assert seen(reduce("add", leaf(5, 7), (1,))) == [(True, False)]
+
+
+def test_equal_layers_are_looked_at_once(monkeypatch: pytest.MonkeyPatch):
+    looked: list[Node] = []
+    first = access.readings_of
+    monkeypatch.setattr(
+        access, "readings_of", lambda node, below: looked.append(node) or first(node, below)
+    )
+
+    def layer(x: Node) -> Node:
+        return pad(permute(x, (1, 0)), (0, 1), (2, 0)) * 2.0
+
+    x, y = leaf(4, 9), leaf(4, 9)
+    found = [readings(layer(each), is_index) for each in (x, y, y)]
+
+    assert len(looked) == 1
+    assert [[r.node for r in each] for each in found] == [[x], [y], [y]]
+
+
+def test_one_value_read_twice_is_told_from_two():
+    x = leaf(5, 7)
+    z, chosen = x.arena.input((5, 7), x.dtype), x.arena.input((5, 7), bool_)
+
+    assert nodes_of(x.arena.node("map", (chosen, x, z), f="where")) == [chosen, x, z]
+    assert nodes_of(x.arena.node("map", (chosen, x, x), f="where")) == [chosen, x]
+
+
+def nodes_of(node: Node) -> list[Node]:
+    """The nodes that a node reads."""
+    return [r.node for r in readings(node, is_index)]
+
+
+def test_a_view_that_is_stored_is_told_from_one_that_is_not():
+    view = slice_(leaf(5, 7), ((0, 4, 1), (0, 7, 1)))
+
+    assert nodes_of(view * 2.0) == list(view.inputs)
+    assert [(r.node, r.same) for r in readings(view * 2.0, lambda _: False)] == [(view, True)]
+
+
+def test_the_same_view_of_another_size_is_read_elsewhere():
+    first, other = (slice_(leaf(n, 7), ((0, 4, 1), (0, 7, 1))) * 2.0 for n in (4, 5))
+
+    assert seen(first) == [(True, False)]
+    assert seen(other) == [(False, False)]
