@@ -263,17 +263,17 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
 def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> OpaqueCall:
     """A product of groups of rows or of steps; blocks: runs lie block by block."""
     x, y = (operand(v) for v in node.inputs[:2])
-    (groups, runs), shape = node.inputs[2].shape, node.shape
+    groups, runs = node.inputs[2].shape[-2:]
     groups, runs = (runs, groups) if blocks else (groups, runs)
     name = FACTORS.get(node.inputs[0].dtype) or register(node.inputs[0].dtype)
-    starts, columns = (x.offset, y.offset, 0), Axis(shape[-1], b=y.strides[-1], c=1)
-    rows = Axis(shape[-2], a=x.strides[0], c=shape[-1])
-    steps = Axis(node.inputs[0].shape[1], a=x.strides[1], b=y.strides[-2])
+    starts, columns = (x.offset, y.offset, 0), Axis(node.shape[-1], b=y.strides[-1], c=1)
+    rows = Axis(node.shape[-2], a=x.strides[-2], c=node.shape[-1])
+    steps = Axis(node.inputs[0].shape[-1], a=x.strides[-1], b=y.strides[-2])
     if axis == "rows":
         batch = Axis(groups, b=y.strides[0])
         steps = replace(steps, leaves=leaves_in(node, (steps.size,))[0])
     else:
-        batch = Axis(groups, c=shape[1] * shape[2])
+        batch = Axis(groups, c=rows.size * columns.size)
     product = MatmulSpec(name, (batch,), (rows,), (columns,), (steps,), starts)
     block = (rows if axis == "rows" else steps).size // runs if blocks else 0
     spec = GroupedSpec(product, axis, runs, 3, block)
@@ -294,13 +294,19 @@ def grouped_steps(node: Node, machine: Machine) -> OpaqueCall:
     return grouped(node, machine, "steps")
 
 
-@kernel()
+def is_one_share(node: Node) -> bool:
+    """Whether all of a product's rows may meet all of its groups."""
+    ends = node.inputs[2]
+    return ends.rank == 2 or ends.shape[0] == 1
+
+
+@kernel(fits=is_one_share)
 def routed_rows(node: Node, machine: Machine) -> OpaqueCall:
     """The same of rows in blocks."""
     return grouped(node, machine, "rows", blocks=True)
 
 
-@kernel()
+@kernel(fits=is_one_share)
 def routed_steps(node: Node, machine: Machine) -> OpaqueCall:
     """The same of steps in blocks."""
     return grouped(node, machine, "steps", blocks=True)

@@ -6,11 +6,14 @@ leaves open, the cost model decides for each program (gnomon/passes/choose.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gnomon.distributed.mesh import Mesh, local_part
+from gnomon.distributed.token_dispatch.base import TokenDispatcher
+from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
+from gnomon.distributed.token_dispatch.meshed import MeshTokenDispatcher
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Shape
 from gnomon.nn.module import Module
@@ -60,6 +63,8 @@ class ShardingPlan:
     """
     reductions: int | str = 0
     """How many units' gradients may be under way at once; 0: any number; "auto"."""
+    token_dispatch: tuple[str, ...] = ()
+    """Names of `axes` to whose ranks tokens travel, so that no matrix and no sum of one does."""
 
     def layout(self, mesh: Mesh, names: Sequence[str], shape: Shape) -> Lying:
         """The layout of a parameter."""
@@ -82,6 +87,14 @@ class ShardingPlan:
         """
         named = {self.axes.get(name) for name in names}
         return tuple(name for name, _ in mesh.divided if name not in self.fully or name in named)
+
+    def token_dispatcher(self, mesh: Mesh) -> Callable[[int, int], TokenDispatcher]:
+        """The dispatcher of so many experts and blocks: along one mesh axis tokens may travel."""
+        named = {self.axes.get(name) for name in self.token_dispatch}
+        over = [each for each in mesh.divided if each[0] in named]
+        if not over:
+            return LocalTokenDispatcher
+        return lambda experts, blocks: MeshTokenDispatcher(experts, blocks, over[0])
 
     def table(self, model: Module, axes: AxisNames, mesh: Mesh) -> list[ParameterLayout]:
         """The layout of every parameter, by name."""

@@ -8,11 +8,12 @@ Letters: b batch, t tokens, g key heads, k width of a head, v vocabulary.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.distributed.token_dispatch.base import TokenDispatcher
 from gnomon.models.config import DecoderConfig
 from gnomon.nn import functional as F
 from gnomon.utils.checkpoint import checkpoint
@@ -54,6 +55,9 @@ class CausalLM(nn.Module):
         found: what the objective gave beside the loss, over all rows. taken: whether the step was.
         """
         return {}
+
+    def dispatch_by(self, make: Callable[[int, int], TokenDispatcher]) -> None:
+        """Send tokens to experts by dispatchers that are made so; without experts, by none."""
 
     def losses(self, window_bt: gn.Tensor) -> gn.Tensor:
         """Minus the log probability, in nats, of every token of each window but its first."""

@@ -11,11 +11,12 @@ a token, s slots of a block (n c), f inner size of an expert.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.distributed.token_dispatch.base import TokenDispatcher
 from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
 from gnomon.models.causal import CausalLM, token_losses
 from gnomon.models.config import refuse_too_large
@@ -124,6 +125,7 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
         super().__init__()
         self.gate = Router(config)
         self.experts = Experts(config)
+        self.dispatcher_of: Callable[[int, int], TokenDispatcher] = LocalTokenDispatcher
 
     def forward(self, x_btd: gn.Tensor) -> tuple[gn.Tensor, Routing, gn.Tensor]:
         """The sum over a token's experts; the decision; each expert's tokens per row, (b, e)."""
@@ -132,7 +134,7 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
         (b, _, d), blocks = x_btd.shape, leaves(len(x_btd), ROWS)
         counts_le = counts_be.reshape(blocks, b // blocks, -1).sum(1)
         share, expert = (v.flatten(0, 1) for v in (routing.share_btc, routing.expert_btc))
-        dispatcher = LocalTokenDispatcher(counts_le.shape[1], blocks)
+        dispatcher = self.dispatcher_of(counts_le.shape[1], blocks)
         sent = dispatcher.dispatch(x_btd.reshape(-1, d), share, expert, counts_le)
         y = dispatcher.combine(self.experts(sent.rows, sent.ends), sent)
         return y.reshape(x_btd.shape), routing, counts_be
@@ -212,6 +214,11 @@ class Qwen3MoeForCausalLM(CausalLM):
         mean = token_losses(scores, window_bt).mean()
         share = self.uneven_share
         return mean + share * uneven_b.mean() if share else mean, mean, counts
+
+    def dispatch_by(self, make: Callable[[int, int], TokenDispatcher]) -> None:
+        """Send tokens by dispatchers of so many experts and blocks that are made so."""
+        for layer in self.model.layers:
+            layer.mlp.dispatcher_of = make
 
     def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
         """Move the biases of experts towards an even load; tell the load.

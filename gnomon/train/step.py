@@ -72,6 +72,7 @@ class TrainStep:
         largest, keeps = config.optimizer.clip_norm, config.train.record_hashes
         self.taken = self.kernels = 0
         model.recomputes = config.train.recompute
+        model.dispatch_by(plan.token_dispatcher(mesh))
         self.told: dict[str, float] = {}
         """What the model tells of the latest step, for the metrics."""
         self.values: Values = {}
