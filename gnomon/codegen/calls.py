@@ -274,11 +274,17 @@ def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> Op
         steps = replace(steps, leaves=leaves_in(node, (steps.size,))[0])
     else:
         batch = Axis(groups, c=rows.size * columns.size)
-    product = MatmulSpec(name, (batch,), (rows,), (columns,), (steps,), starts)
+    shares = node.inputs[2].shape[0] if node.inputs[2].rank == 3 else 1
+    batches = (batch,)
+    if shares > 1:
+        ahead = groups * y.strides[0] if axis == "rows" else y.strides[0]
+        made = node.size // shares
+        batches = (Axis(shares, a=x.strides[0], b=ahead, c=made), batch)
+    product = MatmulSpec(name, batches, (rows,), (columns,), (steps,), starts)
     block = (rows if axis == "rows" else steps).size // runs if blocks else 0
-    spec = GroupedSpec(product, axis, runs, 3, block)
+    spec = GroupedSpec(product, axis, runs, 3, block, shares)
     buffers = (node, x.node, y.node, node.inputs[2])
-    flops = 2 * rows.size * columns.size * steps.size
+    flops = 2 * shares * rows.size * columns.size * steps.size
     return OpaqueCall("grouped", emit_grouped, (spec, machine), buffers, flops)
 
 
@@ -294,19 +300,13 @@ def grouped_steps(node: Node, machine: Machine) -> OpaqueCall:
     return grouped(node, machine, "steps")
 
 
-def is_one_share(node: Node) -> bool:
-    """Whether all of a product's rows may meet all of its groups."""
-    ends = node.inputs[2]
-    return ends.rank == 2 or ends.shape[0] == 1
-
-
-@kernel(fits=is_one_share)
+@kernel()
 def routed_rows(node: Node, machine: Machine) -> OpaqueCall:
     """The same of rows in blocks."""
     return grouped(node, machine, "rows", blocks=True)
 
 
-@kernel(fits=is_one_share)
+@kernel()
 def routed_steps(node: Node, machine: Machine) -> OpaqueCall:
     """The same of steps in blocks."""
     return grouped(node, machine, "steps", blocks=True)

@@ -6,14 +6,12 @@ leaves open, the cost model decides for each program (gnomon/passes/choose.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gnomon.distributed.mesh import Mesh, local_part
-from gnomon.distributed.token_dispatch.base import TokenDispatcher
-from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
-from gnomon.distributed.token_dispatch.meshed import MeshTokenDispatcher
+from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Shape
 from gnomon.nn.module import Module
@@ -88,13 +86,10 @@ class ShardingPlan:
         named = {self.axes.get(name) for name in names}
         return tuple(name for name, _ in mesh.divided if name not in self.fully or name in named)
 
-    def token_dispatcher(self, mesh: Mesh) -> Callable[[int, int], TokenDispatcher]:
-        """The dispatcher of so many experts and blocks: along one mesh axis tokens may travel."""
+    def travel(self, mesh: Mesh) -> TokenTravel | None:
+        """The travelling of tokens, along one mesh axis; None where they stay."""
         named = {self.axes.get(name) for name in self.token_dispatch}
-        over = [each for each in mesh.divided if each[0] in named]
-        if not over:
-            return LocalTokenDispatcher
-        return lambda experts, blocks: MeshTokenDispatcher(experts, blocks, over[0])
+        return next((TokenTravel(each) for each in mesh.divided if each[0] in named), None)
 
     def table(self, model: Module, axes: AxisNames, mesh: Mesh) -> list[ParameterLayout]:
         """The layout of every parameter, by name."""

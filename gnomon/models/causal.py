@@ -8,12 +8,12 @@ Letters: b batch, t tokens, g key heads, k width of a head, v vocabulary.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gnomon as gn
 from gnomon import nn
-from gnomon.distributed.token_dispatch.base import TokenDispatcher
+from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.models.config import DecoderConfig
 from gnomon.nn import functional as F
 from gnomon.utils.checkpoint import checkpoint
@@ -56,8 +56,8 @@ class CausalLM(nn.Module):
         """
         return {}
 
-    def dispatch_by(self, make: Callable[[int, int], TokenDispatcher]) -> None:
-        """Send tokens to experts by dispatchers that are made so; without experts, by none."""
+    def send_tokens(self, travel: TokenTravel | None) -> None:
+        """Let tokens travel to experts, or stay; without experts there is nothing to do."""
 
     def losses(self, window_bt: gn.Tensor) -> gn.Tensor:
         """Minus the log probability, in nats, of every token of each window but its first."""

@@ -5,9 +5,8 @@ group within each; `ends` says for each block where each group's run ends, count
 start. So a block is computed where it lies, and a sum over a group is one chain per block and a
 perfect tree over blocks. Groups may be apart, each share of them with rows of its own, as they are
 where rows travel to the ranks of their groups. The regions `routed_rows` and `routed_steps` are
-what a hand-written kernel claims (gnomon/codegen/kernels/grouped.py), of one share; their bodies,
-which multiply everything with everything, are the definition. Groups that are runs of one axis are
-in grouped.py.
+what a hand-written kernel claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply
+everything with everything, are the definition. Groups that are runs of one axis are in grouped.py.
 """
 
 from __future__ import annotations

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,12 +16,23 @@ from gnomon.distributed.mesh import ALONE, mesh_of
 from gnomon.distributed.plans import ShardingPlan
 from gnomon.distributed.program import bytes_sent
 from gnomon.distributed.ranks import run_ranks
-from gnomon.ir.node import Node
+from gnomon.distributed.token_dispatch.travel import TokenTravel
+from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import COLLECTIVES
 from gnomon.passes.divide import divide
 from gnomon.train.rank_program import step_graph
 from gnomon.train.team import read_plan
-from tests.train.curves import EXPERTS, PATIENCE, ROWS, Curve, config_of, curve, made
+from tests.train.curves import (
+    EXPERTS,
+    PATIENCE,
+    ROWS,
+    Curve,
+    batches,
+    config_of,
+    curve,
+    curve_from,
+    made,
+)
 
 STEPS = 3
 SIZES = EXPERTS["experts"]
@@ -39,17 +53,54 @@ def alone() -> Curve:
 
 
 def check(layout: str, axis: str, microbatches: int = 1, recompute: bool = False) -> None:
-    """Every rank has the curve of one process."""
+    """Every rank has the curve of one process, and multiplies what its places hold, no more."""
     config, mesh = config_of("experts", microbatches, 1, recompute), mesh_of(layout)
 
-    def work(rank: int) -> Curve:
-        return curve(config, mesh, rank, STEPS, plan_of(axis))
+    def work(rank: int) -> tuple[Curve, int]:
+        begun = made(config, mesh, rank, plan_of(axis))
+        found, _ = curve_from(begun, batches(config, STEPS))
+        return found, min(begun[0].travel.measured, SLOTS)
 
-    assert {x.hashes for x in run_ranks(mesh, work, PATIENCE)} == {alone().hashes}
+    told = run_ranks(mesh, work, PATIENCE)
+    assert {found.hashes for found, _ in told} == {alone().hashes}
+    (places,) = {places for _, places in told}
+    share = max(found.flops for found, _ in told) * mesh.size / alone().flops
+    again = 1.5 if recompute else 1.02
+    assert share <= again * places * dict(mesh.axes)[axis] / SLOTS
 
 
 def test_ranks_have_the_curve_of_one_process():
     check("data=2,tensor=2", "data")
+
+
+def test_steps_that_have_no_place_for_all_are_taken_again_and_change_no_bit(monkeypatch):
+    """Half of the places that a step needs, each time: what is sent has their size."""
+    config, mesh, asked = config_of("experts", layers=1), mesh_of("data=2"), defaultdict(list)
+    replayed = TokenTravel.replayed
+
+    def heard(self: TokenTravel, step: Callable[[], Any], most_of: Callable[[Any], int]) -> Any:
+        def counted() -> Any:
+            asked[id(self)].append(self.capacity)
+            return step()
+
+        return replayed(self, counted, most_of)
+
+    monkeypatch.setattr(TokenTravel, "replayed", heard)
+
+    def work(rank: int) -> tuple[Curve, list[int], list[Graph]]:
+        step, model = made(config, mesh, rank, plan_of("data"))
+        step.travel.load = 0.5
+        found, _ = curve_from((step, model), batches(config, STEPS))
+        return found, asked[id(step.travel)], [x.graph for x in step.program.captured()]
+
+    (found, places, graphs), *others = run_ranks(mesh, work, PATIENCE)
+    assert {found.hashes, *(each.hashes for each, *_ in others)} == {alone().hashes}
+    few = places[1]
+    assert 0 < few < SLOTS
+    assert places == [0, few, 0, few, 0]
+    sent = [{x.shape[2] for x in divide(graph) if x.op == "all_to_all"} for graph in graphs]
+    all_slots = {MANY // 2, SLOTS}
+    assert sorted(sent, key=max) == [{MANY // 2, few}, all_slots, all_slots]
 
 
 LAYOUTS = [
@@ -82,17 +133,21 @@ def of_experts(message: Node) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("layout", "axis", "ranks"), [("data=4", "data", 4), ("shard=2", "shard", 2)]
+    ("layout", "axis", "ranks", "places"),
+    [("data=4", "data", 4, 32), ("shard=2", "shard", 2, 64)],
 )
-def test_tokens_travel_and_no_matrix(layout: str, axis: str, ranks: int):
-    """Of a layer rows go there and back, and their gradients; so do numbers of rows once."""
+def test_tokens_travel_and_no_matrix(layout: str, axis: str, ranks: int, places: int):
+    """Of a layer rows go there and back, and their gradients; numbers of rows go there.
+
+    A block of 96 slots has places for a quarter of the even load more.
+    """
     told = plan_of(axis)
     plain, sent = (
         messages(layout, each, axis) for each in (replace(told, token_dispatch=()), told)
     )
 
     exchanged = [x for x in sent if x.op == "all_to_all"]
-    rows, numbers = ranks * BLOCKS // ranks * SLOTS * WIDTH, BLOCKS * MANY // ranks
+    rows, numbers = BLOCKS * places * WIDTH, BLOCKS * MANY // ranks
     assert sorted(x.size for x in exchanged) == [numbers, *[rows] * 4]
     assert not [x for x in plain if x.op == "all_to_all"]
 

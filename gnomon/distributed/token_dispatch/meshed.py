@@ -7,6 +7,8 @@ have tokens travel, and a model's code is the same (gnomon/distributed/plans.py)
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gnomon.distributed.token_dispatch.base import Dispatched, Routes, TokenDispatcher
 from gnomon.distributed.token_dispatch.places import PlacedSlots, placed
 from gnomon.errors import LayoutError
@@ -20,13 +22,20 @@ __all__ = ["MeshTokenDispatcher"]
 class MeshTokenDispatcher(TokenDispatcher):
     """Rows of all blocks, which one mesh axis spreads, travel along it to the experts that it has.
 
-    blocks is the number of all blocks. Every block has places for all of its slots on each rank, so
-    that no routing passes them.
+    blocks is the number of all blocks. Every block of so many slots has so many places on each
+    rank, or for all of them; slots without a place come back as NaN.
     """
 
-    def __init__(self, experts: int, blocks: int, over: tuple[str, int]) -> None:
+    def __init__(
+        self,
+        experts: int,
+        blocks: int,
+        over: tuple[str, int],
+        places: Callable[[int], int] | None = None,
+    ) -> None:
         super().__init__(experts, blocks)
         self.mesh, self.ranks = over
+        self.places = places or int
         if experts % self.ranks:
             raise LayoutError(
                 f"token dispatch: {self.ranks} ranks of mesh axis {self.mesh!r} do not divide "
@@ -35,23 +44,29 @@ class MeshTokenDispatcher(TokenDispatcher):
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, PlacedSlots]:
         """Slots to their places, and places to the ranks of their experts: (r, t, d), (r, l, g)."""
-        (blocks, k), d = routes.order_ls.shape, x_lsd.shape[2]
-        own = self.experts // self.ranks
+        (blocks, slots), d = routes.order_ls.shape, x_lsd.shape[2]
+        k, own = self.places(slots), self.experts // self.ranks
         counts_lrg = routes.counts_le.reshape(blocks, self.ranks, own)
         places = placed(routes, counts_lrg.sum(2), routes.expert_ls // own, k)
         rows_lpd = FUNCTIONS["reordered"](x_lsd, places.slot_lp, places.place_ls)
         rows_lpd = FUNCTIONS["where"](places.held_lp.unsqueeze(2), rows_lpd, 0.0)
         rows_rlkd = rows_lpd.reshape(blocks, self.ranks, k, d).transpose(0, 1)
         rows = self.to_experts(rows_rlkd).reshape(self.ranks, blocks * k, d)
-        return rows, self.to_experts(counts_lrg.cumsum(2).transpose(0, 1)), places
+        ends_lrg = FUNCTIONS["clip"](counts_lrg.cumsum(2), None, k)
+        return rows, self.to_experts(ends_lrg.transpose(0, 1)), places
 
     def bring(self, rows: Tensor, sent: Dispatched) -> Tensor:
         """Places back to their blocks, and slots in the order of tokens."""
-        places, (blocks, k), d = sent.trip, sent.routes.order_ls.shape, rows.shape[2]
+        places, (blocks, slots), d = sent.trip, sent.routes.order_ls.shape, rows.shape[2]
+        k = self.places(slots)
         rows_rlkd = self.to_blocks(rows.reshape(self.ranks, blocks, k, d))
         rows_lpd = rows_rlkd.transpose(0, 1).reshape(blocks, self.ranks * k, d)
         rows_lpd = FUNCTIONS["where"](places.held_lp.unsqueeze(2), rows_lpd, 0.0)
-        return FUNCTIONS["reordered"](rows_lpd, places.place_ls, places.slot_lp)
+        y_lsd = FUNCTIONS["reordered"](rows_lpd, places.place_ls, places.slot_lp)
+        if k == slots:
+            return y_lsd
+        # tokens that had no place: a step that has such is seen to be none
+        return FUNCTIONS["where"](places.fits_ls.unsqueeze(2), y_lsd, float("nan"))
 
     def to_experts(self, x: Tensor) -> Tensor:
         """(r, l, ...), of which each rank has its experts' part."""

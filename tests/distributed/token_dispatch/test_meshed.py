@@ -64,3 +64,22 @@ def test_blocks_that_ranks_do_not_divide_are_everywhere(rng):
 def test_experts_that_ranks_do_not_divide_are_refused():
     with pytest.raises(LayoutError, match="3 ranks of mesh axis 'data' do not divide 4 experts"):
         MeshTokenDispatcher(EXPERTS, BLOCKS, ("data", 3))
+
+
+def test_slots_without_a_place_are_no_numbers_and_others_are_what_they_were():
+    def work(rank: int) -> list[float]:
+        dispatcher = MeshTokenDispatcher(EXPERTS, 2, ("data", 2), lambda slots: slots // 2)
+        expert = gn.tensor([[3, 0], [2, 1], [3, 2], [0, 2], [2, 0], [2, 1]])
+
+        @gn.compile
+        def step(x: gn.Tensor) -> gn.Tensor:
+            sent = dispatcher.dispatch(x, gn.ones(6, 2), expert)
+            assert sent.rows.shape == (2, 6, 1)
+            return dispatcher.combine(gn.routed_mm(sent.rows, gn.ones(4, 1, 1), sent.ends), sent)
+
+        return step(gn.arange(6.0).reshape(6, 1)).flatten().tolist()
+
+    # rank 1 has four slots of the first block: the last of expert 3 has no place
+    first, second = run_ranks(Mesh((("data", 2),)), work)
+    assert first == pytest.approx([0.0, 2.0, float("nan"), 6.0, 8.0, 10.0], nan_ok=True)
+    assert second == pytest.approx(first, nan_ok=True)
