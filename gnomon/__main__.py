@@ -78,7 +78,7 @@ def train(
     plan
         A .toml file with another plan: rows and fully (lists of mesh axes), axes (a table of
         parameters' axes and mesh axes), reductions (how many at once, or "auto"); or pairs that
-        are added to the usual one: expert=data.
+        are added to the usual one: expert=data (or expert=data:tokens: no matrix is sent).
     """
     with Team(mesh, plan) as team, Progress(quiet=not team.leads) as progress:
         begun = begin(recipe, changes or [], resume) if team.leads else None

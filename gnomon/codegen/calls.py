@@ -263,22 +263,28 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
 def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> OpaqueCall:
     """A product of groups of rows or of steps; blocks: runs lie block by block."""
     x, y = (operand(v) for v in node.inputs[:2])
-    (groups, runs), shape = node.inputs[2].shape, node.shape
+    groups, runs = node.inputs[2].shape[-2:]
     groups, runs = (runs, groups) if blocks else (groups, runs)
     name = FACTORS.get(node.inputs[0].dtype) or register(node.inputs[0].dtype)
-    starts, columns = (x.offset, y.offset, 0), Axis(shape[-1], b=y.strides[-1], c=1)
-    rows = Axis(shape[-2], a=x.strides[0], c=shape[-1])
-    steps = Axis(node.inputs[0].shape[1], a=x.strides[1], b=y.strides[-2])
+    starts, columns = (x.offset, y.offset, 0), Axis(node.shape[-1], b=y.strides[-1], c=1)
+    rows = Axis(node.shape[-2], a=x.strides[-2], c=node.shape[-1])
+    steps = Axis(node.inputs[0].shape[-1], a=x.strides[-1], b=y.strides[-2])
     if axis == "rows":
         batch = Axis(groups, b=y.strides[0])
         steps = replace(steps, leaves=leaves_in(node, (steps.size,))[0])
     else:
-        batch = Axis(groups, c=shape[1] * shape[2])
-    product = MatmulSpec(name, (batch,), (rows,), (columns,), (steps,), starts)
+        batch = Axis(groups, c=rows.size * columns.size)
+    shares = node.inputs[2].shape[0] if node.inputs[2].rank == 3 else 1
+    batches = (batch,)
+    if shares > 1:
+        ahead = groups * y.strides[0] if axis == "rows" else y.strides[0]
+        made = node.size // shares
+        batches = (Axis(shares, a=x.strides[0], b=ahead, c=made), batch)
+    product = MatmulSpec(name, batches, (rows,), (columns,), (steps,), starts)
     block = (rows if axis == "rows" else steps).size // runs if blocks else 0
-    spec = GroupedSpec(product, axis, runs, 3, block)
+    spec = GroupedSpec(product, axis, runs, 3, block, shares)
     buffers = (node, x.node, y.node, node.inputs[2])
-    flops = 2 * rows.size * columns.size * steps.size
+    flops = 2 * shares * rows.size * columns.size * steps.size
     return OpaqueCall("grouped", emit_grouped, (spec, machine), buffers, flops)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gnomon.distributed.mesh import Mesh, local_part
+from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Shape
 from gnomon.nn.module import Module
@@ -60,6 +61,8 @@ class ShardingPlan:
     """
     reductions: int | str = 0
     """How many units' gradients may be under way at once; 0: any number; "auto"."""
+    token_dispatch: tuple[str, ...] = ()
+    """Names of `axes` to whose ranks tokens travel, so that no matrix and no sum of one does."""
 
     def layout(self, mesh: Mesh, names: Sequence[str], shape: Shape) -> Lying:
         """The layout of a parameter."""
@@ -82,6 +85,11 @@ class ShardingPlan:
         """
         named = {self.axes.get(name) for name in names}
         return tuple(name for name, _ in mesh.divided if name not in self.fully or name in named)
+
+    def travel(self, mesh: Mesh) -> TokenTravel | None:
+        """The travelling of tokens, along one mesh axis; None where they stay."""
+        named = {self.axes.get(name) for name in self.token_dispatch}
+        return next((TokenTravel(each) for each in mesh.divided if each[0] in named), None)
 
     def table(self, model: Module, axes: AxisNames, mesh: Mesh) -> list[ParameterLayout]:
         """The layout of every parameter, by name."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.distributed.token_dispatch.travel import TokenTravel
 from gnomon.models.config import DecoderConfig
 from gnomon.nn import functional as F
 from gnomon.utils.checkpoint import checkpoint
@@ -54,6 +55,9 @@ class CausalLM(nn.Module):
         found: what the objective gave beside the loss, over all rows. taken: whether the step was.
         """
         return {}
+
+    def send_tokens(self, travel: TokenTravel | None) -> None:
+        """Let tokens travel to experts, or stay; without experts there is nothing to do."""
 
     def losses(self, window_bt: gn.Tensor) -> gn.Tensor:
         """Minus the log probability, in nats, of every token of each window but its first."""

@@ -11,12 +11,14 @@ a token, s slots of a block (n c), f inner size of an expert.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.distributed.token_dispatch.base import TokenDispatcher
 from gnomon.distributed.token_dispatch.local import LocalTokenDispatcher
+from gnomon.distributed.token_dispatch.travel import RANK_SLOTS, TokenTravel
 from gnomon.models.causal import CausalLM, token_losses
 from gnomon.models.config import refuse_too_large
 from gnomon.models.qwen3 import AXES as DENSE
@@ -124,6 +126,8 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
         super().__init__()
         self.gate = Router(config)
         self.experts = Experts(config)
+        self.dispatcher_of: Callable[[int, int], TokenDispatcher] = LocalTokenDispatcher
+        """What makes a dispatcher for so many experts and blocks."""
 
     def forward(self, x_btd: gn.Tensor) -> tuple[gn.Tensor, Routing, gn.Tensor]:
         """The sum over a token's experts; the decision; each expert's tokens per row, (b, e)."""
@@ -132,7 +136,7 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
         (b, _, d), blocks = x_btd.shape, leaves(len(x_btd), ROWS)
         counts_le = counts_be.reshape(blocks, b // blocks, -1).sum(1)
         share, expert = (v.flatten(0, 1) for v in (routing.share_btc, routing.expert_btc))
-        dispatcher = LocalTokenDispatcher(counts_le.shape[1], blocks)
+        dispatcher = self.dispatcher_of(counts_le.shape[1], blocks)
         sent = dispatcher.dispatch(x_btd.reshape(-1, d), share, expert, counts_le)
         y = dispatcher.combine(self.experts(sent.rows, sent.ends), sent)
         return y.reshape(x_btd.shape), routing, counts_be
@@ -176,6 +180,7 @@ class Qwen3MoeForCausalLM(CausalLM):
         super().__init__()
         refuse_too_large(config)
         self.config = config
+        self.travel: TokenTravel | None = None
         self.uneven_share, self.bias_rate = config.router_aux_loss_coef, config.router_bias_rate
         self.model = Qwen3Model(config, Qwen3MoeDecoderLayer)
         self.lm_head = (
@@ -193,8 +198,8 @@ class Qwen3MoeForCausalLM(CausalLM):
         """Scores (b, t, v) of the token that follows each position."""
         return self.routed(tokens_bt)[0]
 
-    def routed(self, tokens_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, gn.Tensor]:
-        """Scores; the loss of an uneven load, (b); tokens by layer and expert."""
+    def routed(self, tokens_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, list[gn.Tensor]]:
+        """Scores; the loss of an uneven load, (b); each layer's tokens by row and expert."""
         model, length = self.model, tokens_bt.shape[1]
         rotary = model.cosines[:length], model.sines[:length]
         x_btd = model.embed_tokens(tokens_bt)
@@ -202,23 +207,41 @@ class Qwen3MoeForCausalLM(CausalLM):
         for layer in model.layers:
             x_btd, routing, counts_be = self.through(layer, x_btd, rotary)
             uneven.append(routing.uneven(counts_be))
-            counts.append(counts_be.sum(0))
+            counts.append(counts_be)
         uneven_b = sum(uneven[1:], uneven[0]) / len(uneven)
-        return F.linear(model.norm(x_btd), self.head), uneven_b, gn.stack(counts)
+        return F.linear(model.norm(x_btd), self.head), uneven_b, counts
 
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
-        """The mean loss of all tokens, and of it alone; tokens by layer and expert."""
+        """The mean loss of all tokens, and of it alone; tokens by layer and expert; the most."""
         scores, uneven_b, counts = self.routed(window_bt[:, :-1])
+        found = gn.stack([counts_be.sum(0) for counts_be in counts]), *self.most(counts)
         mean = token_losses(scores, window_bt).mean()
         share = self.uneven_share
-        return mean + share * uneven_b.mean() if share else mean, mean, counts
+        return mean + share * uneven_b.mean() if share else mean, mean, *found
+
+    def send_tokens(self, travel: TokenTravel | None) -> None:
+        """Let tokens travel to experts, or stay; steps then tell the most slots for a rank."""
+        self.travel = travel
+        for layer in self.model.layers:
+            layer.mlp.dispatcher_of = travel.dispatcher if travel else LocalTokenDispatcher
+
+    def most(self, counts: Sequence[gn.Tensor]) -> list[gn.Tensor]:
+        """The most slots of a block for a rank in any layer, given each one's (b, e)."""
+        if self.travel is None:
+            return []
+        counts_nbe = gn.stack(counts)
+        layers, b, e = counts_nbe.shape
+        blocks = leaves(b, ROWS)
+        counts_nlbe = counts_nbe.reshape(layers, blocks, b // blocks, e)
+        return [self.travel.most(counts_nlbe.sum(2))]
 
     def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
         """Move the biases of experts towards an even load; tell the load.
 
-        `expert_load` is the most of an expert's tokens beside an even share, on average of layers.
+        `expert_load` is the most of an expert's tokens beside an even share, on average of layers;
+        where tokens travel, `rank_slots` is the most slots of a block for a rank in any layer.
         """
-        mean, counts = found
+        mean, counts, *most = found
         even = counts.float().mean(1, keepdim=True)
         away = (even - counts.float()).sign() * taken.float()
         for layer, steps_e in zip(self.model.layers, away, strict=True):
@@ -226,4 +249,5 @@ class Qwen3MoeForCausalLM(CausalLM):
             if bias is not None:
                 bias += self.bias_rate * steps_e
         load = (counts.amax(1).float() / even[:, 0]).mean()
-        return {"token_loss": mean, "expert_load": load}
+        told = {"token_loss": mean, "expert_load": load}
+        return told | dict(zip([RANK_SLOTS], most, strict=False))

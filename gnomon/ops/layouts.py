@@ -76,7 +76,7 @@ class Place(Primitive):
     """x, lying in a layout; along mesh axes that it does not name, as it comes.
 
     What `stays` is computed where it lies: a value that is divided as it is moves to no other rank,
-    where there is another way.
+    where there is another way. Its gradient lies as `back` says, or else as it comes.
     """
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -93,7 +93,8 @@ class Place(Primitive):
         return inputs[0]
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        return (g,)
+        back = node.params.get("back")
+        return (g if back is None else place(g, back, back=node.params["layout"]),)
 
 
 def divided(shape: Shape, layout: Lying, told: str) -> Shape:
@@ -202,6 +203,7 @@ def own_axes(node: Node) -> frozenset[str]:
     return read - named if node.op == "to_local" else read | named
 
 
-def place(x: Node, layout: Lying, stays: bool = False) -> Node:
-    """x, lying in a layout."""
-    return x.arena.node("place", (x,), layout=layout, stays=stays) if layout else x
+def place(x: Node, layout: Lying, stays: bool = False, back: Lying | None = None) -> Node:
+    """x, lying in a layout; back: how its gradient lies, if that is to be said."""
+    other = {} if back is None else {"back": back}
+    return x.arena.node("place", (x,), layout=layout, stays=stays, **other) if layout else x

@@ -3,12 +3,15 @@
 Rows come in blocks, stretches of the global order of tokens (decision 0066), and are sorted by
 group within each; `ends` says for each block where each group's run ends, counted from the block's
 start. So a block is computed where it lies, and a sum over a group is one chain per block and a
-perfect tree over blocks. The regions `routed_rows` and `routed_steps` are what a hand-written
-kernel claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply everything with
-everything, are the definition. Groups that are runs of one axis are in grouped.py.
+perfect tree over blocks. Groups may be apart, each share of them with rows of its own, as they are
+where rows travel to the ranks of their groups. The regions `routed_rows` and `routed_steps` are
+what a hand-written kernel claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply
+everything with everything, are the definition. Groups that are runs of one axis are in grouped.py.
 """
 
 from __future__ import annotations
+
+from math import prod
 
 import numpy as np
 
@@ -35,30 +38,39 @@ from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import slice_
 
+SHARES = "p"
+"""The letter of shares of groups that are apart."""
 
-def np_routed_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray):
+
+def np_routed_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """routed_rows by numpy."""
+    if ends.ndim == 3:
+        shares = zip(x, np.split(mats, len(ends)), ends, strict=True)
+        return np.stack([np_routed_rows(*each) for each in shares])
     parts = zip(np.split(x, len(ends)), ends, strict=True)
     return np.concatenate([np_grouped_rows(part, mats, own[:, None]) for part, own in parts])
 
 
-def np_routed_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray):
+def np_routed_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """routed_steps by numpy."""
+    if ends.ndim == 3:
+        return np.concatenate([np_routed_steps(*each) for each in zip(x, y, ends, strict=True)])
     parts = zip(np.split(x, len(ends), 1), np.split(y, len(ends)), ends, strict=True)
-    return sum(np_grouped_steps(left, right, own[:, None]) for left, right, own in parts)
+    return np.sum([np_grouped_steps(left, right, own[:, None]) for left, right, own in parts], 0)
 
 
 @op(reference=np_routed_rows)
 def routed_mm(x: Node, mats: Node, ends: Node) -> Node:
     """Each row times the matrix of its group; rows come in blocks, sorted by group within each.
 
-    Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n)
+    Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n); x (p, t, k), mats (p*g, k, n), ends
+    (p, l, g) -> (p, t, n)
 
     There are as many blocks as rows of ends, a power of two that divides the rows of x; ends says
     where each group ends, counted from the block's start. What no group holds gives 0. The sum over
     a group's rows, a matrix's gradient, is a chain for each block and a tree over blocks: where
     blocks are stretches of a global order, it depends neither on who else is in the group nor on
-    where blocks are computed.
+    where blocks are computed. With an axis p of shares, rows of each have a p-th of the groups.
 
     >>> routed_mm(ones(4, 1), tensor([[[1.0]], [[10.0]]]), tensor([[1, 2], [0, 1]])).flatten()
     Tensor([ 1., 10., 10.,  0.])
@@ -70,22 +82,27 @@ of x: got (3, 2).
     x, mats = alike("routed_mm", x, mats)
     floats_only("routed_mm", x, mats)
     check(x, mats, ends)
-    ends = within(cast(ends, int64), x.shape[0] // ends.shape[0] + 1)
+    ends = within(cast(ends, int64), x.shape[-2] // ends.shape[-2] + 1)
     return cast(routed_rows(x, mats, ends), x.dtype)
 
 
 def check(x: Node, mats: Node, ends: Node) -> None:
     """Refuse what does not fit together."""
-    if (x.rank, mats.rank, ends.rank) != (2, 3, 2) or x.shape[1] != mats.shape[1]:
-        came = f"got {x.shape}, {mats.shape} and {ends.shape}"
-        raise ShapeError(f"routed_mm: needs (t, k), (g, k, n) and (l, g): {came}.")
-    blocks, groups = ends.shape
-    if groups != mats.shape[0]:
+    came = f"got {x.shape}, {mats.shape} and {ends.shape}"
+    ranks = (x.rank, mats.rank, ends.rank)
+    fits = ranks in ((2, 3, 2), (3, 3, 3)) and x.shape[:-2] == ends.shape[:-2]
+    if not fits or x.shape[-1] != mats.shape[1]:
+        raise ShapeError(
+            f"routed_mm: needs (t, k), (g, k, n) and (l, g), or (p, t, k), (p*g, k, n) and "
+            f"(p, l, g): {came}."
+        )
+    *shares, blocks, groups = ends.shape
+    if prod(shares) * groups != mats.shape[0]:
         raise ShapeError(f"routed_mm: {mats.shape[0]} matrices, but ends {ends.shape}.")
-    if blocks < 1 or blocks & (blocks - 1) or x.shape[0] % blocks:
+    if blocks < 1 or blocks & (blocks - 1) or x.shape[-2] % blocks:
         raise ShapeError(
             "routed_mm: ends must have a power of two of rows that divides the "
-            f"{x.shape[0]} of x: got {ends.shape}."
+            f"{x.shape[-2]} of x: got {ends.shape}."
         )
 
 
@@ -107,22 +124,27 @@ def routed_steps_rule(g: Node, _result: Node, *operands: Node):
 def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
     """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks.
 
-    Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n)
+    Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n); x (p, t, k), mats (p*g, k, n), ends
+    (p, l, g) -> (p, t, n)
 
     >>> routed_rows(ones(2, 1), tensor([[[1.0]], [[10.0]]]), tensor([[0, 2]])).flatten()
     Tensor([10., 10.])
     """
-    (blocks, groups), wide = ends.shape, accumulator(x.dtype)
-    counts, rows = (leaves(x.shape[1], CONTRACTED),), x.shape[0] // blocks
-    parts = reshape(x, (blocks, rows, x.shape[1]))
-    every = x.arena.node("contract", (parts, mats), spec="ltk,gkn->ltgn", leaves=counts, dtype=wide)
-    first, last = (unsqueeze(v, 1) for v in bounds_of(ends))
-    mine = inside(reshape(count_up(x.arena, rows), (1, rows, 1)), first, last)
-    number = reshape(count_up(x.arena, groups), (1, 1, groups))
-    group = reduce("max", where(mine, number, 0), (2,))
-    held = unsqueeze(reduce("or", mine, (2,)), 2)
-    y = where(held, gather("ltgn,lt->ltn", every, group), 0.0)
-    return reshape(y, (x.shape[0], mats.shape[2]))
+    (*lead, groups), wide = ends.shape, accumulator(x.dtype)
+    counts, rows = (leaves(x.shape[-1], CONTRACTED),), x.shape[-2] // lead[-1]
+    parts = reshape(x, (*lead, rows, x.shape[-1]))
+    p = SHARES if len(lead) > 1 else ""
+    own = reshape(mats, (lead[0], groups, *mats.shape[1:])) if p else mats
+    spec = f"{p}ltk,{p}gkn->{p}ltgn"
+    every = x.arena.node("contract", (parts, own), spec=spec, leaves=counts, dtype=wide)
+    at, alike = len(lead), (1,) * len(lead)
+    first, last = (unsqueeze(v, at) for v in bounds_of(ends))
+    mine = inside(reshape(count_up(x.arena, rows), (*alike, rows, 1)), first, last)
+    number = reshape(count_up(x.arena, groups), (*alike, 1, groups))
+    group = reduce("max", where(mine, number, 0), (at + 1,))
+    held = unsqueeze(reduce("or", mine, (at + 1,)), at + 1)
+    y = where(held, gather(f"{p}ltgn,{p}lt->{p}ltn", every, group), 0.0)
+    return reshape(y, (*x.shape[:-1], mats.shape[2]))
 
 
 @op(
@@ -133,34 +155,40 @@ def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
 def routed_steps(x: Node, y: Node, ends: Node) -> Node:
     """The product over each group of steps, in the dtype of sums; the sum of nothing is 0.
 
-    Shapes: x (m, t), y (t, n), ends (l, g) -> (g, m, n)
+    Shapes: x (m, t), y (t, n), ends (l, g) -> (g, m, n); x (p, m, t), y (p, t, n), ends (p, l, g)
+    -> (p*g, m, n)
 
     >>> routed_steps(ones(1, 4), ones(4, 1), tensor([[1, 2], [0, 1]])).flatten()
     Tensor([1., 2.])
     """
-    blocks, wide = ends.shape[0], accumulator(x.dtype)
-    steps = x.shape[1] // blocks
-    left = reshape(x, (x.shape[0], blocks, steps))
-    right = reshape(y, (blocks, steps, y.shape[1]))
-    first, last = (unsqueeze(v, 2) for v in bounds_of(ends))
+    (*shares, blocks, groups), wide = ends.shape, accumulator(x.dtype)
+    steps, at, p = x.shape[-1] // blocks, len(shares), SHARES if shares else ""
+    left = reshape(x, (*x.shape[:-1], blocks, steps))
+    right = reshape(y, (*shares, blocks, steps, y.shape[-1]))
+    first, last = (unsqueeze(v, at + 2) for v in bounds_of(ends))
     # every run from its own beginning, since products may go in pairs from there
-    places = first + reshape(count_up(x.arena, steps), (1, 1, steps))
+    places = first + reshape(count_up(x.arena, steps), (1,) * (at + 2) + (steps,))
     mine, shown = inside(places, first, last), elementwise("minimum", places, steps - 1)
-    left = where(unsqueeze(mine, 0), gather("mls,lgt->mlgt", left, shown), -0.0)
-    right = where(unsqueeze(mine, 3), gather("lsn,lgt->lgtn", right, shown), 0.0)
-    sums = x.arena.node("contract", (left, right), spec="mlgt,lgtn->lgmn", leaves=(1,), dtype=wide)
+    left = gather(f"{p}mls,{p}lgt->{p}mlgt", left, shown)
+    left = where(unsqueeze(mine, at), left, -0.0)
+    right = gather(f"{p}lsn,{p}lgt->{p}lgtn", right, shown)
+    right = where(unsqueeze(mine, at + 3), right, 0.0)
+    spec = f"{p}mlgt,{p}lgtn->{p}lgmn"
+    sums = x.arena.node("contract", (left, right), spec=spec, leaves=(1,), dtype=wide)
     # the tree alone; +0 makes a sum of nothing what it shows as, and stands before the tree, whose
     # nodes on other ranks are pending
     tree = {"leaves": blocks, "lanes": False, "dtype": wide}
-    return x.arena.node("reduce", (sums + 0.0,), monoid="add", axis=0, **tree)
+    whole = x.arena.node("reduce", (sums + 0.0,), monoid="add", axis=at, **tree)
+    return reshape(whole, (prod(shares) * groups, *whole.shape[-2:]))
 
 
 def bounds_of(ends: Node) -> tuple[Node, Node]:
-    """The beginning and end of each run within its block, (l, g)."""
-    blocks, groups = ends.shape
-    before = slice_(ends, ((0, blocks, 1), (0, max(groups - 1, 0), 1)))
-    start = slice_(ends, ((0, blocks, 1), (0, min(groups, 1), 1))) * 0
-    return cat([start, before], 1), ends
+    """The beginning and end of each run within its block, as many as ends."""
+    *lead, groups = ends.shape
+    every = [(0, n, 1) for n in lead]
+    before = slice_(ends, (*every, (0, max(groups - 1, 0), 1)))
+    start = slice_(ends, (*every, (0, min(groups, 1), 1))) * 0
+    return cat([start, before], len(lead)), ends
 
 
 def np_reordered(x: np.ndarray, order: np.ndarray, inverse: np.ndarray):

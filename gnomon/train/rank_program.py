@@ -27,13 +27,18 @@ __all__ = ["rank_program", "step_graph"]
 
 
 def step_graph(config: Config, mesh: Mesh, plan: ShardingPlan = PLAN) -> Graph:
-    """A step over a mesh as the first rank captures it: whole values, and how each lies."""
+    """A step over a mesh as the first rank captures it: whole values, and how each lies.
+
+    Tokens that travel have places for an even load, and some more.
+    """
     train = config.train
     with shapes_only(), here.along(connect(mesh, FakeBackend(0, mesh.size))):
         kind = kind_of(config.model)
         model = kind.model(config.model)
         distribute(model, plan.table(model, kind.axes, mesh), mesh, 0)
         step = TrainStep(model, make_optimizer(model, config), config, mesh, plan)
+        if step.travel:
+            step.travel.is_even = True
         window = without_value((train.batch_size, train.sequence_length + 1), int64)
         return program_for(step.program, window).graph
 

@@ -18,6 +18,7 @@ from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.distributed.placing import split_rows
 from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.distributed.report import repetitions
+from gnomon.distributed.token_dispatch.travel import RANK_SLOTS
 from gnomon.models.causal import CausalLM
 from gnomon.models.initialization import EMBEDDING
 from gnomon.runtime import events
@@ -56,6 +57,12 @@ def values_of(loss: gn.Tensor, parameters: Mapping[str, gn.Tensor]) -> Values:
     return found | dict(zip(named, whole, strict=True))
 
 
+def most_slots(made: tuple[gn.Tensor, gn.Tensor, Told, Values]) -> int:
+    """The most slots of a block for a rank, as a step tells it; 0 without experts."""
+    told = made[2].get(RANK_SLOTS)
+    return 0 if told is None else int(told.item())
+
+
 class TrainStep:
     """Takes one step: windows and a learning rate in, loss and gradient norm out."""
 
@@ -72,6 +79,8 @@ class TrainStep:
         largest, keeps = config.optimizer.clip_norm, config.train.record_hashes
         self.taken = self.kernels = 0
         model.recomputes = config.train.recompute
+        self.travel = plan.travel(mesh)
+        model.send_tokens(self.travel)
         self.told: dict[str, float] = {}
         """What the model tells of the latest step, for the metrics."""
         self.values: Values = {}
@@ -100,13 +109,19 @@ class TrainStep:
         # listening has its price, so only the first steps are listened to
         stop = events.subscribe(self.hear) if self.taken < 2 else None
         try:
-            loss, norm, told, self.values = self.program(gn.from_numpy(window))
+            loss, norm, told, self.values = self.run(gn.from_numpy(window))
         finally:
             if stop:
                 stop()
         self.taken += 1
         self.told = {name: value.item() for name, value in told.items()}
         return loss.item(), norm.item()
+
+    def run(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Told, Values]:
+        """The program's results; tokens without a place make it run again, with places for all."""
+        if self.travel is None:
+            return self.program(window_bt)
+        return self.travel.replayed(lambda: self.program(window_bt), most_slots)
 
     @property
     def captured(self) -> CapturedProgram:

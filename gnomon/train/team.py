@@ -28,8 +28,14 @@ from gnomon.train.config import near, read_toml
 
 __all__ = ["Team", "read_plan"]
 
+TOKENS = "tokens"
+"""What marks a mesh axis along which tokens travel, and no matrix."""
+EXPERT = "expert"
+"""The name of the axis to whose parts tokens may travel."""
 ROWS = "data"
 """The mesh axis of all ranks where none is named: they spread a batch's rows."""
+LISTS = ("rows", "fully", "token_dispatch")
+"""What a file of a plan lists."""
 
 
 class Team:
@@ -93,23 +99,44 @@ class Team:
         return [msgspec.msgpack.decode(x) for x in self._world.tell(msgspec.msgpack.encode(told))]
 
 
-def pairs_of(text: str) -> dict[str, str]:
-    """Names of parameters' axes, and the mesh axes over which they lie.
+def pairs_of(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Names of parameters' axes, and the mesh axes over which they lie; to whom tokens travel.
 
     >>> pairs_of("expert=data,heads=tensor")
-    {'expert': 'data', 'heads': 'tensor'}
+    ({'expert': 'data', 'heads': 'tensor'}, ())
+    >>> pairs_of("expert=data:tokens")
+    ({'expert': 'data'}, ('expert',))
     """
     known = {name for kind in MODELS.values() for names in kind.axes.values() for name in names}
     found: dict[str, str] = {}
+    travel: list[str] = []
     for pair in text.split(","):
-        name, _, mesh = pair.partition("=")
+        name, _, place = pair.partition("=")
+        mesh, marked, way = place.partition(":")
+        told = f"--plan {text[:LONGEST]}: expected NAME=MESH_AXIS"
         if name not in known or not mesh.isidentifier():
-            raise ConfigError(
-                f"--plan {text[:LONGEST]}: expected NAME=MESH_AXIS, of a parameter's axis: "
-                f"got {pair[:LONGEST]}: {near(name, known)}"
-            )
+            came = f"got {pair[:LONGEST]}: {near(name, known)}"
+            raise ConfigError(f"{told}, of a parameter's axis: {came}")
+        if marked and way != TOKENS:
+            raise ConfigError(f"{told}:{TOKENS}: got {pair[:LONGEST]}: {near(way, {TOKENS})}")
         found[name] = mesh
-    return found
+        travel += [name] if marked else []
+    return found, tuple(travel)
+
+
+def refuse_tokens(plan: ShardingPlan, told: str) -> None:
+    """Refuse tokens that would travel to what is no expert, or along ranks of the same rows."""
+    for name in plan.token_dispatch:
+        mesh = plan.axes.get(name)
+        if name != EXPERT:
+            raise ConfigError(
+                f"{told}: tokens travel to experts alone: got {name!r}. Leave out {TOKENS!r} there."
+            )
+        if mesh not in plan.rows:
+            raise ConfigError(
+                f"{told}: tokens travel along a mesh axis that spreads rows, one of "
+                f"{', '.join(plan.rows)}: got {mesh!r}. Use another, or leave out {TOKENS!r}."
+            )
 
 
 def refuse_unknown(mesh: Mesh, plan: ShardingPlan) -> None:
@@ -126,20 +153,32 @@ def refuse_unknown(mesh: Mesh, plan: ShardingPlan) -> None:
 def read_plan(path: Path) -> ShardingPlan:
     """The plan of a file: `rows` and `fully` list mesh axes, `axes` maps names to mesh axes.
 
-    `reductions` is how many units' gradients may be under way, or "auto". Instead of a file,
-    NAME=MESH_AXIS pairs are added to the axes of the plan where none is named.
+    `reductions` is how many units' gradients may be under way, or "auto"; `token_dispatch` lists
+    names to whose parts tokens travel. Instead of a file, NAME=MESH_AXIS pairs are added to the
+    axes of the plan where none is named; tokens travel where one is NAME=MESH_AXIS:tokens.
     """
-    if "=" in path.name:
-        return replace(PLAN, axes={**PLAN.axes, **pairs_of(str(path))})
+    plan = plan_of_pairs(str(path)) if "=" in path.name else plan_of_file(path)
+    refuse_tokens(plan, f"--plan {str(path)[:LONGEST]}")
+    return plan
+
+
+def plan_of_pairs(text: str) -> ShardingPlan:
+    """The usual plan with more axes."""
+    axes, travel = pairs_of(text)
+    return replace(PLAN, axes={**PLAN.axes, **axes}, token_dispatch=travel)
+
+
+def plan_of_file(path: Path) -> ShardingPlan:
+    """The usual plan, with what a file says in its place."""
     found = read_toml(path)
     reductions = bound_of(f"--plan {path}: reductions", found.pop("reductions", 0))
     for name, value in found.items():
         items = value.values() if name == "axes" and isinstance(value, dict) else value
-        listed = name in ("rows", "fully") and isinstance(value, list)
+        listed = name in LISTS and isinstance(value, list)
         if not (listed or items is not value) or not all(isinstance(x, str) for x in items):
             raise ConfigError(
                 f"--plan {path}: {name}: expected rows or fully, lists of mesh axes, or axes, a "
-                f"table of names and mesh axes: got {value!r}."
+                f"table of names and mesh axes, or token_dispatch, a list of names: got {value!r}."
             )
     lists = {name: tuple(value) for name, value in found.items() if name != "axes"}
     lists |= {"axes": found["axes"]} if "axes" in found else {}

@@ -133,6 +133,7 @@ def test_biases_move_towards_an_even_load_where_a_step_is_taken():
     after = [layer.mlp.gate.bias.numpy().tolist() for layer in model.model.layers]
     assert after == [[-0.5, 0.0, 0.0, 0.5, 0.5], [0.0] * 5]
     assert told["expert_load"].item() == 2.0
+    assert "rank_slots" not in told
 
 
 PUBLISHED = {"30b-a3b": 30_532_122_624, "235b-a22b": 235_093_634_560}

@@ -7,7 +7,7 @@ import pytest
 from gnomon.dtypes import float32
 from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena
-from gnomon.ops.layouts import from_local, to_local
+from gnomon.ops.layouts import from_local, place, to_local
 from gnomon.passes.grad import gradients
 
 pytestmark = pytest.mark.unit
@@ -38,3 +38,15 @@ def test_an_axis_that_ranks_do_not_divide_is_refused():
 
     with pytest.raises(LayoutError, match="4 ranks of mesh axis 'tensor' do not divide axis 1"):
         to_local(x, LAYOUT)
+
+
+def test_a_gradient_lies_as_a_wish_says_and_its_own_as_the_value():
+    x = Arena().input((6, 8), float32, "x")
+    there, back = (("data", 2, 0),), (("data", 2, 1),)
+    plain, told = place(x, there), place(x, there, back=back)
+
+    (as_it_comes,) = gradients(plain, x.arena.input(x.shape, float32, "g"), [x])
+    (moved,) = gradients(told, x.arena.input(x.shape, float32, "g"), [x])
+
+    assert as_it_comes.op == "input"
+    assert (moved.op, moved.params["layout"], moved.params["back"]) == ("place", back, there)

@@ -8,15 +8,17 @@ import pytest
 from gnomon.dtypes import DType, bfloat16, float16, float32, float64, int64
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Arena, Graph
-from gnomon.ops.routed import reordered, routed_mm, routed_steps
+from gnomon.ops.routed import reordered, routed_mm, routed_rows, routed_steps
 from gnomon.passes.choose import options
 from gnomon.passes.grad import gradients
-from gnomon.passes.layout import MeshAxis, Partial, Split
+from gnomon.passes.layout import REPLICATED, MeshAxis, Partial, Split
 from tests.compiled import program, run
 from tests.oracle.graphs import exact
 from tests.strategies import same_bits
 
 ENDS = np.array([[3, 9, 9], [0, 5, 12], [12, 12, 12], [0, 0, 1]])
+
+CLAIMED = ("routed_rows", "routed_steps")
 
 ROWS_APART = (Split(1), Split(0), Split(0))
 """Each rank has some blocks of both operands, and their ends."""
@@ -51,6 +53,50 @@ def test_the_kernel_has_the_bits_of_the_definition(dtype, slopes, rng):
     assert any(kernel.name.startswith("routed") for kernel in program(graph).kernels)
     for found, expected in zip(run(graph, arrays), exact(graph, arrays), strict=True):
         assert same_bits(found, expected)
+
+
+def of_shares(shares: int, rng: np.random.Generator) -> tuple[Graph, list[np.ndarray]]:
+    """Products of rows with groups that are apart, with gradients, and their operands."""
+    arena = Arena()
+    x, mats = arena.input((shares, 48, 20), float32), arena.input((3 * shares, 20, 19), float32)
+    ends = arena.input((shares, *ENDS.shape), int64)
+    y = routed_mm(x, mats, ends)
+    g = arena.input(y.shape, y.dtype)
+    made = [x for x in gradients(y, g, [x, mats]) if x is not None]
+    arrays = [rng.normal(size=v.shape).astype("f4") for v in (x, mats, g)]
+    each = np.stack([ENDS[::step] for step in (1, -1)[:shares]])
+    return Graph([x, mats, g, ends], [y, *made]), [*arrays, each]
+
+
+def test_groups_that_are_apart_have_the_bits_of_each_share(rng):
+    graph, arrays = of_shares(2, rng)
+    one, _ = of_shares(1, rng)
+    x, mats, g, ends = arrays
+
+    found = run(graph, [v.copy() for v in arrays])
+
+    for each in (graph, one):
+        names = [kernel.name for kernel in program(each).kernels]
+        assert {name: names.count(name) for name in CLAIMED} == {CLAIMED[0]: 2, CLAIMED[1]: 1}
+    for share in range(2):
+        own = slice(3 * share, 3 * share + 3)
+        parts = [x[share][None], mats[own], g[share][None], ends[share][None]]
+        y, of_x, of_mats = run(one, [v.copy() for v in parts])
+        assert same_bits(found[0][share], y[0])
+        assert same_bits(found[1][share], of_x[0])
+        assert same_bits(found[2][own], of_mats)
+
+
+@pytest.mark.parametrize("wanted", [(Split(0), Split(0), Split(0)), (Split(1), None, Split(1))])
+def test_shares_and_their_blocks_may_both_lie_over_ranks(wanted):
+    arena = Arena()
+    operands = (arena.input((2, 48, 20), float32), arena.input((6, 20, 19), float32))
+    node = routed_rows(*operands, arena.input((2, *ENDS.shape), int64))
+
+    ways = [s for s in options(node, MeshAxis("data", 2)) if s.wanted[0] == wanted[0]]
+
+    assert [s.given for s in ways] == [wanted[0]]
+    assert [w if w != REPLICATED else None for w in ways[0].wanted] == [*wanted]
 
 
 def sums(x: np.ndarray, y: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -128,7 +174,9 @@ def test_rows_go_to_more_places_than_there_are_and_come_back(rng):
     ("shapes", "message"),
     [
         (((8, 4), (3, 4, 5), (2, 2)), r"3 matrices, but ends \(2, 2\)"),
-        (((8, 4), (3, 5, 5), (2, 3)), r"needs \(t, k\), \(g, k, n\) and \(l, g\)"),
+        (((8, 4), (3, 5, 5), (2, 3)), r"needs \(t, k\), \(g, k, n\) and \(l, g\), or"),
+        (((2, 8, 4), (6, 4, 5), (1, 2, 3)), r"or \(p, t, k\), \(p\*g, k, n\) and \(p, l, g\): got"),
+        (((2, 8, 4), (5, 4, 5), (2, 2, 3)), r"5 matrices, but ends \(2, 2, 3\)"),
         (((9, 4), (3, 4, 5), (2, 3)), r"divides the 9 of x: got \(2, 3\)"),
     ],
 )

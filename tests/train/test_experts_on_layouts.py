@@ -134,10 +134,11 @@ def test_processes_have_the_curve_of_one():
 
 
 @pytest.mark.proof
-def test_four_processes_train_to_the_hash_of_one(tmp_path):
+@pytest.mark.parametrize("plan", ["expert=data", "expert=data:tokens"])
+def test_four_processes_train_to_the_hash_of_one(tmp_path, plan):
     quick = ["tiny-moe", *QUICK, "--set"]
     alone = [sys.executable, "-m", "gnomon", "train", *quick, "run.dir=one"]
-    layout = ["--mesh", "data=2,tensor=2", "--plan", "expert=data"]
+    layout = ["--mesh", "data=2,tensor=2", "--plan", plan]
 
     subprocess.run(alone, cwd=tmp_path, env=environment(), check=True, capture_output=True)
     done = launched("-n", "4", "train", *quick, "run.dir=four", *layout, cwd=tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,38 @@ def test_pairs_are_added_to_the_usual_plan():
     assert (plan.rows, plan.fully) == (PLAN.rows, PLAN.fully)
 
 
-@pytest.mark.parametrize("text", ["expret=data", "expert=", "expert=data,"])
+def test_tokens_travel_where_a_pair_or_a_file_says_so(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('token_dispatch = ["expert"]\n[axes]\nexpert = "shard"\n')
+
+    assert read_plan(Path("expert=data:tokens,heads=data")) == replace(
+        PLAN, axes={**PLAN.axes, "expert": "data", "heads": "data"}, token_dispatch=("expert",)
+    )
+    assert read_plan(path).token_dispatch == ("expert",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "expert=tensor:tokens",
+            "tokens travel along a mesh axis that spreads rows, one of data, ",
+        ),
+        ("heads=data:tokens", "tokens travel to experts alone: got 'heads'. Leave out 'tokens'"),
+    ],
+)
+def test_tokens_that_cannot_travel_are_refused(text, message):
+    with pytest.raises(ConfigError, match=message):
+        read_plan(Path(text))
+
+
+@pytest.mark.parametrize("text", ["expert=data:token", "expert=data:", "expert=data:tokens:x"])
+def test_a_way_to_lie_that_is_none_is_refused(text):
+    with pytest.raises(ConfigError, match=r"expected NAME=MESH_AXIS:tokens: got expert=data:"):
+        read_plan(Path(text))
+
+
+@pytest.mark.parametrize("text", ["expret=data", "expert=", "expert=data,", "expert=:tokens"])
 def test_pairs_of_no_parameters_axis_are_refused(text):
     with pytest.raises(ConfigError, match="expected NAME=MESH_AXIS, of a parameter's axis"):
         read_plan(Path(text))

@@ -31,15 +31,17 @@ class GroupedSpec:
 
     `ends`: the slot of the ends of all runs, i64; each group has `runs` of them. Where the axis is
     in blocks, as many as runs, of `block` each, ends lie block by block and count from its start.
+    Groups may be apart: each of so many `shares` of them has blocks of its own.
     """
 
-    in_text: ClassVar = ("ends",)
+    in_text: ClassVar = ("ends", "shares")
 
     product: MatmulSpec
     axis: str
     runs: int
     ends: int
     block: int = 0
+    shares: int = 1
 
 
 def emit_grouped(module: LLVMModule, name: str, spec: GroupedSpec, machine: Machine) -> int:
@@ -60,8 +62,21 @@ class GroupedWriter(PackedWriter):
 
     @property
     def groups(self) -> int:
-        """The number of groups."""
+        """The number of groups, of all shares."""
         return count(self.spec.batch)
+
+    @property
+    def own_groups(self) -> int:
+        """The number of groups of one share."""
+        return self.spec.batch[-1].size
+
+    def in_share(self, number: str, size: int) -> tuple[str, str]:
+        """The share of what is counted through all of them, and its number there."""
+        e = self.e
+        if self.grouped.shares == 1:
+            return "0", number
+        share = e.value(f"udiv i64 {number}, {size}")
+        return share, e.sub(number, e.mul(share, size))
 
     def end_of(self, run: str, least: str, axis: int) -> str:
         """The end of a run, no earlier than its beginning and no later than the axis's."""
@@ -73,9 +88,11 @@ class GroupedWriter(PackedWriter):
     def bounds_in(self, block: str, group: str) -> tuple[str, str]:
         """The begin and the end of a group's run in a block."""
         e, size = self.e, self.grouped.block
-        number = e.add(e.mul(block, self.groups), group)
+        share, own = self.in_share(group, self.own_groups)
+        behind = e.add(e.mul(share, self.grouped.runs), block)
+        number = e.add(e.mul(behind, self.own_groups), own)
         before = self.end_of(e.most(e.sub(number, 1), "0"), "0", size)
-        leads = e.value(f"icmp eq i64 {group}, 0")
+        leads = e.value(f"icmp eq i64 {own}, 0")
         begin = e.value(f"select i1 {leads}, i64 0, i64 {before}")
         start = e.mul(block, size)
         return e.add(start, begin), e.add(start, self.end_of(number, begin, size))
@@ -94,7 +111,7 @@ class RowsWriter(GroupedWriter):
     @property
     def average(self) -> int:
         """Rows of a group, about."""
-        return -(-self.sizes[0] // (self.groups or 1))
+        return -(-self.sizes[0] // (self.own_groups or 1))
 
     def make_tile(self, machine: Machine) -> Tile:
         """As for groups of average size."""
@@ -134,13 +151,15 @@ class RowsWriter(GroupedWriter):
             a, b = self.operands(group)
             self.cover(TileRegion(group, a, b, self.panels(), columns))
 
-        def none(block: str) -> None:
-            _, self.begin = self.bounds_in(block, e.sub(self.groups, 1))
+        def none(number: str) -> None:
+            share, block = self.in_share(number, blocks)
+            first = e.mul(share, self.own_groups)
+            _, self.begin = self.bounds_in(block, e.add(first, e.sub(self.own_groups, 1)))
             self.end = e.mul(e.add(block, 1), size)
-            self.store_zeros(TileRegion("0", "null", "null", self.panels(), columns))
+            self.store_zeros(TileRegion(first, "null", "null", self.panels(), columns))
 
         e.loop(0, self.groups, 1, lambda g: e.loop(0, blocks, 1, lambda b: run(g, b)) and None)
-        e.loop(0, blocks, 1, none)
+        e.loop(0, blocks * self.grouped.shares, 1, none)
 
     def panels(self) -> Bounds:
         """All panels of the group at hand."""

@@ -42,7 +42,10 @@ class Dispatched(NamedTuple):
     """The rows of this rank's experts, and what `combine` needs to bring them back."""
 
     rows: Tensor
-    """(t, d): block after block, each as long as the longest has to be, sorted by expert."""
+    """(t, d): block after block, each as long as the longest has to be, sorted by expert.
+
+    In a program of whole values rows and ends have an axis of ranks before the others.
+    """
     ends: Tensor
     """(l, e): where the run of each of this rank's experts ends, counted from the block's start."""
     share_lnc: Tensor
@@ -96,10 +99,10 @@ class TokenDispatcher:
 
         It is taken in float32 and rounded once.
         """
-        blocks, n, c = sent.share_lnc.shape
-        y_lncd = self.bring(rows, sent).reshape(blocks, n, c, rows.shape[1]).float()
+        (blocks, n, c), d = sent.share_lnc.shape, rows.shape[-1]
+        y_lncd = self.bring(rows, sent).reshape(blocks, n, c, d).float()
         y_lnd = (y_lncd * sent.share_lnc.unsqueeze(-1)).sum(2).to(sent.dtype)
-        return y_lnd.reshape(blocks * n, rows.shape[1])
+        return y_lnd.reshape(blocks * n, d)
 
     def replayed(self, step: Callable[[], T]) -> T:
         """The step's result; a dispatcher whose buffers were too small has it run once more.

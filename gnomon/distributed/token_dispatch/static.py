@@ -10,35 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from gnomon.distributed.functional import all_reduce, all_to_all_single
 from gnomon.distributed.groups import Group
 from gnomon.distributed.token_dispatch.base import Dispatched, Routes, TokenDispatcher
+from gnomon.distributed.token_dispatch.places import PlacedSlots, placed
 from gnomon.distributed.token_dispatch.shares import Shares
 from gnomon.dtypes import int64
 from gnomon.errors import ArgumentError
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.creation import arange, tensor, zeros
+from gnomon.tensor.creation import tensor, zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["StaticTokenDispatcher"]
 
 T = TypeVar("T")
-
-
-class PlacedSlots(NamedTuple):
-    """The places of each block's slots among the rows for all ranks: p places (ranks times k)."""
-
-    slot_lp: Tensor
-    """The slot at each place."""
-    held_lp: Tensor
-    """Whether there is one."""
-    place_ls: Tensor
-    """The place of each slot."""
-    fits_ls: Tensor
-    """Whether there is one."""
 
 
 class StaticTokenDispatcher(TokenDispatcher):
@@ -139,20 +127,13 @@ class StaticTokenDispatcher(TokenDispatcher):
 
     def placed(self, routes: Routes) -> PlacedSlots:
         """Places for the slots of a routing; the longest run is noted."""
-        order_ls, k = routes.order_ls, self.capacity
-        none_l1 = zeros(len(order_ls), 1, dtype=int64)
+        none_l1 = zeros(len(routes.order_ls), 1, dtype=int64)
         ends = FUNCTIONS["cat"]([none_l1, routes.counts_le.cumsum(1)], 1)
         edges_lr = ends.index_select(1, self._edges)
-        first_lr, size_lr = edges_lr[:, :-1], edges_lr[:, 1:] - edges_lr[:, :-1]
+        size_lr = edges_lr[:, 1:] - edges_lr[:, :-1]
         self.noted(size_lr)
-        number_k, places = arange(k), self.ranks * k
-        place_lrk = (first_lr.unsqueeze(2) + number_k).clip(max=max(order_ls.shape[1] - 1, 0))
-        slot_lp = order_ls.gather(1, place_lrk.reshape(len(order_ls), places))
-        held_lp = (number_k < size_lr.unsqueeze(2)).reshape(len(order_ls), places)
-        owner_ls = self._owners.expand(len(order_ls), self.experts).gather(1, routes.expert_ls)
-        number_ls = routes.back_ls - first_lr.gather(1, owner_ls)
-        place_ls = owner_ls * k + number_ls.clip(max=k - 1)
-        return PlacedSlots(slot_lp, held_lp, place_ls, number_ls < k)
+        owners_le = self._owners.expand(len(routes.order_ls), self.experts)
+        return placed(routes, size_lr, owners_le.gather(1, routes.expert_ls), self.capacity)
 
     def noted(self, size_lr: Tensor) -> None:
         """Remember the longest run, for whoever asks at the end of a step."""

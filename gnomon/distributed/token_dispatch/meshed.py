@@ -1,0 +1,87 @@
+"""Dispatch in a program of whole values: rows lie over the ranks of their experts for a while.
+
+A program over a mesh says where rows lie, by blocks before and after, by shares of experts between;
+dividing it makes even messages of the changes, as of every other change of a layout. So a plan can
+have tokens travel, and a model's code is the same (gnomon/distributed/plans.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gnomon.distributed.token_dispatch.base import Dispatched, Routes, TokenDispatcher
+from gnomon.distributed.token_dispatch.places import PlacedSlots, placed
+from gnomon.errors import LayoutError
+from gnomon.ops.layouts import place
+from gnomon.tensor.functions import FUNCTIONS, apply
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["MeshTokenDispatcher"]
+
+
+class MeshTokenDispatcher(TokenDispatcher):
+    """Rows of all blocks, which one mesh axis spreads, travel along it to the experts that it has.
+
+    blocks is the number of all blocks. Every block of so many slots has so many places on each
+    rank, or for all of them; slots without a place come back as NaN.
+    """
+
+    def __init__(
+        self,
+        experts: int,
+        blocks: int,
+        over: tuple[str, int],
+        places: Callable[[int], int] | None = None,
+    ) -> None:
+        super().__init__(experts, blocks)
+        self.mesh, self.ranks = over
+        self.places = places or int
+        if experts % self.ranks:
+            raise LayoutError(
+                f"token dispatch: {self.ranks} ranks of mesh axis {self.mesh!r} do not divide "
+                f"{experts} experts. Use another mesh, or a plan in which no token travels."
+            )
+
+    def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, PlacedSlots]:
+        """Slots to their places, and places to the ranks of their experts: (r, t, d), (r, l, g)."""
+        (blocks, slots), d = routes.order_ls.shape, x_lsd.shape[2]
+        k, own = self.places(slots), self.experts // self.ranks
+        counts_lrg = routes.counts_le.reshape(blocks, self.ranks, own)
+        places = placed(routes, counts_lrg.sum(2), routes.expert_ls // own, k)
+        rows_lpd = FUNCTIONS["reordered"](x_lsd, places.slot_lp, places.place_ls)
+        rows_lpd = FUNCTIONS["where"](places.held_lp.unsqueeze(2), rows_lpd, 0.0)
+        rows_rlkd = rows_lpd.reshape(blocks, self.ranks, k, d).transpose(0, 1)
+        rows = self.to_experts(rows_rlkd).reshape(self.ranks, blocks * k, d)
+        ends_lrg = FUNCTIONS["clip"](counts_lrg.cumsum(2), None, k)
+        return rows, self.to_experts(ends_lrg.transpose(0, 1)), places
+
+    def bring(self, rows: Tensor, sent: Dispatched) -> Tensor:
+        """Places back to their blocks, and slots in the order of tokens."""
+        places, (blocks, slots), d = sent.trip, sent.routes.order_ls.shape, rows.shape[2]
+        k = self.places(slots)
+        rows_rlkd = self.to_blocks(rows.reshape(self.ranks, blocks, k, d))
+        rows_lpd = rows_rlkd.transpose(0, 1).reshape(blocks, self.ranks * k, d)
+        rows_lpd = FUNCTIONS["where"](places.held_lp.unsqueeze(2), rows_lpd, 0.0)
+        y_lsd = FUNCTIONS["reordered"](rows_lpd, places.place_ls, places.slot_lp)
+        if k == slots:
+            return y_lsd
+        # tokens that had no place: a step that has such is seen to be none
+        return FUNCTIONS["where"](places.fits_ls.unsqueeze(2), y_lsd, float("nan"))
+
+    def to_experts(self, x: Tensor) -> Tensor:
+        """(r, l, ...), of which each rank has its experts' part."""
+        return self.moved(x, self.spread, 0)
+
+    def to_blocks(self, x: Tensor) -> Tensor:
+        """The same, of which each rank has its blocks' part."""
+        return self.moved(x, 0, self.spread)
+
+    @property
+    def spread(self) -> int | None:
+        """The axis that ranks split where they have blocks; None where they do not divide them."""
+        return None if self.blocks % self.ranks else 1
+
+    def moved(self, x: Tensor, have: int | None, want: int | None) -> Tensor:
+        """x lying another way, and its gradient lying as x did."""
+        there, back = (((self.mesh, self.ranks, axis),) for axis in (want, have))
+        return apply(lambda node: place(node, there, back=back), (x,))
