@@ -86,8 +86,7 @@ class TrainStep:
         self.values: Values = {}
         """What the latest step computed, where hashes are recorded."""
 
-        @gn.compile
-        def program(window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Told, Values]:
+        def taken_once(window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Told, Values]:
             optimizer.zero_grad()
             rows_bt = split_rows(window_bt, mesh, *plan.rows)
             loss, *found = gn.accumulate(model.objective, rows_bt, microbatches=microbatches)
@@ -100,7 +99,11 @@ class TrainStep:
                 told = model.settle([x.detach() for x in found], taken)
             return loss.detach(), norm, told, values
 
-        self.program, self.optimizer = program, optimizer
+        self.function, self.optimizer = taken_once, optimizer
+        self.programs = {0: gn.compile(taken_once)}
+        """The step's program with places for all travelling tokens, and for so many of a block."""
+        self.program = self.programs[0]
+        """The program of the latest step."""
 
     def __call__(self, window: np.ndarray, rate: float) -> tuple[float, float]:
         """Learn from (batch, length + 1) tokens."""
@@ -121,7 +124,20 @@ class TrainStep:
         """The program's results; tokens without a place make it run again, with places for all."""
         if self.travel is None:
             return self.program(window_bt)
-        return self.travel.replayed(lambda: self.program(window_bt), most_slots)
+        return self.travel.replayed(lambda: self.run_with_places(window_bt), most_slots)
+
+    def run_with_places(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Told, Values]:
+        """The same of a program for the places that there are now.
+
+        Each has its own compiled function: a number that is another one at each call would become
+        an input of one program, and places are sizes.
+        """
+        assert self.travel is not None
+        places = self.travel.capacity
+        if places not in self.programs:
+            self.programs = {0: self.programs[0], places: gn.compile(self.function)}
+        self.program = self.programs[places]
+        return self.program(window_bt)
 
     @property
     def captured(self) -> CapturedProgram:

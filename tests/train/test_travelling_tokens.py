@@ -91,7 +91,9 @@ def test_steps_that_have_no_place_for_all_are_taken_again_and_change_no_bit(monk
         step, model = made(config, mesh, rank, plan_of("data"))
         step.travel.load = 0.5
         found, _ = curve_from((step, model), batches(config, STEPS))
-        return found, asked[id(step.travel)], [x.graph for x in step.program.captured()]
+        assert not step.repetitions()
+        programs = [x for each in step.programs.values() for x in each.captured()]
+        return found, asked[id(step.travel)], [x.graph for x in programs]
 
     (found, places, graphs), *others = run_ranks(mesh, work, PATIENCE)
     assert {found.hashes, *(each.hashes for each, *_ in others)} == {alone().hashes}
