@@ -262,8 +262,6 @@ def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
     if len(some) != len(others):
         return False
     for x, y in zip(some, others, strict=True):
-        if x is y:
-            continue
         # as keys: a symbolic size is no other one's, whatever was decided, since kernels are kept
         same = x.shape is y.shape or typed(x.shape) == typed(y.shape)
         if not same or x.dtype is not y.dtype:
