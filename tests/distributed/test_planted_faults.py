@@ -16,7 +16,7 @@ from gnomon.ir.node import PRIMITIVES, Node, Signature
 from gnomon.ir.operators import elementwise
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.view_primitives import permute, slice_
-from gnomon.passes import localize, microbatch_loops, strategies
+from gnomon.passes import localize, microbatch_loops, shard, strategies
 from gnomon.passes.layout import Partial, Replicated, Split
 from gnomon.runtime.comm import base
 from tests.distributed import programs
@@ -114,8 +114,8 @@ def reduced_twice(patch: pytest.MonkeyPatch) -> None:
 
 def maxima_as_sums(patch: pytest.MonkeyPatch) -> None:
     """The ranks' maxima added up."""
-    true = strategies.Partial
-    patch.setattr(strategies, "Partial", lambda monoid="add": true("add"))
+    true = strategies.pending
+    patch.setattr(strategies, "pending", lambda monoid="add": true("add"))
 
 
 def parts_in_a_row(patch: pytest.MonkeyPatch) -> None:
@@ -157,14 +157,14 @@ def sums_before_additions(patch: pytest.MonkeyPatch) -> None:
 
 def local_count(patch: pytest.MonkeyPatch) -> None:
     """A mean over a rank's own elements."""
-    true = localize.Locals.build
+    true = shard.Emission.build
 
-    def wrong(self, node, strategy, inputs):
+    def wrong(self, node, strategy):
         if node.op == "const" and node.params["value"] == 8 * 6 * 256:
-            return self.arena.node("const", (), value=8 * 6 * 64.0, dtype=node.dtype)
-        return true(self, node, strategy, inputs)
+            return self.local.arena.node("const", (), value=8 * 6 * 64.0, dtype=node.dtype)
+        return true(self, node, strategy)
 
-    patch.setattr(localize.Locals, "build", wrong)
+    patch.setattr(shard.Emission, "build", wrong)
 
 
 def all_ranks_are_first(patch: pytest.MonkeyPatch) -> None:

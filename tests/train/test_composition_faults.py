@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from gnomon.distributed import plans
-from gnomon.passes import coalesce, localize
+from gnomon.passes import coalesce, localize, shard
 from gnomon.passes.layout import Partial, Replicated
 from tests.distributed.test_planted_faults import (
     all_ranks_are_first,
@@ -43,15 +43,15 @@ def check(mesh: str) -> None:
 
 def mean_of_own_rows(patch: pytest.MonkeyPatch) -> None:
     """A loss divided by the tokens of a rank."""
-    true, count = localize.Locals.build, ROWS * TOKENS
+    true, count = shard.Emission.build, ROWS * TOKENS
 
-    def wrong(self, node, strategy, inputs):
+    def wrong(self, node, strategy):
         if node.op == "const" and node.params["value"] == count:
-            own = count / self.across.ranks
-            return self.arena.node("const", (), value=own, dtype=node.dtype)
-        return true(self, node, strategy, inputs)
+            own = count / self.local.across.ranks
+            return self.local.arena.node("const", (), value=own, dtype=node.dtype)
+        return true(self, node, strategy)
 
-    patch.setattr(localize.Locals, "build", wrong)
+    patch.setattr(shard.Emission, "build", wrong)
 
 
 def norm_of_own_part(patch: pytest.MonkeyPatch) -> None:
