@@ -34,7 +34,7 @@ from gnomon.ir.provenance import Site, inherit, user_site
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.primitives import reshape
 from gnomon.ops.view_primitives import slice_
-from gnomon.passes.grad import depends_on
+from gnomon.passes.grad import depends_on, mark_dependents
 from gnomon.tensor.autograd import versions
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.layouts import layout_of, local_of
@@ -79,7 +79,9 @@ class Capture(Questioned, Ambient):
         self.went_back = False
         """Whether a backward pass ran inside."""
         self.freed: set[Node] = set()
-        """What it passed, which is not kept for another one."""
+        """What it passed, which is not kept for another one, and what was found to need that."""
+        self.looked: set[Node] = set()
+        """Nodes that `freed` tells of already."""
         self.flags: dict[Storage, tuple[bool, bool]] = {}
         """Whether storages from outside were tracked and released before."""
         self.switched: dict[int, tuple[Tensor, bool, Site]] = {}
@@ -270,14 +272,18 @@ class Capture(Questioned, Ambient):
         freed = depends_on(order, list(leaves)) - ends
         freed &= numbered(roots, lambda node: node.op == "detach").keys()
         self.freed |= freed
+        self.looked.clear()
         for node in freed:
             self.arena.part_with(node)
 
     def is_freed(self, storage: Storage) -> bool:
         """Whether a backward pass from a storage would read what another one has freed."""
         node = self.nodes.get(storage, storage.node)
-        passed = depends_on(topological([node]), list(self.freed)) if self.freed else ()
-        return storage.released or node in passed
+        if self.freed and node not in self.looked:  # each node once: a step writes many
+            order = topological([node], self.looked)
+            self.looked.update(order)
+            mark_dependents(order, self.freed)
+        return storage.released or node in self.freed
 
     def write_grad(self, tensor: Tensor, value: Tensor | None) -> None:
         """Set a tensor's gradient: it is done for real by every replay."""

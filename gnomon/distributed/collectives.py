@@ -181,6 +181,14 @@ def counted(name: str, tensors: Sequence[Tensor], group: ProcessGroup) -> None:
         )
 
 
+def at_root(name: str, tensors: Sequence[Tensor], root: int, group: ProcessGroup) -> list[Part]:
+    """A tensor of each rank, or for it, on the one rank that has them; nothing on others."""
+    if group.rank() != root:
+        return []
+    counted(name, tensors, group)
+    return whole(tensors)
+
+
 def reduce_scatter_single(
     output: Tensor,
     input: Tensor,
@@ -277,10 +285,7 @@ def gather(
     if known is None:
         return handed(Done(), async_op)
     root = first_or(known, dst, group_dst, "gather")
-    receives: list[Part] = []
-    if known.rank() == root:
-        counted("gather", gather_list or (), known)
-        receives = whole(gather_list or ())
+    receives = at_root("gather", gather_list or (), root, known)
     return handed(move(known, [Part(root, tensor, 0, tensor.numel())], receives), async_op)
 
 
@@ -297,10 +302,7 @@ def scatter(
     if known is None:
         return handed(Done(), async_op)
     root = first_or(known, src, group_src, "scatter")
-    sends: list[Part] = []
-    if known.rank() == root:
-        counted("scatter", scatter_list or (), known)
-        sends = whole(scatter_list or ())
+    sends = at_root("scatter", scatter_list or (), root, known)
     return handed(move(known, sends, [Part(root, tensor, 0, tensor.numel())]), async_op)
 
 

@@ -160,6 +160,12 @@ class ShapeEnv:
         return outcome
 
 
+def of_whole(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator that stays symbolic beside whole numbers, and is that of SymNumber elsewhere."""
+    at_hand = getattr(SymNumber, f"__{name}__")
+    return lambda self, other: compute(self, other) if is_whole(other) else at_hand(self, other)
+
+
 class SymInt(SymNumber):
     """An integer that is known when a program runs."""
 
@@ -195,9 +201,6 @@ class SymInt(SymNumber):
     def __sub__(self, other: Any) -> Any:
         return combined(self, other, -1)
 
-    def __rsub__(self, other: Any) -> Any:
-        return (-self) + other if is_whole(other) else SymNumber.__rsub__(self, other)
-
     def __neg__(self) -> Any:
         return self.sizes.of({m: -c for m, c in self.terms})
 
@@ -207,9 +210,7 @@ class SymInt(SymNumber):
     def __abs__(self) -> Any:
         return -self if self < 0 else self
 
-    def __mul__(self, other: Any) -> Any:
-        if not is_whole(other):
-            return SymNumber.__mul__(self, other)
+    def _times(self, other: Any) -> Any:
         found: Terms = {}
         for m, c in self.terms:
             for n, d in terms_of(other):
@@ -217,27 +218,16 @@ class SymInt(SymNumber):
                 found[key] = found.get(key, 0) + c * d
         return self.sizes.of(found)
 
-    __rmul__ = __mul__
+    __rsub__ = of_whole("rsub", lambda self, other: (-self) + other)
+    __mul__ = __rmul__ = of_whole("mul", _times)
+    __floordiv__ = of_whole("floordiv", lambda self, other: divided(self, other))
+    __rfloordiv__ = of_whole("rfloordiv", lambda self, other: divided(other, self))
+    __mod__ = of_whole("mod", lambda self, other: self - self // other * other)
+    __rmod__ = of_whole("rmod", lambda self, other: other - other // self * self)
 
     def __pow__(self, other: Any) -> Any:
         whole = is_whole(other) and other >= 0
         return prod([self] * other) if whole else SymNumber.__pow__(self, other)
-
-    def __floordiv__(self, other: Any) -> Any:
-        whole = is_whole(other)
-        return divided(self, other) if whole else SymNumber.__floordiv__(self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        whole = is_whole(other)
-        return divided(other, self) if whole else SymNumber.__rfloordiv__(self, other)
-
-    def __mod__(self, other: Any) -> Any:
-        whole = is_whole(other)
-        return self - self // other * other if whole else SymNumber.__mod__(self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        whole = is_whole(other)
-        return other - other // self * self if whole else SymNumber.__rmod__(self, other)
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other

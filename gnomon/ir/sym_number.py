@@ -25,21 +25,19 @@ Operator = Callable[[Any, Any], Any]
 def at_hand(name: str) -> tuple[Operator, Operator]:
     """An operator on the numbers at hand, which are pinned; and the same from the right."""
     compute: Operator = getattr(operator, f"__{name}__")
+    return pinning(compute), pinning(lambda x, y: compute(y, x))
 
-    def plain(self: SymNumber, other: Any) -> Any:
-        if isinstance(other, SymNumber):
-            return other.pinned() if other.kind is self.kind else None
-        return other if isinstance(other, (int, float)) else None
 
-    def computed(self: SymNumber, other: Any) -> Any:
-        found = plain(self, other)
-        return NotImplemented if found is None else compute(self.pinned(), found)
+def pinning(compute: Operator) -> Operator:
+    """A method that computes with the numbers at hand."""
 
-    def swapped(self: SymNumber, other: Any) -> Any:
-        found = plain(self, other)
-        return NotImplemented if found is None else compute(found, self.pinned())
+    def method(self: SymNumber, other: Any) -> Any:
+        symbolic = isinstance(other, SymNumber)
+        if not (other.kind is self.kind if symbolic else isinstance(other, (int, float))):
+            return NotImplemented
+        return compute(self.pinned(), other.pinned() if symbolic else other)
 
-    return computed, swapped
+    return method
 
 
 class SymNumber(Keyed):

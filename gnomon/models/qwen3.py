@@ -107,20 +107,19 @@ class MLP(nn.Module):
         return self.down_proj(F.silu(gate) * up)
 
 
-class Qwen3DecoderLayer(nn.Module):
-    """Attention, then MLP, each on a normalized copy and added back."""
+class DecoderLayer(nn.Module):
+    """Attention, then a block, each on a normalized copy and added back."""
 
-    def __init__(self, config: Qwen3Config) -> None:
+    def __init__(self, config: DecoderConfig, block: Callable[[Any], nn.Module]) -> None:
         super().__init__()
         self.self_attn = Attention(config)
-        self.mlp = MLP(config)
+        self.mlp = block(config)
         self.input_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
         self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
 
-    def forward(self, x_btd: gn.Tensor, rotary: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
-        """One layer over a whole sequence."""
-        x_btd = x_btd + self.self_attn(self.input_layernorm(x_btd), rotary)
-        return x_btd + self.mlp(self.post_attention_layernorm(x_btd))
+    def fed(self, x_btd: gn.Tensor) -> gn.Tensor:
+        """The block's share of the result."""
+        return self.mlp(self.post_attention_layernorm(x_btd))
 
     def extend(
         self,
@@ -132,7 +131,19 @@ class Qwen3DecoderLayer(nn.Module):
         """One layer for one new position."""
         normal = self.input_layernorm(x_b1d)
         x_b1d = x_b1d + self.self_attn.extend(normal, rotary, cache, position_1)
-        return x_b1d + self.mlp(self.post_attention_layernorm(x_b1d))
+        return x_b1d + self.fed(x_b1d)
+
+
+class Qwen3DecoderLayer(DecoderLayer):
+    """Attention, then MLP."""
+
+    def __init__(self, config: Qwen3Config) -> None:
+        super().__init__(config, MLP)
+
+    def forward(self, x_btd: gn.Tensor, rotary: tuple[gn.Tensor, gn.Tensor]) -> gn.Tensor:
+        """One layer over a whole sequence."""
+        x_btd = x_btd + self.self_attn(self.input_layernorm(x_btd), rotary)
+        return x_btd + self.fed(x_btd)
 
 
 class Qwen3Model(nn.Module):

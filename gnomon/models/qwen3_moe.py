@@ -22,7 +22,7 @@ from gnomon.distributed.token_dispatch.travel import RANK_SLOTS, TokenTravel
 from gnomon.models.causal import CausalLM, token_losses
 from gnomon.models.config import refuse_too_large
 from gnomon.models.qwen3 import AXES as DENSE
-from gnomon.models.qwen3 import Attention, Qwen3Model
+from gnomon.models.qwen3 import DecoderLayer, Qwen3Model
 from gnomon.models.qwen3_moe_config import Qwen3MoeConfig
 from gnomon.nn import functional as F
 from gnomon.ops.canonical import ROWS, leaves
@@ -142,15 +142,11 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
         return y.reshape(x_btd.shape), routing, counts_be
 
 
-class Qwen3MoeDecoderLayer(nn.Module):
-    """Attention, then experts, each on a normalized copy and added back."""
+class Qwen3MoeDecoderLayer(DecoderLayer):
+    """Attention, then experts."""
 
     def __init__(self, config: Qwen3MoeConfig) -> None:
-        super().__init__()
-        self.self_attn = Attention(config)
-        self.mlp = Qwen3MoeSparseMoeBlock(config)
-        self.input_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
-        self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        super().__init__(config, Qwen3MoeSparseMoeBlock)
 
     def forward(
         self, x_btd: gn.Tensor, rotary: tuple[gn.Tensor, gn.Tensor]
@@ -160,17 +156,9 @@ class Qwen3MoeDecoderLayer(nn.Module):
         y_btd, routing, counts_be = self.mlp(self.post_attention_layernorm(x_btd))
         return x_btd + y_btd, routing, counts_be
 
-    def extend(
-        self,
-        x_b1d: gn.Tensor,
-        rotary: tuple[gn.Tensor, gn.Tensor],
-        cache: tuple[gn.Tensor, gn.Tensor],
-        position_1: gn.Tensor,
-    ) -> gn.Tensor:
-        """One layer for one new position."""
-        normal = self.input_layernorm(x_b1d)
-        x_b1d = x_b1d + self.self_attn.extend(normal, rotary, cache, position_1)
-        return x_b1d + self.mlp(self.post_attention_layernorm(x_b1d))[0]
+    def fed(self, x_btd: gn.Tensor) -> gn.Tensor:
+        """The experts' share of the result."""
+        return super().fed(x_btd)[0]
 
 
 class Qwen3MoeForCausalLM(CausalLM):

@@ -97,6 +97,12 @@ def whole_of(stretches: Sequence[Node]) -> Node:
 def depends_on(nodes: Sequence[Node], wanted: Sequence[Node]) -> set[Node]:
     """The nodes through which gradients reach the wanted ones."""
     marked = set(wanted)
+    mark_dependents(nodes, marked)
+    return marked
+
+
+def mark_dependents(nodes: Sequence[Node], marked: set[Node]) -> None:
+    """Mark the nodes, in order, through which gradients reach marked ones."""
     for node in nodes:
         if (
             node.op != "detach"
@@ -104,7 +110,6 @@ def depends_on(nodes: Sequence[Node], wanted: Sequence[Node]) -> set[Node]:
             and any(x in marked for x in node.inputs)
         ):
             marked.add(node)
-    return marked
 
 
 def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[Node | None]:

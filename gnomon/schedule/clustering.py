@@ -40,6 +40,8 @@ FREE_OPS = 12
 """A node is rematerialized, not stored, when it costs no more scalar functions than this ..."""
 FREE_READS = 1
 """... and reads no more tensors of its own size than this."""
+FREE_PARTS = 2
+"""Nor is a join of more parts that several read: each would be cut into as many kernels."""
 
 
 def is_gathered(x: Node) -> bool:
@@ -60,6 +62,8 @@ class Clustering(Placed):
         # looked up again in the backward pass, a gathered table would live until then
         self.required |= {x for x in graph.nodes if x.op == "gather" and is_gathered(x.inputs[0])}
         self.free: dict[Node, tuple[int, bool]] = {}
+        self.parts: dict[Node, int] = {}
+        """How many padded tensors a value chooses from, joins that are not stored seen through."""
         self.depth: dict[Node, int] = {}
         """How many values deep a node is: above what is stored, or among its cluster's members."""
         self.calls: dict[object, Cluster] = {}
@@ -85,7 +89,7 @@ class Clustering(Placed):
         for x in node.inputs:
             if self._transparent(x):
                 above = max(above, 1 + self.depth.get(x, 0))
-        self.depth[node] = above
+        self.depth[node], self.parts[node] = above, self._parts(node)
         loose = node not in self.required and above < DEEP
         if is_index(node) and loose:
             return
@@ -97,6 +101,11 @@ class Clustering(Placed):
             domain = domain_of(node)
             inner = domain[-1] if domain else 1
             self._open(node, Cluster(prod(domain[:-1]), inner))
+
+    def _parts(self, node: Node) -> int:
+        """The number of padded tensors that a value chooses from."""
+        below = sum(self.parts.get(x, 0) for x in node.inputs if self._transparent(x))
+        return max(below, 1) if node.op == "pad" else below
 
     def _transparent(self, x: Node) -> bool:
         """Whether reading x means reading what it reads."""
@@ -117,6 +126,7 @@ class Clustering(Placed):
             or (node.size == 1 and costly and self._spreads(node))
             or ops > FREE_OPS
             or (big > FREE_READS and not alone and not self._is_padded(node))
+            or (self.parts[node] > FREE_PARTS and self.users[node] > 1)
             or self._narrows(node)
         ):
             return False

@@ -6,6 +6,7 @@ import gc
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.capture import tracing
 from gnomon.program.memory_check import live_at_peak
 
 HERE = __file__
@@ -98,3 +99,29 @@ def test_a_tensor_in_a_cycle_that_nobody_holds_is_no_output_whenever_cycles_are_
 
     (program,) = run.captured()
     assert len(program.graph.outputs) == 1
+
+
+def test_each_node_is_looked_at_once_for_what_a_backward_pass_freed(monkeypatch):
+    """Steps write to many tensors, each of which is made of nearly all that came before."""
+    looked = []
+    real = tracing.mark_dependents
+    monkeypatch.setattr(
+        tracing,
+        "mark_dependents",
+        lambda nodes, marked: (looked.extend(nodes), real(nodes, marked)),
+    )
+    model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(6)])
+    optimizer, x = gn.optim.SGD(model.parameters(), lr=0.1), gn.ones(2, 4)
+
+    @gn.compile
+    def step():
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step()
+
+    assert len(looked) > 50
+    assert len({*map(id, looked)}) == len(looked)
