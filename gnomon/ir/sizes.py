@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from gnomon.ir.sym_float import SymFloat, real
-from gnomon.ir.sym_number import SymNumber
+from gnomon.ir.sym_number import Operator, SymNumber
 
 __all__ = ["ShapeEnv", "SymInt", "divides", "hint", "is_symbolic", "late"]
 
@@ -160,9 +160,8 @@ class ShapeEnv:
         return outcome
 
 
-def of_whole(name: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def of_whole(at_hand: Operator, compute: Operator) -> Operator:
     """An operator that stays symbolic beside whole numbers, and is that of SymNumber elsewhere."""
-    at_hand = getattr(SymNumber, f"__{name}__")
     return lambda self, other: compute(self, other) if is_whole(other) else at_hand(self, other)
 
 
@@ -218,12 +217,12 @@ class SymInt(SymNumber):
                 found[key] = found.get(key, 0) + c * d
         return self.sizes.of(found)
 
-    __rsub__ = of_whole("rsub", lambda self, other: (-self) + other)
-    __mul__ = __rmul__ = of_whole("mul", _times)
-    __floordiv__ = of_whole("floordiv", lambda self, other: divided(self, other))
-    __rfloordiv__ = of_whole("rfloordiv", lambda self, other: divided(other, self))
-    __mod__ = of_whole("mod", lambda self, other: self - self // other * other)
-    __rmod__ = of_whole("rmod", lambda self, other: other - other // self * self)
+    __rsub__ = of_whole(SymNumber.__rsub__, lambda self, other: (-self) + other)
+    __mul__ = __rmul__ = of_whole(SymNumber.__mul__, _times)
+    __floordiv__ = of_whole(SymNumber.__floordiv__, lambda self, other: divided(self, other))
+    __rfloordiv__ = of_whole(SymNumber.__rfloordiv__, lambda self, other: divided(other, self))
+    __mod__ = of_whole(SymNumber.__mod__, lambda self, other: self - self // other * other)
+    __rmod__ = of_whole(SymNumber.__rmod__, lambda self, other: other - other // self * self)
 
     def __pow__(self, other: Any) -> Any:
         whole = is_whole(other) and other >= 0

@@ -12,7 +12,7 @@ from typing import Any
 
 from gnomon.ir.keyed import Keyed
 
-__all__ = ["SymNumber", "Unsized"]
+__all__ = ["Operator", "SymNumber", "Unsized"]
 
 
 class Unsized(TypeError):

@@ -34,6 +34,7 @@ from gnomon.runtime.comm.base import (
     links_of_process,
     opened,
 )
+from gnomon.runtime.comm.fetching import WITHDRAWN
 from gnomon.runtime.comm.tcp import LEFT, LOOK, Address, Connection, TcpBackend, TcpWorld
 from gnomon.runtime.comm.threads import ThreadLink
 
@@ -243,6 +244,10 @@ class NodeLink(Link):
             return CollectiveError(
                 f"{here}{along} another rank sends {came} bytes where {wanted} are received. "
                 "Look for a rank that runs another program."
+            )
+        if self.block[FAILED] == native.REFUSED and self.block[native.CAME] == WITHDRAWN:
+            return CollectiveError(
+                f"{here}{along} another rank gave up what is received here. Look at what it raised."
             )
         if self.block[FAILED] == native.REFUSED:
             return CollectiveError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
-from gnomon.runtime.comm import base, streams, waiting
+from gnomon.runtime.comm import base, fetching, streams, waiting
 from gnomon.runtime.comm.streams import (
     ADDRESS,
     ASKED,
@@ -66,12 +66,28 @@ def text_for(target: Target) -> str:
     write_now(module)
     write_relax(module, target)
     streams.write_streams(module)
-    for write in (write_post, write_finished, write_test, write_start, write_wait):
+    fetching.write_read(module)
+    fetching.write_fetch(module)
+    for write in (write_progress, write_post, write_finished, write_test, write_start, write_wait):
         write(module)
     write_sending(module)
     write_owed(module)
     write_forget(module)
     return module.text()
+
+
+def write_progress(module: LLVMModule) -> None:
+    """`progress` moves a round to and from each peer; how many it moved."""
+    e = private(module, "progress", ("ptr", "process"), returns="i64")
+
+    def both(k: str, moved: str) -> list[str]:
+        peer = peer_of(e, k)
+        # what is there is fetched first, and its answer goes out with what else is sent
+        done = [e.call("i64", name, ("ptr", peer)) for name in ("receive", "fetch", "send")]
+        return [e.add(moved, e.add(done[0], e.add(*done[1:])))]
+
+    (moved,) = e.loop(0, word(e, "%process", PEER_COUNT), 1, both, [("i64", "0")])
+    e.ret(f"i64 {moved}")
 
 
 def write_post(module: LLVMModule) -> None:
@@ -293,11 +309,20 @@ def write_sending(module: LLVMModule) -> None:
     lock(e, "%process", "0")
     e.call("i64", "progress", ("ptr", "%process"))
     peer = peer_of(e, "%k")
-    none = is_null(e, word(e, peer, SENDS, "ptr"))
-    waits = e.value(f"select i1 {none}, i64 0, i64 1")
-    left = e.add(waits, word(e, peer, SHOWN))
+    left = e.add(some(e, peer, SENDS, lambda _: "true"), some(e, peer, SHOWN, lambda x: lies(e, x)))
     unlock(e, "%process")
     e.ret(f"i64 {left}")
+
+
+def some(e: Emitter, peer: str, listed: int, holds: Callable[[str], str]) -> str:
+    """1 where a peer's list has a message of which something holds, else 0."""
+    at = first(e, e.offset(peer, 8 * listed), holds)
+    return e.value(f"select i1 {is_null(e, e.load(at, 'ptr', 8))}, i64 0, i64 1")
+
+
+def lies(e: Emitter, message: str) -> str:
+    """Whether a message was not given up."""
+    return e.value(f"icmp ne i64 {word(e, message, SOURCE)}, 0")
 
 
 def write_owed(module: LLVMModule) -> None:
@@ -314,11 +339,9 @@ def write_owed(module: LLVMModule) -> None:
     e.do(f"br i1 {is_zero(e, moved)}, label %count, label %take")
     e.label("count")
     peer = peer_of(e, "%k")
-    owed = word(e, peer, SHOWN)
+    owed = some(e, peer, SHOWN, lambda message: lies(e, message))
     for listed in (SENDS, ASKED, FETCHED):
-        at = first(e, e.offset(peer, 8 * listed), lambda message: has_key(e, message))
-        none = is_null(e, e.load(at, "ptr", 8))
-        owed = e.add(owed, e.value(f"select i1 {none}, i64 0, i64 1"))
+        owed = e.add(owed, some(e, peer, listed, lambda message: has_key(e, message)))
     unlock(e, "%process")
     e.ret(f"i64 {owed}")
 
@@ -346,7 +369,7 @@ def write_forget(module: LLVMModule) -> None:
     lock(e, "%process", "0")
 
     def one(k: str) -> None:
-        for listed in (SENDS, ASKED, COMING, FETCHED):
+        for listed in (SENDS, SHOWN, ASKED, COMING, FETCHED):
             place = e.offset(peer_of(e, k), 8 * listed)
             e.call("void", "forget", ("ptr", place), ("i64", "%key"))
 

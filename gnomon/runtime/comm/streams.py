@@ -9,7 +9,6 @@ is kept. Transfers are node_native.py's part.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
@@ -21,7 +20,7 @@ __all__ = ["write_streams"]
 LOCK, PEER_COUNT, FIRST_PEER = range(3)
 # the words of a peer: the window to it and what waits to be sent; the window from it, what is
 # asked for, what is coming in now, and what has come unasked; what is fetched; its process, if its
-# memory may be read; how many messages it was shown and has not fetched
+# memory may be read; the messages that it was shown and has not fetched
 OUT, SENDS, IN, ASKED, COMING, KEPT, FETCHED, PEER_PROCESS, SHOWN, PEER_WORDS = range(10)
 
 # the words of a message under way: the next of its list; MOVED is -1 before it begins, and less
@@ -41,17 +40,13 @@ ROUND = 64 << 10
 """Bytes that are moved before they are shown to the reader."""
 LEAST_DIRECT = RING_BYTES
 """Bytes from which on a message is fetched from where it lies: what doesn't fit into a window."""
-FETCH = 1 << 20
-"""Bytes that are fetched at a time."""
-PASSING = errno.ESRCH, errno.EINTR, errno.EAGAIN
-"""Errors of a read that are no answer: of a process that has ended its connection tells."""
 LINE_WORDS = (NBYTES, KEY, TAG, KIND, SOURCE, NUMBER)
 """The words of a message that its line has."""
 
 
 def write_streams(module: LLVMModule) -> None:
     """The functions that find messages and move them."""
-    for write in (write_find, write_send, write_receive, write_fetch, write_progress):
+    for write in (write_find, write_send, write_receive):
         write(module)
 
 
@@ -192,7 +187,7 @@ def write_send(module: LLVMModule) -> None:
     e.either(
         answers,
         lambda: free(e, message),
-        lambda: put(e, e.add(word(e, "%peer", SHOWN), 1), "%peer", SHOWN),
+        lambda: append(e, e.offset("%peer", 8 * SHOWN), message),
     )
     e.ret("i64 1")
     e.label("stream")
@@ -242,7 +237,9 @@ def answered(e: Emitter, line: str) -> None:
     """A message of ours has been fetched."""
     message = word(e, line, LINE_WORDS.index(NUMBER), "ptr")
     put(e, word(e, message, NBYTES), message, MOVED)
-    put(e, e.sub(word(e, "%peer", SHOWN), 1), "%peer", SHOWN)
+    shown = e.offset("%peer", 8 * SHOWN)
+    at = first(e, shown, lambda other: e.value(f"icmp eq ptr {other}, {message}"))
+    unlink(e, at, message)
 
 
 def begin(e: Emitter, line: str, direct: bool) -> None:
@@ -306,62 +303,6 @@ def fill(e: Emitter, message: str, address: str, nbytes: str, key: str, tag: str
         put(e, value, message, index)
 
 
-def write_fetch(module: LLVMModule) -> None:
-    """`fetch` reads one round of a message from where it lies; whether there was one."""
-    e = private(module, "fetch", ("ptr", "peer"), returns="i64")
-    here, there = (e.value("alloca [2 x i64], align 8") for _ in range(2))
-    fetched = e.offset("%peer", 8 * FETCHED)
-    message = e.load(fetched, "ptr", 8)
-    leave_if(e, is_null(e, message))
-    moved, source, address = (word(e, message, k) for k in (MOVED, SOURCE, ADDRESS))
-    nbytes = e.least(e.sub(word(e, message, NBYTES), moved), FETCH)
-    for place, start in ((here, address), (there, source)):
-        put(e, e.add(start, moved), place, 0)
-        put(e, nbytes, place, 1)
-    # what was given up on either side has no place
-    gone = e.value(f"or i1 {is_zero(e, address)}, {is_zero(e, source)}")
-    before = e.block
-    e.do(f"br i1 {gone}, label %on, label %read")
-    e.label("read")
-    process = e.value(f"trunc i64 {word(e, '%peer', PEER_PROCESS)} to i32")
-    given = ("ptr", here), ("i64", "1"), ("ptr", there), ("i64", "1"), ("i64", "0")
-    came = e.call("i64", "process_vm_readv", ("i32", process), *given)
-    e.do(f"br i1 {e.value(f'icmp sgt i64 {came}, 0')}, label %on, label %refused")
-    e.label("refused")
-    refuse(e, fetched, message)
-    e.ret("i64 0")
-    e.label("on")
-    found = e.value(f"phi i64 [{nbytes}, %{before}], [{came}, %read]")
-    now = e.add(moved, found)
-    put(e, now, message, MOVED)
-
-    def answer() -> None:
-        unlink(e, fetched, message)
-        made = e.call("ptr", "malloc", ("i64", str(MESSAGE_BYTES)))
-        fill(e, made, "null", "0", "-2", "0")
-        put(e, ANSWER, made, KIND)
-        put(e, word(e, message, NUMBER), made, NUMBER)
-        append(e, e.offset("%peer", 8 * SENDS), made)
-
-    e.when(e.value(f"icmp eq i64 {now}, {word(e, message, NBYTES)}"), answer)
-    e.ret("i64 1")
-
-
-def refuse(e: Emitter, fetched: str, message: str) -> None:
-    """Give a message up that the system doesn't let be read, unless it may yet."""
-    number = e.load(e.call("ptr", "__errno_location"), "i32", 4)
-    passes = "false"
-    for each in PASSING:
-        passes = e.value(f"or i1 {passes}, {e.value(f'icmp eq i32 {number}, {each}')}")
-
-    def give_up() -> None:
-        unlink(e, fetched, message)
-        put(e, UNREADABLE, message, KIND)
-        put(e, e.sub(-2, e.value(f"zext i32 {number} to i64")), message, MOVED)
-
-    e.when(e.value(f"xor i1 {passes}, true"), give_up)
-
-
 def is_zero(e: Emitter, number: str) -> str:
     """Whether a number is none."""
     return e.value(f"icmp eq i64 {number}, 0")
@@ -370,17 +311,3 @@ def is_zero(e: Emitter, number: str) -> str:
 def peer_of(e: Emitter, k: str) -> str:
     """The words of a peer."""
     return e.offset("%process", e.mul(e.add(e.mul(k, PEER_WORDS), FIRST_PEER), 8))
-
-
-def write_progress(module: LLVMModule) -> None:
-    """`progress` moves a round to and from each peer; how many it moved."""
-    e = private(module, "progress", ("ptr", "process"), returns="i64")
-
-    def both(k: str, moved: str) -> list[str]:
-        peer = peer_of(e, k)
-        # what is there is fetched first, and its answer goes out with what else is sent
-        done = [e.call("i64", name, ("ptr", peer)) for name in ("receive", "fetch", "send")]
-        return [e.add(moved, e.add(done[0], e.add(*done[1:])))]
-
-    (moved,) = e.loop(0, word(e, "%process", PEER_COUNT), 1, both, [("i64", "0")])
-    e.ret(f"i64 {moved}")
