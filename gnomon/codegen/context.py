@@ -55,9 +55,9 @@ class CompileContext:
 
     @property
     def may_vary(self) -> bool:
-        """Whether a program may serve several sizes: not where it is measured, or looked into."""
+        """Whether a program may serve several sizes: not where it is measured."""
         asked = self.settings.dynamic_sizes if self.dynamic is None else self.dynamic
-        return asked and not self.seconds and not self.settings.verify
+        return asked and not self.seconds
 
     @property
     def inside(self) -> CompileContext:

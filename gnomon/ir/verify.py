@@ -5,7 +5,10 @@ A mistake found here is ours, never the user's.
 
 from __future__ import annotations
 
-from gnomon.ir.node import Graph
+from collections.abc import Hashable
+
+from gnomon.dtypes import DType
+from gnomon.ir.node import PRIMITIVES, Graph, Node, typed
 
 __all__ = ["verify"]
 
@@ -13,11 +16,31 @@ __all__ = ["verify"]
 def verify(name: str, before: Graph, after: Graph) -> None:
     """Check that a pass gave a closed graph with the same inputs and outputs to look at."""
     for what in ("inputs", "outputs"):
-        was, now = ([(x.shape, x.dtype) for x in getattr(g, what)] for g in (before, after))
+        was, now = ([laid(x) for x in getattr(g, what)] for g in (before, after))
         assert was == now, f"{name}: {what} were {was} and became {now}."
     arenas = {x.arena for x in (*after.inputs, *after.nodes)}
     assert len(arenas) <= 1, f"{name}: the graph mixes {len(arenas)} arenas."
     loose = [x for x in after.nodes if x.op == "input" and x not in after.inputs]
     assert not loose, f"{name}: {loose} are read and not given."
-    silent = [x for x in after.nodes if not x.sites and x.op != "const"]
-    assert not silent, f"{name}: {silent} lost their lines."
+    lost = [] if silent(before) else silent(after)
+    lost += [y for x, y in zip(before.inputs, after.inputs, strict=True) if x.sites and not y.sites]
+    assert not lost, f"{name}: {lost} lost their lines."
+    # kernels and gradients are kept by kinds of nodes: more than that no shape may depend on
+    foreign = [x for x in after.nodes if not follows(x)]
+    assert not foreign, f"{name}: {foreign} have shapes or dtypes of other operations."
+
+
+def silent(graph: Graph) -> list[Node]:
+    """The operations that belong to no line."""
+    return [x for x in graph.nodes if not x.sites and x.op not in ("const", "input")]
+
+
+def follows(node: Node) -> bool:
+    """Whether a node's shape and dtype follow from its kind and its inputs."""
+    shape, dtype = PRIMITIVES[node.op].infer(node.inputs, node.params)
+    return (typed(shape), dtype) == laid(node)
+
+
+def laid(node: Node) -> tuple[Hashable, DType]:
+    """A node's shape, symbols as such, and its dtype."""
+    return typed(node.shape), node.dtype

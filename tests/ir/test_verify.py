@@ -7,6 +7,9 @@ from unittest.mock import patch
 
 import pytest
 
+import gnomon as gn
+from gnomon import nn
+from gnomon.compiler import sized
 from gnomon.compiler.build import compile_graph
 from gnomon.compiler.target import context
 from gnomon.dtypes import float32, float64
@@ -54,6 +57,15 @@ def test_a_lost_line_is_found():
         verify("wrong", graph, Graph(graph.inputs, [silent]))
 
 
+def test_the_shape_of_another_node_is_found():
+    graph = twice()
+    (output,) = graph.outputs
+    output.shape = (3, 2)
+
+    with pytest.raises(AssertionError, match="have shapes or dtypes of other operations"):
+        verify("wrong", Graph(graph.inputs, [output]), Graph(graph.inputs, [output]))
+
+
 def test_every_pass_is_checked_when_that_is_asked_for():
     pipeline = importlib.import_module("gnomon.compiler.pipeline")
 
@@ -63,3 +75,30 @@ def test_every_pass_is_checked_when_that_is_asked_for():
         pytest.raises(AssertionError, match="simplify: outputs were"),
     ):
         compile_graph(twice(), context())
+
+
+def test_a_program_for_all_sizes_and_its_gradients_break_nothing():
+    model = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3))
+    optimizer = gn.optim.AdamW(model.parameters())
+
+    @gn.compile
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    with (
+        override(verify=True),
+        patch.object(sized, "SizedProgram", wraps=sized.SizedProgram) as made,
+    ):
+        for rows in (5, 7, 9, 33):
+            step(gn.tensor([[0.5] * 6] * rows), gn.tensor([k % 3 for k in range(rows)]))
+
+    assert made.called
+
+
+def test_inputs_that_no_line_has_made_are_fine():
+    with override(verify=True):
+        assert gn.randn(3, 3).exp().sum() > 0
