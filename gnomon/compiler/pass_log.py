@@ -14,13 +14,16 @@ from gnomon.settings import current
 __all__ = ["passed", "shown"]
 
 
-def shown(name: str, graph: Graph, step: Callable[[Graph], Graph]) -> Graph:
-    """A graph after a pass, which the debug dial tells of, and which is checked if asked for."""
+def shown(name: str, graph: Graph, step: Callable[[Graph], Graph], divides: bool = False) -> Graph:
+    """A graph after a pass, which the debug dial tells of, and which is checked if asked for.
+
+    divides: the result is one rank's, whose inputs and outputs are parts.
+    """
     start = perf_counter()
     made = step(graph)
     passed(f"{name}: {len(graph.nodes)} -> {len(made.nodes)} nodes", start)
     if current().verify:
-        verify(name, graph, made)
+        verify(name, graph, made, divides)
     log(3, lambda: f"{name}: {len(graph.nodes)} -> {len(made.nodes)} nodes{since(start)}", name)
     return made
 

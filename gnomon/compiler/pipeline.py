@@ -78,7 +78,7 @@ def kernels_of(
     flat = shown("inline", flat, lambda g: inline(g, claimed))
     if mesh_axes(flat):
         # of a part a kernel may think otherwise than of the whole
-        flat = inline(shown("divide", flat, divide), claimed)
+        flat = inline(shown("divide", flat, divide, divides=True), claimed)
     flat = shown("lower", flat, lower_collectives)
     for name, step in (("hoist", hoist), ("residuals", residuals), ("trim", trim)):
         flat = shown(name, flat, step) if allows(name) else flat

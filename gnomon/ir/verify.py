@@ -13,9 +13,12 @@ from gnomon.ir.node import PRIMITIVES, Graph, Node, typed
 __all__ = ["verify"]
 
 
-def verify(name: str, before: Graph, after: Graph) -> None:
-    """Check that a pass gave a closed graph with the same inputs and outputs to look at."""
-    for what in ("inputs", "outputs"):
+def verify(name: str, before: Graph, after: Graph, divides: bool = False) -> None:
+    """Check that a pass gave a closed graph with the same inputs and outputs to look at.
+
+    divides: the result is one rank's, whose inputs and outputs are parts.
+    """
+    for what in () if divides else ("inputs", "outputs"):
         was, now = ([laid(x) for x in getattr(g, what)] for g in (before, after))
         assert was == now, f"{name}: {what} were {was} and became {now}."
     arenas = {x.arena for x in (*after.inputs, *after.nodes)}
@@ -23,7 +26,8 @@ def verify(name: str, before: Graph, after: Graph) -> None:
     loose = [x for x in after.nodes if x.op == "input" and x not in after.inputs]
     assert not loose, f"{name}: {loose} are read and not given."
     lost = [] if silent(before) else silent(after)
-    lost += [y for x, y in zip(before.inputs, after.inputs, strict=True) if x.sites and not y.sites]
+    pairs = zip(before.inputs, after.inputs, strict=not divides)
+    lost += [y for x, y in pairs if x.sites and not y.sites]
     assert not lost, f"{name}: {lost} lost their lines."
     # kernels and gradients are kept by kinds of nodes: more than that no shape may depend on
     foreign = [x for x in after.nodes if not follows(x)]

@@ -5,7 +5,7 @@ Bytes that somebody else may write to are read now or copied, never by a node th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def borrows(node: Node) -> bool:
     """
     if node.value is None and node.op in BORROWERS:
         (x,) = node.inputs
-        if borrows(x):
+        if x.op != "const" and borrows(x):
             node.value = part_of(x, node) if node.op == "slice" else x.value
     return node.value is not None
 
@@ -56,12 +56,13 @@ class Survey:
     """The nodes behind roots down to values, numbered in an order that structure decides.
 
     The key is what was met, in pairs: a kind with its number of inputs, or a place with a sign that
-    it was there before. It tells graphs apart, with the places of their roots.
+    it was there before. It tells graphs apart, with the places of their roots. A constant is part
+    of the structure, whether it has a value or not, unless it is among the numbers.
     """
 
     __slots__ = ("calls", "cuts", "key", "leaves", "lines", "order")
 
-    def __init__(self, roots: Sequence[Node]) -> None:
+    def __init__(self, roots: Sequence[Node], numbers: Container[Node] = ()) -> None:
         self.order: dict[Node, int] = {}
         self.leaves: list[Node] = []
         self.calls: list[Node] = []
@@ -76,11 +77,12 @@ class Survey:
                 key += (place, MET)
                 continue
             order[node] = len(order)
-            if node.value is not None or (node.op in BORROWERS and borrows(node)):
+            inputs, op = node.inputs, node.op
+            there = node in numbers if op == "const" else node.value is not None
+            if there or (op in BORROWERS and borrows(node)):
                 key += (leaf_kind(node.shape, node.dtype)[0], LEAF)
                 self.leaves.append(node)
                 continue
-            inputs, op = node.inputs, node.op
             key += (node.kind, len(inputs))
             if op in NOTED:
                 (self.calls if op in CALLS else self.cuts).append(node)

@@ -22,7 +22,7 @@ from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
-from gnomon.tensor.constants import generalize
+from gnomon.tensor.constants import NONE_VARY, generalized
 from gnomon.tensor.state import LOOK, Storage, at_home, grads, leaf, refusal, state, waiting
 from gnomon.tensor.views import STEPS
 
@@ -244,16 +244,16 @@ def compute(given: list[Node], known: Survey | None = None) -> None:
     programs = _programs.get(settings)
     if programs is None:
         programs = _programs.setdefault(settings, Recent())
-    found = programs.get(seen.key)
-    if found is None and generalize(seen.order):
-        seen = Survey(roots)
+    found, numbers = programs.get(seen.key), NONE_VARY
+    if found is None and (numbers := generalized(seen.order)):
+        seen = Survey(roots, numbers)
         found = programs.get(seen.key)
     if found is None:
         found = programs[seen.key] = Found()
     executable = found.under(seen.lines, seen.leaves, roots)
     global evaluations
     evaluations += 1
-    inputs = [node.value for node in seen.leaves]
+    inputs = [numbers.get(node, node.value) for node in seen.leaves]
     outputs = executable.run(inputs)
     if nans.looked_for():
         nans.check(executable.source, inputs, outputs)

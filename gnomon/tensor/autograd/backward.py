@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from gnomon.errors import GradientError
@@ -31,7 +31,7 @@ from gnomon.ops.primitives import expand
 from gnomon.ops.registry import OpCall, Traced
 from gnomon.passes.grad import pull_back
 from gnomon.tensor.borrowing import is_plain_part, numbered
-from gnomon.tensor.constants import generalize
+from gnomon.tensor.constants import NONE_VARY, generalized
 from gnomon.tensor.state import FREED, state
 
 ENDED = (
@@ -58,11 +58,16 @@ _plans: dict[tuple, list[tuple[tuple, BackwardPlan | None]]] = memo({})
 _reads: dict[tuple, tuple[int, ...]] = memo({})
 
 
-def structure(order: dict[Node, int], roots: Iterable[Node]) -> tuple[int, ...]:
-    """Numbered nodes as a key: kinds, places, what has a value, what is watched; then the roots."""
+def structure(
+    order: dict[Node, int], roots: Iterable[Node], numbers: Container[Node] = NONE_VARY
+) -> tuple[int, ...]:
+    """Numbered nodes as a key: kinds, places, what has a value, what is watched; then the roots.
+
+    numbers: the constants that vary.
+    """
     key: list[int] = []
     for node in order:
-        if (node.value is not None and not node.inputs) or is_plain_part(node):
+        if is_given(node, numbers):
             key.append(leaf_kind(node.shape, node.dtype)[0])
             if node.watch:
                 key.append(WATCHED)
@@ -77,6 +82,13 @@ def structure(order: dict[Node, int], roots: Iterable[Node]) -> tuple[int, ...]:
     key.append(END)
     key += [order[root] for root in roots]
     return tuple(key)
+
+
+def is_given(node: Node, numbers: Container[Node]) -> bool:
+    """Whether a node has a value and no history of its own; a constant only if it varies."""
+    if node.op == "const":
+        return node in numbers
+    return (node.value is not None and not node.inputs) or is_plain_part(node)
 
 
 def seed_of(node: Node) -> Node:
@@ -95,12 +107,12 @@ def gradients_by_plan(
     """The gradients of the wanted nodes; a scalar root whose seed is None starts from one."""
     given = [g for g in seeds.values() if g is not None]
     ones = tuple(g is None for g in seeds.values())
-    key = (structure(order, seeds), ones)
-    if key not in _plans and generalize(order):
-        key = (structure(order, seeds), ones)
+    key, numbers = (structure(order, seeds), ones), NONE_VARY
+    if key not in _plans and (numbers := generalized(order)):
+        key = (structure(order, seeds, numbers), ones)
     if key not in _plans and len(_plans) >= MOST_PLANS:
         _plans.clear()
-    plan = under_lines(_plans.setdefault(key, []), seeds, order, wanted)
+    plan = under_lines(_plans.setdefault(key, []), seeds, order, wanted, numbers)
     if plan is None:
         return derived(seeds, wanted)
     nodes = [*order, *given]
@@ -113,13 +125,14 @@ def under_lines(
     seeds: dict[Node, Node | None],
     order: dict[Node, int],
     wanted: Sequence[Node],
+    numbers: Container[Node],
 ) -> BackwardPlan | None:
     """The plan of a structure under the lines of this history; the latest ones are kept."""
     lines = tuple([node.sites if node.op != "region" else asked_by(node) for node in order])
     for known, plan in plans:
         if known == lines:
             return plan
-    plan = plan_of(seeds, order, wanted)
+    plan = plan_of(seeds, order, wanted, numbers)
     plans[MOST_LINES - 1 :] = []
     plans.insert(0, (lines, plan))
     return plan
@@ -131,7 +144,10 @@ def derived(seeds: dict[Node, Node | None], wanted: Sequence[Node]) -> list[Node
 
 
 def plan_of(
-    seeds: dict[Node, Node | None], order: dict[Node, int], wanted: Sequence[Node]
+    seeds: dict[Node, Node | None],
+    order: dict[Node, int],
+    wanted: Sequence[Node],
+    numbers: Container[Node],
 ) -> BackwardPlan | None:
     """Derive a backward pass and close it as a region; None when there is nothing to close.
 
@@ -139,11 +155,15 @@ def plan_of(
     be taken for an equal one that a rule writes.
     """
     arena = Arena()
-    known = copied(order, arena)
+    known = copied(order, arena, numbers)
     given = {x: arena.input(x.shape, x.dtype) for x, g in seeds.items() if g is not None}
     parts = derived({known[x]: given.get(x) for x in seeds}, [known[x] for x in wanted])
     outputs = [g for g in parts if g is not None]
-    places = {known[x]: k for x, k in order.items() if x.value is not None or x.op == "input"}
+    places = {
+        known[x]: k
+        for x, k in order.items()
+        if x.op == "input" or (x in numbers if x.op == "const" else x.value is not None)
+    }
     places.update((g, len(order) + k) for k, g in enumerate(given.values()))
     leaves = between.nearest(outputs, places)
     if not outputs or not leaves:
@@ -157,12 +177,12 @@ def plan_of(
     )
 
 
-def copied(order: dict[Node, int], arena: Arena) -> dict[Node, Node]:
+def copied(order: dict[Node, int], arena: Arena, numbers: Container[Node]) -> dict[Node, Node]:
     """A history in another arena, where what has a value and no history of its own is an input."""
     known: dict[Node, Node] = {
         x: arena.input(x.shape, x.dtype)
         for x in topological(order)
-        if x not in order or (x.value is not None and not x.inputs) or is_plain_part(x)
+        if x not in order or is_given(x, numbers)
     }
     copy_into(arena, list(order), known)
     return known
