@@ -256,7 +256,7 @@ class Compiled(CompiledObject):
     ) -> CapturedProgram:
         """The program of what the function does; where it raises, that is done until there."""
         capture, arguments = path.capture, path.arguments
-        results, raised = [None], None
+        results = [None]
         given = call_objects.standing(arguments, call, stand_ins)
         watched = effects.watching(not self.captures)
         with given as called, watched as seen, number_places.standing(capture, guard):
@@ -265,26 +265,26 @@ class Compiled(CompiledObject):
             except Exception as error:
                 if state.refused is not None:
                     raise
-                raised, capture.cut_short = error, True
+                path.error, capture.cut_short = error, True
         varying.check_classes(path, guard, seen)
-        if raised is not None and varying.refuses(raised, path, guard, seen):
-            raise StandInRefused from raised
+        if varying.refuses(path, guard, seen):
+            raise StandInRefused from path.error
         outcome = call_objects.Outcome(results, called, arguments, guard.walked)
         check_result(self.name, outcome.tree, guards.line_of(seen))
         del results[:], called
         if capture.traced_numbers:
-            varying.let_go(path, raised)
+            varying.let_go(path)
         capture.end_collectives()
-        guard.settle(capture, seen if raised is None else None, self.name, outcome.tensors)
+        guard.settle(capture, seen if path.error is None else None, self.name, outcome.tensors)
         guard.lost = guard.lost or (call_objects.KEPT if outcome.is_once else "")
         guard.hand_back(stand_ins, arguments)
         aliasing.check(capture, arguments, bool(guard.lost))
         path.finish()
         program = replay.CapturedProgram(self.name, capture, outcome, arguments)
         program.options = self.options
-        if raised is not None:
+        if path.error is not None:
             endings.do(program, capture, path)
-            raise raised
+            raise path.error
         return program
 
     def _note_reasons(self, key: tuple, met: NewAnswer | None) -> str:

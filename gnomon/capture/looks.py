@@ -72,6 +72,12 @@ class Questioned:
             return found.numpy(node.dtype.numpy, node.shape)
         return self.path.lend(node, found)
 
+    def leave(self) -> None:
+        """Part with the way and its error: both know this, and a cycle keeps what is in it."""
+        if self.path is not None:
+            self.path.error = None
+        self.path = None
+
 
 def look(capture: Questioned, node: Node, kind: Kind) -> DeviceBuffer:
     """A value of which something counts; refused without a path."""

@@ -61,6 +61,8 @@ class Path:
         """Lines whose item() gives numbers that vary."""
         self.is_torn = False
         """Whether a segment failed: no other call can take this way."""
+        self.error: Exception | None = None
+        """The error of its own in which the function ended."""
         self._answers: dict[tuple[Node, Kind], Tensor] = {}
         self._made: list[tuple[Segment, list[Node], Node]] = []
         """Segments of this capture, what they read, and what is looked at."""

@@ -122,6 +122,7 @@ class Capture(Questioned, Ambient):
         finally:
             self.pending = state.pending
             state.arena, state.images, state.pending, state.sweep_at, state.capture = before
+            self.leave()
             for storage, flags in self.flags.items():
                 storage.tracked, storage.released = flags
             for tensor, wanted, _ in self.switched.values():

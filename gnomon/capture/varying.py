@@ -172,10 +172,10 @@ def plain_tree(tree: Any, tensors: Sequence[Tensor]) -> Any:
     return tree._replace(parts=tuple([plain_tree(part, tensors) for part in tree.parts]))
 
 
-def let_go(path: Path, raised: BaseException | None) -> None:
+def let_go(path: Path) -> None:
     """Put plain numbers where the function put some that vary: in attributes, lists, variables."""
-    if raised is not None:
-        raised.args = tuple([x.value() if varies(x) else x for x in raised.args])
+    if path.error is not None:
+        path.error.args = tuple([x.value() if varies(x) else x for x in path.error.args])
     for number in alive(path.capture):
         path.is_torn = True
         number.settled = number.value() if number.formula is None else number.formula()
@@ -185,9 +185,9 @@ def let_go(path: Path, raised: BaseException | None) -> None:
             put(holder, number)
 
 
-def refuses(error: BaseException, path: Path, guard: Guard, seen: Any) -> bool:
-    """Whether an error may come of stand-ins, in a function that has done nothing yet."""
-    made = path.capture.traced_numbers and isinstance(error, (TypeError, AttributeError))
+def refuses(path: Path, guard: Guard, seen: Any) -> bool:
+    """Whether the error may come of stand-ins, in a function that has done nothing yet."""
+    made = path.capture.traced_numbers and isinstance(path.error, (TypeError, AttributeError))
     return bool(made) and is_repeatable(guard, seen)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
+import weakref
 
 import pytest
 
@@ -106,3 +107,18 @@ def test_what_is_computed_before_an_error_waits_until_somebody_looks():
 
     with pytest.raises(IndexOutOfBounds):
         held[0].tolist()
+
+
+@pytest.mark.parametrize("way", ["raise", "branch", "generator", "interrupt", "late"])
+def test_no_cycle_keeps_the_arguments_of_a_capture_that_failed(way: str):
+    run, x = gn.compile(ending(lambda _: None, way)), gn.tensor([2.0, 3.0])
+    outcome(run, gn.tensor([2.0, 3.0]))  # what is made once, and lasts
+    gone, collects = weakref.ref(x), gc.isenabled()
+    gc.disable()
+    try:
+        outcome(run, x)
+        del x
+        assert gone() is None
+    finally:
+        if collects:
+            gc.enable()

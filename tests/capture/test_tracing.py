@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import gc
 
-import pytest
-
 import gnomon as gn
 from gnomon import nn
 from gnomon.capture import tracing
 from gnomon.program.memory_check import live_at_peak
 
 HERE = __file__
-
-
-@pytest.fixture(autouse=True)
-def nothing_of_other_tests():
-    """Drop what another test has left in cycles: it shares nodes, and their lines."""
-    gc.collect()
 
 
 class Block(nn.Module):

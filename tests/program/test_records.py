@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import json
 import os
@@ -29,12 +28,6 @@ from tests.house import ROOT
 from tests.program.test_listing import small_model
 
 HERE = __file__
-
-
-@pytest.fixture(autouse=True)
-def nothing_of_other_tests():
-    """Drop what another test has left in cycles: it shares nodes, and their lines."""
-    gc.collect()
 
 
 def line_of(mark: str) -> int:
