@@ -87,6 +87,7 @@ OPTIMISATIONS = {
     "arrange": "kernels run in an order that keeps little memory alive; off, as they were written",
     "overlay": "a result lies over an operand that nobody reads any more",
     "reuse": "values that are never alive together lie in the same place",
+    "share": "kernels that differ in sizes alone are one code, where these are eight or vary",
     "stream": "results that leave the caches are written past them",
     "prepack": "weights that stay are kept in the layout that products of few rows read",
 }

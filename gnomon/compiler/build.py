@@ -83,7 +83,7 @@ def made_anew(graph: Graph, context: CompileContext) -> Executable:
     taken = dissection(graph)
     # what is measured of a program that was made before has its sizes
     fixed = (graph.key, context.by_model.key) in _built
-    vary = taken.outline in _outlines and not fixed
+    vary = taken.outline in _outlines and not fixed and context.settings.allows("share")
     context = replace(context, sizes_vary=vary)
     _outlines.add(taken.outline)
     return compile_graph(graph, context, taken if context.may_vary and not fixed else None)

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnomon.codegen.context import CompileContext
-from gnomon.compiler.relations import Relations, unremarkable
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.forking import held
 from gnomon.ir import collector
 from gnomon.ir.dissected import Dissection, Numbers, graphs_of, renumbered
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
+from gnomon.ir.relations import Relations, unremarkable
 from gnomon.ir.show import log
 from gnomon.ir.sizes import SymInt, is_symbolic
 from gnomon.ir.sym_number import Unsized
@@ -154,10 +154,10 @@ class SizedProgram:
         context: CompileContext,
     ) -> None:
         refuse_fixed(graph)
-        self._relations, related = relations, relations()
-        sizes, given, self.places = related.sizes, related.numbers, related.places
+        self._relations, self._related = relations, relations()
+        sizes, given = self._related.sizes, self._related.numbers
         self.context = replace(context, sizes_vary=True)
-        if not self.places:
+        if not self._related.places:
             raise Unsized("nothing varies that is more than 1")
         conformance.assure()
         with collector.paused(), cpu.CompileBatch() as batch:
@@ -179,18 +179,12 @@ class SizedProgram:
         self._names = own = [*found]
         self._offsets_of = sizes.function([offsets[k] for k in varying])
         self._rest_of = sizes.function(own)
-        self._expected = sizes.function(given)
-        self._bounds = [atom.bounds for atom in sizes.atoms[: len(self.places)]]
         self._sizes = sizes
 
     def serves(self, numbers: Numbers) -> Numbers | None:
         """The sizes of a graph with these numbers; None if the program is not for it."""
-        own = tuple([numbers[k] for k in self.places])
-        if any([not low <= n < high for n, (low, high) in zip(own, self._bounds, strict=True)]):
-            return None
-        if self._expected(own) != numbers:
-            return None
-        return own if self._holds(own) else None
+        own = self._related.given_by(numbers)
+        return own if own is not None and self._holds(own) else None
 
     def at(self, own: Numbers, graph: Graph) -> Executable:
         """The executable of a graph of these sizes."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
+from typing import Any
 
 from gnomon.codegen.calls import OPAQUE, results_of
 from gnomon.codegen.context import CompileContext
 from gnomon.codegen.families import code_of
+from gnomon.codegen.numbers import dissected
 from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.plan_loops import overwritable, streamable
 from gnomon.codegen.products import contract, contract_with
@@ -21,17 +22,23 @@ from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.program import chunks
 from gnomon.program.blocks import Build, ControlCall, control
+from gnomon.program.bound import bound, sizes_in
 from gnomon.program.collectives import transfer
 from gnomon.program.external import external_kernel
 from gnomon.program.kernel import PACK, Kernel
 from gnomon.schedule.chunks import is_chunked
 from gnomon.schedule.cluster import Cluster, has_epilogue
 from gnomon.schedule.memory import nbytes
-from gnomon.schedule.nest import KernelPart, name_of, parts_of
+from gnomon.schedule.nest import ClusterSignature, KernelPart, name_of, parts_of
 from gnomon.schedule.placed import Placed
+from gnomon.schedule.shared_nests import MANY, NestAtSizes, SharedNests
 from gnomon.settings import current
 
 __all__ = ["KernelBuilder"]
+
+FEW = 2
+"""Numbers that a hand-written kernel may read instead of knowing them, and be as quick: where an
+operand begins, and one stride of it."""
 
 
 @dataclass(frozen=True)
@@ -59,37 +66,73 @@ class KernelBuilder:
 
     def parts(self) -> Iterator[Kernel | ControlCall]:
         """All of them, in an order that respects what is needed."""
-        stored = self.partition.stored
         for cluster in self.partition.ordered():
-            if not any(x in stored and x.size for x in cluster.members):
+            if not self._has_results(cluster):
                 continue
             if next(iter(cluster.members)).op in CONTROL:
                 yield control(tuple(cluster.members), self.inside)
             else:
                 yield from (self._opaque if cluster.opaque else self._loops)(cluster)
 
+    def _has_results(self, cluster: Cluster) -> bool:
+        """Whether a cluster writes anything."""
+        return any(x in self.partition.stored and x.size for x in cluster.members)
+
+    @cached_property
+    def described(self) -> dict[Hashable, dict[Sequence[int], None]]:
+        """The numbers of calls so far, by outline."""
+        return {}
+
+    @cached_property
+    def signatures(self) -> dict[Cluster, ClusterSignature]:
+        """The signatures of clusters that become loops."""
+        loops = [c for c in self.partition.clusters if not c.opaque and self._has_results(c)]
+        return {cluster: ClusterSignature(cluster, self.partition.stored) for cluster in loops}
+
+    @cached_property
+    def shared(self) -> SharedNests:
+        """The nests that several clusters share."""
+        is_done = current().allows("share")
+        return SharedNests(self.signatures.items() if is_done else ())
+
     def _loops(self, cluster: Cluster) -> Iterator[Kernel]:
-        """A cluster as loop kernels; equal ones share their code."""
-        members = tuple(cluster.members)
+        """A cluster as loop kernels; those of equal ones, or of many sizes, share their code."""
+        signature = self.signatures[cluster]
+        nest = self.shared.at(cluster, signature)
+        if nest is not None:
+            made = [self._kernel(cluster, part, nest) for part in nest.parts()]
+            if nest.holds():
+                yield from made
+                return
+        for part in parts_of(cluster, signature):
+            yield self._kernel(cluster, part)
+
+    def _kernel(
+        self, cluster: Cluster, part: KernelPart, nest: NestAtSizes | None = None
+    ) -> Kernel:
+        """One of a cluster's kernels, at its sizes where the nest is one for several."""
+        kernel, members = part.kernel, tuple(cluster.members)
         work = (x.size if x.op == "map" else prod(x.inputs[0].shape) for x in members if x.inputs)
-        flops = sum(work)
-        for part in parts_of(cluster, self.partition):
-            kernel = part.kernel
-            if current().allows("stream") and self._goes_far(part):
-                kernel = replace(kernel, streams=True)
-            given = code_of(kernel, self.context.sizes_vary)
-            yield Kernel(
-                name_of(part.buffers[: kernel.outputs]),
-                given.code,
-                part.buffers,
-                kernel.outputs,
-                kernel.inner.params["size"] if kernel.flat else None,
-                members,
-                late(partial(part_of, part.share), flops),
-                len(kernel.checks()),
-                over=overwritable(kernel),
-                numbers=given.numbers,
-            )
+        if current().allows("stream") and self._goes_far(part):
+            kernel = replace(kernel, streams=True)
+        given = code_of(kernel, self.context.sizes_vary or nest is not None)
+        width = kernel.inner.params["size"] if kernel.flat else None
+        told: tuple[Any, ...] = given.code, given.numbers, width, part.elements, part.domain
+        if nest is not None:
+            told = bound_at(told, nest)
+        code, numbers, width, elements, domain = told
+        return Kernel(
+            name_of(part.buffers[: kernel.outputs]),
+            code,
+            part.buffers,
+            kernel.outputs,
+            width,
+            members,
+            late(part_of, elements, domain, sum(work)),
+            len(kernel.checks()),
+            over=overwritable(kernel),
+            numbers=numbers,
+        )
 
     def _goes_far(self, part: KernelPart) -> bool:
         """Whether a kernel's results leave the caches before they are read, whatever is done."""
@@ -121,7 +164,7 @@ class KernelBuilder:
         first = [x for x in rest if x in cluster.before]
         after = [x for x in rest if x not in cluster.before]
         name, call = node.params.get("name", node.op), self._call(cluster, node, first, after)
-        given = call.given(self.context.sizes_vary)
+        given = call.given(self._reads_sizes(call))
         if has_epilogue(cluster):
             name = f"{name}_{name_of(after or first)}"
         if call.before:
@@ -152,13 +195,34 @@ class KernelBuilder:
             return contract(node, machine, kept)
         return OPAQUE[node.op](node, machine)
 
+    def _reads_sizes(self, call: OpaqueCall) -> bool:
+        """Whether a call reads its sizes: they vary, or many others differ from it in few."""
+        if self.context.sizes_vary or not current().allows("share"):
+            return self.context.sizes_vary
+        taken = dissected(call.spec)
+        known = self.described.setdefault((call.name, taken.outline), {})
+        known[taken.numbers] = None
+        return len(known) >= MANY and any(are_near(taken.numbers, x) for x in known)
+
     def _packing(self, pack: OpaqueCall, node: Node) -> Kernel:
         """The kernel that lays a factor out as panels, which may last from run to run."""
         title = PACK if pack.buffers[1] in (self.kept or ()) else "panels"
-        given = pack.given(self.context.sizes_vary)
+        given = pack.given(self._reads_sizes(pack))
         return Kernel(title, given.code, pack.buffers, 1, None, (node,), 0, numbers=given.numbers)
 
 
-def part_of(share: float, flops: int) -> int:
+def part_of(elements: int, domain: int, flops: int) -> int:
     """The operations of one of a cluster's kernels."""
-    return round(share * flops)
+    return round(elements / max(domain, 1) * flops)
+
+
+def are_near(numbers: Sequence[int], others: Sequence[int]) -> bool:
+    """Whether few numbers differ."""
+    return 0 < sum(n != m for n, m in zip(numbers, others, strict=True)) <= FEW
+
+
+def bound_at(told: tuple[Any, ...], nest: NestAtSizes) -> tuple[Any, ...]:
+    """Data of a shared nest at the sizes of one cluster."""
+    names: dict[Any, None] = {}
+    sizes_in(told, names)
+    return bound(told, nest.values(names).__getitem__)

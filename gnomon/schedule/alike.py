@@ -31,11 +31,12 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class KernelPart:
-    """A kernel, the nodes behind its buffers, and its share of the cluster's work."""
+    """A kernel, the nodes behind its buffers, and how many elements of how many it computes."""
 
     kernel: LoopKernel
     buffers: tuple[Node, ...]
-    share: float
+    elements: int
+    domain: int
 
 
 class KernelForm:
@@ -100,7 +101,7 @@ class AlikeRun:
         if len(self.parts) == 1 or len(set(buffers)) < len(buffers):
             return self.parts
         kernel = self._kernel(first.kernel, [len(xs) for xs in groups])
-        return [KernelPart(kernel, buffers, sum(p.share for p in self.parts))]
+        return [KernelPart(kernel, buffers, sum(p.elements for p in self.parts), first.domain)]
 
     def _kernel(self, kernel: LoopKernel, counts: Sequence[int]) -> LoopKernel:
         """The kernel of the first part for all of them."""

@@ -85,11 +85,13 @@ class Clustering(Placed):
             self._open(node, Cluster(1, node.size, opaque=True))
             self.calls[call_of(node)] = self.home[node]
             return
-        above = 1
+        above, parts = 1, 0
         for x in node.inputs:
             if self._transparent(x):
                 above = max(above, 1 + self.depth.get(x, 0))
-        self.depth[node], self.parts[node] = above, self._parts(node)
+                parts += self.parts.get(x, 0)
+        self.depth[node] = above
+        self.parts[node] = max(parts, 1) if node.op == "pad" else parts
         loose = node not in self.required and above < DEEP
         if is_index(node) and loose:
             return
@@ -101,11 +103,6 @@ class Clustering(Placed):
             domain = domain_of(node)
             inner = domain[-1] if domain else 1
             self._open(node, Cluster(prod(domain[:-1]), inner))
-
-    def _parts(self, node: Node) -> int:
-        """The number of padded tensors that a value chooses from."""
-        below = sum(self.parts.get(x, 0) for x in node.inputs if self._transparent(x))
-        return max(below, 1) if node.op == "pad" else below
 
     def _transparent(self, x: Node) -> bool:
         """Whether reading x means reading what it reads."""

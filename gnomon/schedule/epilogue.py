@@ -232,20 +232,13 @@ class Epilogue:
     buffers: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
-class Stored:
-    """The partition as a nest sees it."""
-
-    stored: Mapping[Node, None]
-
-
 class EpilogueNest(LoopNest):
     """Pointwise nodes over rows and columns of a product, which is read like a stored value."""
 
     def __init__(
         self, cluster: Cluster, stored: Mapping[Node, None], sizes: tuple[int, int]
     ) -> None:
-        self.cluster, self.partition = cluster, Stored(stored)
+        self.cluster, self.stored = cluster, stored
         self.written = [x for x in cluster.members if x in stored]
         self.lanes, self.shape = False, sizes
         rows, columns = sizes

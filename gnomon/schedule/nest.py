@@ -6,11 +6,11 @@ arithmetic needs no division wins, because a division per element costs more tha
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Node, Shape, topological
@@ -33,9 +33,6 @@ from gnomon.schedule.alike import KernelPart, runs_of
 from gnomon.schedule.cluster import Cluster
 from gnomon.schedule.kernel import LoopKernel, Store, load
 from gnomon.schedule.lower import Index, Lowering
-
-if TYPE_CHECKING:
-    from gnomon.schedule.placed import Placed
 
 Cut = tuple[Shape, Shape]
 """(sizes of the rows' ranges, sizes that the inner range merges)"""
@@ -68,9 +65,9 @@ class DomainPiece:
 class LoopNest:
     """A loop kernel and the nodes behind its buffers, outputs first."""
 
-    def __init__(self, cluster: Cluster, partition: Placed) -> None:
-        self.cluster, self.partition = cluster, partition
-        self.written = [x for x in cluster.members if x in partition.stored]
+    def __init__(self, cluster: Cluster, stored: Container[Node]) -> None:
+        self.cluster, self.stored = cluster, stored
+        self.written = [x for x in cluster.members if x in stored]
         self.lanes = any(is_lane_fold(x) for x in cluster.members)
         full = (x for x, per_row in cluster.members.items() if not per_row or is_lane_fold(x))
         self.shape = max(map(domain_of, full), key=len) or (1,)
@@ -115,7 +112,7 @@ class LoopNest:
 
     def _may_ask(self) -> bool:
         """Whether anything compares indices: what is padded, or a number that is a place."""
-        stored, seen = self.partition.stored, set(self.written)
+        stored, seen = self.stored, set(self.written)
         stack = list(self.written)
         while stack:
             x = stack.pop()
@@ -140,8 +137,8 @@ class LoopNest:
             cut = tried.pop(0)
             kernel = self._build(*cut, piece)
         kernel = self._finer(kernel, piece) if divided else kernel
-        share = hint(prod(piece.shape)) / max(hint(prod(self.shape)), 1)
-        return KernelPart(kernel, tuple(self.buffers), share), cut
+        sizes = prod(piece.shape), prod(self.shape)
+        return KernelPart(kernel, tuple(self.buffers), *sizes), cut
 
     def _finer(self, kernel: LoopKernel, piece: DomainPiece) -> LoopKernel:
         """The kernel, or one whose last axis is two, as those it reads have it."""
@@ -196,7 +193,7 @@ class LoopNest:
 
     def _reader(self, arena: Arena):
         """Loads of what other kernels stored; members and free nodes are computed here."""
-        stored = self.partition.stored
+        stored = self.stored
 
         def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:
             if x in self.cluster.members or not is_loaded(x, stored):
@@ -231,7 +228,7 @@ class ClusterSignature:
     Clusters of one signature, such as those of equal layers, have one kernel over other buffers.
     """
 
-    def __init__(self, cluster: Cluster, stored: Mapping[Node, None]) -> None:
+    def __init__(self, cluster: Cluster, stored: Container[Node]) -> None:
         self.members, self.stored = cluster.members, stored
         self.numbers: dict[Node, int] = {}
         self.rows: list[tuple[Any, ...]] = []
@@ -255,17 +252,16 @@ class ClusterSignature:
 _kernels: dict[tuple[Any, ...], list[tuple[KernelPart, tuple[int, ...]]]] = memo({})
 
 
-def parts_of(cluster: Cluster, partition: Placed) -> Iterator[KernelPart]:
+def parts_of(cluster: Cluster, signature: ClusterSignature) -> Iterator[KernelPart]:
     """A cluster's kernels, over its own buffers; lowered once per signature."""
-    signature = ClusterSignature(cluster, partition.stored)
     found = _kernels.get(signature.key)
     if found is None:
-        parts = LoopNest(cluster, partition).parts
+        parts = LoopNest(cluster, signature.stored).parts
         found = [(part, tuple(signature.numbers[x] for x in part.buffers)) for part in parts]
         _kernels[signature.key] = found
     nodes = list(signature.numbers)
     for part, places in found:
-        yield KernelPart(part.kernel, tuple([nodes[k] for k in places]), part.share)
+        yield replace(part, buffers=tuple([nodes[k] for k in places]))
 
 
 def divisors(kernel: LoopKernel) -> set[int]:

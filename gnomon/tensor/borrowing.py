@@ -52,12 +52,17 @@ def numbered(roots: Iterable[Node], ends: Callable[[Node], bool]) -> dict[Node, 
     return order
 
 
+def is_known(node: Node, numbers: Container[Node]) -> bool:
+    """Whether a program is given a node's value; a constant's only if it is one that varies."""
+    return node in numbers if node.op == "const" else node.value is not None
+
+
 class Survey:
     """The nodes behind roots down to values, numbered in an order that structure decides.
 
     The key is what was met, in pairs: a kind with its number of inputs, or a place with a sign that
     it was there before. It tells graphs apart, with the places of their roots. A constant is part
-    of the structure, whether it has a value or not, unless it is among the numbers.
+    of the structure, unless it is among the numbers.
     """
 
     __slots__ = ("calls", "cuts", "key", "leaves", "lines", "order")
@@ -78,8 +83,7 @@ class Survey:
                 continue
             order[node] = len(order)
             inputs, op = node.inputs, node.op
-            there = node in numbers if op == "const" else node.value is not None
-            if there or (op in BORROWERS and borrows(node)):
+            if is_known(node, numbers) or (op in BORROWERS and borrows(node)):
                 key += (leaf_kind(node.shape, node.dtype)[0], LEAF)
                 self.leaves.append(node)
                 continue

@@ -6,11 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+import gnomon as gn
+from gnomon.codegen import opaque
 from gnomon.compiler import target
 from gnomon.compiler.build import build
 from gnomon.compiler.target import machine
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.operators import elementwise
+from gnomon.nn.functional import conv2d
 from gnomon.ops.primitives import reduce, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.ops.scan_primitives import scan
@@ -86,3 +89,26 @@ def test_results_that_the_program_reads_again_are_not_written_past_caches(monkey
         kernels = build(Graph(leaves, roots)).kernels
 
     assert not any("nontemporal" in k.code.text for k in kernels)
+
+
+def test_calls_that_differ_in_few_numbers_share_code_from_the_eighth_on(monkeypatch):
+    x, scale = gn.randn(2, 16, 16, 16), gn.randn(2, 384, 16, 16)
+    weights = [gn.randn(32, 16, 3, 3, requires_grad=True) for _ in range(12)]
+
+    def run(x: gn.Tensor, scale: gn.Tensor, *weights: gn.Tensor) -> tuple[gn.Tensor, ...]:
+        joined = gn.cat([conv2d(x, w, padding=1) for w in weights], 1)
+        return gn.autograd.grad((joined * scale).sum(), weights)
+
+    def codes(**options: bool) -> tuple[int, list[bytes]]:
+        monkeypatch.setattr(opaque, "_written", {})  # what a program before has written is kept
+        compiled = gn.compile(run, options=options)
+        bits = [y.numpy().tobytes() for y in compiled(x, scale, *weights)]
+        (program,) = compiled.captured()
+        kernels = program.executable.kernels
+        return len({k.code.symbol for k in kernels if k.name == "contract"}), bits
+
+    (shared, bits), (alone, same) = codes(), codes(share=False)
+
+    assert alone == 12
+    assert shared < 9
+    assert same == bits

@@ -47,12 +47,12 @@ def partition(*roots: Node, without: str = "") -> Placed:
 def kernels(*roots: Node, without: str = "") -> list[LoopKernel]:
     """Its loop kernels, in order."""
     made = partition(*roots, without=without)
-    stored = set(made.stored)
+    stored = made.stored
     return [
         part.kernel
         for cluster in made.ordered()
         if not cluster.opaque and any(x in stored for x in cluster.members)
-        for part in LoopNest(cluster, made).parts
+        for part in LoopNest(cluster, stored).parts
     ]
 
 

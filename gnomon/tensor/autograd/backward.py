@@ -30,7 +30,7 @@ from gnomon.ops.layouts import LAYOUTS, axes_of
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import OpCall, Traced
 from gnomon.passes.grad import pull_back
-from gnomon.tensor.borrowing import is_plain_part, numbered
+from gnomon.tensor.borrowing import is_known, is_plain_part, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized
 from gnomon.tensor.state import FREED, state
 
@@ -85,10 +85,8 @@ def structure(
 
 
 def is_given(node: Node, numbers: Container[Node]) -> bool:
-    """Whether a node has a value and no history of its own; a constant only if it varies."""
-    if node.op == "const":
-        return node in numbers
-    return (node.value is not None and not node.inputs) or is_plain_part(node)
+    """Whether a node's value is known, and it has no history of its own."""
+    return (not node.inputs and is_known(node, numbers)) or is_plain_part(node)
 
 
 def seed_of(node: Node) -> Node:
@@ -159,11 +157,7 @@ def plan_of(
     given = {x: arena.input(x.shape, x.dtype) for x, g in seeds.items() if g is not None}
     parts = derived({known[x]: given.get(x) for x in seeds}, [known[x] for x in wanted])
     outputs = [g for g in parts if g is not None]
-    places = {
-        known[x]: k
-        for x, k in order.items()
-        if x.op == "input" or (x in numbers if x.op == "const" else x.value is not None)
-    }
+    places = {known[x]: k for x, k in order.items() if x.op == "input" or is_known(x, numbers)}
     places.update((g, len(order) + k) for k, g in enumerate(given.values()))
     leaves = between.nearest(outputs, places)
     if not outputs or not leaves:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gnomon.compiler.relations import Relations, unremarkable
+from gnomon.ir.relations import Relations, unremarkable
 from gnomon.ir.sizes import is_symbolic
 
 pytestmark = pytest.mark.unit

@@ -58,6 +58,15 @@ class Relations:
                 found = following(column, self._bases) if k >= inputs and plain else None
                 made[key] = found or self._given(k, column, stand_in if plain else int)
             self.numbers.append(made[key])
+        self._expected = self.sizes.function(self.numbers)
+        self._bounds = [atom.bounds for atom in self.sizes.atoms[: len(self.places)]]
+
+    def given_by(self, numbers: Numbers) -> Numbers | None:
+        """The given ones among the numbers of a graph; None where the others do not follow."""
+        own = tuple([numbers[k] for k in self.places])
+        if any([not low <= n < high for n, (low, high) in zip(own, self._bounds, strict=True)]):
+            return None
+        return own if self._expected(own) == numbers else None
 
     def _given(self, k: int, column: Numbers, stand_in: StandIn) -> SymInt:
         """A number that follows from no other."""

@@ -1,0 +1,182 @@
+"""Clusters that differ in sizes alone: one is lowered for all, and its code reads the sizes.
+
+Layers of growing width are such clusters: DenseNet121 has 2,300 of 830 sizes and 66 outlines. What
+is decided by a size on the way is a guard, as in programs for all sizes (gnomon/ir/sizes.py): a
+cluster for which one falls otherwise is lowered by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ir.dissected import Numbers, renumbered_params
+from gnomon.ir.dissected import parts_of as parts_of_kind
+from gnomon.ir.node import Arena, Node
+from gnomon.ir.relations import Relations, unremarkable
+from gnomon.ir.show import log
+from gnomon.ir.sizes import LEAST, is_symbolic
+from gnomon.ir.sym_number import Unsized
+from gnomon.schedule.alike import KernelPart
+from gnomon.schedule.cluster import Cluster
+from gnomon.schedule.nest import ClusterSignature, LoopNest
+
+__all__ = ["MANY", "NestAtSizes", "SharedNests"]
+
+MANY = 8
+"""So many sizes of one outline share kernels; fewer have kernels of their own, which are quicker.
+"""
+
+
+class SharedNests:
+    """The clusters of a program by outline, and a nest for each outline that has many sizes."""
+
+    def __init__(self, signatures: Iterable[tuple[Cluster, ClusterSignature]]) -> None:
+        self._taken: dict[Cluster, tuple[Hashable, Numbers]] = {}
+        self._samples: dict[Hashable, dict[Numbers, None]] = {}
+        self._nests: dict[Hashable, SizedNest | None] = {}
+        for cluster, signature in signatures:
+            taken = taken_apart(signature)
+            if taken is not None:
+                self._taken[cluster] = taken
+                self._samples.setdefault(taken[0], {})[taken[1]] = None
+
+    def at(self, cluster: Cluster, signature: ClusterSignature) -> NestAtSizes | None:
+        """The nest that a cluster shares, at its sizes; None where it has its own."""
+        outline, numbers = self._taken.get(cluster, (None, ()))
+        samples = self._samples.get(outline, {})
+        if len(samples) < MANY:
+            return None
+        if outline not in self._nests:
+            # who has few elements runs a kernel for many well, and not the other way round
+            ordered = sorted(samples, key=elements, reverse=True)
+            self._nests[outline] = nest_for(cluster, signature, ordered)
+        nest = self._nests[outline]
+        own = None if nest is None else nest.sizes_of(numbers)
+        if nest is None or own is None:
+            return None
+        return NestAtSizes(nest, own, [*signature.numbers])
+
+
+def taken_apart(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:
+    """The outline of a cluster, and its numbers; None where these are symbolic already.
+
+    What is no size, or 0 or 1, which say how things lie, is part of the outline.
+    """
+    rows: list[Hashable] = []
+    numbers: list[int] = []
+    for node, row in zip(signature.numbers, signature.rows, strict=True):
+        if is_read(row):
+            rows.append((node.rank, row[1]))
+            numbers += node.shape
+            continue
+        parts = parts_of_kind(node)
+        if parts.has_graphs:
+            return None
+        fixed = tuple([parts.numbers[k] for k in (*parts.leaves, *parts.fixed)])
+        rows.append((parts.outline, *row[1:], fixed))
+        numbers += parts.numbers
+    if any(map(is_symbolic, numbers)):
+        return None
+    small = tuple([n if n < LEAST else None for n in numbers])
+    return (signature.key[0], tuple(rows), small), tuple(numbers)
+
+
+def is_read(row: tuple[Any, ...]) -> bool:
+    """Whether the row of a signature is that of a node which is loaded: a shape and a dtype."""
+    return len(row) == 2
+
+
+def elements(numbers: Numbers) -> int:
+    """How large the tensors of a cluster are, beside others of its outline."""
+    return sum(n for n in numbers if type(n) is int)
+
+
+def nest_for(
+    cluster: Cluster, signature: ClusterSignature, samples: Sequence[Numbers]
+) -> SizedNest | None:
+    """A nest for clusters like this one: for primes in place of the first numbers, or for these."""
+    for stand_in in (unremarkable, int):
+        try:
+            nest = SizedNest(cluster, signature, Relations(samples, 0, (), stand_in))
+        except (Unsized, ShapeError, ArgumentError) as cause:  # or stand-ins fit not each other
+            told = f"sizes: a cluster keeps its sizes: {cause}"
+            log(2, lambda told=told: told)
+            continue
+        if nest.sizes_of(samples[0]) is not None:
+            return nest
+    return None
+
+
+class SizedNest:
+    """A cluster of which all that varies is symbolic, lowered."""
+
+    def __init__(self, cluster: Cluster, signature: ClusterSignature, related: Relations) -> None:
+        self._related, self._sizes = related, related.sizes
+        image = renumbered(signature, iter(related.numbers))
+        stored = {image[x] for x in signature.numbers if x in signature.stored}
+        if len(set(image.values())) < len(image) or not image.keys() >= cluster.members.keys():
+            raise Unsized("its nodes are not those of another of its outline")
+        members = {image[x]: per_row for x, per_row in cluster.members.items()}
+        place = {x: k for k, x in enumerate(image.values())}
+        self.parts = [
+            (part, tuple([place[x] for x in part.buffers]))
+            for part in LoopNest(
+                Cluster(cluster.rows, cluster.inner, members=members), stored
+            ).parts
+        ]
+        self._guards, self._holds = -1, self._sizes.test()
+        self._functions: dict[Hashable, Callable[[Numbers], Numbers]] = {}
+
+    def sizes_of(self, numbers: Numbers) -> Numbers | None:
+        """The sizes of a cluster with these numbers; None if the nest is not for it."""
+        own = self._related.given_by(numbers)
+        return own if own is not None and self.holds(own) else None
+
+    def holds(self, own: Numbers) -> bool:
+        """Whether all that was decided so far is right for these sizes."""
+        if len(self._sizes.guards) != self._guards:
+            self._guards, self._holds = len(self._sizes.guards), self._sizes.test()
+        return self._holds(own)
+
+    def values(self, names: tuple[Any, ...], own: Numbers) -> dict[Any, int]:
+        """What such numbers are at sizes."""
+        if names not in self._functions:
+            self._functions[names] = self._sizes.function(names)
+        return dict(zip(names, self._functions[names](own), strict=True))
+
+
+@dataclass(frozen=True)
+class NestAtSizes:
+    """A nest that several clusters share, at the sizes of one, over its nodes."""
+
+    nest: SizedNest
+    own: Numbers
+    nodes: Sequence[Node]
+
+    def parts(self) -> Iterator[KernelPart]:
+        """The kernels, whose numbers are symbolic, over the cluster's own buffers."""
+        for part, places in self.nest.parts:
+            yield replace(part, buffers=tuple([self.nodes[k] for k in places]))
+
+    def holds(self) -> bool:
+        """Whether what was decided since is right for this cluster too."""
+        return self.nest.holds(self.own)
+
+    def values(self, names: Iterable[Any]) -> dict[Any, int]:
+        """What symbolic numbers are here."""
+        return self.nest.values(tuple(names), self.own)
+
+
+def renumbered(signature: ClusterSignature, numbers: Iterator[Any]) -> dict[Node, Node]:
+    """Each node of a cluster, and one with other numbers, in an arena of its own."""
+    arena, image = Arena(), dict[Node, Node]()
+    for node, row in zip(signature.numbers, signature.rows, strict=True):
+        if is_read(row):
+            image[node] = arena.input(tuple([next(numbers) for _ in node.shape]), node.dtype)
+            continue
+        params = renumbered_params(node, numbers, {})
+        image[node] = arena.node(node.op, tuple([image[x] for x in node.inputs]), **params)
+    return image
