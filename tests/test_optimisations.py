@@ -119,7 +119,7 @@ CASES: dict[str, tuple[Callable, tuple[int, int], Callable[[Executable], int]]] 
     "arrange": (late, (4, 300), laid),
     "overlay": (rows, (64, 64), laid),
     "reuse": (chain, (64, 64), laid),
-    "share": (lambda x: [x[:, :n].softmax(1) for n in range(20, 30)], (9, 300), texts),
+    "share": (lambda x: [x[:, :n].softmax(0) for n in range(20, 30)], (9, 300), texts),
     "stream": (lambda x: x * 2.0, (9000, 2000), cached),
     "prepack": (lambda x: x @ WEIGHT, (24, 200), packed),
 }

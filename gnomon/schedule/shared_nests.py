@@ -63,7 +63,8 @@ class SharedNests:
 def taken_apart(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:
     """The outline of a cluster, and its numbers; None where these are symbolic already.
 
-    What is no size, or 0 or 1, which say how things lie, is part of the outline.
+    What is no size, or 0 or 1, which say how things lie, is part of the outline; so is the size of
+    an axis that is folded, since code that knows it is three times as quick where it is short.
     """
     rows: list[Hashable] = []
     numbers: list[int] = []
@@ -76,12 +77,17 @@ def taken_apart(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:
         if parts.has_graphs:
             return None
         fixed = tuple([parts.numbers[k] for k in (*parts.leaves, *parts.fixed)])
-        rows.append((parts.outline, *row[1:], fixed))
+        rows.append((parts.outline, *row[1:], fixed, folded(node)))
         numbers += parts.numbers
     if any(map(is_symbolic, numbers)):
         return None
     small = tuple([n if n < LEAST else None for n in numbers])
     return (signature.key[0], tuple(rows), small), tuple(numbers)
+
+
+def folded(node: Node) -> int | None:
+    """The size of the axis that a node folds."""
+    return node.inputs[0].shape[node.params["axis"]] if node.op == "reduce" else None
 
 
 def is_read(row: tuple[Any, ...]) -> bool:
@@ -90,7 +96,7 @@ def is_read(row: tuple[Any, ...]) -> bool:
 
 
 def elements(numbers: Numbers) -> int:
-    """How large the tensors of a cluster are, beside others of its outline."""
+    """The sum of a cluster's sizes: a measure beside others of its outline."""
     return sum(n for n in numbers if type(n) is int)
 
 
@@ -142,7 +148,7 @@ class SizedNest:
         return self._holds(own)
 
     def values(self, names: tuple[Any, ...], own: Numbers) -> dict[Any, int]:
-        """What such numbers are at sizes."""
+        """The values of symbolic numbers at sizes."""
         if names not in self._functions:
             self._functions[names] = self._sizes.function(names)
         return dict(zip(names, self._functions[names](own), strict=True))
@@ -166,7 +172,7 @@ class NestAtSizes:
         return self.nest.holds(self.own)
 
     def values(self, names: Iterable[Any]) -> dict[Any, int]:
-        """What symbolic numbers are here."""
+        """The values of symbolic numbers here."""
         return self.nest.values(tuple(names), self.own)
 
 
