@@ -87,7 +87,10 @@ def taken_apart(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:
 
 def folded(node: Node) -> int | None:
     """The size of the axis that a node folds."""
-    return node.inputs[0].shape[node.params["axis"]] if node.op == "reduce" else None
+    if node.op != "reduce":
+        return None
+    axis: int = node.params["axis"]
+    return node.inputs[0].shape[axis]
 
 
 def is_read(row: tuple[Any, ...]) -> bool:
