@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import Any
 
 import gnomon as gn
 from gnomon import nn
@@ -63,6 +64,51 @@ def densenet121(classes: int = 10) -> nn.Module:
     return nn.Sequential(*layers, nn.BatchNorm2d(channels), nn.ReLU(), *head)
 
 
+def convolution(channels: int, made: int, size: int, **options: int) -> nn.Module:
+    """A convolution, normed."""
+    conv = nn.Conv2d(channels, made, size, padding=size // 2, bias=False, **options)
+    return nn.Sequential(conv, nn.BatchNorm2d(made), nn.ReLU())
+
+
+class Inception(nn.Module):
+    """Four ways side by side: of 1, of 3, of 5, and pooled."""
+
+    def __init__(self, channels: int, *made: int) -> None:
+        super().__init__()
+        one, reduced3, three, reduced5, five, pooled = made
+        self.ways = nn.ModuleList(
+            [
+                convolution(channels, one, 1),
+                nn.Sequential(convolution(channels, reduced3, 1), convolution(reduced3, three, 3)),
+                nn.Sequential(convolution(channels, reduced5, 1), convolution(reduced5, five, 5)),
+                nn.Sequential(nn.MaxPool2d(3, 1, 1), convolution(channels, pooled, 1)),
+            ]
+        )
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        """The channels of all ways."""
+        return gn.cat([way(x) for way in self.ways], 1)
+
+
+MODULES = (
+    *((192, 64, 96, 128, 16, 32, 32), (256, 128, 128, 192, 32, 96, 64), ()),
+    *((480, 192, 96, 208, 16, 48, 64), (512, 160, 112, 224, 24, 64, 64)),
+    *((512, 128, 128, 256, 24, 64, 64), (512, 112, 144, 288, 32, 64, 64)),
+    *((528, 256, 160, 320, 32, 128, 128), ()),
+    *((832, 256, 160, 320, 32, 128, 128), (832, 384, 192, 384, 48, 128, 128)),
+)
+"""The channels that each module is given and makes; pooling in between."""
+
+
+def googlenet(classes: int = 10) -> nn.Module:
+    """GoogLeNet (arXiv:1409.4842, table 1), with norms in place of those across channels."""
+    layers = [convolution(3, 64, 7, stride=2), nn.MaxPool2d(3, 2, 1)]
+    layers += [convolution(64, 64, 1), convolution(64, 192, 3), nn.MaxPool2d(3, 2, 1)]
+    layers += [Inception(*sizes) if sizes else nn.MaxPool2d(3, 2, 1) for sizes in MODULES]
+    head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1024, classes))
+    return nn.Sequential(*layers, *head)
+
+
 def step_of(model: nn.Module, loss_of: Callable[[], gn.Tensor]) -> None:
     """One compiled step of SGD."""
     optimizer = gn.optim.SGD(model.parameters(), lr=0.01)
@@ -78,9 +124,9 @@ def step_of(model: nn.Module, loss_of: Callable[[], gn.Tensor]) -> None:
     step().item()
 
 
-def densenet() -> None:
+def on_images(model: nn.Module) -> None:
     """Four images of 64 by 64."""
-    model, x, y = densenet121(), gn.randn(4, 3, 64, 64), gn.tensor([0, 1, 2, 3])
+    x, y = gn.randn(4, 3, 64, 64), gn.tensor([0, 1, 2, 3])
     step_of(model, lambda: nn.functional.cross_entropy(model(x), y))
 
 
@@ -97,7 +143,11 @@ def lstm_loop() -> None:
     step_of(cell, loss_of)
 
 
-OWN = {"densenet121": densenet, "lstm_loop": lstm_loop}
+OWN = {
+    "densenet121": lambda: on_images(densenet121()),
+    "googlenet": lambda: on_images(googlenet()),
+    "lstm_loop": lstm_loop,
+}
 
 
 def measured(name: str, profile: str) -> None:
@@ -122,12 +172,17 @@ def first_step(name: str) -> Callable[[], object]:
 
 def child(name: str, folder: str, profile: str = "") -> tuple[float, float]:
     """Processor and wall seconds of a first step in a process of its own."""
+    words = ["--child", name, *(["--profile", profile] if profile else [])]
+    busy, wall = measured_apart("benchmarks.first_steps", words, folder)
+    return busy, wall
+
+
+def measured_apart(module: str, words: list[str], folder: str) -> Any:
+    """The last line that a benchmark prints in a process of its own, with this cache folder."""
     told = {"GNOMON_CACHE_DIR": folder, "GNOMON_KEEP_PROGRAMS": "1"}
     env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | told
-    command = [sys.executable, "-m", "benchmarks.first_steps", "--child", name]
-    command += ["--profile", profile] if profile else []
-    busy, wall = json.loads(subprocess.check_output(command, env=env, text=True).splitlines()[-1])
-    return busy, wall
+    command = [sys.executable, "-m", module, *words]
+    return json.loads(subprocess.check_output(command, env=env, text=True).splitlines()[-1])
 
 
 def rows(names: list[str], profile: str) -> dict[str, list[float]]:

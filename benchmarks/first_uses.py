@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
 import gnomon as gn
+from benchmarks.first_steps import measured_apart
 from gnomon import nn
 from gnomon.nn import functional as F
 from gnomon.settings import override
@@ -145,14 +143,6 @@ def notebook() -> Iterator[tuple[str, float]]:
 PARTS = {"uses": uses, "notebook": notebook}
 
 
-def child(part: str, folder: str) -> dict[str, float]:
-    """What a process of its own measures."""
-    told = {"GNOMON_CACHE_DIR": folder, "GNOMON_KEEP_PROGRAMS": "1"}
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | told
-    command = [sys.executable, "-m", "benchmarks.first_uses", "--child", part]
-    return json.loads(subprocess.check_output(command, env=env, text=True).splitlines()[-1])
-
-
 def main() -> None:
     """Print both, cold and warm."""
     words = argparse.ArgumentParser(description=__doc__)
@@ -168,7 +158,9 @@ def main() -> None:
     for part in PARTS:
         with tempfile.TemporaryDirectory() as folder:
             for way in ("cold", "warm"):
-                seconds = found[f"{part}, {way}"] = child(part, folder)
+                seconds = found[f"{part}, {way}"] = measured_apart(
+                    "benchmarks.first_uses", ["--child", part], folder
+                )
                 ms = sorted(1e3 * s for s in seconds.values())
                 longest = sorted(seconds, key=lambda name: -seconds[name])[:4]
                 told = f"median {statistics.median(ms):.1f} ms, a tenth {ms[9 * len(ms) // 10]:.1f}"

@@ -15,7 +15,7 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks.fully_sharded import SIZES, step_of
+from benchmarks.overlap import SIZES, step_of
 from gnomon import settings
 from gnomon.distributed.mesh import Mesh
 from gnomon.distributed.ranks import run_ranks

@@ -141,7 +141,11 @@ def check(seed: int, others: Sequence[tuple[Library, Errors]] = ()) -> int:
     return runs
 
 
-def main(others: Sequence[tuple[Library, Errors]] = ()) -> None:
+Check = Callable[[int, Sequence[tuple[Library, Errors]]], int]
+"""Runs the program of a seed; gives how many runs there were."""
+
+
+def main(others: Sequence[tuple[Library, Errors]] = (), check: Check = check) -> None:
     """Run programs for some time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)

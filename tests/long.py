@@ -14,6 +14,7 @@ import time
 
 SEARCHES = (
     ("tests.fuzz_empty",),
+    ("tests.fuzz_together",),
     ("tests.fuzz_alias",),
     ("tests.fuzz_capture",),
     ("tests.fuzz_breaks",),

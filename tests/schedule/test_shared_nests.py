@@ -14,6 +14,9 @@ from gnomon.program.executable import Executable
 from gnomon.schedule import shared_nests
 from gnomon.schedule.nest import ClusterSignature
 from gnomon.schedule.shared_nests import MANY, SharedNests, taken_apart
+from tests.fenced import fenced, judged
+from tests.fuzz_empty import lawful
+from tests.fuzz_together import check
 from tests.schedule.kernels_of import partition
 
 pytestmark = pytest.mark.unit
@@ -158,3 +161,9 @@ def test_numbers_that_do_not_follow_are_not_served(numbers: Numbers):
     assert nest is not None
     assert nest.sizes_of(own) is not None
     assert (nest.sizes_of((*numbers, *own[2:])) is not None) == (numbers == (4, 21))
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_random_programs_at_many_sizes_in_one_function(seed: int):
+    with fenced(), judged(lawful):
+        assert check(seed) == 2

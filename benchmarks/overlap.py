@@ -1,6 +1,6 @@
 """What of a step's transfers hides behind computing, on a network of a known speed.
 
-Run by hand (python -m benchmarks.fully_sharded [--axis data] [--ranks 2] [--steps 20]): fully
+Run by hand (python -m benchmarks.overlap [--axis data] [--ranks 2] [--steps 20]): fully
 sharded, or data parallel. Ranks are threads, and
 their transfers take wall time and no processor (the `slow` backend). A row is a network on which
 all transfers of a step take a given part of its computing: the time of a step on it (the least of
