@@ -62,8 +62,15 @@ class DomainPiece:
         return flatten(place.arena, index, x.shape)
 
 
+class DividedPlace(Exception):
+    """A kernel would divide in every element to find where it reads."""
+
+
 class LoopNest:
     """A loop kernel and the nodes behind its buffers, outputs first."""
+
+    may_divide = True
+    """Whether a kernel that is built now may divide."""
 
     def __init__(self, cluster: Cluster, stored: Container[Node]) -> None:
         self.cluster, self.stored = cluster, stored
@@ -130,15 +137,20 @@ class LoopNest:
     def _best(self, piece: DomainPiece, first: Cut | None = None) -> tuple[KernelPart, Cut]:
         """The first kernel that is good enough, and its cut; the last is always good enough."""
         cuts = list(self._cuts(piece.shape))
-        tried = [first, *cuts] if first in cuts else cuts
-        cut = tried.pop(0)
-        kernel = self._build(*cut, piece)
-        while (divided := has_division(kernel.nodes())) and tried:
-            cut = tried.pop(0)
-            kernel = self._build(*cut, piece)
-        kernel = self._finer(kernel, piece) if divided else kernel
+        *before, last = [first, *cuts] if first in cuts else cuts
+        for cut in before:
+            kernel = self._undivided(*cut, piece)
+            if kernel is not None:
+                break
+        else:
+            kernel, cut = self._divided(*last, piece), last
         sizes = prod(piece.shape), prod(self.shape)
         return KernelPart(kernel, tuple(self.buffers), *sizes), cut
+
+    def _divided(self, row_sizes: Shape, inner_sizes: Shape, piece: DomainPiece) -> LoopKernel:
+        """The kernel for a cut, whether it divides or not."""
+        kernel = self._build(row_sizes, inner_sizes, piece)
+        return self._finer(kernel, piece) if has_division(kernel.nodes()) else kernel
 
     def _finer(self, kernel: LoopKernel, piece: DomainPiece) -> LoopKernel:
         """The kernel, or one whose last axis is two, as those it reads have it."""
@@ -146,11 +158,24 @@ class LoopNest:
         for k in () if self.lanes else sorted(divisors(kernel), reverse=True):
             if width % k == 0 and LEAST_PIECE <= k < width:
                 buffers = self.buffers
-                finer = self._build((*piece.shape[:-1], width // k), (k,), piece)
-                if not has_division(finer.nodes()):
+                finer = self._undivided((*piece.shape[:-1], width // k), (k,), piece)
+                if finer is not None:
                     return finer
                 self.buffers = buffers
         return kernel
+
+    def _undivided(
+        self, row_sizes: Shape, inner_sizes: Shape, piece: DomainPiece
+    ) -> LoopKernel | None:
+        """The kernel for a cut, if it divides nowhere; the first load that would ends it."""
+        self.may_divide = False
+        try:
+            kernel = self._build(row_sizes, inner_sizes, piece)
+        except DividedPlace:
+            return None
+        finally:
+            self.may_divide = True
+        return None if has_division(kernel.nodes()) else kernel
 
     def _cuts(self, shape: Shape) -> Iterator[Cut]:
         """Ways to cut a domain."""
@@ -201,6 +226,8 @@ class LoopNest:
             if x not in self.buffers:
                 self.buffers.append(x)
             place = flatten(arena, at, x.shape)
+            if not self.may_divide and has_division(topological([place])):
+                raise DividedPlace
             return load(arena, self.buffers.index(x), x.dtype, place, guard, fill)
 
         return read
