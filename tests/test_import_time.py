@@ -55,6 +55,7 @@ FOUND = {
     *("gnomon.capture.closure_state", "gnomon.capture.code_names"),
     *("gnomon.capture.callables", "gnomon.capture.object_state", "gnomon.capture.snapshot"),
     *("gnomon.capture.effects", "gnomon.capture.endings", "gnomon.ir.between"),
+    "gnomon.capture.identities",
     "gnomon.ir.collector",
     *("gnomon.capture.looks", "gnomon.capture.paths", "gnomon.capture.trees"),
     *("gnomon.capture.varying", "gnomon.capture.number_places"),

@@ -42,6 +42,7 @@ from gnomon.settings import override
 from tests import witnesses
 from tests.capture import test_aliasing as aliases
 from tests.compiler import test_autotuning as tunings
+from tests.distributed import test_folds as folds
 from tests.mutants import Mutant, Plant, caught, changed, instead, ordinary
 from tests.mutants_of_guards import ARGUMENTS, GUARDS, LOOKED_AT, MODES
 from tests.program import test_cache as plans
@@ -343,7 +344,17 @@ def order(change: Callable[[list], list], in_a_row: bool = False) -> Plant:
 
         return folded
 
-    return changed(lower_collectives, "folded", wrong)
+    return stored(changed(lower_collectives, "folded", wrong))
+
+
+def stored(plant: Plant) -> Plant:
+    """A fault of folds, where all that ranks send is stored before it is folded."""
+
+    def both(patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(lower_collectives, "MOST_ROWS", 0)
+        plant(patch)
+
+    return both
 
 
 def slices(x: Node, k: int) -> Node:
@@ -363,7 +374,7 @@ def as_if(a: str, b: str) -> Plant:
 
         return folded
 
-    return changed(lower_collectives, "folded", wrong)
+    return stored(changed(lower_collectives, "folded", wrong))
 
 
 def messages(change: Callable[[Pieces, int], Pieces]) -> Plant:
@@ -405,6 +416,13 @@ COLLECTIVES = {
     "a rank counts for its neighbour": Mutant(order(lambda parts: [parts[0], *parts[:-1]]), SUMS),
     "ranks are added in a row": Mutant(order(list, in_a_row=True), TREE),
     "distant ranks meet first": Mutant(order(lambda parts: parts[::2] + parts[1::2]), TREE),
+    "rows that come have one leaf": Mutant(
+        instead(lower_collectives, "leaves_of", lambda *given: 1), TREE
+    ),
+    "rows that come are folded backwards": Mutant(
+        changed(threads, "fold_rows", lambda right: lambda t, rows: right(t, rows[::-1])),
+        folds.test_ranks_fold_in_their_order,
+    ),
     "each rank begins with its own": Mutant(
         messages(from_oneself), ranks.test_all_gather_is_in_rank_order
     ),

@@ -27,7 +27,7 @@ def join(rank: int, size: int, world: Any) -> None:
 
 def calls(array: np.ndarray, ranks: int) -> dict[str, Callable[[], object]]:
     """Its collectives of an array, on tensors that are there."""
-    given = torch.from_numpy(array.copy())
+    given = torch.from_numpy(array)
     gathered = [torch.empty_like(given) for _ in range(ranks)]
     return {
         "all_reduce": partial(dist.all_reduce, given),

@@ -1,6 +1,7 @@
 """One rank of the measurement of collectives: ours inside compiled programs, peers beside them.
 
 All ranks run this under one launch; contenders take turns, and every sample lies between barriers.
+What is sent is written anew before each, so that nobody reads it from where an earlier one left it.
 The first rank writes the medians as JSON.
 """
 
@@ -34,6 +35,8 @@ from gnomon.runtime.comm.tcp import Address
 __all__ = ["main"]
 
 Do = Callable[[], object]
+Case = tuple[np.ndarray, dict[str, Do]]
+"""What is sent, and the calls of all contenders."""
 Peer = dict[str, Any]
 """A peer's functions by name."""
 AXIS, NODE = "ranks", "node"
@@ -89,7 +92,7 @@ def repeated(do: Do) -> None:
         do()
 
 
-def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int], dict[str, Do]]:
+def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int], Case]:
     """The calls of every contender, by operation and bytes."""
     ranks = backend.size
     made, near = (programs(axis, ranks) for axis in (AXIS, NODE))
@@ -99,26 +102,29 @@ def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int],
         pair = (("gnomon", made), ("node", near))
         return {key: ours(partial(in_a_row, each[name], times), array) for key, each in pair}
 
-    found: dict[tuple[str, int], dict[str, Do]] = {}
+    found: dict[tuple[str, int], Case] = {}
     for nbytes in LARGE:
         array = np.ones(nbytes // 4, np.float32)
         for name, do in raw(backend.world, array, ranks).items():
-            found[name, nbytes] = both(name, array) | {"mpi4py": do}
+            calls = both(name, array) | {"mpi4py": do}
             for peer, module in others.items():
-                found[name, nbytes] |= {peer: module["calls"](array, ranks).get(name)}
+                calls |= {peer: module["calls"](array, ranks).get(name)}
+            found[name, nbytes] = array, calls
         narrow = np.ones(nbytes // 2, bfloat16.numpy)
-        found["all_reduce bfloat16", nbytes] = both("all_reduce", narrow)
+        found["all_reduce bfloat16", nbytes] = narrow, both("all_reduce", narrow)
     for nbytes in TINY:
         array = np.ones(nbytes // 4, np.float32)
         do = raw(backend.world, array, ranks)["all_reduce"] if nbytes // 4 >= ranks else None
         one = raw(backend.world, np.ones(ranks, np.float32), ranks)["all_reduce"]
         rows = both("all_reduce", array, MANY)
-        found[f"{MANY} all_reduce", nbytes] = rows | {"mpi4py": partial(repeated, do or one)}
-    return {key: {k: v for k, v in row.items() if v} for key, row in found.items()}
+        calls = rows | {"mpi4py": partial(repeated, do or one)}
+        found[f"{MANY} all_reduce", nbytes] = array, calls
+    return {key: (x, {k: v for k, v in row.items() if v}) for key, (x, row) in found.items()}
 
 
-def sample(backend: MpiBackend, do: Do) -> float:
-    """The seconds of a call between two barriers."""
+def sample(backend: MpiBackend, array: np.ndarray, do: Do) -> float:
+    """The seconds of a call between two barriers, after what it sends was written."""
+    array[...] = 1
     backend.world.Barrier()
     began = perf_counter()
     do()
@@ -141,11 +147,11 @@ def main(out: Path, peers: list[str], rounds: int) -> None:
     for peer in others.values():
         peer["join"](backend.rank, backend.size, backend.world)
     rows = []
-    for (name, nbytes), contenders in cases(backend, others).items():
+    for (name, nbytes), (array, contenders) in cases(backend, others).items():
         times: dict[str, list[float]] = {key: [] for key in contenders}
         for k in range(rounds + 2):
             for key, do in contenders.items():
-                seconds = sample(backend, do)
+                seconds = sample(backend, array, do)
                 times[key] += [seconds] if k > 1 else []
         medians = {key: statistics.median(found) for key, found in times.items()}
         rows.append({"name": name, "nbytes": nbytes, "ranks": backend.size, "seconds": medians})

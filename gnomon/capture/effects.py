@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gnomon.capture.identities import tells_apart
 from gnomon.ir import collector
 from gnomon.ir.provenance import PACKAGE, USERS, Site, frame_at, is_machinery, site_of
 from gnomon.runtime import events
@@ -87,7 +88,7 @@ class Witness:
     def _see(self, frame: types.FrameType, event: str, called: Any) -> None:
         """Note an event in a frame that is none of ours."""
         code = frame.f_code
-        if event == "c_call" and acts(called):
+        if event == "c_call" and (acts(called) or (called is id and not tells_apart_in(frame))):
             self._act(name_of(called), frame)
         elif event == "call" and is_pythons(frame):
             name = str(frame.f_globals.get("__name__"))
@@ -113,6 +114,12 @@ class Witness:
                 return True
             frame = frame.f_back
         return False
+
+
+def tells_apart_in(frame: types.FrameType) -> bool:
+    """Whether a call in a frame only tells objects apart, as far as that is a user's matter."""
+    code = frame.f_code
+    return is_pythons(frame) or tells_apart(code, frame.f_lasti)
 
 
 OURS, PYTHONS, USERS_OWN = range(3)

@@ -19,14 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnomon.codegen.context import CompileContext
-from gnomon.errors import ArgumentError, ShapeError
 from gnomon.forking import held
 from gnomon.ir import collector
 from gnomon.ir.dissected import Dissection, Numbers, graphs_of, renumbered
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
-from gnomon.ir.relations import Relations, unremarkable
-from gnomon.ir.show import log
+from gnomon.ir.relations import Relations, StandIn, first_that_serves
 from gnomon.ir.sizes import SymInt, is_symbolic
 from gnomon.ir.sym_number import Unsized
 from gnomon.lazy import assembly, bound, conformance, pipeline
@@ -83,7 +81,7 @@ class ShapeFamily:
             self.samples = [*before, numbers][-SAMPLES:]
             if len(before) < (1 if context.dynamic else ENOUGH):
                 return None
-            made = first_that_serves(graph, [numbers, *before], taken.leaves, context)
+            made = new_program(graph, [numbers, *before], taken.leaves, context)
             if made is None:
                 self.failed += 1
                 return None
@@ -121,27 +119,17 @@ def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executa
     return family.known(taken.numbers, graph) or family.opened(taken, graph, context)
 
 
-def first_that_serves(
+def new_program(
     graph: Graph, samples: Sequence[Numbers], leaves: Sequence[int], context: CompileContext
 ) -> SizedProgram | None:
     """A program for the first of some samples: one that stands for many sizes, or its own."""
     inputs = sum(x.rank for x in graph.inputs)
-    for stand_in in (unremarkable, own_size):
-        try:
-            related = partial(Relations, samples, inputs, leaves, stand_in)
-            made = SizedProgram(graph, related, context)
-        except (Unsized, ShapeError, ArgumentError) as cause:  # or stand-ins fit not each other
-            told = f"sizes: a program keeps its sizes: {cause}"
-            log(1, lambda told=told: told)
-            continue
-        if made.serves(samples[0]) is not None:
-            return made
-    return None
 
+    def make(stand_in: StandIn) -> SizedProgram:
+        related = partial(Relations, samples, inputs, leaves, stand_in)
+        return SizedProgram(graph, related, context)
 
-def own_size(size: int) -> int:
-    """The size itself."""
-    return size
+    return first_that_serves(make, samples[0], "a program", 1)
 
 
 class SizedProgram:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import combinations, combinations_with_replacement
 from math import isqrt
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.dissected import Numbers
+from gnomon.ir.show import log
 from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt
 from gnomon.ir.sym_float import OF_FLOATS, FloatBits
+from gnomon.ir.sym_number import Unsized
 
-__all__ = ["Relations", "unremarkable"]
+__all__ = ["Relations", "Serving", "first_that_serves", "unremarkable"]
 
 StandIn = Callable[[int], int]
 """The size for which a program is made, for one at hand."""
@@ -76,6 +79,41 @@ class Relations:
         if stand_in is not int:
             self._bases.append((column, size))
         return size
+
+
+class Serving(Protocol):
+    """Something made for sizes, which says whose."""
+
+    def serves(self, numbers: Numbers) -> Numbers | None:
+        """The given sizes among these numbers; None if it is not for them."""
+        ...
+
+
+Made = TypeVar("Made", bound=Serving)
+
+
+def first_that_serves(
+    make: Callable[[StandIn], Made], numbers: Numbers, what: str, level: int
+) -> Made | None:
+    """Something that serves these numbers: made for primes in place of sizes, or for the sizes.
+
+    None where neither can be made; the log says why, at a level.
+    """
+    for stand_in in (unremarkable, own_size):
+        try:
+            made = make(stand_in)
+        except (Unsized, ShapeError, ArgumentError) as cause:  # or stand-ins fit not each other
+            told = f"sizes: {what} keeps its sizes: {cause}"
+            log(level, lambda told=told: told)
+            continue
+        if made.serves(numbers) is not None:
+            return made
+    return None
+
+
+def own_size(size: int) -> int:
+    """The size itself, from which others may follow; `int` stands for numbers that none follows."""
+    return size
 
 
 def unremarkable(size: int) -> int:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from gnomon.errors import ConfigError
-from gnomon.runtime.buffer import memory
+from gnomon.runtime.buffer import memory_limit
 from gnomon.tensor.shapes import is_shapes_only
 
 __all__ = [
@@ -154,9 +154,10 @@ def refuse_too_large(config: DecoderConfig, copies: int = 1) -> None:
         return
     tables = 24 * config.max_position_embeddings * config.head_dim
     needed = 4 * copies * config.parameters + tables
-    if needed > memory.limit:
+    limit = memory_limit()
+    if needed > limit:
         raise ConfigError(
             f"model: {config.parameters:,} parameters and {config.max_position_embeddings:,} "
-            f"positions need {needed / 1e9:,.1f} GB: the limit is {memory.limit / 1e9:,.1f} GB. "
+            f"positions need {needed / 1e9:,.1f} GB: the limit is {limit / 1e9:,.1f} GB. "
             "Take smaller sizes."
         )

@@ -107,7 +107,7 @@ class PermuteRanks(Collective):
 COLLECTIVES = frozenset(
     {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute_ranks"}
 )
-TRANSFERS = frozenset({"gather_ranks", "exchange_ranks", "send_ranks", "shift_ranks"})
+TRANSFERS = frozenset({"gather_ranks", "exchange_ranks", "fold_ranks", "send_ranks", "shift_ranks"})
 """To these every collective comes down (gnomon/ops/transfers.py)."""
 MEETINGS = COLLECTIVES | TRANSFERS
 """All that ranks do together."""

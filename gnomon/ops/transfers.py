@@ -1,7 +1,8 @@
 """Transfers: the movements of whole buffers between ranks, to which every collective comes down.
 
-A transfer moves bytes and computes nothing, so each backend has to provide only these; folds are
-nodes like any others (gnomon/passes/lower_collectives.py). What is from or for each rank lies in
+A transfer moves bytes, so each backend has to provide only these. One folds what comes, by code of
+ours, so that no rank stores what every other one sent; other folds are nodes like any others
+(gnomon/passes/lower_collectives.py). What is from or for each rank lies in
 equal stretches of the elements in row-major order, in rank order. `of` names the collective that
 a transfer serves, for messages, and for ranks to see that they run the same.
 """
@@ -16,7 +17,7 @@ from gnomon.ir.node import Node, Shape, Signature, primitive
 from gnomon.ops.collectives import After, Collective, latest
 from gnomon.ops.layouts import Unit
 
-__all__ = ["Messages", "exchange_ranks", "gather_ranks", "send_ranks", "shift_ranks"]
+__all__ = ["Messages", "exchange_ranks", "fold_ranks", "gather_ranks", "send_ranks", "shift_ranks"]
 
 Messages = tuple[tuple[int, int, int, int, int], ...]
 """Each a rank of the group, 1 where it is sent and 0 where it is received, the first element and
@@ -38,6 +39,17 @@ class GatherRanks(Shaped):
 @primitive("exchange_ranks")
 class ExchangeRanks(Shaped):
     """Stretch k of x goes to rank k; stretch k of the result came from rank k."""
+
+
+@primitive("fold_ranks")
+class FoldRanks(Collective):
+    """Stretch k of x, along its first axis, goes to rank k; the result is the fold of what came."""
+
+    def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
+        return inputs[0].shape[1:], inputs[0].dtype
+
+    def signature(self, node: Node) -> Signature:
+        return Signature([[None] * x.rank for x in node.inputs], [None] * node.rank)
 
 
 @primitive("shift_ranks")
@@ -103,6 +115,24 @@ def exchange_ranks(
     assert prod(shape) == x.size, f"exchange_ranks: {x.shape} is not {shape}"
     params = {"mesh": mesh, "ranks": ranks, "shape": shape, "of": of}
     return x.arena.node("exchange_ranks", (x, *after), **params, **unit)
+
+
+def fold_ranks(
+    x: Node,
+    fold: tuple[str, int],
+    mesh: str,
+    of: str = "",
+    after: After = (),
+    **unit: Unit,
+) -> Node:
+    """To each rank the fold of its stretch of every rank's x: (ranks, ...) becomes (...).
+
+    fold: the monoid, and the number of leaves. unit: the unit whose gradients these are; it says
+    how many may be under way.
+    """
+    monoid, leaves = fold
+    params = {"mesh": mesh, "ranks": x.shape[0], "monoid": monoid, "leaves": leaves, "of": of}
+    return x.arena.node("fold_ranks", (x, *after), **params, **unit)
 
 
 def send_ranks(x: Node, messages: Messages, mesh: str, ranks: int, after: After = ()) -> Node:

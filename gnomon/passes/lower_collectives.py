@@ -1,4 +1,4 @@
-"""Collectives become transfers, folds and views: what moves bytes computes nothing.
+"""Collectives become transfers, folds and views.
 
 A sum over ranks is a reduction along the axis of ranks, with a leaf for each, so its bits follow
 from rank order and every rank has the same. Sums of few bytes are gathered and folded whole by
@@ -19,13 +19,15 @@ from gnomon.ir.rewrite import remade
 from gnomon.ops.collectives import MEETINGS, TRANSFERS, After
 from gnomon.ops.control_primitives import CONTROL, ChangedGraphs, with_graphs
 from gnomon.ops.primitives import reshape
-from gnomon.ops.transfers import exchange_ranks, gather_ranks, shift_ranks
+from gnomon.ops.transfers import exchange_ranks, fold_ranks, gather_ranks, shift_ranks
 from gnomon.ops.view_primitives import permute, slice_
 
 __all__ = ["SMALL", "fold_slices", "lower_collectives"]
 
 SMALL = 32 << 10
 """Bytes of a sum that travels whole: a second message would take longer than its bytes do."""
+MOST_ROWS = 32
+"""Ranks whose stretches are folded as they come; the code has a load for each."""
 
 
 def lower_collectives(graph: Graph) -> Graph:
@@ -88,8 +90,7 @@ def permute_ranks(x: Node, node: Node, after: After) -> Node:
 def reduce_scatter(x: Node, node: Node, after: After) -> Node:
     """The fold of every rank's x, of which each rank gets its part of an axis."""
     p = node.params
-    parts = one_each(x, p["axis"], p["ranks"])
-    return folded(exchanged(parts, node, after), node)
+    return folded_as_it_comes(one_each(x, p["axis"], p["ranks"]), node, after)
 
 
 def all_reduce(x: Node, node: Node, after: After) -> Node:
@@ -98,7 +99,7 @@ def all_reduce(x: Node, node: Node, after: After) -> Node:
     if x.size * x.dtype.itemsize <= SMALL or x.size % ranks:
         return folded(gathered(x, node, after), node)
     stretches = reshape(x, (ranks, x.size // ranks))
-    own = folded(exchanged(stretches, node, after, part=".scatter"), node)
+    own = folded_as_it_comes(stretches, node, after, ".scatter")
     return gathered(own, node, (), x.shape, ".gather")
 
 
@@ -142,15 +143,32 @@ def folded(x: Node, node: Node) -> Node:
     return fold_slices(x, node.params["monoid"], ordered=node.params["ordered"])
 
 
+def folded_as_it_comes(x: Node, node: Node, after: After, part: str = "") -> Node:
+    """To each rank the fold of its stretch of every rank's x, for a collective."""
+    p, ranks = node.params, x.shape[0]
+    mean = p["monoid"] == "average"
+    narrow = x.dtype.is_storage_only or (mean and accumulator(x.dtype) is not x.dtype)
+    if narrow or p["monoid"].startswith("bits") or ranks > MOST_ROWS:
+        return folded(exchanged(x, node, after, part=part), node)
+    fold = "add" if mean else p["monoid"], leaves_of(x, p["monoid"], p["ordered"])
+    made = fold_ranks(x, fold, p["mesh"], named(node) + part, after, **unit_in(p))
+    return made / ranks if mean else made
+
+
+def leaves_of(x: Node, monoid: str, ordered: bool) -> int:
+    """The leaves of a fold along the axis of ranks."""
+    tree = ordered and monoid in ("add", "average") and x.dtype.is_floating_point
+    return x.shape[0] & -x.shape[0] if tree else 1
+
+
 def fold_slices(x: Node, monoid: str, ordered: bool = True) -> Node:
     """The fold along the axis of ranks: a perfect binary tree, or in a row where that is asked."""
     ranks = x.shape[0]
     if monoid.startswith("bits"):
         return reduced(partial(elementwise, monoid.removeprefix("bits_")), slices(x))
-    mean = monoid == "average"
+    leaves, mean = leaves_of(x, monoid, ordered), monoid == "average"
     monoid = "add" if mean else monoid
-    tree = ordered and monoid == "add" and x.dtype.is_floating_point
-    params = {"monoid": monoid, "axis": 0, "leaves": ranks & -ranks if tree else 1, "lanes": False}
+    params = {"monoid": monoid, "axis": 0, "leaves": leaves, "lanes": False}
     dtype = accumulator(x.dtype) if mean else x.dtype
     made = x.arena.node("reduce", (x,), **params, dtype=dtype)
     return cast(made / ranks, x.dtype) if mean else made

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from gnomon.codegen.kernels.fold_rows import RowsSpec, fold_rows_code
 from gnomon.codegen.kernels.transfer import transfer_code
 from gnomon.ir.node import Node
 from gnomon.program.blocks import ControlCall
@@ -28,9 +29,12 @@ __all__ = ["FIRST", "WAIT", "bytes_sent", "is_transfer", "started_and_awaited", 
 KINDS = {
     "gather_ranks": base.GATHER,
     "exchange_ranks": base.EXCHANGE,
+    "fold_ranks": base.FOLD,
     "send_ranks": base.MESSAGES,
     "shift_ranks": base.RING,
 }
+STRETCHES = frozenset({"exchange_ranks", "fold_ranks"})
+"""Transfers of which each rank is sent its stretch."""
 WAIT = ".wait"
 """How the names of calls end that wait for a transfer."""
 SENT = 1
@@ -44,9 +48,10 @@ LISTED = 4
 def transfer(node: Node) -> Kernel:
     """A transfer as one call, until it is known where it starts and where it is waited for."""
     (x, *after), p = operand_bases(node), node.params
-    sent = nbytes(x) // p["ranks"] if node.op == "exchange_ranks" else nbytes(x)
+    sent = nbytes(x) // p["ranks"] if node.op in STRETCHES else nbytes(x)
     size, messages = x.dtype.itemsize, p.get("messages", ())
     listed = [(peer, to, size * at, size * n, tag) for peer, to, at, n, tag in messages]
+    folds = (fold_rows_code(rows_of(node)),) if node.op == "fold_ranks" else ()
     return Kernel(
         p["of"] or node.op,
         transfer_code("start"),
@@ -54,15 +59,22 @@ def transfer(node: Node) -> Kernel:
         1,
         size=None,
         nodes=(node,),
-        flops=0,
+        flops=x.size if folds else 0,
         mesh=p["mesh"],
         numbers=(
             *(KINDS[node.op], len(messages) or sent, 0, p.get("shift", 0)),
             *chain.from_iterable(listed),
         ),
         after=tuple(after),
+        called=folds,
         bytes=nbytes(x) + nbytes(node),
     )
+
+
+def rows_of(node: Node) -> RowsSpec:
+    """The fold of a transfer that folds what comes."""
+    p = node.params
+    return RowsSpec(p["monoid"], node.dtype, p["ranks"], p["leaves"])
 
 
 def is_transfer(part: Kernel | ControlCall) -> bool:
@@ -145,10 +157,10 @@ def gathers(part: Kernel | ControlCall) -> bool:
 
 def reduces(part: Kernel | ControlCall) -> BoundedReduction | None:
     """The reduction of a unit's gradients that a part begins."""
-    if not serves(part, "exchange_ranks"):
+    if not any(serves(part, op) for op in STRETCHES):
         return None
     (node,) = part.nodes
-    return BoundedReduction(node.params["unit"].reductions, nbytes(node))
+    return BoundedReduction(node.params["unit"].reductions, nbytes(node.inputs[0]))
 
 
 def serves(part: Kernel | ControlCall, op: str) -> bool:
@@ -172,11 +184,15 @@ def halves(part: Kernel | ControlCall, number: int) -> tuple[Kernel, Kernel]:
     numbers = (*part.numbers[:FIRST], number, *part.numbers[FIRST + 1 :])
     start = replace(part, numbers=numbers)
     code = transfer_code("wait")
-    return replace(start, bytes=0), replace(start, name=f"{part.name}{WAIT}", code=code)
+    begins = replace(start, bytes=0, flops=0)
+    return begins, replace(start, name=f"{part.name}{WAIT}", code=code)
 
 
 def requests(part: Kernel) -> int:
     """The count of numbers that a transfer has for itself."""
+    if part.numbers[0] == base.FOLD:
+        # what MPI has two of for each other rank, and a place for what comes
+        return 2 * part.nodes[0].params["ranks"]
     return max(base.REQUESTS, (len(part.numbers) - LISTED) // len(base.Message._fields))
 
 

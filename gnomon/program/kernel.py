@@ -54,6 +54,8 @@ class Kernel:
     """The call of an external operation that it is."""
     after: tuple[Node, ...] = ()
     """What has to stand before it in the program, whose values it does not read."""
+    called: tuple[Code, ...] = ()
+    """The functions whose addresses stand behind its numbers."""
     bytes: int | None = None
     """What it reads and writes with results over operands, if that is not every buffer once."""
 
@@ -65,7 +67,7 @@ class Kernel:
     @property
     def codes(self) -> tuple[Code, ...]:
         """All code that it runs."""
-        own = (self.code, *(k.code for k in self.members))
+        own = (self.code, *self.called, *(k.code for k in self.members))
         return (*own, *(part for code in own for part in code.parts))
 
     @property

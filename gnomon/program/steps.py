@@ -126,7 +126,8 @@ class StepTable:
         places = (moved(slots[x], start) for x, start in kernel.places)
         group = (self.groups[kernel.mesh],) if kernel.mesh else ()
         entry = (self.entries[kernel.external],) if kernel.external else ()
-        return (*places, *group, *entry, *size, *report, *numbers)
+        called = (FunctionSlot(code.symbol) for code in kernel.called)
+        return (*places, *group, *entry, *size, *report, *numbers, *called)
 
     # choices
 

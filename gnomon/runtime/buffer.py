@@ -198,6 +198,11 @@ memory = Allocator()
 """The allocator of this process."""
 
 
+def memory_limit() -> int:
+    """The bytes that programs may make use of."""
+    return memory.limit
+
+
 class DeviceBuffer:
     """Bytes at an address: a block of ours that returns when the buffer dies, or foreign memory.
 

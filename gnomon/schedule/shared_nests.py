@@ -11,12 +11,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.dissected import Numbers, renumbered_params
 from gnomon.ir.dissected import parts_of as parts_of_kind
 from gnomon.ir.node import Arena, Node
-from gnomon.ir.relations import Relations, unremarkable
-from gnomon.ir.show import log
+from gnomon.ir.relations import Relations, StandIn, first_that_serves
 from gnomon.ir.sizes import LEAST, is_symbolic
 from gnomon.ir.sym_number import Unsized
 from gnomon.schedule.alike import KernelPart
@@ -54,7 +52,7 @@ class SharedNests:
             ordered = sorted(samples, key=elements, reverse=True)
             self._nests[outline] = nest_for(cluster, signature, ordered)
         nest = self._nests[outline]
-        own = None if nest is None else nest.sizes_of(numbers)
+        own = None if nest is None else nest.serves(numbers)
         if nest is None or own is None:
             return None
         return NestAtSizes(nest, own, [*signature.numbers])
@@ -106,17 +104,12 @@ def elements(numbers: Numbers) -> int:
 def nest_for(
     cluster: Cluster, signature: ClusterSignature, samples: Sequence[Numbers]
 ) -> SizedNest | None:
-    """A nest for clusters like this one: for primes in place of the first numbers, or for these."""
-    for stand_in in (unremarkable, int):
-        try:
-            nest = SizedNest(cluster, signature, Relations(samples, 0, (), stand_in))
-        except (Unsized, ShapeError, ArgumentError) as cause:  # or stand-ins fit not each other
-            told = f"sizes: a cluster keeps its sizes: {cause}"
-            log(2, lambda told=told: told)
-            continue
-        if nest.sizes_of(samples[0]) is not None:
-            return nest
-    return None
+    """A nest for clusters like this one."""
+
+    def make(stand_in: StandIn) -> SizedNest:
+        return SizedNest(cluster, signature, Relations(samples, 0, (), stand_in))
+
+    return first_that_serves(make, samples[0], "a cluster", 2)
 
 
 class SizedNest:
@@ -139,7 +132,7 @@ class SizedNest:
         self._guards, self._holds = -1, self._sizes.test()
         self._functions: dict[Hashable, Callable[[Numbers], Numbers]] = {}
 
-    def sizes_of(self, numbers: Numbers) -> Numbers | None:
+    def serves(self, numbers: Numbers) -> Numbers | None:
         """The sizes of a cluster with these numbers; None if the nest is not for it."""
         own = self._related.given_by(numbers)
         return own if own is not None and self.holds(own) else None

@@ -23,6 +23,7 @@ LISTED = {
         "test_conformance.narrow",
         "test_eager_order.looking",
         "test_experts_on_layouts.divided",
+        "test_folds.folds",
         "test_functional.gradients",
         "test_groups.hundreds",
         "test_objects.exchanged",
@@ -34,7 +35,12 @@ LISTED = {
         "test_works.dropped",
         "test_works.together",
     ),
-    3: ("test_captured_messages.both", "test_groups.halves", "test_point_to_point.some_traffic"),
+    3: (
+        "test_captured_messages.both",
+        "test_folds.folds",
+        "test_groups.halves",
+        "test_point_to_point.some_traffic",
+    ),
 }
 """Ranks -> functions of (rank, ranks) in a folder of tests, whose results JSON holds."""
 FOLDERS = {

@@ -45,7 +45,7 @@ def bounded(bound: int | str) -> tuple[list[float], list[str], int, int]:
     losses = [float(step(gn.tensor(x[own]))) for x in X]
     graph = next(reversed(step.programs.values()))[-1][1].graph
     block = kernels_of(graph, context())
-    sent = {k.buffers[1] for k in block.parts if is_transfer(k) and serves(k, "exchange_ranks")}
+    sent = {k.buffers[1] for k in block.parts if is_transfer(k) and serves(k, "fold_ranks")}
     alive = [v for v in values_of(block) if v.node in sent]
     most = max(sum(v.first <= k <= v.last for v in alive) for k in range(len(block.parts)))
     return losses, dist.explain(step).splitlines(), len(sent), most

@@ -16,7 +16,7 @@ from gnomon.ir.node import PRIMITIVES, Node, Signature
 from gnomon.ir.operators import elementwise
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.view_primitives import permute, slice_
-from gnomon.passes import localize, microbatch_loops, shard, strategies
+from gnomon.passes import localize, lower_collectives, microbatch_loops, shard, strategies
 from gnomon.passes.layout import Partial, Replicated, Split
 from gnomon.runtime.comm import base
 from tests.distributed import programs
@@ -121,6 +121,11 @@ def maxima_as_sums(patch: pytest.MonkeyPatch) -> None:
 def parts_in_a_row(patch: pytest.MonkeyPatch) -> None:
     """Ranks' sums added one after the other."""
     order(list, in_a_row=True)(patch)
+
+
+def one_leaf_for_all(patch: pytest.MonkeyPatch) -> None:
+    """Ranks' stretches added one after the other as they come."""
+    patch.setattr(lower_collectives, "leaves_of", lambda *given: 1)
 
 
 def distant_parts_first(patch: pytest.MonkeyPatch) -> None:
@@ -237,6 +242,7 @@ IN_LAYERS = [
     (reduced_twice, DATA4, 1),
     (parts_in_a_row, DATA4, 1),
     (parts_in_a_row, TENSOR4, 1),
+    (one_leaf_for_all, TENSOR4, 1),
     (distant_parts_first, DATA4, 1),
     (leaves_not_divided, (("data", 2),), 1),
     (leaves_cut_in_two, (("tensor", 8),), 1),

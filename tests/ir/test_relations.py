@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from gnomon.ir.relations import Relations, unremarkable
+from gnomon.ir.relations import Relations, StandIn, first_that_serves, unremarkable
 from gnomon.ir.sizes import is_symbolic
+from gnomon.ir.sym_number import Unsized
 
 pytestmark = pytest.mark.unit
 
@@ -74,3 +75,33 @@ def test_what_stands_in_is_a_prime():
     assert all(
         abs(x - max(n, 37)) < 16 or n < 16 for n, x in zip(range(2, 300), found, strict=True)
     )
+
+
+class Made:
+    """Something made for one size."""
+
+    def __init__(self, size: int, served: int) -> None:
+        self.size, self.served = size, served
+
+    def serves(self, numbers: tuple[int, ...]) -> tuple[int, ...] | None:
+        return numbers if numbers == (self.served,) else None
+
+
+def test_where_no_prime_fits_something_is_made_for_the_size_itself():
+    def make(stand_in: StandIn) -> Made:
+        if stand_in(6) % 2:
+            raise Unsized("it has to be even")
+        return Made(stand_in(6), 6)
+
+    found = first_that_serves(make, (6,), "a program", 1)
+
+    assert found is not None
+    assert found.size == 6
+    assert first_that_serves(make, (8,), "a program", 1) is None
+
+
+def test_what_stands_in_comes_first():
+    found = first_that_serves(lambda stand_in: Made(stand_in(6), 6), (6,), "a program", 1)
+
+    assert found is not None
+    assert found.size == 13

@@ -7,7 +7,7 @@ import pytest
 from gnomon.dtypes import float32
 from gnomon.ir.node import PRIMITIVES, Arena
 from gnomon.ops.collectives import TRANSFERS
-from gnomon.ops.transfers import exchange_ranks, gather_ranks, shift_ranks
+from gnomon.ops.transfers import exchange_ranks, fold_ranks, gather_ranks, shift_ranks
 
 pytestmark = pytest.mark.unit
 
@@ -18,6 +18,7 @@ def test_shapes():
     assert gather_ranks(x, "a", 4).shape == (4, 2, 3)
     assert gather_ranks(x, "a", 4, (8, 3)).shape == (8, 3)
     assert exchange_ranks(x, "a", 2).shape == (2, 3)
+    assert fold_ranks(x, ("add", 2), "a").shape == (3,)
     assert shift_ranks(x, 1, "a", 4).shape == (2, 3)
     assert set(PRIMITIVES) >= TRANSFERS
 

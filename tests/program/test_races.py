@@ -85,7 +85,7 @@ def test_a_wait_that_is_left_out_is_told_with_value_call_and_line():
 
 def test_a_wait_that_comes_after_the_reader_is_told():
     found = block("shard=2")
-    _, wait = ends(found, "exchange_ranks")
+    _, wait = ends(found, "fold_ranks")
 
     def later(parts: list) -> None:
         parts.insert(wait + 1, parts.pop(wait))
@@ -109,7 +109,7 @@ def test_an_operand_whose_memory_is_given_away_at_the_start_is_told():
 
 def test_a_call_before_what_makes_its_operand_is_told():
     found = block("shard=2")
-    start, _ = ends(found, "exchange_ranks")
+    start, _ = ends(found, "fold_ranks")
 
     told = as_planned(found, lambda parts: parts.insert(0, parts.pop(start)))
 

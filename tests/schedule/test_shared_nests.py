@@ -159,8 +159,8 @@ def test_numbers_that_do_not_follow_are_not_served(numbers: Numbers):
     nest = shared_nests.nest_for(cluster, signature, [own, *samples])
 
     assert nest is not None
-    assert nest.sizes_of(own) is not None
-    assert (nest.sizes_of((*numbers, *own[2:])) is not None) == (numbers == (4, 21))
+    assert nest.serves(own) is not None
+    assert (nest.serves((*numbers, *own[2:])) is not None) == (numbers == (4, 21))
 
 
 @pytest.mark.parametrize("seed", [2, 3])

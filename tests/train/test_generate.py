@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ from gnomon.models.initialization import initialize
 from gnomon.models.qwen3 import Qwen3ForCausalLM
 from gnomon.train.generate import Sampling, TextGenerator, choose, stream
 from gnomon.train.tokenizer import END_ID, train
+from tests.children import environment
 
 GREEDY = Sampling(temperature=0.0)
 
@@ -19,6 +23,28 @@ def writer(config):
     model = Qwen3ForCausalLM(config.model)
     initialize(model, seed=0)
     return TextGenerator(model)
+
+
+WRITING = """
+from gnomon.models.registry import kind_of
+from gnomon.train.generate import Sampling, TextGenerator
+from gnomon.train.recipes import RECIPES
+for name in ("tiny", "tiny-moe"):
+    sizes = RECIPES[name]().model
+    model = kind_of(sizes).model(sizes)
+    kind_of(sizes).initialize(model, 0)
+    writer = TextGenerator(model)
+    written = zip(writer.write([5, 6], Sampling(temperature=0.0)), range(8))
+    print(name, len(list(written)), writer.extend.captures)
+"""
+
+
+def test_a_text_is_written_by_one_program():
+    words = [sys.executable, "-W", "error::UserWarning", "-c", WRITING]
+
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=120)
+
+    assert done.stdout.splitlines() == ["tiny 8 1", "tiny-moe 8 1"], done.stderr
 
 
 def test_the_likeliest_token_is_chosen_at_temperature_zero():

@@ -83,7 +83,7 @@ def test_a_layer_has_two_gatherings_and_one_reduction():
 
 def under_way(found: ProgramBlock) -> int:
     """The most operands of reductions that the memory plan holds at once."""
-    sent = {k.buffers[1] for k in found.parts if is_transfer(k) and serves(k, "exchange_ranks")}
+    sent = {k.buffers[1] for k in found.parts if is_transfer(k) and serves(k, "fold_ranks")}
     alive = [v for v in values_of(found) if v.node in sent]
     return max(sum(v.first <= k <= v.last for v in alive) for k in range(len(found.parts)))
 

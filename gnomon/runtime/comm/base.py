@@ -25,6 +25,7 @@ __all__ = [
     "Pieces",
     "Transfer",
     "UnderWay",
+    "fold_rows",
     "opened",
     "pieces_of",
     "requests_of",
@@ -38,11 +39,12 @@ START, WAIT, FAILED, STARTED, AWAITED, OWN = range(6)
 # the words in the slots of a transfer's call
 RECEIVE, SEND, GROUP, KIND, NBYTES, FIRST, SHIFT, WORDS = range(8)
 
-GATHER, EXCHANGE, RING, MESSAGES = range(4)
+GATHER, EXCHANGE, RING, MESSAGES, FOLD = range(5)
 """Kinds: all to all the same; to each rank its slice; to one rank and from another, by a shift;
-messages, whose number stands for the bytes, and which follow with words of their own."""
+messages, whose number stands for the bytes, and which follow with words of their own; to each rank
+its slice, of which it keeps the fold, by the function whose address follows."""
 
-KINDS = ("gather", "exchange", "shift", "messages")
+KINDS = ("gather", "exchange", "shift", "messages", "fold")
 """Their names."""
 
 WORD = "a word with the others"
@@ -72,7 +74,10 @@ class Message(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """A transfer as its call says it: places, kind, bytes (to each rank), number, shift."""
+    """A transfer as its call says it: places, kind, bytes (to each rank), number, shift.
+
+    fold: the address of a function that folds rows (gnomon/codegen/kernels/fold_rows.py).
+    """
 
     receive: int
     send: int
@@ -82,6 +87,7 @@ class Transfer(NamedTuple):
     first: int
     shift: int
     messages: tuple[Message, ...] = ()
+    fold: int = 0
 
 
 class Piece(NamedTuple):
@@ -103,6 +109,8 @@ class Pieces(NamedTuple):
 def transfer_at(slots: int) -> Transfer:
     """The transfer that stands in the slots of a call."""
     words = (ctypes.c_int64 * WORDS).from_address(slots)
+    if words[KIND] == FOLD:
+        return Transfer(*words, fold=(ctypes.c_int64 * (WORDS + 1)).from_address(slots)[WORDS])
     if words[KIND] != MESSAGES:
         return Transfer(*words)
     size, count = len(Message._fields), words[NBYTES]
@@ -111,13 +119,13 @@ def transfer_at(slots: int) -> Transfer:
 
 
 def pieces_of(transfer: Transfer, place: int, count: int) -> Pieces:
-    """A transfer as messages, those of a rank to itself too.
+    """A transfer as messages, those of a rank to itself too; what is folded has no place.
 
     >>> moved = pieces_of(Transfer(0, 1000, 0, RING, 8, 0, 1), place=0, count=3)
     >>> moved.sends[0].peer, moved.receives[0].peer
     (1, 2)
     """
-    receive, send, _, kind, nbytes, _, shift, messages = transfer
+    receive, send, _, kind, nbytes, _, shift, messages, _ = transfer
     if kind == MESSAGES:
         moved = Pieces([], [])
         for peer, sent, start, size, tag in messages:
@@ -127,16 +135,28 @@ def pieces_of(transfer: Transfer, place: int, count: int) -> Pieces:
     if kind == RING:
         to, source = (place + shift) % count, (place - shift) % count
         return Pieces([Piece(to, send, nbytes)], [Piece(source, receive, nbytes)])
-    step = nbytes if kind == EXCHANGE else 0
+    step = 0 if kind == GATHER else nbytes
+    places = [0 if kind == FOLD else receive + k * nbytes for k in range(count)]
     return Pieces(
         [Piece(k, send + k * step, nbytes) for k in range(count)],
-        [Piece(k, receive + k * nbytes, nbytes) for k in range(count)],
+        [Piece(k, places[k], nbytes) for k in range(count)],
     )
 
 
-def requests_of(transfer: Transfer) -> int:
-    """The number of requests that a transfer is, as MPI counts."""
-    return len(transfer.messages) if transfer.kind == MESSAGES else 1 + (transfer.kind == RING)
+def requests_of(transfer: Transfer, count: int) -> int:
+    """The number of requests that a transfer of so many ranks is, as MPI counts."""
+    kinds = {MESSAGES: len(transfer.messages), RING: 2, FOLD: 2 * (count - 1)}
+    return kinds.get(transfer.kind, 1)
+
+
+FOLDING = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+"""A function that folds rows: where the result goes, where the places of rows stand, bytes."""
+
+
+def fold_rows(transfer: Transfer, rows: Sequence[int]) -> None:
+    """Fold rows at these addresses, in rank order, to where a transfer receives."""
+    places = (ctypes.c_void_p * len(rows))(*rows)
+    FOLDING(transfer.fold)(transfer.receive, ctypes.addressof(places), transfer.nbytes)
 
 
 class Caller(Protocol):

@@ -8,7 +8,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from gnomon.runtime.comm.base import KINDS, Backend, CallbackLink, Transfer, pieces_of
+from gnomon.runtime.comm.base import (
+    FOLD,
+    KINDS,
+    Backend,
+    CallbackLink,
+    Transfer,
+    fold_rows,
+    pieces_of,
+)
 
 __all__ = ["FakeBackend", "FakeLink"]
 
@@ -40,6 +48,12 @@ class FakeLink(CallbackLink):
         """Bring what this rank sends itself, and zeros from all others."""
         moved = pieces_of(transfer, self.place, self.count)
         own = [piece for piece in moved.sends if piece.peer == self.place]
+        if transfer.kind == FOLD:
+            zeros = ctypes.create_string_buffer(transfer.nbytes)
+            rows = [ctypes.addressof(zeros)] * self.count
+            rows[self.place] = own[0].address
+            fold_rows(transfer, rows)
+            return
         for piece in moved.receives:
             if piece.peer == self.place and own:
                 ctypes.memmove(piece.address, own.pop(0).address, piece.nbytes)

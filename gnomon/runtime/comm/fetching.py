@@ -26,13 +26,14 @@ from gnomon.runtime.comm.streams import (
     fill,
     is_null,
     is_zero,
+    leave,
     leave_if,
     put,
     unlink,
 )
 from gnomon.runtime.native import private, word
 
-__all__ = ["WITHDRAWN", "write_fetch", "write_read"]
+__all__ = ["WITHDRAWN", "answer", "read", "refuse", "still_lies", "write_fetch", "write_read"]
 
 FETCH = 1 << 20
 """Bytes that are fetched at a time."""
@@ -79,13 +80,9 @@ def write_fetch(module: LLVMModule) -> None:
     number = e.load(e.call("ptr", "__errno_location"), "i32", 4)
     some = e.value(f"icmp sgt i64 {came}, 0")
     number = e.value(f"select i1 {some}, i32 {errno.EAGAIN}, i32 {number}")
-    # the sender's own word of where the message lies is none once it has given that up
-    e.store(source, still, "i64", 8)
-    at = e.add(word(e, message, NUMBER), 8 * SOURCE)
-    told = read(e, e.value(f"ptrtoint ptr {still} to i64"), at, 8)
-    lies = e.value(f"icmp eq i64 {e.load(still, 'i64', 8)}, {source}")
+    told, lies = still_lies(e, still, message, source)
     number = e.value(f"select i1 {lies}, i32 {number}, i32 {WITHDRAWN}")
-    some = e.value(f"and i1 {some}, {e.value(f'icmp eq i64 {told}, 8')}")
+    some = e.value(f"and i1 {some}, {told}")
     e.do(f"br i1 {e.value(f'and i1 {some}, {lies}')}, label %on, label %refused")
     e.label("refused")
     refuse(e, fetched, message, number)
@@ -95,26 +92,45 @@ def write_fetch(module: LLVMModule) -> None:
     now = e.add(moved, found)
     put(e, now, message, MOVED)
 
-    def answer() -> None:
+    def end() -> None:
         unlink(e, fetched, message)
-        made = e.call("ptr", "malloc", ("i64", str(MESSAGE_BYTES)))
-        fill(e, made, "null", "0", "-2", "0")
-        put(e, ANSWER, made, KIND)
-        put(e, word(e, message, NUMBER), made, NUMBER)
-        append(e, e.offset("%peer", 8 * SENDS), made)
+        answer(e, "%peer", message)
 
-    e.when(e.value(f"icmp eq i64 {now}, {word(e, message, NBYTES)}"), answer)
+    e.when(e.value(f"icmp eq i64 {now}, {word(e, message, NBYTES)}"), end)
     e.ret("i64 1")
 
 
-def refuse(e: Emitter, fetched: str, message: str, number: str) -> None:
+def still_lies(e: Emitter, place: str, message: str, source: str) -> tuple[str, str]:
+    """Whether the sender's word could be read, and does not say that it gave the message up.
+
+    Its own word of where the message lies is none then.
+    """
+    e.store(source, place, "i64", 8)
+    # the word is read after the message, on processors that would do either first
+    e.settle()
+    at = e.add(word(e, message, NUMBER), 8 * SOURCE)
+    told = read(e, e.value(f"ptrtoint ptr {place} to i64"), at, 8)
+    lies = e.value(f"icmp eq i64 {e.load(place, 'i64', 8)}, {source}")
+    return e.value(f"icmp eq i64 {told}, 8"), lies
+
+
+def answer(e: Emitter, peer: str, message: str) -> None:
+    """Tell a peer that its message has been read."""
+    made = e.call("ptr", "malloc", ("i64", str(MESSAGE_BYTES)))
+    fill(e, made, "null", "0", "-2", "0")
+    put(e, ANSWER, made, KIND)
+    put(e, word(e, message, NUMBER), made, NUMBER)
+    append(e, e.offset(peer, 8 * SENDS), made)
+
+
+def refuse(e: Emitter, listed: str, message: str, number: str) -> None:
     """Give a message up that can't be read, by the system's error, unless it may yet."""
     passes = "false"
     for each in PASSING:
         passes = e.value(f"or i1 {passes}, {e.value(f'icmp eq i32 {number}, {each}')}")
 
     def give_up() -> None:
-        unlink(e, fetched, message)
+        leave(e, listed, message)
         put(e, UNREADABLE, message, KIND)
         put(e, e.sub(-2, e.value(f"zext i32 {number} to i64")), message, MOVED)
 

@@ -83,6 +83,7 @@ class MpiBackend(Backend):
         ("exchange", "MPI_Ialltoall"),
         ("shift", "MPI_Isend and MPI_Irecv"),
         ("messages", "MPI_Isend and MPI_Irecv"),
+        ("fold", "MPI_Isend, MPI_Irecv and a fold"),
     )
 
     def __init__(self, patience: float | None = None) -> None:
@@ -181,7 +182,7 @@ class MpiLink(Link):
         """Whether MPI has finished all its requests."""
         flag, first = ctypes.c_int(), self.numbers_at + 8 * transfer.first
         test = ASK(functions()[native.FUNCTIONS.index("MPI_Test")])
-        for k in range(requests_of(transfer)):
+        for k in range(requests_of(transfer, self.count)):
             test(first + 8 * k, ctypes.addressof(flag), ctypes.addressof(self._status))
             if not flag.value:
                 return False

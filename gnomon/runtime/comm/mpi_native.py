@@ -8,15 +8,15 @@ that a failure elsewhere and the end of patience are seen.
 from __future__ import annotations
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
-from gnomon.runtime.comm import base, waiting
+from gnomon.runtime.comm import base, scratch, waiting
 from gnomon.runtime.comm.waiting import COUNT, PLACE, REFUSED, group_of, note, request_of
 from gnomon.runtime.device import Target
-from gnomon.runtime.native import word, write_now, write_relax
+from gnomon.runtime.native import private, word, write_now, write_relax
 
 __all__ = ["FUNCTIONS", "WORDS", "text_for"]
 
 # the words of a group's block, after those of every backend that waits in native code
-COMM, BYTE, STATUS, FLAG, CALLED = range(waiting.OWN, waiting.OWN + 5)
+COMM, BYTE, STATUS, FLAG, SPARE, CALLED = range(waiting.OWN, waiting.OWN + 6)
 FUNCTIONS = ("MPI_Iallgather", "MPI_Ialltoall", "MPI_Isend", "MPI_Irecv", "MPI_Test")
 """Whose addresses stand behind those words, in this order."""
 ALLGATHER, ALLTOALL, ISEND, IRECV, TEST, WORDS = range(CALLED, CALLED + 6)
@@ -28,6 +28,7 @@ def text_for(target: Target) -> str:
     write_now(module)
     write_relax(module, target)
     write_start(module)
+    write_fold(module)
     write_wait(module)
     return module.text()
 
@@ -37,7 +38,10 @@ def write_start(module: LLVMModule) -> None:
     e = module.function("mpi_start", [("ptr", "slots")])
     group = group_of(e)
     note(e, group, base.STARTED)
-    kinds = (base.EXCHANGE, "exchange"), (base.RING, "ring"), (base.MESSAGES, "messages")
+    kinds = (
+        *((base.EXCHANGE, "exchange"), (base.RING, "ring"), (base.MESSAGES, "messages")),
+        (base.FOLD, "fold"),
+    )
     cases = " ".join(f"i64 {kind}, label %{name}" for kind, name in kinds)
     e.do(f"switch i64 {word(e, '%slots', base.KIND)}, label %gather [{cases}]")
     for name, function in (("gather", ALLGATHER), ("exchange", ALLTOALL)):
@@ -49,6 +53,9 @@ def write_start(module: LLVMModule) -> None:
     e.ret()
     e.label("messages")
     messages(e, group)
+    e.ret()
+    e.label("fold")
+    stretches(e, group)
     e.ret()
 
 
@@ -101,6 +108,55 @@ def messages(e: Emitter, group: str) -> None:
     e.loop(0, count[1], 1, one)
 
 
+def stretches(e: Emitter, group: str) -> None:
+    """A message to each other rank and one from it, nearest ranks first, into scratch memory."""
+    _, send, nbytes, byte, comm, request = common(e, group)
+    place, count = word(e, group, PLACE), word(e, group, COUNT)
+    bytes_ = nbytes[1]
+    into = scratch.take(e, e.offset(group, 8 * SPARE), e.mul(e.sub(count, 1), bytes_))
+    e.store(into, scratch_at(e, request, count), "ptr", 8)
+
+    def pair(d: str) -> None:
+        to = e.value(f"srem i64 {e.add(place, d)}, {count}")
+        source = e.value(f"srem i64 {e.add(place, e.sub(count, d))}, {count}")
+        before = e.sub(d, 1)
+        first = e.offset(request, e.mul(before, 16))
+        comes = ("ptr", e.offset(into, e.mul(before, bytes_))), nbytes, byte, ("i64", source)
+        call(e, group, IRECV, *comes, ("i64", "0"), comm, ("ptr", first))
+        goes = ("ptr", e.offset(send, e.mul(to, bytes_))), nbytes, byte, ("i64", to)
+        call(e, group, ISEND, *goes, ("i64", "0"), comm, ("ptr", e.offset(first, 8)))
+
+    e.loop(1, count, 1, pair)
+
+
+def scratch_at(e: Emitter, request: str, count: str) -> str:
+    """The place behind a fold's requests, where its scratch memory stands."""
+    return e.offset(request, e.mul(e.sub(count, 1), 16))
+
+
+def write_fold(module: LLVMModule) -> None:
+    """`fold_here` folds what has come with the own stretch, which is read where it lies."""
+    e = private(module, "fold_here", ("ptr", "group"), ("ptr", "slots"), ("ptr", "request"))
+    place, count = word(e, "%group", PLACE), word(e, "%group", COUNT)
+    nbytes = word(e, "%slots", base.NBYTES)
+    receive, send = (word(e, "%slots", k, "ptr") for k in (base.RECEIVE, base.SEND))
+    into = e.load(scratch_at(e, "%request", count), "ptr", 8)
+    rows = e.call("ptr", "malloc", ("i64", e.mul(count, 8)))
+    e.store(e.offset(send, e.mul(place, nbytes)), e.offset(rows, e.mul(place, 8)), "ptr", 8)
+
+    def row(d: str) -> None:
+        source = e.value(f"srem i64 {e.add(place, e.sub(count, d))}, {count}")
+        came = e.offset(into, e.mul(e.sub(d, 1), nbytes))
+        e.store(came, e.offset(rows, e.mul(source, 8)), "ptr", 8)
+
+    e.loop(1, count, 1, row)
+    fold = word(e, "%slots", base.WORDS, "ptr")
+    e.do(f"call void {fold}(ptr {receive}, ptr {rows}, i64 {nbytes})")
+    e.call("void", "free", ("ptr", rows))
+    scratch.give(e, e.offset("%group", 8 * SPARE), into)
+    e.ret()
+
+
 def common(e: Emitter, group: str) -> tuple:
     """The arguments of every call of MPI: places, bytes, type, communicator, request."""
     receive, send = (word(e, "%slots", k, "ptr") for k in (base.RECEIVE, base.SEND))
@@ -127,16 +183,25 @@ def call_at(e: Emitter, group: str, at: str, *arguments: tuple[str, str]) -> Non
 
 
 def write_wait(module: LLVMModule) -> None:
-    """`mpi_wait` returns when all requests of a transfer are done, or something has failed."""
+    """`mpi_wait` returns when all requests of a transfer are done, or something has failed.
+
+    Then what is folded is folded.
+    """
     e = module.function("mpi_wait", [("ptr", "slots")])
     group = group_of(e)
     note(e, group, base.AWAITED)
     request = request_of(e, group)
     kind, listed = (word(e, "%slots", k) for k in (base.KIND, base.NBYTES))
-    twice, many = (e.value(f"icmp eq i64 {kind}, {k}") for k in (base.RING, base.MESSAGES))
+    twice, many, folds = (
+        e.value(f"icmp eq i64 {kind}, {k}") for k in (base.RING, base.MESSAGES, base.FOLD)
+    )
+    others = e.sub(word(e, group, COUNT), 1)
     count = e.value(f"select i1 {twice}, i64 2, i64 1")
     count = e.value(f"select i1 {many}, i64 {listed}, i64 {count}")
+    count = e.value(f"select i1 {folds}, i64 {e.mul(others, 2)}, i64 {count}")
     e.loop(0, count, 1, lambda k: wait_for(e, group, e.offset(request, e.mul(k, 8)), "one"))
+    given = ("ptr", group), ("ptr", "%slots"), ("ptr", request)
+    e.when(folds, lambda: e.call("void", "fold_here", *given))
     e.store("0", e.offset(group, 8 * base.AWAITED), "i64", 8)
     e.ret()
 

@@ -25,6 +25,7 @@ NATIVE = (
     ("exchange", "ncclSend and ncclRecv in a group"),
     ("shift", "ncclSend and ncclRecv in a group"),
     ("messages", "ncclSend and ncclRecv in a group"),
+    ("fold", "ncclSend and ncclRecv in a group, and a fold"),
 )
 """Its transfers, each with what will do it: the columns of its table of capabilities."""
 

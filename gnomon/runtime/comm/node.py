@@ -20,7 +20,7 @@ from time import monotonic, sleep
 from gnomon.errors import CollectiveError
 from gnomon.runtime import cpu, device, linking, system
 from gnomon.runtime.comm import node_native as native
-from gnomon.runtime.comm import streams, waiting, watch
+from gnomon.runtime.comm import node_words, streams, waiting, watch
 from gnomon.runtime.comm.base import (
     AWAITED,
     FAILED,
@@ -192,7 +192,7 @@ class NodeBackend(TcpBackend):
 class NodeLink(Link):
     """One process's end of a group."""
 
-    words = native.WORDS
+    words = node_words.WORDS
 
     def __init__(
         self, backend: NodeBackend, name: str, ranks: Sequence[int], key: Hashable
@@ -205,14 +205,14 @@ class NodeLink(Link):
         block[START], block[WAIT] = found["node_start"], found["node_wait"]
         block[waiting.REQUESTS] = ctypes.addressof(self._requests)
         waiting.settle(self, backend.world.patience, backend.size > system.usable_cores())
-        process = block[native.PROCESS] = ctypes.addressof(backend.process)
+        process = block[node_words.PROCESS] = ctypes.addressof(backend.process)
         # no key is negative: that of no message is
-        block[native.GROUP_KEY] = (
+        block[node_words.GROUP_KEY] = (
             int.from_bytes(sha256(repr(key).encode()).digest()[:8], "big") >> 1
         )
         places = [process + 8 * (streams.FIRST_PEER + streams.PEER_WORDS * k) for k in self.ranks]
         self._peers = (ctypes.c_int64 * self.count)(*places)
-        block[native.PEERS] = ctypes.addressof(self._peers)
+        block[node_words.PEERS] = ctypes.addressof(self._peers)
         if backend.world.failure:
             block[FAILED] = GONE
 
@@ -240,19 +240,19 @@ class NodeLink(Link):
         world, here = self.backend.world, f"rank {self.backend.rank}: "
         along = f"along mesh axis {self.name!r}"
         if self.block[FAILED] == native.MISMATCH:
-            came, wanted = self.block[native.CAME], self.block[native.WANTED]
+            came, wanted = self.block[node_words.CAME], self.block[node_words.WANTED]
             return CollectiveError(
                 f"{here}{along} another rank sends {came} bytes where {wanted} are received. "
                 "Look for a rank that runs another program."
             )
-        if self.block[FAILED] == native.REFUSED and self.block[native.CAME] == WITHDRAWN:
+        if self.block[FAILED] == native.REFUSED and self.block[node_words.CAME] == WITHDRAWN:
             return CollectiveError(
                 f"{here}{along} another rank gave up what is received here. Look at what it raised."
             )
         if self.block[FAILED] == native.REFUSED:
             return CollectiveError(
                 f"{here}{along} memory of another rank can't be read: "
-                f"{os.strerror(self.block[native.CAME])}. Use "
+                f"{os.strerror(self.block[node_words.CAME])}. Use "
                 '"mpi" or "tcp".'
             )
         if self.block[FAILED] == GONE and world.failure:
@@ -277,9 +277,9 @@ class NodeLink(Link):
         if rank not in self.ranks or not self.block[AWAITED]:
             return False
         owed = OWED(entries().addresses["node_owed"])
-        return bool(owed(self.block[native.PROCESS], rank, self.block[native.GROUP_KEY]))
+        return bool(owed(self.block[node_words.PROCESS], rank, self.block[node_words.GROUP_KEY]))
 
     def _forget(self) -> None:
         """Give up what is under way."""
         forget = FORGET(entries().addresses["node_forget"])
-        forget(self.block[native.PROCESS], self.block[native.GROUP_KEY])
+        forget(self.block[node_words.PROCESS], self.block[node_words.GROUP_KEY])

@@ -9,18 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gnomon.codegen.emitter import Emitter, LLVMModule
-from gnomon.runtime.comm import base, fetching, streams, waiting
+from gnomon.runtime.comm import base, fetching, node_folds, streams, waiting
+from gnomon.runtime.comm.node_words import (
+    CAME,
+    GROUP_KEY,
+    PROCESS,
+    WANTED,
+    lock,
+    messages_of,
+    peer_at,
+    unlock,
+)
 from gnomon.runtime.comm.streams import (
     ADDRESS,
     ASKED,
     COMING,
     DIRECT,
     FETCHED,
+    HELD,
     KEPT,
     KEY,
     KIND,
     LEAST_DIRECT,
-    LOCK,
+    LEAST_FOLDED,
     MESSAGE_BYTES,
     MOVED,
     NBYTES,
@@ -30,10 +41,10 @@ from gnomon.runtime.comm.streams import (
     SENDS,
     SHOWN,
     SOURCE,
+    STAYS,
     UNREADABLE,
     append,
     copy,
-    fetch,
     fill,
     first,
     free,
@@ -43,17 +54,14 @@ from gnomon.runtime.comm.streams import (
     peer_of,
     put,
     put_pointer,
+    shown,
     unlink,
 )
 from gnomon.runtime.comm.waiting import COUNT, PLACE, group_of, note, request_of
 from gnomon.runtime.device import Target
-from gnomon.runtime.native import private, wait_until, word, write_now, write_relax
+from gnomon.runtime.native import private, word, write_now, write_relax
 
 __all__ = ["ENTRIES", "text_for"]
-
-# the words of a group's block: the process, its own number, two numbers of an error, and where the
-# places of its peers stand
-PROCESS, GROUP_KEY, CAME, WANTED, PEERS, WORDS = range(waiting.OWN, waiting.OWN + 6)
 
 MISMATCH, REFUSED = 3, 4
 """Numbers of failures: other bytes came than were asked for; the system let none be read."""
@@ -68,7 +76,11 @@ def text_for(target: Target) -> str:
     streams.write_streams(module)
     fetching.write_read(module)
     fetching.write_fetch(module)
-    for write in (write_progress, write_post, write_finished, write_test, write_start, write_wait):
+    for write in (write_progress, write_post, write_finished, node_folds.write_arrived):
+        write(module)
+    write_test(module, "node_arrived", "arrived")
+    write_test(module, "node_test", "finished")
+    for write in (node_folds.write_fold, write_start, write_wait):
         write(module)
     write_sending(module)
     write_owed(module)
@@ -91,13 +103,13 @@ def write_progress(module: LLVMModule) -> None:
 
 
 def write_post(module: LLVMModule) -> None:
-    """`post` begins a message to a place of a group, or from it."""
-    given = ("ptr", "group"), ("i64", "place"), ("i1", "sent"), ("ptr", "message")
+    """`post` begins a message to a place of a group, or from it; `folds`: its reader folds it."""
+    given = ("ptr", "group"), ("i64", "place"), ("i1", "sent"), ("i1", "folds"), ("ptr", "message")
     e = private(module, "post", *given, ("ptr", "address"), ("i64", "nbytes"), ("i64", "tag"))
-    peers, key = word(e, "%group", PEERS, "ptr"), word(e, "%group", GROUP_KEY)
-    peer = e.load(e.offset(peers, e.mul("%place", 8)), "ptr", 8)
+    peer, key = peer_at(e, "%group", "%place"), word(e, "%group", GROUP_KEY)
     fill(e, "%message", "%address", "%nbytes", key, "%tag")
-    large = e.value(f"icmp sge i64 %nbytes, {LEAST_DIRECT}")
+    least = e.value(f"select i1 %folds, i64 {LEAST_FOLDED}, i64 {LEAST_DIRECT}")
+    large = e.value(f"icmp sge i64 %nbytes, {least}")
     open_to_read = e.value(f"icmp ne i64 {word(e, peer, PEER_PROCESS)}, 0")
 
     def send() -> None:
@@ -108,6 +120,7 @@ def write_post(module: LLVMModule) -> None:
         append(e, e.offset(peer, 8 * SENDS), "%message")
 
     def ask() -> None:
+        put(e, e.value("zext i1 %folds to i64"), "%message", STAYS)
         kept = e.offset(peer, 8 * KEPT)
         at = e.call("ptr", "find", ("ptr", kept), ("i64", key), ("i64", "%tag"))
         found = e.load(at, "ptr", 8)
@@ -134,7 +147,7 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
 
     def take_direct() -> None:
         lies_at(e, "%message", word(e, found, SOURCE), word(e, found, NUMBER))
-        fetch(e, peer, "%message")
+        shown(e, peer, "%message")
 
     def take_streamed() -> None:
         copy(e, "%address", word(e, found, ADDRESS, "ptr"), moved)
@@ -144,11 +157,6 @@ def take_kept(e: Emitter, peer: str, at: str, found: str) -> None:
         e.when(now, lambda: put_pointer(e, "%message", coming))
 
     e.either(wanted, take, lambda: put(e, e.sub(-2, came), "%message", MOVED))
-
-
-def messages_of(e: Emitter, listed: str) -> Callable[[str], str]:
-    """The places of the messages of a transfer, behind their number."""
-    return lambda k: e.offset(listed, e.add(e.mul(k, MESSAGE_BYTES), 8))
 
 
 def write_finished(module: LLVMModule) -> None:
@@ -173,26 +181,14 @@ def write_finished(module: LLVMModule) -> None:
     e.ret(f"i1 {is_zero(e, left)}")
 
 
-def lock(e: Emitter, process: str, brief: str) -> None:
-    """Wait until no other thread of this process moves messages."""
-    at = e.offset(process, 8 * LOCK)
-    take = f"atomicrmw xchg ptr {at}, i64 1 acquire, align 8"
-    wait_until(e, brief, lambda: is_zero(e, e.value(take)))
-
-
-def unlock(e: Emitter, process: str) -> None:
-    """Let other threads."""
-    e.do(f"store atomic i64 0, ptr {e.offset(process, 8 * LOCK)} release, align 8")
-
-
-def write_test(module: LLVMModule) -> None:
-    """`node_test` moves what can be moved, until a transfer is over; whether it is."""
-    e = module.function("node_test", [("ptr", "group"), ("ptr", "request")], returns="i64")
+def write_test(module: LLVMModule, name: str, ends: str) -> None:
+    """A function that moves what can be moved, until a transfer has come so far; whether it has."""
+    e = module.function(name, [("ptr", "group"), ("ptr", "request")], returns="i64")
     process, listed = word(e, "%group", PROCESS, "ptr"), word(e, "%request", 0, "ptr")
     lock(e, process, word(e, "%group", waiting.YIELD_AFTER))
     e.do("br label %look")
     e.label("look")
-    over = e.call("i1", "finished", ("ptr", "%group"), ("ptr", listed))
+    over = e.call("i1", ends, ("ptr", "%group"), ("ptr", listed))
     e.do(f"br i1 {over}, label %done, label %move")
     e.label("move")
     moved = e.call("i64", "progress", ("ptr", process))
@@ -214,14 +210,17 @@ def write_start(module: LLVMModule) -> None:
     ring, many = (e.value(f"icmp eq i64 {kind}, {k}") for k in (base.RING, base.MESSAGES))
     count = e.value(f"select i1 {ring}, i64 1, i64 {others}")
     count = e.value(f"select i1 {many}, i64 {nbytes}, i64 {e.mul(count, 2)}")
-    listed = e.call("ptr", "malloc", ("i64", e.add(e.mul(count, MESSAGE_BYTES), 8)))
+    folds = e.value(f"icmp eq i64 {kind}, {base.FOLD}")
+    rows = e.value(f"select i1 {folds}, i64 {node_folds.scratch_for(e, group, nbytes)}, i64 0")
+    size = e.add(e.mul(count, MESSAGE_BYTES), 8)
+    listed = e.call("ptr", "malloc", ("i64", e.add(size, rows)))
     put(e, count, listed, 0)
     put_pointer(e, listed, request_of(e, group))
     lock(e, process, word(e, group, waiting.YIELD_AFTER))
     e.either(
         many,
         lambda: e.loop(0, count, 1, lambda k: post_listed(e, group, listed, k)),
-        lambda: post_all(e, group, listed, ring),
+        lambda: post_all(e, group, listed, ring, folds),
     )
     e.call("i64", "progress", ("ptr", process))
     unlock(e, process)
@@ -241,25 +240,35 @@ def post_listed(e: Emitter, group: str, listed: str, k: str) -> None:
     peer, sent, start, nbytes, tag = (word(e, row, at) for at in range(size))
     goes = e.value(f"icmp ne i64 {sent}, 0")
     address = e.offset(e.value(f"select i1 {goes}, ptr {send}, ptr {receive}"), start)
-    post(e, group, peer, goes, messages_of(e, listed)(k), (address, nbytes, tag))
+    message = messages_of(e, listed)(k)
+    post(e, group, peer, (goes, "false"), message, (address, nbytes, tag))
 
 
 def post(
-    e: Emitter, group: str, place: str, sent: str, message: str, what: tuple[str, str, str]
+    e: Emitter,
+    group: str,
+    place: str,
+    told: tuple[str, str],
+    message: str,
+    what: tuple[str, str, str],
 ) -> None:
-    """Call `post`."""
+    """Call `post`; `told`: whether it is sent, and whether it is folded."""
     address, nbytes, tag = what
-    ends_of = ("ptr", group), ("i64", place), ("i1", sent), ("ptr", message)
+    sent, folds = told
+    ends_of = ("ptr", group), ("i64", place), ("i1", sent), ("i1", folds), ("ptr", message)
     e.call("void", "post", *ends_of, ("ptr", address), ("i64", nbytes), ("i64", tag))
 
 
-def post_all(e: Emitter, group: str, listed: str, ring: str) -> None:
-    """Begin a gather or an exchange, nearest ranks first, or a shift: one rank each way."""
+def post_all(e: Emitter, group: str, listed: str, ring: str, folds: str) -> None:
+    """Begin a gather, an exchange or a fold, nearest ranks first, or a shift: one rank each way."""
     (receive, send), nbytes = ends(e), word(e, "%slots", base.NBYTES)
     place, count = word(e, group, PLACE), word(e, group, COUNT)
     exchange = e.value(f"icmp eq i64 {word(e, '%slots', base.KIND)}, {base.EXCHANGE}")
-    step = e.value(f"select i1 {exchange}, i64 {nbytes}, i64 0")
+    step = e.value(f"select i1 {e.value(f'or i1 {exchange}, {folds}')}, i64 {nbytes}, i64 0")
     stride = e.value(f"select i1 {ring}, i64 0, i64 {nbytes}")
+    row, rows = node_folds.rows_of(e, group, listed, nbytes)
+    stride = e.value(f"select i1 {folds}, i64 {row}, i64 {stride}")
+    receive = e.value(f"select i1 {folds}, ptr {rows}, ptr {receive}")
     shift = word(e, "%slots", base.SHIFT)
     first = e.value(f"select i1 {ring}, i64 {shift}, i64 1")
     end = e.value(f"select i1 {ring}, i64 {e.add(shift, 1)}, i64 {count}")
@@ -270,9 +279,9 @@ def post_all(e: Emitter, group: str, listed: str, ring: str) -> None:
         source = e.value(f"srem i64 {e.add(place, e.sub(count, d))}, {count}")
         k = e.mul(e.sub(d, first), 2)
         into = e.offset(receive, e.mul(source, stride))
-        post(e, group, source, "false", at(k), (into, nbytes, "0"))
+        post(e, group, source, ("false", folds), at(k), (into, nbytes, "0"))
         given = e.offset(send, e.mul(to, step))
-        post(e, group, to, "true", at(e.add(k, 1)), (given, nbytes, "0"))
+        post(e, group, to, ("true", folds), at(e.add(k, 1)), (given, nbytes, "0"))
 
     e.loop(first, end, 1, pair)
 
@@ -283,7 +292,7 @@ def post_all(e: Emitter, group: str, listed: str, ring: str) -> None:
         given = e.offset(send, e.mul(place, step))
         copy(e, e.offset(receive, e.mul(place, stride)), given, nbytes)
 
-    e.either(ring, lambda: None, own)
+    e.either(e.value(f"or i1 {ring}, {folds}"), lambda: None, own)
 
 
 def write_wait(module: LLVMModule) -> None:
@@ -293,11 +302,22 @@ def write_wait(module: LLVMModule) -> None:
     note(e, group, base.AWAITED)
     request = request_of(e, group)
 
-    def done() -> str:
-        over = e.call("i64", "node_test", ("ptr", group), ("ptr", request))
-        return e.value(f"icmp ne i64 {over}, 0")
+    def asked(name: str) -> Callable[[], str]:
+        def ask() -> str:
+            over = e.call("i64", name, ("ptr", group), ("ptr", request))
+            return e.value(f"icmp ne i64 {over}, 0")
 
-    waiting.until(e, group, done, "one")
+        return ask
+
+    folds = e.value(f"icmp eq i64 {word(e, '%slots', base.KIND)}, {base.FOLD}")
+    e.do(f"br i1 {folds}, label %fold, label %others")
+    e.label("fold")
+    waiting.until(e, group, asked("node_arrived"), "come")
+    listed = word(e, request, 0, "ptr")
+    e.call("void", "fold_here", ("ptr", group), ("ptr", "%slots"), ("ptr", listed))
+    e.do("br label %others")
+    e.label("others")
+    waiting.until(e, group, asked("node_test"), "one")
     free(e, e.load(request, "ptr", 8))
     put(e, 0, group, base.AWAITED)
     e.ret()
@@ -340,7 +360,7 @@ def write_owed(module: LLVMModule) -> None:
     e.label("count")
     peer = peer_of(e, "%k")
     owed = some(e, peer, SHOWN, lambda message: lies(e, message))
-    for listed in (SENDS, ASKED, FETCHED):
+    for listed in (SENDS, ASKED, FETCHED, HELD):
         owed = e.add(owed, some(e, peer, listed, lambda message: has_key(e, message)))
     unlock(e, "%process")
     e.ret(f"i64 {owed}")
@@ -369,10 +389,12 @@ def write_forget(module: LLVMModule) -> None:
     lock(e, "%process", "0")
 
     def one(k: str) -> None:
-        for listed in (SENDS, SHOWN, ASKED, COMING, FETCHED):
+        for listed in (SENDS, SHOWN, ASKED, COMING, FETCHED, HELD):
             place = e.offset(peer_of(e, k), 8 * listed)
             e.call("void", "forget", ("ptr", place), ("i64", "%key"))
 
     e.loop(0, word(e, "%process", PEER_COUNT), 1, one)
     unlock(e, "%process")
+    # others see that a message was given up before anything else is written to its memory
+    e.settle()
     e.ret()

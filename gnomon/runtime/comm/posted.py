@@ -21,6 +21,7 @@ from gnomon.runtime.comm.base import (
     REQUESTS,
     START,
     WAIT,
+    WORDS,
     Link,
     Message,
     Transfer,
@@ -47,7 +48,7 @@ class Posted:
         self._requests = (ctypes.c_int64 * max(REQUESTS, len(listed)))()
         first = (ctypes.addressof(self._requests) - link.numbers_at) // 8
         placed = transfer._replace(group=link.address, first=first)
-        words = [*placed[:-1], *chain(*listed)]
+        words = [*placed[:WORDS], *chain(*listed)]
         self._slots = (ctypes.c_int64 * len(words))(*words)
         self._over = False
         self._call(START)

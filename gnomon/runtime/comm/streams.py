@@ -20,12 +20,13 @@ __all__ = ["write_streams"]
 LOCK, PEER_COUNT, FIRST_PEER = range(3)
 # the words of a peer: the window to it and what waits to be sent; the window from it, what is
 # asked for, what is coming in now, and what has come unasked; what is fetched; its process, if its
-# memory may be read; the messages that it was shown and has not fetched
-OUT, SENDS, IN, ASKED, COMING, KEPT, FETCHED, PEER_PROCESS, SHOWN, PEER_WORDS = range(10)
+# memory may be read; the messages that it was shown and has not fetched; those that were shown
+# here and are folded from where they lie
+OUT, SENDS, IN, ASKED, COMING, KEPT, FETCHED, PEER_PROCESS, SHOWN, HELD, PEER_WORDS = range(11)
 
 # the words of a message under way: the next of its list; MOVED is -1 before it begins, and less
-# where another number of bytes came
-NEXT, ADDRESS, NBYTES, MOVED, KEY, TAG, KIND, SOURCE, NUMBER, MESSAGE_WORDS = range(10)
+# where another number of bytes came; STAYS is 1 where its reader folds it from where it lies
+NEXT, ADDRESS, NBYTES, MOVED, KEY, TAG, KIND, SOURCE, NUMBER, STAYS, MESSAGE_WORDS = range(11)
 STREAMED, DIRECT, ANSWER, UNREADABLE = range(4)
 """Kinds: the bytes follow; they lie at SOURCE, and the sender's NUMBER is answered; the answer;
 what lies there was refused, by the system's error that MOVED says."""
@@ -40,6 +41,8 @@ ROUND = 64 << 10
 """Bytes that are moved before they are shown to the reader."""
 LEAST_DIRECT = RING_BYTES
 """Bytes from which on a message is fetched from where it lies: what doesn't fit into a window."""
+LEAST_FOLDED = 32 << 10
+"""The same for what is folded, which no window has to hold."""
 LINE_WORDS = (NBYTES, KEY, TAG, KIND, SOURCE, NUMBER)
 """The words of a message that its line has."""
 
@@ -237,8 +240,12 @@ def answered(e: Emitter, line: str) -> None:
     """A message of ours has been fetched."""
     message = word(e, line, LINE_WORDS.index(NUMBER), "ptr")
     put(e, word(e, message, NBYTES), message, MOVED)
-    shown = e.offset("%peer", 8 * SHOWN)
-    at = first(e, shown, lambda other: e.value(f"icmp eq ptr {other}, {message}"))
+    leave(e, e.offset("%peer", 8 * SHOWN), message)
+
+
+def leave(e: Emitter, listed: str, message: str) -> None:
+    """Take a message out of a list, wherever it stands there."""
+    at = first(e, listed, lambda other: e.value(f"icmp eq ptr {other}, {message}"))
     unlink(e, at, message)
 
 
@@ -269,7 +276,7 @@ def begin(e: Emitter, line: str, direct: bool) -> None:
         def go() -> None:
             if direct:
                 lies_at(e, message, source, number)
-                fetch(e, "%peer", message)
+                shown(e, "%peer", message)
             else:
                 comes(message)
 
@@ -288,17 +295,19 @@ def lies_at(e: Emitter, message: str, source: str, number: str) -> None:
         put(e, value, message, index)
 
 
-def fetch(e: Emitter, peer: str, message: str) -> None:
-    """Have a message be fetched from where it lies."""
+def shown(e: Emitter, peer: str, message: str) -> None:
+    """Have a message be fetched from where it lies, or hold it until its reader folds it there."""
     put(e, 0, message, MOVED)
-    append(e, e.offset(peer, 8 * FETCHED), message)
+    stays = e.value(f"icmp ne i64 {word(e, message, STAYS)}, 0")
+    listed = e.value(f"select i1 {stays}, i64 {8 * HELD}, i64 {8 * FETCHED}")
+    append(e, e.offset(peer, listed), message)
 
 
 def fill(e: Emitter, message: str, address: str, nbytes: str, key: str, tag: str) -> None:
     """Write down a message that has not begun."""
     put_pointer(e, "null", message)
     put_pointer(e, address, e.offset(message, 8 * ADDRESS))
-    words = (NBYTES, nbytes), (MOVED, -1), (KEY, key), (TAG, tag), (KIND, STREAMED)
+    words = (NBYTES, nbytes), (MOVED, -1), (KEY, key), (TAG, tag), (KIND, STREAMED), (STAYS, 0)
     for index, value in words:
         put(e, value, message, index)
 

@@ -15,12 +15,14 @@ from time import monotonic
 
 from gnomon.errors import CollectiveError
 from gnomon.runtime.comm.base import (
+    FOLD,
     KINDS,
     WORD,
     Backend,
     CallbackLink,
     Piece,
     Transfer,
+    fold_rows,
     pieces_of,
 )
 from gnomon.settings import current
@@ -158,16 +160,25 @@ class ThreadLink(CallbackLink):
 
     def wait(self, transfer: Transfer) -> None:
         """Take what has come, or wait for it."""
+        due = self._due.pop(transfer.first, ())
+        if transfer.kind == FOLD:
+            found = [ctypes.c_char_p(self._taken(*each)) for each in due]
+            fold_rows(transfer, [ctypes.cast(x, ctypes.c_void_p).value or 0 for x in found])
+            return
+        for piece, message in due:
+            ctypes.memmove(piece.address, self._taken(piece, message), piece.nbytes)
+
+    def _taken(self, piece: Piece, message: Message) -> bytes:
+        """A message, which has as many bytes as are received."""
         what = partial(self.waiting, True)
-        for piece, message in self._due.pop(transfer.first, ()):
-            content = self.backend.world.take(message, self.backend.rank, self.name, what)
-            if len(content) != piece.nbytes:
-                raise CollectiveError(
-                    f"rank {self.backend.rank}: along mesh axis {self.name!r} rank "
-                    f"{self.ranks[piece.peer]} sends {len(content)} bytes where {piece.nbytes} "
-                    "are received. Look for a rank that runs another program."
-                )
-            ctypes.memmove(piece.address, content, piece.nbytes)
+        content = self.backend.world.take(message, self.backend.rank, self.name, what)
+        if len(content) != piece.nbytes:
+            raise CollectiveError(
+                f"rank {self.backend.rank}: along mesh axis {self.name!r} rank "
+                f"{self.ranks[piece.peer]} sends {len(content)} bytes where {piece.nbytes} "
+                "are received. Look for a rank that runs another program."
+            )
+        return content
 
     def is_done(self, transfer: Transfer) -> bool:
         """Whether all has come."""

@@ -10,6 +10,7 @@ from gnomon.errors import CollectiveError
 from gnomon.runtime.comm.base import (
     EXCHANGE,
     FAILED,
+    FOLD,
     GATHER,
     RING,
     CallbackLink,
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.unit
     [
         (GATHER, [(0, 100), (1, 100), (2, 100)], [(0, 500), (1, 508), (2, 516)]),
         (EXCHANGE, [(0, 100), (1, 108), (2, 116)], [(0, 500), (1, 508), (2, 516)]),
+        (FOLD, [(0, 100), (1, 108), (2, 116)], [(0, 0), (1, 0), (2, 0)]),
         (RING, [(2, 100)], [(0, 500)]),
     ],
 )
