@@ -55,7 +55,7 @@ class ThreadState(threading.local):
     """One thread's; a capture (gnomon/capture/jit.py) puts others in place for a while."""
 
     def __init__(self) -> None:
-        self.arena = Arena()
+        self.arena = Arena(shared=True)
         self.images: WeakKeyDictionary[Node, Node] = WeakKeyDictionary()
         self.looks_ahead = False
         self.unknown: list[Node] = []

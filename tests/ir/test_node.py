@@ -10,8 +10,9 @@ import pytest
 from gnomon.dtypes import float32, float64, int32
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, copy_into, digest, topological, typed
 from gnomon.ir.operators import constant
+from gnomon.ir.provenance import Site, inherit
 from gnomon.ir.sizes import ShapeEnv, is_symbolic
-from gnomon.ops.primitives import reduce, reshape
+from gnomon.ops.primitives import expand, reduce, reshape
 
 pytestmark = pytest.mark.unit
 
@@ -50,6 +51,18 @@ def test_two_arenas_share_nothing():
 
     with pytest.raises(AssertionError, match="another arena"):
         one.node("map", (x, y), f="add")
+
+
+def test_programs_that_share_an_arena_lend_no_lines_to_equal_constants():
+    def ones(arena, line):
+        with inherit((Site("model.py", line, "f"),)):
+            return expand(reshape(constant(arena, 1.0, float32), (1,)), (2,))
+
+    own, shared = Arena(), Arena(shared=True)
+    assert ones(own, 1) is ones(own, 2)
+    here, there = ones(shared, 1), ones(shared, 2)
+    assert here is ones(shared, 1)
+    assert [[site.line for site in x.sites] for x in (here, there)] == [[1], [2]]
 
 
 def test_nodes_that_nobody_holds_are_forgotten():

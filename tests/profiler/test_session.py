@@ -64,6 +64,20 @@ def test_eager_kernels_are_found_by_id():
     assert lines >= {(HERE, "forward"), (HERE, "backward")}
 
 
+def test_what_waits_elsewhere_lends_no_line():
+    waits = (gn.ones(30, 30) @ gn.arange(900).reshape(30, 30).float()).sum()
+
+    def again():
+        return (gn.ones(30, 30) @ gn.arange(900).reshape(30, 30).float()).sum()
+
+    line = again.__code__.co_firstlineno + 1
+    data = profiled(lambda: again().item())
+    lines = {(x.file, x.line) for e in kernels_of(data) for x in data.records[e.record].lines}
+
+    assert lines == {(HERE, line)}
+    assert waits.item() == 30 * 900 * 899 / 2
+
+
 def test_loops_and_branches_name_their_calls():
     def f(x):
         x = gn.while_loop(lambda x: x.sum() < 99, lambda x: (x * 2,), (x,))[0]
