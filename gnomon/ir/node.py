@@ -176,10 +176,7 @@ class Interned(ref[Node]):
 
 
 class Arena:
-    """The nodes of one program: interning, and their identities.
-
-    A shared arena holds what many programs wait for, which lend each other no lines.
-    """
+    """The nodes of one program, or of those that share it; their interning, their identities."""
 
     def __init__(self, shared: bool = False) -> None:
         self._shared = shared
@@ -203,7 +200,9 @@ class Arena:
 
     def intern(self, kind: int, op: str, inputs: Inputs, params: Params, like: Like = None) -> Node:
         """The node of an operation whose kind is known; like: another one of this kind."""
-        key = None if "serial" in params else self._key(kind, op, inputs)
+        key = None if "serial" in params else (kind, *inputs)
+        if self._shared and op != "const" and all([x.op == "const" for x in inputs]):
+            key = key and (*key, current_sites())  # of other programs, which lend no lines
         if key is not None:
             reference = self._interned.get(key)
             if reference is not None and (found := reference()) is not None:
@@ -229,15 +228,6 @@ class Arena:
             reference = self._interned[key] = Interned(node, self._forget)
             reference.key = key
         return node
-
-    def _key(self, kind: int, op: str, inputs: Inputs) -> tuple[Any, ...]:
-        """What equal nodes have in common; in a shared arena, a tensor of constants has its line."""
-        if not self._shared or op == "const":
-            return (kind, *inputs)
-        for x in inputs:
-            if x.op != "const":
-                return (kind, *inputs)
-        return (kind, *inputs, current_sites())
 
     def part_with(self, node: Node) -> None:
         """Have the same operation built anew where it is asked for next."""
