@@ -12,6 +12,7 @@ import linecache
 from functools import cached_property, lru_cache
 from itertools import islice
 from types import CodeType
+from typing import NamedTuple
 
 from gnomon.ir.memo import memo
 
@@ -20,7 +21,16 @@ __all__ = ["tells_apart"]
 KEYED = dict.get, dict.pop, dict.setdefault, set.add, set.discard, set.remove
 SEEKING = frozenset(each.__name__ for each in (*KEYED, list.index, list.count))
 """Methods of containers that look for what they are given."""
+Display = ast.Dict | ast.DictComp | ast.Set | ast.SetComp | ast.List | ast.Tuple
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 Span = tuple[int | None, int | None, int | None, int | None]
+
+
+class Local(NamedTuple):
+    """A name that one function alone has: what it is given, none where that isn't plain; reads."""
+
+    given: list[ast.expr | None]
+    read: list[ast.expr]
 
 
 class ParsedFile:
@@ -33,47 +43,133 @@ class ParsedFile:
         }
 
     @cached_property
-    def calls(self) -> dict[Span, ast.Call]:
-        """The calls, by where they stand."""
-        found = [x for x in ast.walk(self.tree) if isinstance(x, ast.Call)]
+    def calls(self) -> dict[Span, ast.expr]:
+        """The calls of `id`, by where they stand."""
+        found = [x for x in ast.walk(self.tree) if isinstance(x, ast.expr) and is_call(x, "id")]
         return {(x.lineno, x.end_lineno, x.col_offset, x.end_col_offset): x for x in found}
 
-    def is_apart(self, part: ast.AST) -> bool:
-        """Whether a value is compared, is a key, is looked for, or has a name that only is."""
+    def is_apart(self, part: ast.expr) -> bool:
+        """Whether a number is compared with others, is a key, is looked for, or a name of such."""
         whole = self.parents[part]
         match whole:
+            case ast.Compare():
+                return self.is_compared(whole)
+            case ast.Subscript(value=container):
+                return part is whole.slice and self.is_own(container)
             case ast.Tuple():
                 return self.is_apart(whole)
-            case ast.Compare() | ast.Set() | ast.SetComp():
-                return True
-            case ast.Subscript():
-                return part is whole.slice
+            case ast.Set() | ast.SetComp():
+                return self.stays(whole)
             case ast.Dict():
-                return part in whole.keys
+                return part in whole.keys and self.stays(whole)
             case ast.DictComp():
-                return part is whole.key
-            case ast.Call(func=ast.Attribute(attr=name)):
-                return part in whole.args and name in SEEKING
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                return self.is_apart_by_name(whole, name)
+                return part is whole.key and self.stays(whole)
+            case ast.Call(func=ast.Attribute(attr=name, value=container)):
+                return part in whole.args and name in SEEKING and self.is_own(container)
+            case ast.Assign(targets=[ast.Name() as name]):
+                return all(map(self.is_apart, self.local(name).read))
         return False
 
-    def is_apart_by_name(self, given: ast.AST, name: str) -> bool:
-        """Whether all that a function does with a name tells apart."""
-        inside = given
-        while not isinstance(inside, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
-            inside = self.parents[inside]
-        names = [x for x in ast.walk(inside) if isinstance(x, ast.Name) and x.id == name]
-        read = [x for x in names if isinstance(x.ctx, ast.Load)]
-        return not isinstance(inside, ast.Module) and all(map(self.is_apart, read))
+    def is_compared(self, whole: ast.Compare) -> bool:
+        """Whether a comparison is one of numbers, or looks for one in a container of theirs."""
+        left, right = whole.left, whole.comparators
+        if all(isinstance(x, ast.Eq | ast.NotEq) for x in whole.ops):
+            return all(map(self.is_number, (left, *right)))
+        return self.is_sought(whole) and self.is_own(right[0])
+
+    def is_sought(self, whole: ast.Compare) -> bool:
+        """Whether a comparison looks for one number in a container."""
+        seeks = len(whole.ops) == 1 and isinstance(whole.ops[0], ast.In | ast.NotIn)
+        return seeks and self.is_number(whole.left)
+
+    def is_number(self, part: ast.expr) -> bool:
+        """Whether a value is an object's number, a constant, a name of one, or a tuple of these."""
+        if isinstance(part, ast.Tuple):
+            return all(map(self.is_number, part.elts))
+        given = self.local(part).given if isinstance(part, ast.Name) else [part]
+        return bool(given) and all(isinstance(x, ast.Constant) or is_call(x, "id") for x in given)
+
+    def is_own(self, container: ast.expr) -> bool:
+        """Whether a container is made by the function that looks into it, and stays there."""
+        match container:
+            case ast.Set() | ast.Tuple() | ast.List():
+                return all(map(self.is_number, container.elts))
+            case ast.Name():
+                given, read = self.local(container)
+                return bool(given) and all(map(is_made, given)) and all(map(self.stays, read))
+        return isinstance(container, Display)
+
+    def stays(self, container: ast.expr) -> bool:
+        """Whether a container is only looked into, counted, or given a name that is."""
+        whole = self.parents[container]
+        match whole:
+            case ast.Subscript():
+                return container is whole.value and self.is_number(whole.slice)
+            case ast.Compare():
+                return self.is_sought(whole)
+            case ast.Attribute(attr=name):
+                call = self.parents[whole]
+                sought = call.args[:1] if isinstance(call, ast.Call) else []
+                return name in SEEKING and bool(sought) and all(map(self.is_number, sought))
+            case (
+                ast.Assign(targets=[ast.Name() as name]) | ast.AnnAssign(target=ast.Name() as name)
+            ):
+                return self.is_own(name)
+        return is_call(whole, "len")
+
+    def local(self, name: ast.Name) -> Local:
+        """What a function does with a name; one that others know too is given what isn't plain."""
+        scope = self.scope_of(name)
+        if isinstance(scope, ast.Module) or name.id in shared_names(scope):
+            return Local([None], [])
+        names = [x for x in ast.walk(scope) if isinstance(x, ast.Name) and x.id == name.id]
+        inner = any(self.scope_of(x) is not scope for x in names)
+        stored = [x for x in names if not isinstance(x.ctx, ast.Load)]
+        given = [None] * inner + [value_of(self.parents[x]) for x in stored]
+        return Local(given, [x for x in names if isinstance(x.ctx, ast.Load)])
+
+    def scope_of(self, part: ast.AST) -> ast.AST:
+        """The function, or the file, that a part stands in."""
+        while not isinstance(part, Scope):
+            part = self.parents[part]
+        return part
+
+
+def shared_names(scope: ast.AST) -> set[str]:
+    """The names that a function shares with others: parameters, what it declares to be theirs."""
+    parts = list(ast.walk(scope))
+    declared = [x.names for x in parts if isinstance(x, ast.Global | ast.Nonlocal)]
+    return {x.arg for x in parts if isinstance(x, ast.arg)}.union(*declared)
+
+
+def value_of(stored: ast.AST) -> ast.expr | None:
+    """What an assignment to one name gives it."""
+    match stored:
+        case ast.Assign(targets=[_], value=value) | ast.AnnAssign(value=value):
+            return value
+    return None
+
+
+def is_call(part: ast.AST | None, name: str) -> bool:
+    """Whether this calls what is known by a name.
+
+    >>> is_call(ast.parse("id(x)", mode="eval").body, "id")
+    True
+    """
+    return isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == name
+
+
+def is_made(given: ast.expr | None) -> bool:
+    """Whether this makes a container."""
+    return isinstance(given, Display) or any(is_call(given, x) for x in ("dict", "set", "list"))
 
 
 @memo
 @lru_cache(1 << 6)
-def parsed(file: str) -> ParsedFile | None:
-    """The text of a file, if there is one."""
+def parsed(text: str) -> ParsedFile | None:
+    """A file's text, if it is one of Python's."""
     try:
-        return ParsedFile("".join(linecache.getlines(file)))
+        return ParsedFile(text)
     except SyntaxError:
         return None
 
@@ -88,6 +184,7 @@ def tells_apart(code: CodeType, place: int) -> bool:
     False
     """
     line, end, column, end_column = next(islice(code.co_positions(), place // 2, None))
-    found = parsed(code.co_filename)
+    linecache.checkcache(code.co_filename)
+    found = parsed("".join(linecache.getlines(code.co_filename)))
     call = found and found.calls.get((line, end, column, end_column))
     return bool(found and call and found.is_apart(call))

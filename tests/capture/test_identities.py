@@ -63,6 +63,56 @@ def handed_on(a: gn.Tensor) -> gn.Tensor:
     return a * 0 + max(id(a), 0) % 1000
 
 
+def ordered(a: gn.Tensor) -> gn.Tensor:
+    return a * (2 if id(a) < id(NOBODY) else 3)
+
+
+def met_before(a: gn.Tensor) -> gn.Tensor:
+    known = id(a) in KNOWN
+    KNOWN.add(id(a))
+    return a * known
+
+
+def given_back(a: gn.Tensor) -> tuple[gn.Tensor, dict[int, int]]:
+    return a * 2, {id(a): 1}
+
+
+def named_and_given_back(a: gn.Tensor) -> tuple[gn.Tensor, set[int]]:
+    numbers = set()
+    numbers.add(id(a))
+    return a * 2, numbers
+
+
+def compared_with_one_of_before(a: gn.Tensor, before: int = 0) -> gn.Tensor:
+    return a * (id(a) == before)
+
+
+def remembered(a: gn.Tensor) -> tuple[gn.Tensor, Callable]:
+    mine = id(a)
+    return a * 2, lambda b: id(b) == mine
+
+
+NOBODY = object()
+KNOWN: set[int] = set()
+LEAVING = [ordered, met_before, given_back, named_and_given_back]
+LEAVING += [compared_with_one_of_before, remembered]
+
+
+@pytest.mark.parametrize("function", LEAVING)
+def test_numbers_that_leave_are_those_of_each_call(function: Callable):
+    step, held = gn.compile(function), [gn.ones(1), gn.ones(1)]
+
+    with pytest.warns(UserWarning, match="`id` was called while it was captured"):
+        found = [step(x) for x in (*held, held[1])]
+
+    if function is met_before:
+        assert [x.item() for x in found] == [0, 0, 1]
+    if function in (given_back, named_and_given_back):
+        assert [list(x[1]) for x in found] == [[id(x)] for x in (*held, held[1])]
+    if function is remembered:
+        assert [ask(x) for (_, ask), x in zip(found, (*held, held[1]), strict=True)] == [True] * 3
+
+
 TEXT = "def step(a):\n    return a * 0 + id(a) % 1000\n"
 
 
