@@ -48,6 +48,7 @@ STATUS_BYTES = 64
 """Room for the status of a request, in any implementation."""
 
 
+FORGET = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 ASK = ctypes.CFUNCTYPE(ctypes.c_int, *3 * [ctypes.c_void_p])
 """MPI_Test: takes the places of a request, a flag and a status."""
 MPI = Lazy("mpi4py.MPI")
@@ -65,9 +66,9 @@ def functions() -> list[int]:
 
 @cache
 def entries() -> linking.Library:
-    """The native functions that start transfers and wait for them."""
+    """The native functions that start transfers, wait for them, and free what folds keep."""
     code = cpu.compile_kernels([native.text_for(device.host())], device.host())
-    return linking.link(code, ["mpi_start", "mpi_wait"])
+    return linking.link(code, ["mpi_start", "mpi_wait", "mpi_forget"])
 
 
 _left: list[UnderWay] = []
@@ -221,4 +222,6 @@ class MpiLink(Link):
             self.comm.Free()
             if self._own is not None:
                 self._own.Free()
+        if not self.block[FAILED]:  # else a message may yet come into what is kept
+            FORGET(entries().addresses["mpi_forget"])(self.address)
         self.block[FAILED] = 1

@@ -23,13 +23,14 @@ ALLGATHER, ALLTOALL, ISEND, IRECV, TEST, WORDS = range(CALLED, CALLED + 6)
 
 
 def text_for(target: Target) -> str:
-    """The IR of `mpi_start` and `mpi_wait`."""
+    """The IR of `mpi_start`, `mpi_wait` and `mpi_forget`."""
     module = LLVMModule()
     write_now(module)
     write_relax(module, target)
     write_start(module)
     write_fold(module)
     write_wait(module)
+    write_forget(module)
     return module.text()
 
 
@@ -203,6 +204,13 @@ def write_wait(module: LLVMModule) -> None:
     given = ("ptr", group), ("ptr", "%slots"), ("ptr", request)
     e.when(folds, lambda: e.call("void", "fold_here", *given))
     e.store("0", e.offset(group, 8 * base.AWAITED), "i64", 8)
+    e.ret()
+
+
+def write_forget(module: LLVMModule) -> None:
+    """`mpi_forget` frees what a group's folds keep."""
+    e = module.function("mpi_forget", [("ptr", "group")])
+    scratch.forget(e, e.offset("%group", 8 * SPARE))
     e.ret()
 
 

@@ -150,7 +150,7 @@ def write_fold(module: LLVMModule) -> None:
         message = messages_of(e, "%listed")(e.mul(e.sub(d, 1), 2))
         return source, peer_at(e, "%group", source), message
 
-    def piece(start: str) -> None:
+    def piece(start: str, readable: str) -> list[str]:
         size = e.least(row, e.sub(nbytes, start))
 
         def bring(d: str, there: str) -> list[str]:
@@ -161,11 +161,14 @@ def write_fold(module: LLVMModule) -> None:
             came = e.call("i1", "bring", *ends, ("i64", start), ("i64", size))
             return [e.value(f"and i1 {there}, {came}")]
 
-        (there,) = e.loop(1, count, 1, bring, [("i1", "true")])
+        # one that could not be read is told of: nothing is read after it
+        last = e.value(f"select i1 {readable}, i64 {count}, i64 1")
+        (there,) = e.loop(1, last, 1, bring, [("i1", readable)])
         put_pointer(e, e.offset(own, start), e.offset(places, e.mul(place, 8)))
         given = f"ptr {e.offset(receive, start)}, ptr {places}, i64 {size}"
         e.when(there, lambda: e.do(f"call void {fold}({given})"))
         move(lambda: None)
+        return [there]
 
     def move(before: Callable[[], object]) -> None:
         lock(e, process, word(e, "%group", YIELD_AFTER))
@@ -177,7 +180,7 @@ def write_fold(module: LLVMModule) -> None:
         _, peer, message = other(d)
         e.call("void", "end_fold", ("ptr", peer), ("ptr", message))
 
-    e.loop(0, nbytes, row, piece)
+    e.loop(0, nbytes, row, piece, [("i1", "true")])
     # answers go out at once: nobody else may send them
     move(lambda: e.loop(1, count, 1, end))
     e.ret()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gnomon.codegen.emitter import Emitter
 
-__all__ = ["give", "take"]
+__all__ = ["forget", "give", "take"]
 
 HEAD = 64
 """Bytes before a block, which say how large it is."""
@@ -50,3 +50,9 @@ def give(e: Emitter, spare: str, block: str) -> None:
     e.label(done)
     now = e.value(f"phi ptr [{whole}, %{before}], [{stays}, %{some}]")
     e.store(now, spare, "ptr", 8)
+
+
+def forget(e: Emitter, spare: str) -> None:
+    """Free the block that is kept."""
+    e.call("void", "free", ("ptr", e.load(spare, "ptr", 8)))
+    e.store("null", spare, "ptr", 8)

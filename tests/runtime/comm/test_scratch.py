@@ -9,6 +9,7 @@ from gnomon.runtime import cpu, device, linking
 from gnomon.runtime.comm import scratch
 
 TAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+FORGET = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 GIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -20,8 +21,11 @@ def functions() -> linking.Library:
     e = module.function("give", [("ptr", "spare"), ("ptr", "block")])
     scratch.give(e, "%spare", "%block")
     e.ret()
+    e = module.function("forget", [("ptr", "spare")])
+    scratch.forget(e, "%spare")
+    e.ret()
     code = cpu.compile_kernels([module.text()], device.host())
-    return linking.link(code, ["take", "give"])
+    return linking.link(code, ["take", "give", "forget"])
 
 
 def test_the_largest_block_that_came_back_is_taken_again():
@@ -41,3 +45,15 @@ def test_the_largest_block_that_came_back_is_taken_again():
     give(at, large)
     give(at, other)
     assert take(at, 5000) == large
+
+
+def test_a_group_that_ends_keeps_nothing():
+    found = functions()
+    take, forget = TAKE(found.addresses["take"]), FORGET(found.addresses["forget"])
+    spare = ctypes.c_void_p(None)
+    GIVE(found.addresses["give"])(ctypes.addressof(spare), take(ctypes.addressof(spare), 100))
+
+    assert spare.value is not None
+    for _ in range(2):
+        forget(ctypes.addressof(spare))
+        assert spare.value is None
