@@ -99,7 +99,8 @@ def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
     """Mesh axis -> where its latest transfer starts: those of one group start in the same order."""
     starts: list[list[Kernel]] = [[] for _ in range(len(parts) + 1)]
     waits: list[list[Kernel]] = [[] for _ in range(len(parts) + 1)]
-    number = 0
+    # what is under way when a loop begins may be awaited behind it
+    number = max(chain.from_iterable(map(numbers_inside, parts)), default=0)
     for place in [k for k, part in enumerate(parts) if is_transfer(part)]:
         start, wait = halves(parts[place], number)
         number += requests(start)
@@ -121,6 +122,13 @@ def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
         if part is not None and not is_transfer(part):
             found.append(part)
     return found
+
+
+def numbers_inside(part: Kernel | ControlCall) -> list[int]:
+    """Where the numbers of each transfer end that a choice or a loop has inside."""
+    if isinstance(part, Kernel):
+        return []
+    return [k.numbers[FIRST] + requests(k) for k in part.kernels() if is_transfer(k)]
 
 
 def calls_by_value(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gnomon.compiler import pipeline, target
-from gnomon.dtypes import float32
+from gnomon.dtypes import bool_, float32
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ops.collectives import all_gather, all_reduce
+from gnomon.program.blocks import ControlCall
 from gnomon.program.collectives import FIRST, calls_by_value, is_transfer
 from gnomon.program.kernel import Kernel
 
@@ -58,6 +59,33 @@ def test_both_calls_of_a_transfer_have_its_own_number():
     numbers = [k.numbers[FIRST] for k in parts]
     assert sorted(numbers) == [0, 0, 2, 2]
     assert names(parts)[:2] == ["all_gather"] * 2
+
+
+def gathering() -> Graph:
+    """A graph with a transfer."""
+    arena = Arena()
+    x = arena.input((4,), float32, "x")
+    return Graph([x], [all_gather(x, 0, "a", 2)])
+
+
+def test_what_is_under_way_when_a_choice_begins_has_numbers_that_are_not_those_inside():
+    arena = Arena()
+    x, y = arena.input((4,), float32, "x"), arena.input((4,), float32, "y")
+    truth = arena.input((), bool_, "truth")
+    branches = {"then": gathering(), "other": gathering()}
+    chosen = arena.node("cond", (truth, x), **branches, index=0)
+    brought = all_gather(y, 0, "b", 2)
+    graph = Graph((truth, x, y), [brought * chosen])
+
+    parts = pipeline.kernels_of(graph, target.context()).parts
+
+    inside = {
+        k.numbers[FIRST] for part in parts if isinstance(part, ControlCall) for k in part.kernels()
+    }
+    outside = {part.numbers[FIRST] for part in parts if is_transfer(part)}
+    assert inside
+    assert outside
+    assert not inside & outside
 
 
 def test_calls_are_found_by_the_values_that_they_touch_and_make():
