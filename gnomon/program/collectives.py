@@ -125,7 +125,7 @@ def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
 
 
 def numbers_inside(part: Kernel | ControlCall) -> list[int]:
-    """Where the numbers of each transfer end that a choice or a loop has inside."""
+    """The number behind those of each transfer that a choice or a loop has inside."""
     if isinstance(part, Kernel):
         return []
     return [k.numbers[FIRST] + requests(k) for k in part.kernels() if is_transfer(k)]
