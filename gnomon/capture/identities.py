@@ -118,7 +118,7 @@ class ParsedFile:
         return is_call(whole, "len")
 
     def local(self, name: ast.Name) -> Local:
-        """What a function does with a name; one that others know too is given what isn't plain."""
+        """The uses of a name by its function; one that others know too has no plain value."""
         scope = self.scope_of(name)
         if isinstance(scope, ast.Module) or name.id in shared_names(scope):
             return Local([None], [])
@@ -143,7 +143,7 @@ def shared_names(scope: ast.AST) -> set[str]:
 
 
 def value_of(stored: ast.AST) -> ast.expr | None:
-    """What an assignment to one name gives it."""
+    """The value of an assignment to one name, or None."""
     match stored:
         case ast.Assign(targets=[_], value=value) | ast.AnnAssign(value=value):
             return value
