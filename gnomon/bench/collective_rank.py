@@ -1,6 +1,7 @@
 """One rank of the measurement of collectives: ours inside compiled programs, peers beside them.
 
-All ranks run this under one launch; contenders take turns, and every sample lies between barriers.
+All ranks run this under one launch; contenders take turns, each round from another one on, since
+who comes first finds other caches; every sample lies between barriers.
 What is sent is written anew before each, so that nobody reads it from where an earlier one left it.
 The first rank writes the medians as JSON.
 """
@@ -56,11 +57,20 @@ def ours(do: Callable[[Node], Node], array: np.ndarray) -> Do:
     return lambda: program.run([given])
 
 
+def aligned(count: int, dtype: Any = np.float32) -> np.ndarray:
+    """Ones that begin at a line of the caches, as buffers of programs do.
+
+    Copies between places that lie differently in their lines take up to a third longer.
+    """
+    array = DeviceBuffer(count * np.dtype(dtype).itemsize).numpy(dtype, (count,))
+    array[...] = 1
+    return array
+
+
 def raw(comm: object, array: np.ndarray, ranks: int) -> dict[str, Do]:
     """mpi4py's own calls on buffers that are there."""
-    given, shared = array.view(np.float32), array.size // ranks
-    gathered, same = np.empty(array.size * ranks, np.float32), np.empty_like(given)
-    part = np.empty(shared, np.float32)
+    given = array.view(np.float32)
+    gathered, same, part = map(aligned, (array.size * ranks, array.size, array.size // ranks))
     return {
         "all_gather": partial(comm.Allgather, given, gathered),
         "all_to_all": partial(comm.Alltoall, given, same),
@@ -104,22 +114,31 @@ def cases(backend: MpiBackend, others: dict[str, Peer]) -> dict[tuple[str, int],
 
     found: dict[tuple[str, int], Case] = {}
     for nbytes in LARGE:
-        array = np.ones(nbytes // 4, np.float32)
+        array = aligned(nbytes // 4)
         for name, do in raw(backend.world, array, ranks).items():
             calls = both(name, array) | {"mpi4py": do}
             for peer, module in others.items():
                 calls |= {peer: module["calls"](array, ranks).get(name)}
             found[name, nbytes] = array, calls
-        narrow = np.ones(nbytes // 2, bfloat16.numpy)
+        narrow = aligned(nbytes // 2, bfloat16.numpy)
         found["all_reduce bfloat16", nbytes] = narrow, both("all_reduce", narrow)
     for nbytes in TINY:
-        array = np.ones(nbytes // 4, np.float32)
+        array = aligned(nbytes // 4)
         do = raw(backend.world, array, ranks)["all_reduce"] if nbytes // 4 >= ranks else None
         one = raw(backend.world, np.ones(ranks, np.float32), ranks)["all_reduce"]
         rows = both("all_reduce", array, MANY)
         calls = rows | {"mpi4py": partial(repeated, do or one)}
         found[f"{MANY} all_reduce", nbytes] = array, calls
     return {key: (x, {k: v for k, v in row.items() if v}) for key, (x, row) in found.items()}
+
+
+def rotated(calls: list[tuple[str, Do]], first: int) -> list[tuple[str, Do]]:
+    """The calls from another one on.
+
+    >>> [name for name, _ in rotated([("a", print), ("b", print), ("c", print)], 4)]
+    ['b', 'c', 'a']
+    """
+    return [calls[(first + k) % len(calls)] for k in range(len(calls))]
 
 
 def sample(backend: MpiBackend, array: np.ndarray, do: Do) -> float:
@@ -150,7 +169,7 @@ def main(out: Path, peers: list[str], rounds: int) -> None:
     for (name, nbytes), (array, contenders) in cases(backend, others).items():
         times: dict[str, list[float]] = {key: [] for key in contenders}
         for k in range(rounds + 2):
-            for key, do in contenders.items():
+            for key, do in rotated(list(contenders.items()), k):
                 seconds = sample(backend, array, do)
                 times[key] += [seconds] if k > 1 else []
         medians = {key: statistics.median(found) for key, found in times.items()}

@@ -101,10 +101,6 @@ class FoldWriter:
     def read(self, place: str, on: str | None) -> str:
         """A vector of a row in the dtype that the fold runs in."""
         e, given = self.e, self.spec.dtype
-        kind = scalar.memory(given)
-        raw = (
-            e.load(place, vector(kind), given.itemsize)
-            if on is None
-            else e.load_masked(place, on, kind)
-        )
+        kind, size = scalar.memory(given), given.itemsize
+        raw = e.load_masked(place, on, kind) if on else e.load(place, vector(kind), size)
         return scalar.apply(e, "cast", [scalar.widen(e, raw, given)], given, self.dtype)
