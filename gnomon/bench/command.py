@@ -82,7 +82,8 @@ def bench(wanted: BenchOptions, console: Console | None = None) -> list[Result]:
 def bench_collectives(wanted: BenchOptions, console: Console) -> None:
     """Ranks that are launched; a workload of its own, since contenders share their processes."""
     peers = [word for word in wanted.peers.split(",") if word in PEERS]
-    rows = measure_collectives(peers or ["mpi4py"], max(wanted.options.rounds, 5))
+    # calls of microseconds, whose medians need many rounds and little time
+    rows = measure_collectives(peers or ["mpi4py"], max(wanted.options.rounds, 30))
     console.print(collectives_table(rows))
     if wanted.json:
         content = msgspec.json.encode({"collectives": rows, "machine": this_machine()})
