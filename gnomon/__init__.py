@@ -99,6 +99,7 @@ from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.functions import LATE as _LATE_METHODS
 from gnomon.tensor.indexing import index_put
 from gnomon.tensor.nans import debug_nans
+from gnomon.tensor.overrides import overridable as _overridable
 from gnomon.tensor.random import (
     Generator,
     bernoulli,
@@ -158,13 +159,14 @@ for _name, _function in FUNCTIONS.items():
 
 for _name, _function in list(globals().items()):
     if getattr(_function, "__module__", "").startswith(_LOOKED_INTO) and callable(_function):
-        globals()[_name] = _explained(_function) if isinstance(_function, _Function) else _function
+        _told = _explained(_function) if isinstance(_function, _Function) else _function
+        globals()[_name] = _overridable(_told) if isinstance(_told, _Function) else _told
 
 double, half, short, long = float64, float16, int16, int64
 float, int = float32, int32
 cfloat, cdouble = complex64, complex128
 e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
-clone, detach = Tensor.clone, Tensor.detach
+clone, detach = map(_overridable, (Tensor.clone, Tensor.detach))
 strided = contiguous_format = preserve_format = channels_last = channels_last_3d = "strided"
 
 _PARTS = (
@@ -173,9 +175,12 @@ _PARTS = (
 )
 _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
     part: f"gnomon.tensor.{part}"
-    for part in ("amp", "fft", "func", "linalg", "masked", "random", "signal", "special")
+    for part in (
+        *("amp", "fft", "func", "linalg", "masked", "overrides", "random", "signal", "special"),
+    )
 }
 _LATE |= {"autograd": "gnomon.tensor.autograd.names", "jit": "gnomon.capture.scripting"}
+_LATE["nested"] = "gnomon.nn.nested"
 """Modules that load when they are first named."""
 
 _LATE_NAMES = {
@@ -237,6 +242,10 @@ _LATE_NAMES = {
 }
 _HOME = {name: module for module, names in _LATE_NAMES.items() for name in names}
 """Names of this package whose modules load when one of them is first used."""
+_COMPOSED = tuple(
+    f"gnomon.tensor.{part}" for part in ("composites", "matrices", "questions", "splicing")
+)
+"""Modules of functions in Python, which a class of their arguments may take over."""
 
 
 def _namespace(self: Tensor, /, *, api_version: str | None = None) -> ModuleType:
@@ -277,6 +286,8 @@ def _derived(name: str) -> Any:
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         found = getattr(_load(_HOME[name]), name)
+        if _HOME[name] in _COMPOSED and isinstance(found, _Function):
+            found = _overridable(found)
     else:
         found = _part(_LATE[name]) if name in _LATE else _below(__name__, name) or _derived(name)
     if found is None:

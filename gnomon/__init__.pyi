@@ -8,6 +8,10 @@ from gnomon.tensor.absent import Absent
 from gnomon.tensor.absent import Present
 from gnomon.tensor.functions import Values
 from gnomon.tensor.legacy import Constructor
+from gnomon.tensor.matrices import Reflected
+from gnomon.tensor.matrices import Solved
+from gnomon.tensor.matrices import Svd
+from gnomon.tensor.questions import Histogram
 from gnomon.tensor.random import DefaultGenerator
 from gnomon.tensor.selection import Unique
 from gnomon.tensor.selection import UniqueCounts
@@ -60,7 +64,8 @@ def adaptive_max_pool3d(x: Tensor, output_size: _int | Sequence[_int | None], re
     """max over bins that cut each of the last 3 axes evenly."""
 def add(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x + alpha · y."""
-from gnomon.tensor.composites import addbmm as addbmm
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = ..., alpha: _float = ...) -> Tensor:
+    """beta · input + alpha · Σ batch1[k] @ batch2[k]."""
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
     """x + value · tensor1 / tensor2."""
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = ...) -> Tensor:
@@ -75,7 +80,8 @@ def adjoint(x: Tensor) -> Tensor:
     """The last two axes exchanged, and complex numbers conjugated."""
 def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = ...) -> Tensor:
     """The places that affine maps send the places of an image (n, c, h, w), or volume, to."""
-from gnomon.tensor.composites import affine_grid_generator as affine_grid_generator
+def affine_grid_generator(theta: Tensor, size: Sequence[_int], align_corners: _bool) -> Tensor:
+    """affine_grid, by another name."""
 def all(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """Whether every element over axes differs from 0."""
 def allclose(x: Tensor, y: Tensor = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor = ...) -> _bool:
@@ -89,7 +95,8 @@ def amin(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = 
 def aminmax(x: Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The smallest and the largest over an axis, or of all."""
 from gnomon.tensor import amp as amp
-from gnomon.tensor.composites import angle as angle
+def angle(input: Tensor) -> Tensor:
+    """The angle of a number in the complex plane; of a real one 0, or π below 0."""
 def any(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """Whether an element over axes differs from 0."""
 def arange(start: _float = ..., stop: _float | None = ..., step: _float = ..., *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
@@ -117,8 +124,10 @@ def argsort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bo
     """Positions that put an axis in order; equals keep theirs."""
 def argwhere(x: Tensor) -> Tensor:
     """The positions of what is not zero, one row each."""
-from gnomon.tensor.splicing import as_strided as as_strided
-from gnomon.tensor.splicing import as_strided_scatter as as_strided_scatter
+def as_strided(input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = ...) -> Tensor:
+    """Elements at equal distances in a tensor that is laid flat: a copy, not a view."""
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
+    """A tensor with other values at equal distances, as if it were laid flat."""
 def as_tensor(data: Any, dtype: object = ..., device: object = ...) -> Tensor:
     """A tensor of these values; tensors and arrays are not copied."""
 def asarray(obj: Any, *, dtype: object = ..., device: object = ..., copy: _bool | None = ...) -> Any:
@@ -217,7 +226,8 @@ def ceil(x: Tensor) -> Tensor:
 def celu(x: Tensor, alpha: _float = ...) -> Tensor:
     """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
 cfloat: DType
-from gnomon.tensor.matrices import chain_matmul as chain_matmul
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """multi_dot of its arguments; of one, itself."""
 def channel_shuffle(x: Tensor, groups: _int) -> Tensor:
     """Channels dealt out in turn: the first of every group, then the second, ..."""
 channels_last: str
@@ -239,7 +249,8 @@ def clamp_min(x: Tensor, min: Tensor | _bool | _int | _float) -> Tensor:
 from gnomon.tensor.switches import clear_autocast_cache as clear_autocast_cache
 def clip(x: Tensor, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
     """x, but at least min and at most max, where these are given."""
-from gnomon.tensor.creation import clone as clone
+def clone(self: Tensor, *, memory_format: object = ...) -> Tensor:
+    """A copy, through which gradients flow."""
 def col2im(x: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
 def column_stack(xs: Sequence[Tensor]) -> Tensor:
@@ -257,9 +268,12 @@ def concatenate(xs: Sequence[Tensor], axis: _int | None = ..., *, dim: _int | No
 from gnomon.capture.control_flow import cond as cond
 def condition_number(x: Tensor, p: _float | str | None = ...) -> Tensor:
     """The condition number: the norm of a matrix times that of its inverse, refused without one."""
-from gnomon.tensor.composites import conj as conj
-from gnomon.tensor.composites import conj as conj_physical
-from gnomon.tensor.splicing import constant_pad_nd as constant_pad_nd
+def conj(input: Tensor) -> Tensor:
+    """The numbers with the opposite imaginary parts; a real tensor itself."""
+def conj_physical(input: Tensor) -> Tensor:
+    """The numbers with the opposite imaginary parts; a real tensor itself."""
+def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: _float = ...) -> Tensor:
+    """pad with one value."""
 contiguous_format: str
 def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
     """A kernel slid over 1 axes of x: sums over channels and kernel."""
@@ -267,7 +281,8 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | 
     """A kernel slid over 2 axes of x: sums over channels and kernel."""
 def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
     """A kernel slid over 3 axes of x: sums over channels and kernel."""
-from gnomon.tensor.composites import conv_tbc as conv_tbc
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = ...) -> Tensor:
+    """conv1d of sequences whose steps are the first axis, whose channels are the last."""
 def conv_transpose1d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
     """The transpose of a convolution over 1 axes."""
 def conv_transpose2d(x: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
@@ -313,23 +328,27 @@ def cumulative_prod(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., 
     """The product of everything up to each element; include_initial puts the empty one first."""
 def cumulative_sum(x: Tensor, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
     """The sum of everything up to each element; include_initial puts the empty sum first."""
-from gnomon.tensor.composites import cumulative_trapezoid as cumulative_trapezoid
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., dim: _int = ..., input: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ...) -> Tensor:
+    """The area under y up to each place, by straight lines between places x, or dx apart."""
 from gnomon.tensor.nans import debug_nans as debug_nans
 default_generator: DefaultGenerator
 def deg2rad(x: Tensor) -> Tensor:
     """Degrees as radians."""
 def det(x: Tensor) -> Tensor:
     """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
-from gnomon.tensor.autograd.engine import detach as detach
+def detach(self: Tensor) -> Tensor:
+    """The same storage, behind which no backward pass looks."""
 from gnomon.tensor.device import Device as device
 def diag(x: Tensor, diagonal: _int = ...) -> Tensor:
     """The matrix with this diagonal, or the diagonal of this matrix."""
 def diag_embed(x: Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
     """Matrices with the rows of x on a diagonal, along two axes of the result."""
-from gnomon.tensor.splicing import diagflat as diagflat
+def diagflat(input: Tensor, offset: _int = ...) -> Tensor:
+    """The matrix with all elements of a tensor on its diagonal."""
 def diagonal(x: Tensor, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor:
     """The elements whose places on two axes differ by an offset, along a new last axis."""
-from gnomon.tensor.splicing import diagonal_scatter as diagonal_scatter
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
+    """A tensor with other values on a diagonal."""
 def diff(x: Tensor, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
     """Each element minus the one before it, n times; more elements may be put at the ends first."""
 def digamma(x: Tensor) -> Tensor:
@@ -347,7 +366,8 @@ def dot(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
 double: DType
 def dropout(x: Tensor, key: Tensor, p: _float = ...) -> Tensor:
     """x with each element set to 0 with probability p, and the others divided by 1 − p."""
-from gnomon.tensor.splicing import dsplit as dsplit
+def dsplit(input: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """tensor_split along the third axis."""
 def dstack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors behind each other along axis 2, matrices as slices."""
 from gnomon.dtypes import DType as dtype
@@ -364,8 +384,10 @@ def empty(shape: Any = ..., *more: _int, dtype: object = ..., device: object = .
     """A tensor whose values do not matter: zeros."""
 def empty_like(input: Tensor, *, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
     """A tensor whose values do not matter: zeros, with the shape of another."""
-from gnomon.tensor.splicing import empty_permuted as empty_permuted
-from gnomon.tensor.splicing import empty_strided as empty_strided
+def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], **options: Any) -> Tensor:
+    """The same."""
+def empty_strided(size: Sequence[_int], stride: Sequence[_int], **options: Any) -> Tensor:
+    """A tensor of any values; every value is laid out in the order of its axes."""
 from gnomon.tensor.autograd.engine import enable_grad as enable_grad
 def eq(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x = y."""
@@ -398,7 +420,8 @@ def eye(n: _int, m: _int | None = ..., *, k: _int = ..., dtype: object = ..., de
 def feature_alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """alpha_dropout of whole channels."""
 from gnomon.tensor import fft as fft
-from gnomon.tensor.composites import fill as fill
+def fill(input: Tensor, value: Any) -> Tensor:
+    """One value in the shape and dtype of a tensor."""
 from gnomon.tensor.limits import finfo as finfo
 def fix(x: Tensor) -> Tensor:
     """The whole part."""
@@ -432,8 +455,10 @@ def fold_in(key: Tensor, number: Tensor | _int) -> Tensor:
     """A new key, as good as independent, for a number."""
 def frac(x: Tensor) -> Tensor:
     """The fractional part: x minus its whole part."""
-from gnomon.tensor.questions import frexp as frexp
-from gnomon.tensor.composites import frobenius_norm as frobenius_norm
+def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+    """The mantissa in [0.5, 1) and the exponent of 2 whose product each element is."""
+def frobenius_norm(input: Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
+    """The root of the sum of squares, of all elements or over axes."""
 from gnomon.tensor.dlpack import from_dlpack as from_dlpack
 def from_numpy(array: ndarray) -> Tensor:
     """A tensor over an array's memory: a write to the array is seen by what is not yet computed."""
@@ -454,7 +479,8 @@ def ge(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..
     """Whether x ≥ y."""
 def gelu(x: Tensor, approximate: str = ...) -> Tensor:
     """x times the probability that a normal number lies below it."""
-from gnomon.tensor.matrices import geqrf as geqrf
+def geqrf(input: Tensor) -> Reflected:
+    """R of QR with the reflections that make Q below it, and their factors."""
 def ger(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
 from gnomon.tensor.switches import get_autocast_cpu_dtype as get_autocast_cpu_dtype
@@ -464,7 +490,8 @@ from gnomon.tensor.control import get_default_device as get_default_device
 def get_default_dtype() -> DType:
     """The dtype of new tensors of floats."""
 from gnomon.tensor.switches import get_deterministic_debug_mode as get_deterministic_debug_mode
-from gnomon.tensor.questions import get_device as get_device
+def get_device(input: Tensor) -> _int:
+    """The number of a tensor's GPU: −1, main memory."""
 from gnomon.tensor.control import get_float32_matmul_precision as get_float32_matmul_precision
 from gnomon.tensor.control import get_memory_limit as get_memory_limit
 from gnomon.tensor.switches import get_num_interop_threads as get_num_interop_threads
@@ -473,16 +500,20 @@ def get_rng_state() -> Tensor:
     """The state of the stream."""
 def glu(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """The first half of an axis, gated by the sigmoid of the second."""
-from gnomon.tensor.composites import gradient as gradient
+def gradient(input: Tensor, *, spacing: Any = ..., dim: _int | Sequence[_int] | None = ..., edge_order: _int = ...) -> tuple[Tensor, ...]:
+    """The slopes along each axis: central differences, and one-sided ones at the ends."""
 def greater(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x > y."""
 def greater_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≥ y."""
 def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
     """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
-from gnomon.tensor.composites import grid_sampler as grid_sampler
-from gnomon.tensor.composites import grid_sampler as grid_sampler_2d
-from gnomon.tensor.composites import grid_sampler as grid_sampler_3d
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """grid_sample, its words as numbers."""
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """grid_sample, its words as numbers."""
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """grid_sample, its words as numbers."""
 def group_norm(x: Tensor, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
 def grouped_mm(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None = ...) -> Tensor:
@@ -514,8 +545,10 @@ def hinge_embedding_loss(x: Tensor, target: Tensor, *, margin: _float = ..., red
     """x where the target is 1, max(0, margin − x) where it is −1."""
 def histc(self: Tensor, bins: _int = ..., min: _float = ..., max: _float = ...) -> Tensor:
     """The number of elements in each of so many equal intervals of [min, max], or of the range."""
-from gnomon.tensor.questions import histogram as histogram
-from gnomon.tensor.questions import histogramdd as histogramdd
+def histogram(input: Tensor, bins: Any, *, range: Sequence[_float] | None = ..., weight: Tensor | None = ..., density: _bool = ...) -> Histogram:
+    """The number, weight or density of the elements in each bin, and the ends of bins."""
+def histogramdd(input: Tensor, bins: Any, *, range: Sequence[_float] | None = ..., weight: Tensor | None = ..., density: _bool = ...) -> Histogram:
+    """histogram of points, whose last axis is their coordinates: a bin for each product of bins."""
 def householder_product(x: Tensor, tau: Tensor) -> Tensor:
     """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
 def hsplit(x: Tensor, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
@@ -543,7 +576,8 @@ def index_copy(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor 
 def index_fill(x: Tensor, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """x with one value in the slices at positions along an axis."""
 from gnomon.tensor.indexing import index_put as index_put
-from gnomon.tensor.splicing import index_reduce as index_reduce
+def index_reduce(input: Tensor, dim: _int, index: Tensor = ..., source: Tensor = ..., reduce: str = ..., *, include_self: _bool = ..., indices: Tensor = ...) -> Tensor:
+    """Slices of a tensor folded with others: "prod", "mean", "amax" or "amin"."""
 def index_select(x: Tensor, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """The slices at positions along an axis."""
 inf: _float
@@ -571,17 +605,24 @@ from gnomon.tensor.switches import is_autocast_cache_enabled as is_autocast_cach
 from gnomon.tensor.switches import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from gnomon.tensor.amp import is_autocast_enabled as is_autocast_enabled
 from gnomon.tensor.limits import is_complex as is_complex
-from gnomon.tensor.questions import is_conj as is_conj
+def is_conj(input: Tensor) -> _bool:
+    """Whether a conjugate waits: never."""
 from gnomon.tensor.switches import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
-from gnomon.tensor.questions import is_conj as is_distributed
+def is_distributed(input: Tensor) -> _bool:
+    """Whether a conjugate waits: never."""
 from gnomon.tensor.limits import is_floating_point as is_floating_point
 from gnomon.tensor.autograd.engine import is_grad_enabled as is_grad_enabled
-from gnomon.tensor.questions import is_conj as is_inference
+def is_inference(input: Tensor) -> _bool:
+    """Whether a conjugate waits: never."""
 from gnomon.tensor.autograd.engine import is_inference_mode_enabled as is_inference_mode_enabled
-from gnomon.tensor.questions import is_conj as is_neg
-from gnomon.tensor.questions import is_nonzero as is_nonzero
-from gnomon.tensor.questions import is_same_size as is_same_size
-from gnomon.tensor.questions import is_signed as is_signed
+def is_neg(input: Tensor) -> _bool:
+    """Whether a conjugate waits: never."""
+def is_nonzero(input: Tensor) -> _bool:
+    """Whether the one element is not zero."""
+def is_same_size(input: Tensor, other: Tensor) -> _bool:
+    """Whether two tensors have one shape."""
+def is_signed(input: Tensor) -> _bool:
+    """Whether a tensor's dtype has numbers below 0."""
 from gnomon.tensor.switches import is_storage as is_storage
 from gnomon.tensor.limits import is_tensor as is_tensor
 from gnomon.tensor.switches import is_vulkan_available as is_vulkan_available
@@ -601,7 +642,8 @@ def isneginf(x: Tensor) -> Tensor:
     """Whether x is −∞."""
 def isposinf(x: Tensor) -> Tensor:
     """Whether x is +∞."""
-from gnomon.tensor.composites import isreal as isreal
+def isreal(input: Tensor) -> Tensor:
+    """Whether elements have no imaginary part: all real ones."""
 from gnomon.tensor.spectrograms import istft as istft
 from gnomon.tensor.windows import kaiser_window as kaiser_window
 def kl_div(x: Tensor, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
@@ -618,7 +660,8 @@ def layer_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tenso
     """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
 def lcm(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """The least common multiple."""
-from gnomon.tensor.composites import ldexp as ldexp
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """input · 2^other."""
 def le(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≤ y."""
 def leaky_relu(x: Tensor, negative_slope: _float = ...) -> Tensor:
@@ -657,7 +700,8 @@ def log_softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int =
     """The logarithm of softmax, without its underflow."""
 def logaddexp(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """log(exp(x) + exp(y)), without overflow."""
-from gnomon.tensor.composites import logaddexp2 as logaddexp2
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """The logarithm to base 2 of 2^input + 2^other."""
 def logcumsumexp(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """log of the running sum of exp(x), without overflow."""
 def logdet(x: Tensor) -> Tensor:
@@ -688,12 +732,14 @@ def lp_pool3d(x: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], 
     """The norm of every window over the last 3 axes."""
 def lt(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x < y."""
-from gnomon.tensor.matrices import lu as lu
+def lu(self: Tensor, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]:
+    """Both factors of LU in one matrix, the rows exchanged, and on request where a pivot is 0."""
 def lu_decomposition(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
 def lu_solution(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = ..., adjoint: _bool = ...) -> Tensor:
     """x of A · x = B from the results of lu_factor; of x · A = B; with adjoint, of Aᵀ."""
-from gnomon.tensor.matrices import lu_solve as lu_solve
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """x of A · x = b from the factors of A."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """P, L and U of lu, from the results of lu_factor."""
 def manual_seed(seed: _int) -> Generator:
@@ -721,7 +767,8 @@ def max_pool(x: Tensor, kernel: Sequence[_int], stride: Sequence[_int], padding:
     """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
 def max_pool1d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 1 axes."""
-from gnomon.tensor.composites import max_pool1d_with_indices as max_pool1d_with_indices
+def max_pool1d_with_indices(input: Tensor, *sizes: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    """max_pool1d, and where its values stood."""
 def max_pool2d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
     """The largest of every window over the last 2 axes."""
 def max_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
@@ -760,7 +807,8 @@ def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequen
 mps: Absent
 def mse_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
     """The squared difference."""
-from gnomon.tensor.composites import msort as msort
+def msort(input: Tensor) -> Tensor:
+    """The tensor sorted along its first axis."""
 mtia: Absent
 def mul(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x · y."""
@@ -783,8 +831,10 @@ def nan_to_num(x: Tensor, nan: _float = ..., posinf: _float | None = ..., neginf
     """x with finite numbers for NaN and the infinities; the largest ones by default."""
 def nanmean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The mean over axes of what is a number."""
-from gnomon.tensor.composites import nanmedian as nanmedian
-from gnomon.tensor.composites import nanquantile as nanquantile
+def nanmedian(input: Tensor, dim: _int | None = ..., keepdim: _bool = ...) -> Any:
+    """The median of what is not NaN; along an axis with its positions."""
+def nanquantile(input: Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: str = ...) -> Tensor:
+    """The quantile of what is not NaN in every row; NaN, where there is nothing else."""
 def nansum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The sum over axes of what is a number."""
 def narrow(x: Tensor, axis: _int = ..., start: _int | Tensor = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
@@ -804,10 +854,12 @@ from gnomon import nn as nn
 from gnomon.tensor.autograd.engine import no_grad as no_grad
 def nonzero(x: Tensor, *, as_tuple: _bool | None = ...) -> Any:
     """The positions of what is not zero, a tensor per axis; as_tuple=False is PyTorch's rows."""
-from gnomon.tensor.questions import nonzero_static as nonzero_static
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = ...) -> Tensor:
+    """The first positions of what is not zero, filled up to a number of rows."""
 def norm(x: Tensor, p: _float | str = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The p-norm of x over axes; p="fro" is 2, "nuc" the sum of a matrix's singular values."""
-from gnomon.tensor.composites import norm_except_dim as norm_except_dim
+def norm_except_dim(v: Tensor, pow: _int = ..., dim: _int | None = ...) -> Tensor:
+    """The p-norms of the slices along an axis, that axis kept; of all for -1 or None."""
 def norm_of_scalars(xs: Sequence[Tensor], ord: _float = ...) -> Tensor:
     """vector_norm of scalars side by side, to the bit, without putting them side by side."""
 def normal(mean: Any = ..., std: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., **options: Any) -> Tensor:
@@ -816,7 +868,8 @@ def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = .
     """x divided by its p-norm along an axis, which counts as at least eps."""
 def not_equal(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """Whether x ≠ y."""
-from gnomon.tensor.composites import nuclear_norm as nuclear_norm
+def nuclear_norm(input: Tensor, dim: Any = ..., keepdim: _bool = ...) -> Tensor:
+    """The sum of the singular values of a matrix."""
 from gnomon.tensor.limits import numel as numel
 def one_hot(index: Tensor, num_classes: _int) -> Tensor:
     """1 at each number's place among so many, 0 elsewhere."""
@@ -827,9 +880,11 @@ def ones_like(input: Tensor, *, dtype: object = ..., device: object = ..., requi
 from gnomon import optim as optim
 def orgqr(x: Tensor, tau: Tensor) -> Tensor:
     """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
-from gnomon.tensor.matrices import ormqr as ormqr
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = ..., transpose: _bool = ...) -> Tensor:
+    """Q · other, or other · Q, where Q is made of reflections; of Qᵀ with transpose."""
 def outer(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """Every element of one vector times every one of the other."""
+from gnomon.tensor import overrides as overrides
 def pad(x: Tensor, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
     """x with more around it; pad names before and after for the last axis, then the one before, ..."""
 def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., keepdim: _bool = ...) -> Tensor:
@@ -870,7 +925,8 @@ def prod(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = 
     """The product over axes; integers and truth values are multiplied in 64 bits."""
 from gnomon import profiler as profiler
 from gnomon.tensor.limits import promote_types as promote_types
-from gnomon.tensor.splicing import put as put
+def put(input: Tensor, index: Tensor = ..., source: Tensor = ..., accumulate: _bool = ..., *, indices: Tensor = ...) -> Tensor:
+    """A tensor with values at positions, counted as if it were laid flat."""
 def qr(x: Tensor, mode: str = ...) -> tuple[Tensor, Tensor]:
     """Orthonormal columns Q and an upper triangle R of Q · R = x."""
 def quantile(x: Tensor, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
@@ -912,10 +968,12 @@ def random_von_mises(key: Tensor, concentration: Tensor) -> Tensor:
     """Angles around 0 (Best and Fisher 1979)."""
 def randperm(n: _int, *, generator: Generator | None = ..., dtype: object = ..., device: object = ...) -> Tensor:
     """0 … n − 1 in a random order."""
-from gnomon.tensor.splicing import range as range
+def range(start: _float, end: _float | None = ..., step: _float = ..., *, dtype: Any = ..., **options: Any) -> Tensor:
+    """Numbers at equal distances, the end among them."""
 def ravel(x: Tensor, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
     """A run of axes as one."""
-from gnomon.tensor.composites import real as real
+def real(input: Tensor) -> Tensor:
+    """The real parts, as a view; a real tensor itself."""
 def reciprocal(x: Tensor) -> Tensor:
     """1 / x."""
 def relu(x: Tensor) -> Tensor:
@@ -924,7 +982,8 @@ def relu6(x: Tensor) -> Tensor:
     """x between 0 and 6."""
 def remainder(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
     """What floor division leaves: it has y's sign."""
-from gnomon.tensor.composites import renorm as renorm
+def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+    """The slices along an axis, those whose p-norm is above maxnorm brought down to it."""
 def reordered(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
     """The rows of each block at other places; inverse: the place that each of them is given."""
 def repeat(x: Tensor, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ..., dims: _int | None = ...) -> Tensor:
@@ -935,8 +994,10 @@ def reshape(x: Tensor, shape: _int | Sequence[_int] = ..., *more: _int, size: _i
     """The same elements over other axes; one size may be -1."""
 def reshape_as(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
     """x in the shape of y."""
-from gnomon.tensor.composites import resolve_conj as resolve_conj
-from gnomon.tensor.composites import resolve_conj as resolve_neg
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: no conjugate and no sign waits."""
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: no conjugate and no sign waits."""
 from gnomon.tensor.limits import result_type as result_type
 def rms_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
     """x divided by its root mean square over its last axes, then scaled."""
@@ -958,9 +1019,11 @@ def rrelu(input: Tensor, lower: _float = ..., upper: _float = ..., training: _bo
     """x where it is positive, elsewhere a share of it: drawn in training, else the middle one."""
 def rsqrt(x: Tensor) -> Tensor:
     """One over the square root."""
-from gnomon.tensor.composites import rsub as rsub
+def rsub(input: Tensor, other: Any, *, alpha: _float = ...) -> Tensor:
+    """other − alpha · input."""
 from gnomon.serialization.files import save as save
-from gnomon.tensor.splicing import scalar_tensor as scalar_tensor
+def scalar_tensor(s: _float, *, dtype: Any = ..., **options: Any) -> Tensor:
+    """A tensor of no axes."""
 from gnomon.capture.control_flow import scan as scan
 def scatter(x: Tensor, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
     """x with values at positions along an axis, the last of those that meet."""
@@ -974,7 +1037,8 @@ def seed() -> _int:
     """Start the stream at a seed that nobody knows, and tell it."""
 def select(x: Tensor, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
     """One position of an axis, which goes."""
-from gnomon.tensor.splicing import select_scatter as select_scatter
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int = ..., *, indices: _int = ...) -> Tensor:
+    """A tensor with other values at one place of an axis."""
 def selu(x: Tensor) -> Tensor:
     """elu scaled so that layers keep mean 0 and variance 1."""
 from gnomon import serialization as serialization
@@ -1013,7 +1077,8 @@ def sinc(x: Tensor) -> Tensor:
     """sin(πx) / (πx), and 1 at 0."""
 def sinh(x: Tensor) -> Tensor:
     """The hyperbolic sine."""
-from gnomon.tensor.splicing import slice_scatter as slice_scatter
+def slice_scatter(input: Tensor, src: Tensor, dim: _int = ..., start: _int | None = ..., end: _int | None = ..., step: _int = ...) -> Tensor:
+    """A tensor with other values in a slice of an axis."""
 def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
     """The sign of the determinant, and the logarithm of its size."""
 def smooth_l1_loss(x: Tensor, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
@@ -1035,7 +1100,8 @@ def sort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool 
 from gnomon.tensor import special as special
 def split(x: Tensor, split_size: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """Parts of one size (the last may be smaller), or of the sizes given."""
-from gnomon.tensor.splicing import split_with_sizes as split_with_sizes
+def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
+    """Parts of these sizes."""
 def sqrt(x: Tensor) -> Tensor:
     """The square root."""
 def square(x: Tensor) -> Tensor:
@@ -1058,7 +1124,8 @@ def sum(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = .
     """The sum over axes; integers and truth values are summed in 64 bits."""
 def surprise(x: Tensor, target: Tensor) -> Tensor:
     """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
-from gnomon.tensor.matrices import svd as svd
+def svd(input: Tensor, some: _bool = ..., compute_uv: _bool = ...) -> Svd:
+    """U, S and V of U · diag(S) · Vᵀ = input."""
 def swapaxes(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
     """Two axes exchanged."""
 def swapdims(x: Tensor, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
@@ -1103,7 +1170,8 @@ def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int
     """The area under y along an axis, by straight lines between places x, or dx apart."""
 def trapz(y: Tensor, x: Tensor | None = ..., *, dx: _float = ..., axis: _int = ..., input: Tensor | None = ..., tensor: Tensor | None = ..., self: Tensor | None = ..., a: Tensor | None = ..., dim: _int = ...) -> Tensor:
     """The area under y along an axis, by straight lines between places x, or dx apart."""
-from gnomon.tensor.matrices import triangular_solve as triangular_solve
+def triangular_solve(b: Tensor, A: Tensor, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ...) -> Solved:
+    """x of A · x = b, where A is a triangle, and A."""
 def tril(x: Tensor, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
     """x on and below the k-th diagonal, 0 above."""
 def tril_indices(row: _int, col: _int, offset: _int = ..., *, dtype: object = ..., device: object = ...) -> Tensor:
@@ -1141,12 +1209,14 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
     """The distinct values, and where each element went."""
 def unique_values(x: Tensor) -> Tensor:
     """The distinct values."""
-from gnomon.tensor.questions import unravel_index as unravel_index
+def unravel_index(indices: Tensor, shape: Any = ..., *, size: Any = ...) -> tuple[Tensor, ...]:
+    """The positions on each axis of a shape, for positions as if it were laid flat."""
 def unsafe_chunk(x: Tensor, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """At most so many parts, all equal but perhaps the last."""
 def unsafe_split(x: Tensor, split_size: _int | Sequence[_int], axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
     """Parts of one size (the last may be smaller), or of the sizes given."""
-from gnomon.tensor.splicing import split_with_sizes as unsafe_split_with_sizes
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
+    """Parts of these sizes."""
 def unsqueeze(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
     """An axis of size 1 more, at this place in the result."""
 def unstack(x: Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:

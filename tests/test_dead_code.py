@@ -137,7 +137,8 @@ gnomon.distributions gnomon.distributions.constraints gnomon.fft gnomon.library 
 gnomon.nn gnomon.nn.attention gnomon.nn.functional gnomon.nn.init gnomon.nn.parallel
 gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.utils.parametrize
 gnomon.nn.utils.prune gnomon.nn.utils.rnn
-gnomon.optim gnomon.optim.lr_scheduler gnomon.optim.swa_utils gnomon.profiler gnomon.random
+gnomon.nested gnomon.optim gnomon.optim.lr_scheduler gnomon.optim.swa_utils gnomon.overrides
+gnomon.profiler gnomon.random
 gnomon.utils.checkpoint gnomon.utils.data
 """
 """Modules by which users reach what is theirs."""

@@ -24,6 +24,7 @@ from gnomon.capture.object_trees import (
     is_data,
     split,
 )
+from gnomon.tensor.overrides import as_subclass
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, nothing, unflatten
 from gnomon.tensor.tensor import Paired, Tensor
 from gnomon.tensor.traced_numbers import TracedNumber
@@ -139,10 +140,12 @@ class StandIns:
 
     def _object(self, value: Any, tree: TreeSpec) -> Any:
         """The same object with other things inside."""
+        of_content, pairs = split(tree)
+        if isinstance(of_content, TreeLeaf):
+            value = as_given(value, self.stand_ins[of_content.number])
         before = inside, own = content(value)
         place = len(self.filled)
         self.filled.append((value, before, before))
-        of_content, pairs = split(tree)
         if isinstance(inside, dict):
             parts = map(self.value, inside.values(), of_content.parts)
             inside = dict(zip(inside, parts, strict=True))
@@ -152,6 +155,15 @@ class StandIns:
         fill(value, inside, own)
         self.filled[place] = (value, before, (inside, own))
         return value
+
+
+def as_given(value: Tensor, stand_in: Tensor) -> Tensor:
+    """A stand-in for an argument of a class below Tensor, with the same attributes."""
+    if stand_in is value:
+        return value
+    made = as_subclass(stand_in, type(value))
+    fill(made, *content(value))
+    return made
 
 
 @contextmanager

@@ -59,6 +59,11 @@ class Callables(Looks):
         """The objects that it met, by their ids."""
         return frozenset(map(id, self._alive))
 
+    @cached_property
+    def anywhere(self) -> frozenset[str]:
+        """The attributes that code reads of anything."""
+        return frozenset().union(*self._of.values())
+
     def snapshot(self, value: Any, depth: int, seen: set, name: str | None = None) -> Hashable:
         """A value as something to compare; `name` is what code calls it."""
         raise NotImplementedError

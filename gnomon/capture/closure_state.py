@@ -130,9 +130,11 @@ class Places(Callables):
         return ("tensor", id(value), id(value._storage), value.requires_grad)
 
     def _tied(self, value: Tensor, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """Attributes that a user gave a tensor."""
+        """Attributes that a user gave a tensor; of a class of a user's, all that its code names."""
         own = own_of(value)
-        if own is not None:
+        if value._overrides:
+            yield from self._object(value, depth, seen, name)
+        elif own is not None:
             for each in sorted(self.named(name) & own.keys()):
                 yield from self.look(own, each, depth, seen)
             self._lack(own, self.named(name) & self.words.doubtful)
@@ -265,10 +267,12 @@ class Places(Callables):
             for hook in hooks.values():
                 code = hook[0] if isinstance(hook, tuple) else hook
                 yield self.snapshot(code, depth - 1, seen)
-        for x in value._parameters.values():
-            if x is not None and (x._rare is not None or own_of(x)):
+        for each, x in (*value._parameters.items(), *value._buffers.items()):
+            if not issubclass(type(x), Tensor):
+                continue
+            if x._rare is not None or x._overrides or own_of(x):
                 yield tuple([self.snapshot(hook, depth - 1, seen) for hook in hooks_of(x)])
-                yield tuple(self._tied(x, depth, seen, None))
+                yield tuple(self._tied(x, depth, seen, each))
         for each, inner in value._modules.items():
             yield self.snapshot(inner, depth, seen, each)
 
@@ -285,7 +289,8 @@ class Places(Callables):
             yield self._state(of_registry(value), name, value)
         for kind in walked_among(value):
             below = names_of(kind, self._below)
-            named = below.all if self.words.every else self.named(name) & below.all
+            # its objects go by any name, in its own methods too
+            named = below.all if self.words.every else self.anywhere & below.all
             for each in sorted(named | below.special | MAKING):
                 if each in vars(kind):
                     yield self.snapshot(inner_of(vars(kind)[each]), depth - 1, seen, each)

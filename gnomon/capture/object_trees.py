@@ -18,6 +18,7 @@ import numpy as np
 from gnomon.capture.code_names import is_of_package
 from gnomon.capture.object_state import PLAIN, never_changes
 from gnomon.capture.snapshot import own_of
+from gnomon.tensor.overrides import as_subclass
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, leaf_of
 from gnomon.tensor.tensor import Paired, Tensor
 from gnomon.tensor.traced_numbers import TracedNumber, varies
@@ -75,8 +76,11 @@ class Attributed(NamedTuple):
     has_content: bool
 
 
-def split(tree: TreeSpec) -> tuple[TreeSpec | None, tuple[tuple[Constant, Any], ...]]:
-    """The tree of what is inside of an object, None without any, and those of its attributes."""
+def split(tree: TreeSpec) -> tuple[TreeSpec | TreeLeaf | None, tuple[tuple[Constant, Any], ...]]:
+    """The tree of what is inside of an object, None without any, and those of its attributes.
+
+    Inside of an object of a class below Tensor is a tensor.
+    """
     if not isinstance(tree.kind, Attributed):
         return tree, ()
     pairs = tuple(zip(tree.names, tree.parts, strict=True))
@@ -86,12 +90,17 @@ def split(tree: TreeSpec) -> tuple[TreeSpec | None, tuple[tuple[Constant, Any], 
 def is_data(value: Any) -> bool:
     """Whether an object is its attributes: of a class in Python, neither a module nor of ours."""
     kind = type(value)
-    if kind is types.SimpleNamespace:
+    if kind is types.SimpleNamespace or is_ours(kind):
         return True
     made = kind.__flags__ & HEAP and kind.__new__ is object.__new__ and not issubclass(kind, type)
     hidden = hasattr(kind, "register_forward_hook") or any(map(is_of_package, kind.__mro__))
     plain = issubclass(kind, PLAIN) or hasattr(kind, "__del__")
     return bool(made) and not (hidden or plain)
+
+
+def is_ours(kind: type) -> bool:
+    """Whether a class of ours has objects of data: all attributes count, whoever names them."""
+    return getattr(kind, "_is_data", False)
 
 
 def is_plain(value: Any) -> bool:
@@ -200,7 +209,7 @@ class ObjectWalk:
         """The tree of a value; None in `named` takes the attributes of every object of data."""
         kind = type(value)
         if issubclass(kind, Tensor):
-            return leaf_of(value, self.tensors, self._places)
+            return self._object(value, True) if kind._overrides else self._leaf(value)
         if kind in PLAIN or kind is type:
             return Constant(value)
         if issubclass(kind, tuple) and not issubclass(kind, (TreeLeaf, TreeSpec)):
@@ -213,10 +222,15 @@ class ObjectWalk:
             return TreeSpec(kind, (), (self.tree(value.tensor),))
         if issubclass(kind, Paired):
             return TreeSpec(kind, (), (self.tree(value._pair),))
-        is_object = issubclass(kind, (list, dict)) or (self._known is None and kind in self._named)
+        taken = kind in self._named or is_ours(kind)
+        is_object = issubclass(kind, (list, dict)) or (self._known is None and taken)
         if self._known is None and not is_object:
             return Constant(value)
         return self._object(value, is_object)
+
+    def _leaf(self, tensor: Tensor) -> TreeLeaf:
+        """The place of a tensor among all."""
+        return leaf_of(tensor, self.tensors, self._places)
 
     def _object(self, value: Any, is_object: bool) -> Any:
         """An object's tree, or its number where it was met before."""
@@ -257,6 +271,10 @@ class ObjectWalk:
         kind = type(value)
         if kind is list or kind is dict:
             return self.content(kind, value)
+        if issubclass(kind, Tensor):
+            # a result is a tensor that nobody holds, and an argument the object that was given
+            plain = value if self._known is None else as_subclass(value, Tensor)
+            return self._with(self._leaf(plain), value)
         inside, _ = content(value)
         return self._with(None if inside is None else self.content(kind, inside), value)
 
@@ -271,7 +289,7 @@ class ObjectWalk:
         tree = None if inside is None else self.content(type(inside), inside)
         return tree, tuple((Constant(name), self.tree(x)) for name, x in own.items())
 
-    def _with(self, tree: TreeSpec | None, value: Any) -> TreeSpec:
+    def _with(self, tree: TreeSpec | TreeLeaf | None, value: Any) -> TreeSpec:
         """A tree with the attributes beside it."""
         kind = type(value)
         if kind is tuple:
@@ -280,7 +298,7 @@ class ObjectWalk:
         named = self._named.get(kind) if tree is None else None
         if named is not None:
             own = {name: x for name, x in own.items() if name in named}
-        if tree is not None and not own:
+        if tree is not None and not own and not isinstance(tree, TreeLeaf):
             self.has_objects = self.has_objects or not issubclass(kind, tuple)
             return tree
         self.has_objects = True
@@ -326,6 +344,10 @@ class Builder:
         kind = kind.kind if isinstance(kind, Attributed) else kind
         if issubclass(kind, (TracedNumber, Paired)):
             return kind([self.tensors[tree.parts[0].number]])
+        if issubclass(kind, Tensor):
+            found = self._noted(lambda: as_subclass(self.tensors[inside.number], kind))
+            fill(found, None, self.content(None, own)[1])
+            return found
         if issubclass(kind, tuple):
             found = tuple.__new__(kind, map(self.value, inside.parts))
             vars(found).update({name.value: self.value(x) for name, x in own}) if own else None

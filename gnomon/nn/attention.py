@@ -18,10 +18,12 @@ from gnomon.ops.arguments import joint_shape
 from gnomon.ops.registry import OPS
 from gnomon.tensor.creation import ones, zeros
 from gnomon.tensor.functions import FUNCTIONS, apply
+from gnomon.tensor.overrides import overridable
 from gnomon.tensor.random import default_generator
 from gnomon.tensor.tensor import Tensor
 
 
+@overridable
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -246,6 +248,7 @@ class MultiheadAttention(Module):
         return weights @ v, weights
 
 
+@overridable
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

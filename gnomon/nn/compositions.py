@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.overrides import overridable
 from gnomon.tensor.tensor import Tensor
 
 
+@overridable
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """Larger or smaller images, each pixel the nearest one's.
 
@@ -20,6 +22,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
     return FUNCTIONS["interpolate"](input, size, scale_factor, "nearest")
 
 
+@overridable
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """Larger or smaller images, between pixels by lines, whose corners stay.
 
@@ -31,6 +34,7 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     return FUNCTIONS["interpolate"](input, size, scale_factor, "bilinear", True)
 
 
+@overridable
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -16,6 +16,7 @@ from gnomon.ops.arguments import choice
 from gnomon.ops.losses import REDUCTIONS
 from gnomon.tensor.creation import arange, full, tensor
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.overrides import overridable
 from gnomon.tensor.tensor import Tensor
 
 NEVER = -1e30
@@ -65,6 +66,7 @@ def likelihood(x_tnp: Tensor, skips: Tensor, steps: Tensor, letters: Tensor) -> 
     return logaddexp(on_blank, where(letters > 0, on_letter, NEVER))
 
 
+@overridable
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -36,6 +36,7 @@ from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.composites import conv_tbc  # noqa: F401 - PyTorch's place
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.operators import write_result
+from gnomon.tensor.overrides import overridable
 from gnomon.tensor.random import default_generator
 from gnomon.tensor.selection import pdist  # noqa: F401 - PyTorch's place
 from gnomon.tensor.tensor import Tensor
@@ -435,4 +436,4 @@ def instance_norm(
 
 for _name, _function in list(globals().items()):
     if getattr(_function, "__module__", None) == __name__ and isinstance(_function, FunctionType):
-        globals()[_name] = explained(_function)
+        globals()[_name] = overridable(explained(_function))

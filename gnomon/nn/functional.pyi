@@ -200,6 +200,7 @@ def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = .
     """x divided by its p-norm along an axis, which counts as at least eps."""
 def one_hot(tensor: Tensor, num_classes: _int = ...) -> Tensor:
     """1 at each position and 0 elsewhere, along a new last axis."""
+from gnomon.tensor.overrides import overridable as overridable
 def pad(x: Tensor, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
     """x with more around it; pad names before and after for the last axis, then the one before, ..."""
 def pairwise_distance(x: Tensor, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., keepdim: _bool = ...) -> Tensor:

@@ -7,12 +7,18 @@ from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.tensor.creation import get_default_dtype, zeros
+from gnomon.tensor.overrides import disabled
 from gnomon.tensor.shapes import is_shapes_only, without_value
 from gnomon.tensor.tensor import Tensor, alias
 
 
 def adopted(kind: type[Tensor], data: Tensor, requires_grad: bool) -> Tensor:
     """A tensor of another class over the same storage."""
+    if data._overrides and not issubclass(kind, type(data)):
+        raise ArgumentError(
+            f"{kind.__name__}: needs a plain tensor, and classes below Tensor stay what they are: "
+            f"got {type(data).__name__}. Register it as a buffer, or derive it from this one."
+        )
     made = kind.__new__(kind)
     twin = alias(data, (), detached=True)
     made._storage, made._rare, made._requires = twin._storage, None, False
@@ -29,6 +35,8 @@ class Parameter(Tensor):
     >>> Parameter(tensor([1.0, 2.0])).requires_grad
     True
     """
+
+    __torch_function__ = staticmethod(disabled)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         """A parameter over a tensor's storage."""
@@ -48,6 +56,8 @@ class Buffer(Tensor):
     >>> Buffer(tensor([1.0, 2.0])).requires_grad
     False
     """
+
+    __torch_function__ = staticmethod(disabled)
 
     persistent: bool
 

@@ -17,8 +17,9 @@ from gnomon.nn import init
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import empty_parameter
 from gnomon.nn.utils.rnn import PackedSequence, packed_like, pad_packed_sequence
+from gnomon.runtime.buffer import check_size
 from gnomon.tensor.creation import arange, zeros
-from gnomon.tensor.functions import FUNCTIONS, check_size
+from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
 States = tuple[Tensor, ...]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gnomon.errors import OutOfMemory
 from gnomon.forking import held
 from gnomon.ir.memo import memo
 from gnomon.runtime import events
@@ -196,6 +197,15 @@ def private_pages(size: int) -> mmap.mmap:
 
 memory = Allocator()
 """The allocator of this process."""
+
+
+def check_size(name: str, count: int, itemsize: int) -> None:
+    """Refuse so many elements before numpy asks for their memory."""
+    if count * itemsize > memory.limit:
+        raise OutOfMemory(
+            f"{name}: {count} elements need {count * itemsize / 1e9:.3g} GB: there are "
+            f"{memory.limit / 1e9:.3g} GB."
+        )
 
 
 def memory_limit() -> int:

@@ -14,18 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnomon.dtypes import DType
-from gnomon.errors import ComplexError, OutOfMemory
+from gnomon.errors import ComplexError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import scope, sites_here
 from gnomon.lazy import Lazy
 from gnomon.ops.registry import OPS, Op, explained, operations
-from gnomon.runtime.buffer import memory
+from gnomon.runtime.buffer import check_size
 from gnomon.tensor import views
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.borrowing import is_lent
 from gnomon.tensor.device import Device
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
+from gnomon.tensor.overrides import Overridden, is_overriding, overridable, public, taken_over
 from gnomon.tensor.state import grads, narrow, of_complex, state
 from gnomon.tensor.tensor import Tensor, alias, from_array, node_of, raw, source, wrap
 
@@ -41,6 +42,8 @@ def unwrapped(value: Any, found: list[Tensor]) -> Any:
     if type(value) in PLAIN:
         return value
     if isinstance(value, Tensor):
+        if value._overrides and is_overriding(value):
+            raise Overridden
         found.append(value)
         return node_of(value)
     if isinstance(value, (list, tuple)):
@@ -52,6 +55,8 @@ def unwrapped(value: Any, found: list[Tensor]) -> Any:
         value = value.item()
     if isinstance(value, complex):
         raise ComplexError(f"complex: a function of real numbers met {value!r}.")
+    if is_overriding(value):
+        raise Overridden
     return next((kind(value) for kind in (int, float) if isinstance(value, kind)), value)
 
 
@@ -67,7 +72,7 @@ def wrapped(result: Any, tracked: bool) -> Any:
 
 def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
     """Call an operation on nodes with tensors."""
-    found: list[Tensor] = []
+    found: list[Tensor] | None = []
     before = scope.sites
     if before is None:  # all nodes of a call have its line: it is looked up once
         scope.sites = sites_here()
@@ -84,8 +89,12 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
             result = op(*nodes)
     except ComplexError:
         return of_complex("called")(op, args, kwargs)
+    except Overridden:
+        found = None  # it is taken over below, or what a class raises would seem to come of this
     finally:
         scope.sites = before
+    if found is None:
+        return taken_over(public[op.__name__], args, kwargs or {})
     tracked = False
     if grads.get():
         for tensor in found:
@@ -100,6 +109,8 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
     tensor = args[0] if args else None
     if not isinstance(tensor, Tensor):
         return apply(op, args, kwargs)
+    if tensor._overrides and is_overriding(tensor):
+        return taken_over(public[op.__name__], args, kwargs or {})
     try:
         before, start = scope.sites, raw(tensor)
     except ComplexError:
@@ -135,21 +146,14 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
 # calls that depend on values: tensors are read, and sizes refused, before there are nodes
 
 
-def check_size(name: str, count: int, itemsize: int) -> None:
-    """Refuse so many elements before numpy asks for their memory."""
-    if count * itemsize > memory.limit:
-        raise OutOfMemory(
-            f"{name}: {count} elements need {count * itemsize / 1e9:.3g} GB: there are "
-            f"{memory.limit / 1e9:.3g} GB."
-        )
-
-
 def by_value(call: Callable) -> Callable:
     """The call of an operation that says what is read of its arguments."""
 
     def known(op: Op, args: Sequence, kwargs: dict[str, Any]) -> Any:
         if not args or not isinstance(args[0], Tensor):
             return call(op, args, kwargs)
+        if any(map(is_overriding, args)):
+            return taken_over(public[op.__name__], args, kwargs)
         args, kwargs = changed(op, array, args, kwargs)
         meant = op.facts.meant
         told = meant and explained(functools.partial(meant, check_size), op.__name__)(
@@ -200,7 +204,8 @@ def prompt(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
     """A call whose results are computed at once, where they can be."""
     made = apply(op, args, kwargs)
     if state.capture is None and not state.unknown:
-        evaluate([node_of(x) for x in (made if isinstance(made, tuple) else (made,))])
+        parts = made if isinstance(made, tuple) else (made,)
+        evaluate([node_of(x) for x in parts if isinstance(x, Tensor)])
     return made
 
 
@@ -229,6 +234,7 @@ def renamed(function: Callable, name: str) -> Callable:
     if function.__name__ == name:
         return function
 
+    @overridable
     def alias(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
@@ -244,6 +250,7 @@ def generated() -> dict[str, Callable]:
 
 
 FUNCTIONS: dict[str, Callable] = generated()
+public.update(FUNCTIONS)
 
 
 def install() -> None:
@@ -272,6 +279,7 @@ class Values(NamedTuple):
 def paired(function: Callable, kind: Callable = Values) -> Callable:
     """A function whose results have names."""
 
+    @overridable
     def named(*args: Any, **kwargs: Any) -> Any:
         return kind(*function(*args, **kwargs))
 
@@ -281,6 +289,7 @@ def paired(function: Callable, kind: Callable = Values) -> Callable:
 def where_asked(pair: Callable, plain: Callable, of_two: Op | None = None) -> Callable:
     """A function that gives positions too where PyTorch's does, and values alone otherwise."""
 
+    @overridable
     def function(input: Tensor, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
         if of_two is not None and isinstance(dim, Tensor):
             return FUNCTIONS[of_two.__name__](input, dim)
@@ -294,6 +303,7 @@ def where_asked(pair: Callable, plain: Callable, of_two: Op | None = None) -> Ca
 def first_of(pair: Callable) -> Callable:
     """A function that gives the first of a pair."""
 
+    @overridable
     def values(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return pair(x, *args, **kwargs)[0]
 
@@ -363,7 +373,7 @@ METHODS = (
 )
 """Methods of splicing.py that are no functions."""
 WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")
-"""Functions that have a method which stores the result."""
+"""Functions with a method that stores the result."""
 
 
 def waiting(home: Lazy, name: str) -> Callable:

@@ -15,8 +15,9 @@ from gnomon.errors import ComplexError, DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import scope, sites_here
 from gnomon.ops import every  # noqa: F401 - fills the registry
-from gnomon.ops.registry import operations
+from gnomon.ops.registry import OPS, Op, operations
 from gnomon.tensor.autocast import fitted
+from gnomon.tensor.overrides import is_overriding, public, taken_over
 from gnomon.tensor.state import grads, narrow, of_complex
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 from gnomon.tensor.traced_numbers import beside, varies
@@ -75,35 +76,42 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
     return wrap(result, tracked and grads.get() and result.dtype.kind == "float")
 
 
-def with_complex(function: Callable, left: Any, right: Any) -> Any:
-    """The function of operands of which one is a complex number; NotImplemented for others."""
+def with_stranger(function: Callable, name: str, left: Any, right: Any) -> Any:
+    """The function of operands of which one is a complex number, or of a class that takes it over.
+
+    NotImplemented for others.
+    """
+    if is_overriding(left) or is_overriding(right):
+        return taken_over(public[name], (left, right))
     pair = [x.item() if isinstance(x, np.generic) else x for x in (left, right)]
     if not any(isinstance(x, complex) for x in pair):
         return NotImplemented
     return of_complex("called")(function, pair)
 
 
-def forward(function: Callable) -> Callable:
+def forward(function: Callable, name: str) -> Callable:
     """The operator with the tensor on the left."""
 
     def method(self: Tensor, other: Any) -> Any:
         given = operand(other)
         if given is NotImplemented:
-            return with_complex(function, self, other)
+            return with_stranger(function, name, self, other)
         return combine(function, self, given)
 
+    method.meant = name, False
     return method
 
 
-def reflected(function: Callable) -> Callable:
+def reflected(function: Callable, name: str) -> Callable:
     """The operator with the tensor on the right."""
 
     def method(self: Tensor, other: Any) -> Any:
         given = operand(other)
         if given is NotImplemented:
-            return with_complex(function, other, self)
+            return with_stranger(function, name, other, self)
         return combine(function, given, self)
 
+    method.meant = name, True
     return method
 
 
@@ -151,7 +159,7 @@ WITH_NUMBERS = {
     for function in (OPERATORS[slot], OPERATORS[slot].function)
 }
 """Operations that take a number as a tensor of no axes just as well."""
-POWER = forward(OPERATORS["__pow__"].function)
+POWER = forward(OPERATORS["__pow__"].function, OPERATORS["__pow__"].__name__)
 
 
 def install() -> None:
@@ -159,17 +167,23 @@ def install() -> None:
     for slot, op in OPERATORS.items():
         function = op.function if op.inline else op
         if len(op.words) == 1:
-            setattr(Tensor, slot, unary(function))
+            setattr(Tensor, slot, unary(function, meant(op)))
             continue
-        setattr(Tensor, slot, forward(function))
+        setattr(Tensor, slot, forward(function, meant(op)))
         if slot not in COMPARISONS:
-            setattr(Tensor, f"__r{slot[2:]}", reflected(function))
+            setattr(Tensor, f"__r{slot[2:]}", reflected(function, meant(op)))
             setattr(Tensor, f"__i{slot[2:]}", in_place(function, SYMBOLS.get(slot, slot[2:-2])))
+    power.meant = POWER.meant
     Tensor.__pow__ = power
     Tensor.__pos__ = lambda self: self
 
 
-def unary(function: Callable) -> Callable:
+def meant(op: Op) -> str:
+    """PyTorch's name of an operator: the shortest of the operation's."""
+    return min((name for name, known in OPS.items() if known is op), key=len)
+
+
+def unary(function: Callable, name: str) -> Callable:
     """An operator of one tensor."""
 
     def method(self: Tensor) -> Tensor:
@@ -178,6 +192,7 @@ def unary(function: Callable) -> Callable:
         except ComplexError:
             return of_complex("called")(function, (self,))
 
+    method.meant = name, False
     return method
 
 

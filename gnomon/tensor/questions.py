@@ -13,9 +13,9 @@ import numpy as np
 
 from gnomon.dtypes import float64, int32
 from gnomon.errors import ArgumentError
+from gnomon.runtime.buffer import check_size
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import shape_of
-from gnomon.tensor.functions import check_size
 from gnomon.tensor.tensor import Tensor, from_array
 
 # what depends on values

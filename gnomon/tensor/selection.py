@@ -15,9 +15,10 @@ import numpy as np
 from gnomon.dtypes import dtype_of, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.registry import OPS, explained
+from gnomon.runtime.buffer import check_size
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.device import check_device
-from gnomon.tensor.functions import FUNCTIONS, apply, check_size
+from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.tensor import Tensor, from_array, method
 
 

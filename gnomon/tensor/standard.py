@@ -16,6 +16,7 @@ from gnomon.ops import arguments
 from gnomon.ops.registry import Op, explained, operations
 from gnomon.tensor import selection
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.overrides import disabled, overridable
 from gnomon.tensor.tensor import Size, Tensor, alias, raw
 
 TORCHS_WORDS = frozenset({"dim", "keepdim", "unbiased", "correction"})
@@ -25,6 +26,7 @@ def instead(name: str) -> Callable:
     """A decorator: this function in place of a generated one, whose words and text it has."""
 
     def replace(function: Callable) -> Callable:
+        function = overridable(function)
         FUNCTIONS[name] = functools.update_wrapper(function, FUNCTIONS[name], updated=())
         return function
 
@@ -71,6 +73,7 @@ class Sorted(Tensor):
     """Sorted values, as the standard gives them; unpacked, PyTorch's values and positions."""
 
     __slots__ = ("indices",)
+    __torch_function__ = staticmethod(disabled)
 
     indices: Tensor
 

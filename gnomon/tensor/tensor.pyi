@@ -406,6 +406,8 @@ class Tensor:
         """as_strided of this tensor."""
     def as_strided_scatter(self, *args: Any, **kwargs: Any) -> Any:
         """as_strided_scatter of this tensor."""
+    def as_subclass(self, cls: _type[Tensor]) -> Tensor:
+        """The tensor, its memory and its gradients, as an object of a class below Tensor."""
     def asin(self) -> Tensor:
         """The angle of a sine."""
     def asin_(self) -> Tensor:

@@ -742,6 +742,45 @@ def a_subclass_of_tensors(way: Way) -> Seen:
         yield tried(lambda: call(Tagged([1.0, 2.0])))
 
 
+@attack
+def a_class_of_arguments_by_what_its_methods_name(way: Way) -> Seen:
+    class Above:
+        def helper(self):
+            return 9.0
+
+    class Wrapped(Above):
+        tag = 2.0
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        def helper(self):
+            return 3.0
+
+        @property
+        def more(self):
+            return 1.0
+
+        @classmethod
+        def of_class(cls):
+            return cls.tag
+
+        def scaled(self):
+            return self.inner * self.tag * self.helper() * self.more * self.of_class()
+
+    call = way(lambda a: a.scaled())
+    changes = (
+        *(lambda: None, lambda: None, lambda: setattr(Wrapped, "tag", 5.0)),
+        *(lambda: setattr(Wrapped, "tag", 6.0), lambda: setattr(Wrapped, "helper", lambda _: 7.0)),
+        lambda: setattr(Wrapped, "more", property(lambda _: 2.0)),
+        *(lambda: delattr(Wrapped, "helper"), lambda: setattr(Above, "helper", lambda _: 4.0)),
+        lambda: setattr(Wrapped, "of_class", classmethod(lambda cls: cls.tag + 1)),
+    )
+    for change in changes:
+        change()
+        yield tried(lambda: call(Wrapped(gn.ones(2))))
+
+
 # more of the same classes
 
 

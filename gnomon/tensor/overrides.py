@@ -1,0 +1,267 @@
+"""Classes that take functions of tensors over: PyTorch's `__torch_function__`.
+
+A function whose arguments have an object of such a class is given to that class, which computes it
+in its own way or gives NotImplemented. Subclasses of Tensor have the protocol from Tensor: what
+comes out is of their class. Whoever else defines the method takes part, a tensor or not. Nothing is
+asked where no such object is: the functions of the registry find it on their way to nodes, and the
+methods of a subclass are made when the class is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from types import FunctionType
+from typing import Any
+
+from gnomon.errors import DtypeError
+from gnomon.tensor.tensor import Paired, Tensor, alias
+
+__all__ = [
+    "DisableTorchFunctionSubclass",
+    "Overridden",
+    "as_subclass",
+    "disabled",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_overriding",
+    "is_tensor_like",
+    "overridable",
+    "public",
+    "taken_over",
+]
+
+public: dict[str, Callable] = {}
+"""The functions of the registry's operations, by name."""
+EMPTY: Mapping[str, Any] = {}
+OWN = frozenset(
+    {"__array_function__", "__array_namespace__", "__array_priority__", "__array_ufunc__"}
+    | {"__deepcopy__", "__format__", "__hash__", "__init__", "__init_subclass__", "__reduce_ex__"}
+    | {"__repr__", "__torch_function__", "as_subclass"}
+)
+"""Methods that no class takes over."""
+SHOWING = ("H", "T", "data", "mH", "mT", "real")
+"""Attributes that are tensors, and the class's own."""
+
+_open: ContextVar[bool] = ContextVar("gnomon_torch_function", default=True)
+"""Whether subclasses of Tensor are asked."""
+
+
+class Overridden(Exception):
+    """A class of an argument takes the function over."""
+
+
+class DisableTorchFunctionSubclass:
+    """A block in which subclasses of Tensor are tensors like others.
+
+    >>> import gnomon as gn
+    >>> class Length(gn.Tensor):
+    ...     pass
+    >>> x = gn.ones(2).as_subclass(Length)
+    >>> with DisableTorchFunctionSubclass():
+    ...     type(x + 1).__name__
+    'Tensor'
+    >>> type(x + 1).__name__
+    'Length'
+    """
+
+    def __enter__(self) -> None:
+        self._before = _open.set(False)
+
+    def __exit__(self, *_: object) -> None:
+        _open.reset(self._before)
+
+
+def disabled(function: Callable, types: Any, args: Sequence = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of a class whose objects are tensors like others."""
+    with DisableTorchFunctionSubclass():
+        return function(*args, **(kwargs or {}))
+
+
+def is_overriding(value: Any) -> bool:
+    """Whether a value's class takes functions over now."""
+    kind = type(value)
+    if issubclass(kind, Tensor):
+        return kind._overrides and _open.get()
+    return hasattr(kind, "__torch_function__")
+
+
+def is_met(value: Any) -> bool:
+    """Whether a value or one inside of it is of a class that takes functions over."""
+    if type(value) in (tuple, list):
+        return any(map(is_overriding, value))
+    return is_overriding(value)
+
+
+def is_tensor_like(value: Any) -> bool:
+    """Whether a value is a tensor, or of a class that takes functions of tensors over.
+
+    >>> import gnomon as gn
+    >>> is_tensor_like(gn.ones(2)), is_tensor_like(2.0)
+    (True, False)
+    """
+    return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
+
+
+def overriding(values: Iterable[Any]) -> list[Any]:
+    """The values whose classes take over, one of each class, a subclass before those above it."""
+    found: list[Any] = []
+    for value in values:
+        for each in filter(is_overriding, value if isinstance(value, (list, tuple)) else (value,)):
+            kind = type(each)
+            if all(kind is not type(x) for x in found):
+                above = (k for k, x in enumerate(found) if issubclass(kind, type(x)))
+                found.insert(next(above, len(found)), each)
+    return found
+
+
+def has_torch_function(values: Iterable[Any]) -> bool:
+    """Whether a class of one of the values takes functions over.
+
+    >>> import gnomon as gn
+    >>> has_torch_function((gn.ones(2), 1.0))
+    False
+    """
+    return bool(overriding(values))
+
+
+def handle_torch_function(
+    function: Callable, relevant: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """A function as the classes of the relevant arguments compute it.
+
+    Errors: DtypeError where each of them gives NotImplemented.
+
+    >>> import gnomon as gn
+    >>> class Metres:
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         return func.__name__, len(args)
+    >>> handle_torch_function(gn.ones, (Metres(),), Metres(), 2)
+    ('ones', 2)
+    """
+    found = overriding(relevant)
+    types = tuple(map(type, found))
+    for each in found:
+        made = each.__torch_function__(function, types, args, kwargs)
+        if made is not NotImplemented:
+            return made
+    name, kinds = function.__name__, ", ".join(kind.__name__ for kind in types)
+    raise DtypeError(
+        f"{name}: no implementation found on types that implement __torch_function__: got "
+        f"{kinds}. Have one of them take {name} over."
+    )
+
+
+def taken_over(function: Callable, args: Sequence, kwargs: Mapping[str, Any] = EMPTY) -> Any:
+    """A function as the classes of its arguments compute it."""
+    return handle_torch_function(function, (*args, *kwargs.values()), *args, **kwargs)
+
+
+def overridable(function: Callable) -> Callable:
+    """A function in Python that classes of its arguments may take over."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for value in args:
+            if type(value) is not Tensor and is_met(value):
+                return taken_over(call, args, kwargs)
+        if kwargs and any(map(is_met, kwargs.values())):
+            return taken_over(call, args, kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+# subclasses of Tensor
+
+
+def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Tensor:
+    """The tensor, its memory and its gradients, as an object of a class below Tensor.
+
+    >>> import gnomon as gn
+    >>> class Length(gn.Tensor):
+    ...     unit = "m"
+    >>> x = gn.ones(2).as_subclass(Length)
+    >>> (x + x).unit, type(x.sum()).__name__
+    ('m', 'Length')
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise DtypeError(f"as_subclass: needs a class below Tensor: got {cls!r}.")
+    if isinstance(tensor, Paired):
+        raise DtypeError("as_subclass: complex tensors have no subclasses. Take view_as_real(x).")
+    shown = alias(tensor, ()) if tensor._requires or tensor._view else tensor
+    made = Tensor.__new__(cls)
+    made._storage, made._view, made._rare, made._requires = shown._storage, shown._view, None, False
+    return made
+
+
+def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
+    """A leaf of the class over a tensor's memory."""
+    return as_subclass(data.detach(), cls).requires_grad_(require_grad)
+
+
+def as_kind(made: Any, cls: type[Tensor]) -> Any:
+    """A function's result, with tensors of the class in place of others."""
+    if issubclass(type(made), Tensor):
+        return made if isinstance(made, cls) else as_subclass(made, cls)
+    if isinstance(made, (list, tuple)):
+        parts = [as_kind(part, cls) for part in made]
+        return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
+    return made
+
+
+def __torch_function__(
+    cls: type[Tensor], func: Callable, types: Sequence[type], args: Any = (), kwargs: Any = None
+) -> Any:
+    """The function as tensors have it, and what it gives as objects of the class."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    return as_kind(disabled(func, types, args, kwargs), cls)
+
+
+def __init_subclass__(cls: type[Tensor], **named: Any) -> None:
+    """Have the methods of a class that takes functions over ask it."""
+    super(Tensor, cls).__init_subclass__(**named)
+    held = cls.__torch_function__
+    cls._overrides = getattr(held, "__func__", held) is not disabled
+    if not cls._overrides or any(base._overrides for base in cls.__mro__[1:] if is_kind(base)):
+        return
+    for name, method in list(vars(Tensor).items()):
+        if getattr(cls, name, None) is not method or name in OWN:
+            continue
+        if isinstance(method, FunctionType):
+            setattr(cls, name, asking(method, name))
+        elif name in SHOWING:
+            setattr(cls, name, property(asking(method.fget, name), method.fset))
+
+
+def is_kind(base: type) -> bool:
+    """Whether a class is below Tensor."""
+    return issubclass(base, Tensor)
+
+
+def asking(method: Callable, name: str) -> Callable:
+    """A method of Tensor that the class of its arguments may take over.
+
+    An operator of Python's is the function of its operands, in their order.
+    """
+    meant, is_reflected = getattr(method, "meant", ("", False))
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not _open.get():
+            return method(*args, **kwargs)
+        if not meant:
+            return taken_over(method, args, kwargs)
+        return taken_over(public[meant], args[::-1] if is_reflected else args)
+
+    call.__name__ = name
+    return call
+
+
+Tensor._overrides = Paired._overrides = False
+Tensor.__torch_function__ = classmethod(__torch_function__)
+Tensor.__init_subclass__ = classmethod(__init_subclass__)
+Tensor.as_subclass, Tensor._make_subclass = as_subclass, staticmethod(_make_subclass)
