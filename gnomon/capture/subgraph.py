@@ -16,6 +16,8 @@ from gnomon.capture.tracing import Capture
 from gnomon.dtypes import DType, int64
 from gnomon.ir.node import Arena, Graph, Node, Shape, copy_into, topological
 from gnomon.ir.provenance import user_site
+from gnomon.ops.assertion import asserted
+from gnomon.ops.scalars import where
 from gnomon.passes.calls import leaves_like
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
 from gnomon.tensor.state import Storage, grads, refusal, state
@@ -44,6 +46,9 @@ class Inner(Capture):
         super().__init__(())
         self.name, self.repeats, self.around = name, repeats, state.capture
         self.counters: dict[Any, Node] = {}
+        self.site = user_site()
+        self.asserted: list[Node] = []
+        """What is asserted inside: true where it holds, an error where it does not."""
 
     def begin(self, storage: Storage) -> Node:
         """The value that a storage holds at first."""
@@ -79,6 +84,17 @@ class Inner(Capture):
             else:
                 self.keys[generator] = words, number + drawn
         return self.keys[generator]
+
+    def assert_that(self, condition: Tensor, message: str) -> None:
+        """Have what runs raise an AssertionError where a condition does not hold."""
+        told = f"{message}   [{user_site()}, inside of {self.name} at {self.site}]"
+        self.asserted.append(asserted(node_of((condition != 0).all()), told))
+
+    def where_asserted(self, result: Node) -> Node:
+        """A result that is there once what is asserted holds; its gradient is its own."""
+        for holds in self.asserted:
+            result = where(holds, result, 0)
+        return result
 
     def refuse(self, what: str) -> None:
         """The error for what can't be inside."""
@@ -132,7 +148,7 @@ def run(inner: Inner, function: Callable, given: list[Node], arguments: Callable
     for tensor, node in zip(stand_ins, given, strict=True):
         if tensor._storage.node is not node:
             inner.refuse("an argument is written in place. Write to a clone(), and return that")
-    results = [node_of(t) for t in found]
+    results = [inner.where_asserted(node_of(t)) for t in found]
     known = [t for pair in inner.keys.values() for t in pair]
     check_kept(inner, [t._storage for t in (*found, *stand_ins, *known)])
     return Trace(inner, given, tree, results, {s: s.tracked for s in inner.written()})

@@ -11,6 +11,7 @@ from gnomon import dtypes
 from gnomon.dtypes import DType, dtype_of, promote, weak
 from gnomon.errors import ArgumentError, DtypeError
 from gnomon.tensor.creation import get_default_dtype
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor
 
 
@@ -161,8 +162,18 @@ def is_complex(input: Tensor) -> bool:
 
 
 def _assert(condition: object, message: str) -> None:
-    """An assert statement, as a function."""
-    assert condition, message
+    """An assert statement, as a function.
+
+    Inside of a branch or an iteration of a program it holds where that one runs and its results are
+    used: all elements of a tensor must differ from 0.
+
+    >>> _assert(1 < 2, "in order")
+    """
+    inner = state.capture
+    if isinstance(condition, Tensor) and hasattr(inner, "assert_that"):
+        inner.assert_that(condition, message)
+    else:
+        assert condition, message
 
 
 def numel(input: Tensor) -> int:

@@ -1,0 +1,34 @@
+"""What a user asserts where no value is at hand: inside a branch or an iteration of a program.
+
+The truth is asked for by a call out of the program, whose answer is True, or an AssertionError with
+the user's words and both lines. Results are chosen by that answer, so that none is there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gnomon.dtypes import bool_
+from gnomon.ir.node import Node
+from gnomon.ops.external import EXTERNALS, ExternalOp, external
+
+__all__ = ["asserted"]
+
+KEY = "gnomon::assert"
+
+
+def hold(told: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """True, if what is asserted is."""
+    if not arrays[0].all():
+        raise AssertionError(told)
+    return [np.ones((), bool)]
+
+
+EXTERNALS[KEY] = ExternalOp("assert", hold)
+
+
+def asserted(condition: Node, told: str) -> Node:
+    """True; where the condition is not, running it is an AssertionError with this text."""
+    return external(condition.arena, (condition,), KEY, told, (((), bool_),), None)[0]
