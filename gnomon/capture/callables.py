@@ -135,7 +135,7 @@ class Callables(Looks):
 
         Who is given one may call it where no witness sees it.
         """
-        if (name is None or name in self.words.given) and acts(value):
+        if (name is None or name in self.words.given) and (acts(value) or value is id):
             self.opaque.append(f"`{name_of(value)}`, given to another function")
         if reads_by_name(value, name):
             self.met = self.met._replace(every=True)

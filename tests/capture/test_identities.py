@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import pytest
@@ -128,3 +129,29 @@ def test_numbers_that_go_elsewhere_are_those_of_each_call(function: Callable | s
         found = [step(x).item() for x in held]
 
     assert found == [float(id(x) % 1000) for x in held]
+
+
+class Held:
+    """An object of Python's."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+
+GIVEN = {
+    "map": lambda a, *held: a * next(map(id, held)) % 1000,
+    "sorted": lambda a, *held: a * sorted(held, key=id)[0].value,
+    "min": lambda a, *held: a * min(held, key=id).value,
+    "partial": lambda a, *held: a * functools.partial(id, held[0])() % 1000,
+}
+
+
+@pytest.mark.parametrize("function", GIVEN.values(), ids=GIVEN)
+@pytest.mark.filterwarnings("ignore:compile:UserWarning")
+def test_numbers_that_python_asks_for_are_those_of_each_call(function: Callable):
+    step, a = gn.compile(function), gn.ones(1, dtype=gn.float64)
+    held = [Held(float(k)) for k in range(12)]
+    pairs = [(one, other) for one in held for other in held]
+
+    for pair in pairs:
+        assert step(a, *pair).item() == function(a, *pair).item()
