@@ -72,6 +72,7 @@ class Router(nn.Module):
     def __init__(self, config: Qwen3MoeConfig) -> None:
         super().__init__()
         self.chosen, self.normalized = config.num_experts_per_tok, config.norm_topk_prob
+        self.factor = config.routed_scaling_factor
         self.weight = nn.Parameter(gn.empty((config.num_experts, config.hidden_size)))
         self.bias = (
             nn.Parameter(gn.zeros((config.num_experts,)), requires_grad=False)
@@ -88,6 +89,8 @@ class Router(nn.Module):
         share_btc = share_bte.gather(-1, expert_btc)
         if self.normalized:
             share_btc = share_btc / share_btc.sum(-1, keepdim=True)
+        if self.factor != 1:
+            share_btc = share_btc * self.factor
         return Routing(expert_btc, share_btc, share_bte)
 
 

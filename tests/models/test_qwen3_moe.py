@@ -50,7 +50,8 @@ def by_numpy(block: Qwen3MoeSparseMoeBlock, x: np.ndarray) -> np.ndarray:
         for expert in best:
             gate, up, down = (held[f"experts.{n}_proj.weight"][expert] for n in NAMES)
             inner = gate @ own
-            y[place] += share[expert] / whole * (down @ (inner / (1 + np.exp(-inner)) * (up @ own)))
+            part = share[expert] / whole * block.gate.factor
+            y[place] += part * (down @ (inner / (1 + np.exp(-inner)) * (up @ own)))
     return y
 
 
@@ -59,8 +60,9 @@ NAMES = ("gate", "up", "down")
 
 @pytest.mark.parametrize("rows", [1, 3, 4], ids=lambda rows: f"{rows} rows")
 @pytest.mark.parametrize("normalized", [True, False])
-def test_a_block_is_what_numpy_computes_token_by_token(rng, normalized, rows):
-    block = block_of(rng, norm_topk_prob=normalized)
+@pytest.mark.parametrize("factor", [1.0, 2.5])
+def test_a_block_is_what_numpy_computes_token_by_token(rng, factor, normalized, rows):
+    block = block_of(rng, norm_topk_prob=normalized, routed_scaling_factor=factor)
     x = rng.normal(size=(rows, 7, 24)).astype("f4")
 
     with gn.no_grad():
