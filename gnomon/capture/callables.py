@@ -135,7 +135,7 @@ class Callables(Looks):
 
         Who is given one may call it where no witness sees it.
         """
-        if (name is None or name in self.words.given) and (acts(value) or value is id):
+        if (name is None or name in self.words.given) and acts(value):
             self.opaque.append(f"`{name_of(value)}`, given to another function")
         if reads_by_name(value, name):
             self.met = self.met._replace(every=True)
@@ -196,6 +196,8 @@ class Callables(Looks):
         names, builtins = function.__globals__, function.__builtins__
         for name in sorted(words.names & names.keys()):
             yield from self.look(names, name, depth, seen)
+        if "id" in words.given and "id" not in names and not is_ours(function.__code__):
+            self.opaque.append("`id`, given to another function")
         self._lack(names, words.names)
         for name in sorted((words.names - names.keys()) & builtins.keys()):
             yield from self.look(builtins, name, depth, seen)

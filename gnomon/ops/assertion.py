@@ -1,4 +1,4 @@
-"""What a user asserts where no value is at hand: inside a branch or an iteration of a program.
+"""Assertions of a user's where no value is at hand: inside a branch or an iteration.
 
 The truth is asked for by a call out of the program, whose answer is True, or an AssertionError with
 the user's words and both lines. Results are chosen by that answer, so that none is there before.
@@ -26,7 +26,7 @@ def hold(told: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.ones((), bool)]
 
 
-EXTERNALS[KEY] = ExternalOp("assert", hold)
+EXTERNALS.update({KEY: ExternalOp("assert", hold)})
 
 
 def asserted(condition: Node, told: str) -> Node:
