@@ -7,15 +7,19 @@ Letters: b items, j the ragged axis, s all places of it, l places after padding,
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gnomon.dtypes import int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn.attention import scaled_dot_product_attention
-from gnomon.nn.nested_tensor import OWN, NestedTensor, by_places, in_steps, items_of, like
+from gnomon.nn.ragged import RaggedBatch, in_steps, items_of, like
+from gnomon.nn.ragged_calls import by_places
 from gnomon.tensor.creation import arange, full, tensor, zeros
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.operators import OPERATORS
+from gnomon.tensor.overrides import taken_over
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
@@ -25,6 +29,57 @@ __all__ = [
     "nested_tensor_from_jagged",
     "to_padded_tensor",
 ]
+
+
+class NestedTensor(RaggedBatch):
+    """A batch of tensors with one axis of different sizes; made by `nested_tensor` and its like.
+
+    >>> import gnomon as gn
+    >>> x = gn.nested.nested_tensor([gn.ones(2, 3), gn.zeros(1, 3)])
+    >>> x.shape, [part.shape for part in x.unbind()]
+    (Size([2, j, 3]), [Size([2, 3]), Size([1, 3])])
+    >>> (x + 1).sum(1)
+    Tensor([[4., 4., 4.],
+            [1., 1., 1.]])
+    """
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable, types: Sequence[type], args: Sequence = (), kwargs: Any = None
+    ) -> Any:
+        if func.__name__ in OWN:
+            return OWN[func.__name__](*args, **(kwargs or {}))
+        return by_places(func, args, kwargs or {})
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(Tensor, name, None) if not name.startswith("_") else None
+        if not inspect.isfunction(method):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return lambda *args, **kwargs: taken_over(method, (self, *args), kwargs)
+
+    def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
+        """A dense tensor, with a number at places that items do not have."""
+        return to_padded_tensor(self, padding, output_size)
+
+
+def operator(name: str) -> Callable:
+    """An operator of Python's on ragged tensors."""
+    method = getattr(Tensor, name)
+    meant, is_reflected = method.meant
+
+    def call(self: NestedTensor, *others: Any) -> Any:
+        given = (*others, self) if is_reflected else (self, *others)
+        return taken_over(FUNCTIONS[meant], given)
+
+    call.__name__ = name
+    return call
+
+
+for _slot in OPERATORS:
+    for _name in (_slot, f"__r{_slot[2:]}"):
+        if hasattr(getattr(Tensor, _name, None), "meant"):
+            setattr(NestedTensor, _name, operator(_name))
+NestedTensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def nested_tensor(
@@ -227,14 +282,13 @@ def attention(
     return unpadded(dense, query)
 
 
-OWN.update(
-    {
-        "sum": folded("sum", 0.0, added),
-        "mean": folded("mean", 0.0, added),
-        "amax": folded("amax", -float("inf"), extreme("amax")),
-        "amin": folded("amin", float("inf"), extreme("amin")),
-        "softmax": softmax,
-        "scaled_dot_product_attention": attention,
-        "to_padded_tensor": to_padded_tensor,
-    }
-)
+OWN: dict[str, Callable] = {
+    "sum": folded("sum", 0.0, added),
+    "mean": folded("mean", 0.0, added),
+    "amax": folded("amax", -float("inf"), extreme("amax")),
+    "amin": folded("amin", float("inf"), extreme("amin")),
+    "softmax": softmax,
+    "scaled_dot_product_attention": attention,
+    "to_padded_tensor": to_padded_tensor,
+}
+"""Functions that ragged tensors have in their own way, by name."""

@@ -103,6 +103,19 @@ def test_layers_take_ragged_tensors():
         assert_close(found, layer(gn.tensor(part)))
 
 
+def test_dropout_draws_once():
+    x = nested_tensor([gn.ones(400, 2), gn.ones(3, 2)])
+    gn.manual_seed(1)
+    wanted = F.dropout(x.values(), 0.5)
+    after = gn.rand(1)
+    gn.manual_seed(1)
+    made = gn.nn.Dropout(0.5)(x)
+
+    assert_close(made.values(), wanted)
+    assert_close(gn.rand(1), after)
+    assert made.offsets() is x.offsets()
+
+
 @pytest.mark.parametrize(
     ("told", "call"),
     [

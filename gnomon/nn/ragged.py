@@ -1,0 +1,174 @@
+"""A batch of tensors of which one axis has another size in each, as values and offsets.
+
+PyTorch's jagged layout: `values` has the items one after the other along the ragged axis, and
+`offsets` says where each begins and ends. Functions of such tensors are in ragged_calls.py.
+
+Letters: b items, j the ragged axis, s all places of it, *d other axes.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.tensor.creation import arange
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Size, Tensor
+
+__all__ = ["RaggedBatch", "in_steps", "items_of", "like"]
+
+
+class RaggedSize:
+    """The size of a ragged axis: a number for each item; equal to those of the same offsets."""
+
+    def __init__(self, offsets: Tensor) -> None:
+        self._offsets = offsets
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RaggedSize) and self._offsets is other._offsets
+
+    def __hash__(self) -> int:
+        return id(self._offsets)
+
+    def __index__(self) -> int:
+        raise ShapeError(
+            "nested: a ragged axis has no one size: got j. Take offsets().diff(), or pad: "
+            "to_padded_tensor."
+        )
+
+    def __repr__(self) -> str:
+        return "j"
+
+
+class RaggedBatch:
+    """The values and the offsets of a batch of tensors with one axis of different sizes."""
+
+    __array_priority__ = 1000
+    _is_data = True
+    is_nested = True
+    layout = "jagged"
+
+    def __init__(
+        self, values: Tensor, offsets: Tensor, axis: int = 1, most: int | None = None
+    ) -> None:
+        self._values, self._offsets, self._axis, self._most = values, offsets, axis, most
+        """`most` are places enough for every item, in steps: a program is made for each number."""
+
+    def values(self) -> Tensor:
+        """All items one after the other, without an axis of items."""
+        return self._values
+
+    def offsets(self) -> Tensor:
+        """The places of the ragged axis at which items begin, and the end of the last."""
+        return self._offsets
+
+    @property
+    def shape(self) -> Size:
+        """Sizes of the axes; that of the ragged one is `j`."""
+        sizes: list[Any] = list(self._values.shape)
+        sizes[self._axis - 1] = RaggedSize(self._offsets)
+        return Size((len(self), *sizes))
+
+    def size(self, dim: int | None = None) -> Any:
+        """Sizes of the axes, or that of one."""
+        return self.shape if dim is None else self.shape[dim]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._values.ndim + 1
+
+    def dim(self) -> int:
+        """Number of axes."""
+        return self.ndim
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self._values.dtype
+
+    @property
+    def device(self) -> Any:
+        """The device of the elements."""
+        return self._values.device
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether backward passes reach the values."""
+        return self._values.requires_grad
+
+    @property
+    def grad(self) -> RaggedBatch | None:
+        """The gradient of the values, with the same items."""
+        found = self._values.grad
+        return None if found is None else like(self, found)
+
+    def requires_grad_(self, requires_grad: bool = True) -> RaggedBatch:
+        """Have backward passes reach the values, or not."""
+        self._values.requires_grad_(requires_grad)
+        return self
+
+    def longest(self) -> int:
+        """The most places of an item: a look at the offsets."""
+        return int(self._offsets.diff().max().item()) if len(self) else 0
+
+    def most(self) -> int:
+        """The same or a little more, without a look where it is known."""
+        if self._most is None:
+            self._most = in_steps(self.longest())
+        return self._most
+
+    def unbind(self, dim: int = 0) -> list[Tensor]:
+        """The items, as views of the values."""
+        if dim != 0:
+            raise ArgumentError(f"unbind: a ragged tensor is a batch along axis 0: got dim={dim}.")
+        ends, axis = self._offsets.tolist(), self._axis - 1
+        return [self._values.narrow(axis, start, end - start) for start, end in pairwise(ends)]
+
+    def reshape(self, *shape: Any) -> RaggedBatch:
+        """The same values in another shape; the batch and the ragged axis stay the first two."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        if self._axis != 1 or len(sizes) < 2 or sizes[0] not in (-1, len(self)):
+            raise ShapeError(
+                f"reshape: a ragged tensor {tuple(self.shape)} keeps its items and places: got "
+                f"{tuple(sizes)}. Begin with ({len(self)}, -1, ...)."
+            )
+        if not (sizes[1] == -1 or sizes[1] == self.shape[1]):
+            raise ShapeError(f"reshape: the ragged axis stays: got {tuple(sizes)}. Give -1 for it.")
+        return like(self, self._values.reshape(self._values.shape[0], *sizes[2:]))
+
+    view = reshape
+
+    def __len__(self) -> int:
+        return self._offsets.shape[0] - 1
+
+    def __iter__(self) -> Any:
+        return iter(self.unbind())
+
+    def __getitem__(self, number: int) -> Tensor:
+        return self.unbind()[number]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(size={tuple(self.shape)}, dtype={self.dtype})"
+
+
+def like(x: RaggedBatch, values: Tensor, axis: int | None = None) -> RaggedBatch:
+    """Other values with the same items."""
+    return type(x)(values, x._offsets, x._axis if axis is None else axis, x._most)
+
+
+def in_steps(places: int) -> int:
+    """The next of eight sizes in a doubling, so that few programs serve all batches.
+
+    >>> [in_steps(k) for k in (0, 7, 17, 33, 100)]
+    [0, 7, 18, 36, 104]
+    """
+    step = max(1, 1 << max(0, places.bit_length() - 4))
+    return -(-places // step) * step
+
+
+def items_of(x: RaggedBatch) -> Tensor:
+    """The number of the item at each place, (s)."""
+    places = arange(x._values.shape[x._axis - 1])
+    return FUNCTIONS["searchsorted"](x._offsets[1:], places, right=True)
