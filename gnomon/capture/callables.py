@@ -13,8 +13,8 @@ from typing import Any
 
 from gnomon.capture.code_names import Below, CodeNames, codes_in, reads_by_name, words_of
 from gnomon.capture.effects import acts, name_of
-from gnomon.capture.object_state import OPAQUE
-from gnomon.capture.snapshot import MISSING, Looks, SlotAttributes, parts_of
+from gnomon.capture.object_state import OPAQUE, is_written_in_python, state_of
+from gnomon.capture.snapshot import MISSING, Looks, SlotAttributes, own_of, parts_of
 from gnomon.forking import cached_property
 from gnomon.ir.provenance import PACKAGE, is_ours
 from gnomon.tensor.tensor import Tensor
@@ -113,6 +113,16 @@ class Callables(Looks):
         found = read()
         self._states.append((read, found))
         return found
+
+    def _kept_by(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
+        """The state of an object of Python's own, or all its attributes: methods may read any."""
+        kind, state, own = type(value), state_of(value), own_of(value)
+        if state is not OPAQUE or own is None or not is_written_in_python(kind):
+            yield self._state(state, name, kind)
+            return
+        self._parts.append((own.keys(), parts_of(own.keys())))
+        for each in sorted(own):
+            yield from self.look(own, each, depth, seen)
 
     def _partial(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
         """A function with some of its arguments."""

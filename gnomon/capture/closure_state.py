@@ -114,7 +114,7 @@ class Places(Callables):
             yield None
         elif walked_among(kind) or own is not None:
             yield from self._object(value, depth, seen, name)
-            yield self._state(state_of(value), name, kind) if package in KNOWN else None
+            yield tuple(self._kept_by(value, depth, seen, name)) if package in KNOWN else None
         else:
             yield self._state(state_of(value), name, kind)
 

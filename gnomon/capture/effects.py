@@ -44,6 +44,7 @@ ASKING = frozenset(
 """Functions of other files that only tell something that stays."""
 STATES = frozenset(
     {"os", "threading", "locale", "warnings", "gettext", "sysconfig", "platform", "site"}
+    | {"argparse"}
 )
 """Files of Python's own that read what can change, and that are not walked."""
 
@@ -125,7 +126,7 @@ def tells_apart_in(frame: types.FrameType) -> bool:
 OURS, PYTHONS, USERS_OWN = range(3)
 READING = frozenset(
     {"getenv", "__getitem__", "get", "setlocale", "getlocale", "localeconv"}
-    | {"is_set", "is_alive", "name", "active_count"}
+    | {"is_set", "is_alive", "name", "active_count", "__eq__"}
 )
 """Functions there that read it."""
 

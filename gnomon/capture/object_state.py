@@ -32,11 +32,13 @@ from gnomon.ir.provenance import package_of
 from gnomon.tensor.device import Device
 
 __all__ = [
+    "OPAQUE",
     "PLAIN",
     "Same",
     "TABLES",
     "Version",
     "decimal_rules",
+    "is_written_in_python",
     "key_of",
     "never_changes",
     "of_registry",
@@ -115,6 +117,21 @@ def never_changes(value: Any) -> bool:
     return package_of(kind.__module__) in SETTLED and not hasattr(kind, "__next__")
 
 
+def is_written_in_python(kind: type) -> bool:
+    """Whether all that an object of a class keeps are its attributes.
+
+    >>> from collections import OrderedDict, UserDict
+    >>> is_written_in_python(UserDict), is_written_in_python(OrderedDict)
+    (True, False)
+    """
+    parts = [x for base in kind.__mro__[:-1] for x in vars(base).values()]
+    return not any(isinstance(x, IN_C) for x in parts)
+
+
+IN_C = types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType
+"""Entries of classes that are written in C, or keep attributes in slots."""
+
+
 def state_of(value: Any) -> Callable[[], Hashable] | Any:
     """The reader of an object's state as something to compare; None for one that never changes."""
     kind = type(value)
@@ -129,6 +146,8 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
         return value.getstate
     if kind.__module__ == "decimal":
         return decimal_rules
+    if (kind.__module__, kind.__name__) == ("argparse", "Namespace"):
+        return lambda: tuple(vars(value))  # what is read of it is walked by name
     return None if never_changes(value) else OPAQUE
 
 

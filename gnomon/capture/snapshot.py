@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from functools import cache, partial
 from typing import Any
@@ -164,7 +164,8 @@ def contents(value: Any) -> tuple:
     """The contents of a container, as Python's classes tell them; keys first in a dictionary."""
     base = next((x for x in CONTAINERS if issubclass(type(value), x)), None)
     if base is dict:
-        return (*dict.keys(value), *dict.values(value))
+        kind = OrderedDict if issubclass(type(value), OrderedDict) else dict  # its order is its own
+        return (*kind.keys(value), *kind.values(value))
     if base is not None:
         return tuple(base.__iter__(value))
     return (*value, *value.values()) if type(value) is types.MappingProxyType else (*value,)

@@ -694,6 +694,15 @@ def kinds_of_dictionaries(way: Way) -> Seen:
 
 
 @attack
+def the_order_of_a_dictionary(way: Way) -> Seen:
+    order = OrderedDict(p=1.0, q=2.0)
+    yield from turns(
+        way(lambda a: a * next(iter(order.values()))),
+        *(lambda: order.move_to_end("p"), lambda: order.move_to_end("p", last=False)),
+    )
+
+
+@attack
 def a_default_that_is_made_inside(way: Way) -> Seen:
     box = Box(k=2.0)
     made = defaultdict(lambda: box.k)

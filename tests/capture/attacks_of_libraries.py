@@ -5,8 +5,10 @@ Each is a generator that is given a way to compile (attack_harness.py).
 
 from __future__ import annotations
 
+import argparse
 import bisect
 import builtins
+import configparser
 import contextlib
 import copy
 import dataclasses
@@ -23,6 +25,7 @@ import operator
 import os
 import queue
 import statistics
+import string
 import struct
 import sys
 import tempfile
@@ -609,3 +612,34 @@ def a_thread_inside(way: Way) -> Seen:
         return a * len(log)
 
     yield from turns(way(f), state=log)
+
+
+@attack
+def a_namespace_of_arguments(way: Way) -> Seen:
+    args = argparse.Namespace(k=2.0, name="k", inner=argparse.Namespace(z=1.0), xs=[1.0])
+    other = argparse.Namespace(**vars(args))
+    yield from turns(way(lambda a: a * args.k), let(args, k=3.0), let(args, k=4.0))
+    yield from turns(way(lambda a: a * getattr(args, args.name)), let(args, q=9.0, name="q"))
+    yield from turns(way(lambda a: a * (2 if "new" in args else 3)), let(args, new=1))
+    yield from turns(way(lambda a: a * args.inner.z), let(args.inner, z=7.0))
+    yield from turns(way(lambda a: a * sum(args.xs)), lambda: args.xs.append(3.0))
+    yield from turns(way(lambda a: a * len(vars(args))), let(args, newer=1))
+    yield from turns(way(lambda a: a * (2 if args == other else 3)), lambda: vars(args).clear())
+
+
+@attack
+def objects_of_pythons_library(way: Way) -> Seen:
+    user, listed = UserDict(k=2.0, m={"z": 1.0}), UserList([2.0, [1.0]])
+    chain, text = ChainMap({"k": 2.0}, {"q": 1.0}), string.Template("$a")
+    parser = configparser.ConfigParser()
+    parser.read_dict({"a": {"k": "2.0"}, "DEFAULT": {"d": "5"}})
+    yield from turns(way(lambda a: a * user["k"]), put(user, "k", 3.0), put(user, "k", 4.0))
+    yield from turns(way(lambda a: a * user["m"]["z"]), put(user["m"], "z", 9.0))
+    yield from turns(way(lambda a: a * (2 if "new" in user else 3)), put(user, "new", 1))
+    yield from turns(way(lambda a: a * listed[0] * listed[1][0]), put(listed[1], 0, 7.0))
+    yield from turns(way(lambda a: a * len(listed)), lambda: listed.append(1))
+    yield from turns(way(lambda a: a * chain["k"]), lambda: chain.maps.insert(0, {"k": 8.0}))
+    yield from turns(way(lambda a: a * chain["q"]), put(chain.maps[2], "q", 4.0))
+    yield from turns(way(lambda a: a * len(text.substitute(a="z"))), let(text, template="$a$a"))
+    yield from turns(way(lambda a: a * float(parser["a"]["k"])), put(parser["a"], "k", "3.0"))
+    yield from turns(way(lambda a: a * parser.getint("a", "d")), put(parser["DEFAULT"], "d", "6"))

@@ -1,6 +1,8 @@
 """Classes tell their versions; objects tell a state, never change, or are opaque."""
 
+import argparse
 import array
+import collections
 import dataclasses
 import functools
 import itertools
@@ -91,3 +93,20 @@ def test_what_cannot_be_seen_is_opaque_and_what_never_changes_has_no_state():
         assert state_of(value) is OPAQUE
     for value in (re.compile("a"), range(3), np.float32(1), len):
         assert state_of(value) is None
+
+
+ARGUMENTS = argparse.Namespace(scale=2.0, depth=3, names=["a"])
+SETTINGS = collections.UserDict(scale=2.0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x * ARGUMENTS.scale, lambda x: x * SETTINGS["scale"]],
+    ids=["argparse", "UserDict"],
+)
+def test_settings_that_stay_are_captured_once(function):
+    step = gn.compile(function)
+
+    assert [step(gn.ones(1)).item() for _ in range(4)] == [2.0] * 4
+    assert sum(map(len, step.programs.values())) == 1
