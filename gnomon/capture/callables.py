@@ -121,7 +121,7 @@ class Callables(Looks):
             yield self._state(state, name, kind)
             return
         self._parts.append((own.keys(), parts_of(own.keys())))
-        for each in sorted(own):
+        for each in sorted(own, key=str):
             yield from self.look(own, each, depth, seen)
 
     def _partial(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:

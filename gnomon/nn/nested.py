@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from gnomon.dtypes import int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn.attention import scaled_dot_product_attention
-from gnomon.nn.ragged import RaggedBatch, in_steps, items_of, like
-from gnomon.nn.ragged_calls import by_places
+from gnomon.nn.ragged import RaggedBatch, ends_of, in_steps, items_of, like
+from gnomon.nn.ragged_calls import by_places, values_beside
+from gnomon.ops.primitives import identity_of
 from gnomon.tensor.creation import arange, full, tensor, zeros
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.operators import OPERATORS
-from gnomon.tensor.overrides import taken_over
+from gnomon.tensor.overrides import asked
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
@@ -55,30 +57,22 @@ class NestedTensor(RaggedBatch):
         method = getattr(Tensor, name, None) if not name.startswith("_") else None
         if not inspect.isfunction(method):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return lambda *args, **kwargs: taken_over(method, (self, *args), kwargs)
+        return partial(asked, method, self)
 
     def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
         """A dense tensor, with a number at places that items do not have."""
         return to_padded_tensor(self, padding, output_size)
 
 
-def operator(name: str) -> Callable:
+def operator(method: Callable) -> Callable:
     """An operator of Python's on ragged tensors."""
-    method = getattr(Tensor, name)
-    meant, is_reflected = method.meant
-
-    def call(self: NestedTensor, *others: Any) -> Any:
-        given = (*others, self) if is_reflected else (self, *others)
-        return taken_over(FUNCTIONS[meant], given)
-
-    call.__name__ = name
-    return call
+    return lambda self, *others: asked(method, self, *others)
 
 
 for _slot in OPERATORS:
     for _name in (_slot, f"__r{_slot[2:]}"):
-        if hasattr(getattr(Tensor, _name, None), "meant"):
-            setattr(NestedTensor, _name, operator(_name))
+        if hasattr(_method := getattr(Tensor, _name, None), "meant"):
+            setattr(NestedTensor, _name, operator(_method))
 NestedTensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
@@ -138,16 +132,20 @@ def nested_tensor_from_jagged(
     Shapes: values (s, *d), offsets (b + 1) -> (b, j, *d)
 
     jagged_dim: the ragged axis. max_seqlen: the most places of an item, where it is known.
+
+    Errors: ShapeError, when a value is asked for, if offsets do not go from 0 to s.
     """
     if lengths is not None:
         raise ArgumentError("nested_tensor_from_jagged: items with gaps between them: got lengths.")
-    if offsets.ndim != 1 or offsets.dtype.kind != "int" or not 1 <= jagged_dim <= values.ndim:
+    is_vector = offsets.ndim == 1 and offsets.shape[0] > 0 and offsets.dtype.kind == "int"
+    if not is_vector or not 1 <= jagged_dim <= values.ndim:
         raise ShapeError(
             "nested_tensor_from_jagged: needs a vector of integers and an axis from 1 to "
             f"{values.ndim}: got {offsets.dtype.name}{list(offsets.shape)} and {jagged_dim}."
         )
     most = None if max_seqlen is None else in_steps(max_seqlen)
-    return NestedTensor(values, offsets, jagged_dim, most)
+    ends = ends_of(offsets, values.shape[jagged_dim - 1], max_seqlen)
+    return NestedTensor(values, offsets, jagged_dim, most, ends)
 
 
 # what folds the ragged axis
@@ -155,7 +153,7 @@ def nested_tensor_from_jagged(
 
 def lengths(x: NestedTensor) -> Tensor:
     """The number of places of each item, (b)."""
-    return x._offsets.diff()
+    return x._ends.diff()
 
 
 def rows(x: NestedTensor) -> Tensor:
@@ -169,8 +167,23 @@ def folds_places(x: NestedTensor, dim: Any) -> bool:
     return [d % x.ndim for d in dims] == [x._axis]
 
 
-def folded(name: str, start: float, fold: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Callable:
-    """A fold of tensors that folds the ragged axis item by item."""
+Fold = Callable[..., Tensor]
+"""A fold of rows by item: rows, the ragged tensor, and words of the dense fold."""
+
+
+def folded(name: str, monoid: str, fold: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Fold:
+    """A fold by name, in the dtype of the dense one."""
+
+    def call(x: Tensor, ragged: NestedTensor, **named: Any) -> Tensor:
+        dtype = FUNCTIONS[name](zeros(1, *x.shape[1:], dtype=x.dtype), 0, **named).dtype
+        empty = full((len(ragged), *x.shape[1:]), identity_of(monoid, dtype), dtype=dtype)
+        return fold(empty, items_of(ragged), x.to(dtype))
+
+    return call
+
+
+def along_places(name: str, fold: Fold) -> Callable:
+    """A function of tensors that folds the ragged axis item by item."""
 
     def call(input: NestedTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
         dim = named.pop("axis", dim)
@@ -178,17 +191,10 @@ def folded(name: str, start: float, fold: Callable[[Tensor, Tensor, Tensor], Ten
         if not folds_places(input, dim):
             words = {"axis": dim, "keepdims": keepdim, **named}
             return by_places(FUNCTIONS[name], (input,), words)
-        x = rows(input)
-        made = fold(full((len(input), *x.shape[1:]), start, dtype=x.dtype), items_of(input), x)
-        made = made if name != "mean" else made / counted(input, made)
+        made = fold(rows(input), input, **named)
         return made.unsqueeze(input._axis) if keepdim else made
 
     return call
-
-
-def counted(x: NestedTensor, like_this: Tensor) -> Tensor:
-    """Lengths of items, to divide by: 0 gives NaN, as the mean of nothing is."""
-    return lengths(x).to(like_this.dtype).reshape(-1, *(1,) * (like_this.ndim - 1))
 
 
 def added(into: Tensor, items: Tensor, x: Tensor) -> Tensor:
@@ -196,9 +202,33 @@ def added(into: Tensor, items: Tensor, x: Tensor) -> Tensor:
     return into.index_add(0, items, x)
 
 
-def extreme(how: str) -> Callable:
-    """The largest or smallest by item."""
+def reduced(how: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """Another fold by item: "prod", "amax" or "amin"."""
     return lambda into, items, x: into.index_reduce(0, items, x, how)
+
+
+sums = folded("sum", "add", added)
+
+
+def mean(x: Tensor, ragged: NestedTensor, dtype: Any = None) -> Tensor:
+    """Means by item: that of no places is NaN. Sums of half precision would end at its limit."""
+    x = x if dtype is None else x.to(dtype)
+    is_float = x.dtype.is_floating_point
+    total = sums(x.float() if is_float and x.dtype.bits < 32 else x, ragged)
+    made = total / lengths(ragged).reshape(-1, *(1,) * (total.ndim - 1))
+    return made.to(x.dtype) if is_float else made
+
+
+def with_positions(name: str, monoid: str) -> Callable:
+    """A fold that tells which place of an item it is: of padded items, behind which others are."""
+
+    def call(input: NestedTensor, dim: Any = None, keepdim: bool = False) -> Any:
+        if not folds_places(input, dim):
+            return by_places(FUNCTIONS[name], (input, dim, keepdim), {})
+        dense = padded(input, input.most(), identity_of(monoid, input.dtype))
+        return FUNCTIONS[name](dense, input._axis, keepdim)
+
+    return call
 
 
 def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None, **named: Any) -> NestedTensor:
@@ -207,8 +237,8 @@ def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None, **named: Any)
     if not folds_places(input, dim):
         return by_places(FUNCTIONS["softmax"], (input, dim), {"dtype": dtype})
     x, items = rows(input if dtype is None else input.to(dtype)), items_of(input)
-    empty = full((len(input), *x.shape[1:]), -float("inf"), dtype=x.dtype)
-    high = extreme("amax")(empty, items, x.detach()).index_select(0, items)
+    empty = full((len(input), *x.shape[1:]), identity_of("max", x.dtype), dtype=x.dtype)
+    high = reduced("amax")(empty, items, x.detach()).index_select(0, items)
     share = (x - high).exp()
     total = added(zeros(len(input), *x.shape[1:], dtype=x.dtype), items, share)
     made = share / total.index_select(0, items)
@@ -219,7 +249,7 @@ def places_of(x: NestedTensor, longest: int) -> tuple[Tensor, Tensor]:
     """For each item and number below `longest` the place, and whether the item has it, (b, l)."""
     numbers = arange(longest)
     there = numbers < lengths(x).unsqueeze(1)
-    return FUNCTIONS["where"](there, x._offsets[:-1].unsqueeze(1) + numbers, 0), there
+    return FUNCTIONS["where"](there, x._ends[:-1].unsqueeze(1) + numbers, 0), there
 
 
 def to_padded_tensor(
@@ -253,7 +283,7 @@ def padded(x: NestedTensor, most: int, padding: float) -> Tensor:
 def unpadded(dense: Tensor, x: NestedTensor) -> NestedTensor:
     """The items of a padded tensor, with the places of a ragged one."""
     items = items_of(x)
-    number = arange(x._values.shape[x._axis - 1]) - x._offsets.index_select(0, items)
+    number = arange(x._values.shape[x._axis - 1]) - x._ends.index_select(0, items)
     made = dense.movedim(x._axis, 1)[items, number]
     return like(x, made.movedim(0, x._axis - 1))
 
@@ -273,6 +303,7 @@ def attention(
     """
     if attn_mask is not None:
         raise ArgumentError("scaled_dot_product_attention: ragged tensors with attn_mask: got one.")
+    check_items(query, key, value)
     key_most, most = key.most(), query.most()
     q, k, v = padded(query, most, 0.0), padded(key, key_most, 0.0), padded(value, key_most, 0.0)
     mask = (arange(key_most) < lengths(key).unsqueeze(1))[:, None, None, :]
@@ -282,11 +313,29 @@ def attention(
     return unpadded(dense, query)
 
 
+def check_items(query: Any, key: Any, value: Any) -> None:
+    """Refuse operands of attention that are not ragged alike."""
+    given = (query, key, value)
+    if not all(isinstance(x, RaggedBatch) and (x.ndim, x._axis) == (4, 2) for x in given):
+        raise ShapeError(
+            "scaled_dot_product_attention: needs query, key and value ragged along axis 2 of 4, "
+            f"(b, h, j, d): got {[x if isinstance(x, RaggedBatch) else x.shape for x in given]}."
+        )
+    values_beside(value, key)
+
+
 OWN: dict[str, Callable] = {
-    "sum": folded("sum", 0.0, added),
-    "mean": folded("mean", 0.0, added),
-    "amax": folded("amax", -float("inf"), extreme("amax")),
-    "amin": folded("amin", float("inf"), extreme("amin")),
+    "sum": along_places("sum", sums),
+    "mean": along_places("mean", mean),
+    "prod": along_places("prod", folded("prod", "mul", reduced("prod"))),
+    "amax": along_places("amax", folded("amax", "max", reduced("amax"))),
+    "amin": along_places("amin", folded("amin", "min", reduced("amin"))),
+    "any": along_places("any", folded("any", "max", reduced("amax"))),
+    "all": along_places("all", folded("all", "min", reduced("amin"))),
+    "max": with_positions("max", "max"),
+    "min": with_positions("min", "min"),
+    "argmax": with_positions("argmax", "max"),
+    "argmin": with_positions("argmin", "min"),
     "softmax": softmax,
     "scaled_dot_product_attention": attention,
     "to_padded_tensor": to_padded_tensor,

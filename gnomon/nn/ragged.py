@@ -8,15 +8,20 @@ Letters: b items, j the ragged axis, s all places of it, *d other axes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from gnomon.errors import ArgumentError, ShapeError
-from gnomon.tensor.creation import arange
-from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.tensor import Size, Tensor
+import numpy as np
 
-__all__ = ["RaggedBatch", "in_steps", "items_of", "like"]
+from gnomon.dtypes import int64
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ops.external import EXTERNALS, ExternalOp, external
+from gnomon.tensor.creation import arange, full
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.tensor import Size, Tensor, node_of, wrap
+
+__all__ = ["RaggedBatch", "ends_of", "in_steps", "items_of", "like"]
 
 
 class RaggedSize:
@@ -50,10 +55,17 @@ class RaggedBatch:
     layout = "jagged"
 
     def __init__(
-        self, values: Tensor, offsets: Tensor, axis: int = 1, most: int | None = None
+        self,
+        values: Tensor,
+        offsets: Tensor,
+        axis: int = 1,
+        most: int | None = None,
+        ends: Tensor | None = None,
     ) -> None:
         self._values, self._offsets, self._axis, self._most = values, offsets, axis, most
         """`most` are places enough for every item, in steps: a program is made for each number."""
+        self._ends = offsets if ends is None else ends
+        """The offsets, known to be such."""
 
     def values(self) -> Tensor:
         """All items one after the other, without an axis of items."""
@@ -111,7 +123,7 @@ class RaggedBatch:
 
     def longest(self) -> int:
         """The most places of an item: a look at the offsets."""
-        return int(self._offsets.diff().max().item()) if len(self) else 0
+        return int(self._ends.diff().max().item()) if len(self) else 0
 
     def most(self) -> int:
         """The same or a little more, without a look where it is known."""
@@ -123,7 +135,7 @@ class RaggedBatch:
         """The items, as views of the values."""
         if dim != 0:
             raise ArgumentError(f"unbind: a ragged tensor is a batch along axis 0: got dim={dim}.")
-        ends, axis = self._offsets.tolist(), self._axis - 1
+        ends, axis = self._ends.tolist(), self._axis - 1
         return [self._values.narrow(axis, start, end - start) for start, end in pairwise(ends)]
 
     def reshape(self, *shape: Any) -> RaggedBatch:
@@ -155,20 +167,45 @@ class RaggedBatch:
 
 def like(x: RaggedBatch, values: Tensor, axis: int | None = None) -> RaggedBatch:
     """Other values with the same items."""
-    return type(x)(values, x._offsets, x._axis if axis is None else axis, x._most)
+    axis = x._axis if axis is None else axis
+    return type(x)(values, x._offsets, axis, x._most, x._ends)
 
 
-def in_steps(places: int) -> int:
+def hold(told: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Offsets, if they go from 0 to so many places in steps of at most so many."""
+    offsets, places, most = arrays
+    steps = np.diff(offsets)
+    if offsets[0] != 0 or offsets[-1] != places or not np.all((steps >= 0) & (steps <= most)):
+        raise ShapeError(
+            f"nested_tensor_from_jagged: offsets must go from 0 to {places}, never down, by at "
+            f"most {most} (max_seqlen): got {offsets.tolist()}."
+        )
+    return [offsets]
+
+
+KEY = "gnomon::offsets"
+EXTERNALS.update({KEY: ExternalOp("nested_tensor_from_jagged", hold)})
+
+
+def ends_of(offsets: Tensor, places: int, most: int | None) -> Tensor:
+    """The same offsets, which are looked at when they are used."""
+    numbers = (full((), n, dtype=int64) for n in (places, places if most is None else most))
+    given = tuple(map(node_of, (offsets, *numbers)))
+    kinds = ((offsets.shape, offsets.dtype),)
+    return wrap(external(given[0].arena, given, KEY, "", kinds, None)[0])
+
+
+def in_steps(places: int, least: int = 1) -> int:
     """The next of eight sizes in a doubling, so that few programs serve all batches.
 
-    >>> [in_steps(k) for k in (0, 7, 17, 33, 100)]
-    [0, 7, 18, 36, 104]
+    >>> [in_steps(k) for k in (0, 7, 17, 33, 100)], in_steps(5, least=8)
+    ([0, 7, 18, 36, 104], 8)
     """
-    step = max(1, 1 << max(0, places.bit_length() - 4))
+    step = max(least, 1 << max(0, places.bit_length() - 4))
     return -(-places // step) * step
 
 
 def items_of(x: RaggedBatch) -> Tensor:
     """The number of the item at each place, (s)."""
     places = arange(x._values.shape[x._axis - 1])
-    return FUNCTIONS["searchsorted"](x._offsets[1:], places, right=True)
+    return FUNCTIONS["searchsorted"](x._ends[1:], places, right=True)

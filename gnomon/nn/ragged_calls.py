@@ -18,6 +18,7 @@ from gnomon.nn.ragged import RaggedBatch, items_of, like
 from gnomon.ops.registry import OPS, Op
 from gnomon.passes.follow import MixedAxis, axis_in
 from gnomon.tensor.autograd.engine import no_grad
+from gnomon.tensor.overrides import overriding
 from gnomon.tensor.state import state, strict
 from gnomon.tensor.tensor import Tensor, raw, wrap
 
@@ -157,12 +158,7 @@ def kept(made: Any, told: Any, known: FollowedCall) -> Any:
 
 def found_in(values: Iterable[Any]) -> list[RaggedBatch]:
     """The ragged tensors among values and in lists of them."""
-    return [x for value in values for x in inside_of(value) if isinstance(x, RaggedBatch)]
-
-
-def inside_of(value: Any) -> Sequence[Any]:
-    """The parts of a list; a value alone."""
-    return value if isinstance(value, (tuple, list)) else (value,)
+    return [x for x in overriding(values) if isinstance(x, RaggedBatch)]
 
 
 def numbered(

@@ -22,12 +22,14 @@ __all__ = [
     "DisableTorchFunctionSubclass",
     "Overridden",
     "as_subclass",
+    "asked",
     "disabled",
     "handle_torch_function",
     "has_torch_function",
     "is_overriding",
     "is_tensor_like",
     "overridable",
+    "overriding",
     "public",
     "taken_over",
 ]
@@ -243,22 +245,25 @@ def is_kind(base: type) -> bool:
 
 
 def asking(method: Callable, name: str) -> Callable:
-    """A method of Tensor that the class of its arguments may take over.
+    """A method of Tensor that the class of its arguments may take over."""
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return asked(method, *args, **kwargs) if _open.get() else method(*args, **kwargs)
+
+    call.__name__ = name
+    return call
+
+
+def asked(method: Callable, *args: Any, **kwargs: Any) -> Any:
+    """A method of Tensor as the classes of its arguments compute it.
 
     An operator of Python's is the function of its operands, in their order.
     """
     meant, is_reflected = getattr(method, "meant", ("", False))
-
-    @functools.wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not _open.get():
-            return method(*args, **kwargs)
-        if not meant:
-            return taken_over(method, args, kwargs)
-        return taken_over(public[meant], args[::-1] if is_reflected else args)
-
-    call.__name__ = name
-    return call
+    if not meant:
+        return taken_over(method, args, kwargs)
+    return taken_over(public[meant], args[::-1] if is_reflected else args)
 
 
 Tensor._overrides = Paired._overrides = False

@@ -110,3 +110,12 @@ def test_settings_that_stay_are_captured_once(function):
 
     assert [step(gn.ones(1)).item() for _ in range(4)] == [2.0] * 4
     assert sum(map(len, step.programs.values())) == 1
+
+
+def test_attributes_whose_names_are_no_text():
+    settings = collections.UserDict(rate=2.0)
+    vars(settings)[3] = 0
+    scaled = gn.compile(lambda x: x * settings["rate"])
+    assert scaled(gn.ones(1)).tolist() == [2.0]
+    settings["rate"] = 3.0
+    assert scaled(gn.ones(1)).tolist() == [3.0]

@@ -50,6 +50,32 @@ def test_folds_of_places(parts, fold, keepdim):
     assert_close(heads, gn.stack([getattr(part, fold)(0) for part in parts]))
 
 
+@pytest.mark.parametrize("dtype", [gn.bool, gn.int8, gn.uint8, gn.int64, gn.float16, gn.float64])
+@pytest.mark.parametrize("fold", ["sum", "prod", "amax", "amin", "any", "all", "max", "argmin"])
+def test_folds_have_the_dtype_and_values_of_dense_ones(fold, dtype):
+    parts = [gn.tensor(x).to(dtype) for x in ([[0.0], [100.0], [90.0]], [[1.0], [1.0]])]
+    made = getattr(as_nested_tensor(parts), fold)(1)
+    wanted = [getattr(part, fold)(0) for part in parts]
+    for each in range(2 if fold == "max" else 1):
+        found = made[each] if fold == "max" else made
+        dense = gn.stack([x[each] if fold == "max" else x for x in wanted])
+        assert found.dtype == dense.dtype
+        assert found.tolist() == dense.tolist()
+
+
+@pytest.mark.parametrize("fold", ["sum", "mean"])
+def test_folds_in_another_dtype(parts, fold):
+    made = getattr(nested_tensor(parts), fold)(1, dtype=gn.float64)
+    wanted = gn.stack([getattr(part, fold)(0, dtype=gn.float64) for part in parts])
+    assert_close(made, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_means_of_numbers_that_are_no_floats_and_of_many():
+    assert nested_tensor([[1, 2], [3]]).mean(1).tolist() == [1.5, 3.0]
+    many = nested_tensor([gn.full((70_000,), 1.0, dtype=gn.float16)])
+    assert many.mean(1).tolist() == [1.0]
+
+
 def test_folds_of_an_item_without_places():
     x = nested_tensor([gn.ones(2, 1), gn.ones(0, 1)])
     assert x.sum(1).tolist() == [[2.0], [0.0]]
@@ -116,9 +142,55 @@ def test_dropout_draws_once():
     assert made.offsets() is x.offsets()
 
 
+def of_sizes(*sizes: int) -> gn.nested.NestedTensor:
+    """An operand of attention with items of such sizes."""
+    return nested_tensor([gn.ones(n, 2, 4) for n in sizes]).transpose(1, 2)
+
+
+def attend(*sizes: tuple[int, ...]) -> gn.nested.NestedTensor:
+    """Attention of operands of their own each."""
+    return F.scaled_dot_product_attention(*[of_sizes(*each) for each in sizes])
+
+
+def attend_beside(query: tuple[int, ...], key: tuple[int, ...]) -> gn.nested.NestedTensor:
+    """Attention with one operand as key and value."""
+    return F.scaled_dot_product_attention(of_sizes(*query), *[of_sizes(*key)] * 2)
+
+
+def test_attention_of_other_keys():
+    q, k = (nested_tensor([gn.randn(n, 2, 4) for n in x]).transpose(1, 2) for x in ((3, 1), (2, 5)))
+    made = F.scaled_dot_product_attention(q, k, k * 2)
+    for found, one, other in zip(made.unbind(), q.unbind(), k.unbind(), strict=True):
+        wanted = F.scaled_dot_product_attention(one[None], other[None], other[None] * 2)[0]
+        assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("ends", [[0, 3], [1, 3, 4], [0, 3, 2, 4], [0, 5], [0, 3, 4]])
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_offsets_are_looked_at(ends, is_compiled):
+    def total(values, ends):
+        return nested_tensor_from_jagged(values, ends, max_seqlen=2).sum(1)
+
+    call = gn.compile(total) if is_compiled else total
+    with pytest.raises(ValueError, match="offsets must go from 0 to 4, never down, by at most 2"):
+        call(gn.ones(4, 2), gn.tensor(ends)).tolist()
+    assert call(gn.ones(4, 1), gn.tensor([0, 2, 2, 4])).tolist() == [[2.0], [0.0], [2.0]]
+
+
 @pytest.mark.parametrize(
     ("told", "call"),
     [
+        ("ragged axes differ", lambda: attend((3, 1), (3, 1), (1, 3))),
+        ("q and k share batch", lambda: attend_beside((3, 1), (4,))),
+        (
+            r"ragged along axis 2 of 4.*got \[NestedTensor.*, Size\(\[2, 2, 3, 4\]\)",
+            lambda: F.scaled_dot_product_attention(of_sizes(3, 3), *[gn.ones(2, 2, 3, 4)] * 2),
+        ),
+        (
+            "ragged along axis 2 of 4",
+            lambda: F.scaled_dot_product_attention(*[of_sizes(3).transpose(1, 2)] * 3),
+        ),
+        ("a vector of integers", lambda: nested_tensor_from_jagged(gn.ones(2), gn.arange(0))),
         ("needs tensors that differ in the size of their first axis", lambda: nested_tensor([])),
         ("got \\[\\(2,\\), \\(1, 2\\)\\]", lambda: nested_tensor([[1, 2], [[1, 2]]])),
         ("a vector of integers", lambda: nested_tensor_from_jagged(gn.ones(2), gn.ones(2))),
@@ -126,7 +198,7 @@ def test_dropout_draws_once():
         ("got lengths", lambda: nested_tensor_from_jagged(gn.ones(2), gn.arange(2), gn.ones(1))),
         (
             "ragged tensors with attn_mask",
-            lambda: F.scaled_dot_product_attention(*[nested_tensor([[1.0]])] * 3, gn.ones(1)),
+            lambda: F.scaled_dot_product_attention(*[of_sizes(1)] * 3, gn.ones(1)),
         ),
     ],
 )

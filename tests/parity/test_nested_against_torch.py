@@ -19,7 +19,9 @@ CALLS = (
 )
 DENSE = (
     *("x.sum(1)", "x.sum(dim=1, keepdim=True)", "x.to_padded_tensor(-1.0)", "x.values()"),
-    *("x.offsets()", "x.mean(1)", "x.amax(1)"),
+    *("x.offsets()", "x.mean(1)", "x.amax(1)", "(x > 0).sum(1)", "(x * 9).to(lib.int8).sum(1)"),
+    *("(x * 9).to(lib.int64).amax(1)", "x.argmax(1)", "x.max(1).indices", "x.prod(1)"),
+    *("(x > 0).any(1)", "(x > 0).all(1)", "x.sum(1, dtype=lib.float64)"),
 )
 
 

@@ -14,6 +14,7 @@ from gnomon.distributed.groups import Group
 from gnomon.distributed.token_dispatch.base import Dispatched, Routes, TokenDispatcher
 from gnomon.distributed.token_dispatch.shares import Shares
 from gnomon.errors import TraceError
+from gnomon.nn.ragged import in_steps
 from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.tensor.collectives import Part, move
 from gnomon.tensor.creation import zeros
@@ -87,23 +88,13 @@ class AllToAllTokenDispatcher(TokenDispatcher):
 
     def coming(self, sizes: Sequence[int]) -> End:
         """The run of every block for this rank; blocks are alike, as long as the longest."""
-        rows = rounded(max(sizes))
+        rows = in_steps(max(1, *sizes), least=8)
         owners = [k for k, blocks in enumerate(self.shares.blocks) for _ in range(blocks)]
         runs = [
             Run(k, block * rows, size)
             for block, (k, size) in enumerate(zip(owners, sizes, strict=True))
         ]
         return End(len(sizes) * rows, runs)
-
-
-def rounded(rows: int) -> int:
-    """The next of eight sizes in a doubling, so that few programs serve all routings.
-
-    >>> rounded(0), rounded(5), rounded(100), rounded(1000)
-    (8, 8, 104, 1024)
-    """
-    step = 1 << max(3, (rows - 1).bit_length() - 4)
-    return -(-max(rows, 1) // step) * step
 
 
 def carried(group: ProcessGroup, x: Tensor, source: End, target: End) -> Tensor:

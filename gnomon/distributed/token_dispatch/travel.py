@@ -11,8 +11,8 @@ from collections.abc import Callable
 from math import ceil
 from typing import TypeVar
 
-from gnomon.distributed.token_dispatch.all_to_all import rounded
 from gnomon.distributed.token_dispatch.meshed import MeshTokenDispatcher
+from gnomon.nn.ragged import in_steps
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["RANK_SLOTS", "TokenTravel"]
@@ -55,7 +55,7 @@ class TokenTravel:
 
     def with_load(self, slots: float) -> int:
         """Places for a load that is `load` times as much."""
-        return rounded(ceil(slots * self.load))
+        return in_steps(max(1, ceil(slots * self.load)), least=8)
 
     def most(self, counts_nle: Tensor) -> Tensor:
         """The most slots that a block has for a rank, given those for each expert in n layers.
