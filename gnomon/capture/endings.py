@@ -8,11 +8,12 @@ with a placeholder. What a capture that succeeds leaves is in replay.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gnomon.capture.inputs import tracked_nodes
 from gnomon.ir.node import copy_into
-from gnomon.tensor.evaluate import forced
+from gnomon.tensor.evaluate import evaluate, forced
 from gnomon.tensor.state import note, state
 from gnomon.tensor.tensor import Tensor
 
@@ -38,8 +39,13 @@ def do(program: CapturedProgram, capture: Capture, path: Path) -> None:
             forced.discard(program.graph)
 
 
-def undo(capture: Capture, guard: Guard, stood: Any, arguments: Sequence[Tensor]) -> None:
-    """Put tensors back, and give values to those that somebody has hold of all the same."""
+def undo(
+    capture: Capture, guard: Guard, stood: Any, arguments: Sequence[Tensor], has_run: bool = False
+) -> None:
+    """Put tensors back, and give values to those that somebody has hold of all the same.
+
+    Where the program `has_run` and failed, who asks for one of these is told again, nobody else.
+    """
     if capture.raised:
         return
     guard.undo(capture, stood)
@@ -53,3 +59,6 @@ def undo(capture: Capture, guard: Guard, stood: Any, arguments: Sequence[Tensor]
     for storage, node in zip(left, copy_into(state.arena, graph.outputs, known), strict=True):
         storage.node = node
         note(storage)
+    for storage in left if has_run else ():
+        with suppress(Exception):
+            evaluate([storage.node])

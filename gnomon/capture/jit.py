@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from gnomon.program.records import Record
 
     Run = Callable[[Sequence[Tensor]], Any]
-    Taken = tuple[Run, Callable[[], None]]
+    Taken = tuple[Run, Callable[..., None]]
     """A program's first run, and what takes back that its function was captured."""
 
 
@@ -157,7 +157,7 @@ class Compiled(CompiledObject):
             met = new
         except BaseException:
             if undo is not None:
-                undo()
+                undo(has_run=True)
             raise
         return self._first(key, arguments, met)
 

@@ -133,7 +133,7 @@ def nested_tensor_from_jagged(
 
     jagged_dim: the ragged axis. max_seqlen: the most places of an item, where it is known.
 
-    Errors: ShapeError, when a value is asked for, if offsets do not go from 0 to s.
+    Errors: ShapeError, if offsets do not go from 0 to s; of a program that is captured, at its run.
     """
     if lengths is not None:
         raise ArgumentError("nested_tensor_from_jagged: items with gaps between them: got lengths.")
@@ -186,20 +186,14 @@ def along_places(name: str, fold: Fold) -> Callable:
     """A function of tensors that folds the ragged axis item by item."""
 
     def call(input: NestedTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
-        dim = named.pop("axis", dim)
-        keepdim = named.pop("keepdims", keepdim)
+        dim, keepdim = named.pop("axis", dim), named.pop("keepdims", keepdim)
         if not folds_places(input, dim):
-            words = {"axis": dim, "keepdims": keepdim, **named}
-            return by_places(FUNCTIONS[name], (input,), words)
+            named |= {"axis": dim, "keepdims": keepdim}
+            return by_places(FUNCTIONS[name], (input,), named)
         made = fold(rows(input), input, **named)
         return made.unsqueeze(input._axis) if keepdim else made
 
     return call
-
-
-def added(into: Tensor, items: Tensor, x: Tensor) -> Tensor:
-    """Sums by item, in the order of places."""
-    return into.index_add(0, items, x)
 
 
 def reduced(how: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
@@ -207,7 +201,8 @@ def reduced(how: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     return lambda into, items, x: into.index_reduce(0, items, x, how)
 
 
-sums = folded("sum", "add", added)
+sums = folded("sum", "add", lambda into, items, x: into.index_add(0, items, x))
+greatest = folded("amax", "max", reduced("amax"))
 
 
 def mean(x: Tensor, ragged: NestedTensor, dtype: Any = None) -> Tensor:
@@ -237,11 +232,8 @@ def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None, **named: Any)
     if not folds_places(input, dim):
         return by_places(FUNCTIONS["softmax"], (input, dim), {"dtype": dtype})
     x, items = rows(input if dtype is None else input.to(dtype)), items_of(input)
-    empty = full((len(input), *x.shape[1:]), identity_of("max", x.dtype), dtype=x.dtype)
-    high = reduced("amax")(empty, items, x.detach()).index_select(0, items)
-    share = (x - high).exp()
-    total = added(zeros(len(input), *x.shape[1:], dtype=x.dtype), items, share)
-    made = share / total.index_select(0, items)
+    share = (x - greatest(x.detach(), input).index_select(0, items)).exp()
+    made = share / sums(share, input).index_select(0, items)
     return like(input, made.movedim(0, input._axis - 1))
 
 
@@ -328,14 +320,9 @@ OWN: dict[str, Callable] = {
     "sum": along_places("sum", sums),
     "mean": along_places("mean", mean),
     "prod": along_places("prod", folded("prod", "mul", reduced("prod"))),
-    "amax": along_places("amax", folded("amax", "max", reduced("amax"))),
-    "amin": along_places("amin", folded("amin", "min", reduced("amin"))),
-    "any": along_places("any", folded("any", "max", reduced("amax"))),
-    "all": along_places("all", folded("all", "min", reduced("amin"))),
-    "max": with_positions("max", "max"),
-    "min": with_positions("min", "min"),
-    "argmax": with_positions("argmax", "max"),
-    "argmin": with_positions("argmin", "min"),
+    **{x: along_places(x, folded(x, "max", reduced("amax"))) for x in ("amax", "any")},
+    **{x: along_places(x, folded(x, "min", reduced("amin"))) for x in ("amin", "all")},
+    **{x: with_positions(x, x[-3:]) for x in ("max", "min", "argmax", "argmin")},
     "softmax": softmax,
     "scaled_dot_product_attention": attention,
     "to_padded_tensor": to_padded_tensor,

@@ -18,7 +18,9 @@ from gnomon.dtypes import int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.external import EXTERNALS, ExternalOp, external
 from gnomon.tensor.creation import arange, full
+from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Size, Tensor, node_of, wrap
 
 __all__ = ["RaggedBatch", "ends_of", "in_steps", "items_of", "like"]
@@ -188,11 +190,14 @@ EXTERNALS.update({KEY: ExternalOp("nested_tensor_from_jagged", hold)})
 
 
 def ends_of(offsets: Tensor, places: int, most: int | None) -> Tensor:
-    """The same offsets, which are looked at when they are used."""
+    """The same offsets, which are looked at: at once, or when a program that is captured runs."""
     numbers = (full((), n, dtype=int64) for n in (places, places if most is None else most))
     given = tuple(map(node_of, (offsets, *numbers)))
     kinds = ((offsets.shape, offsets.dtype),)
-    return wrap(external(given[0].arena, given, KEY, "", kinds, None)[0])
+    (made,) = external(given[0].arena, given, KEY, "", kinds, None)
+    if state.capture is None and not state.unknown:
+        evaluate([made])
+    return wrap(made)
 
 
 def in_steps(places: int, least: int = 1) -> int:

@@ -122,3 +122,20 @@ def test_no_cycle_keeps_the_arguments_of_a_capture_that_failed(way: str):
     finally:
         if collects:
             gc.enable()
+
+
+def test_a_first_run_that_fails_is_told_once():
+    kept = []
+
+    def look(x, places):
+        kept.append(x[places])
+        return kept[-1] * 2
+
+    with pytest.raises(IndexError, match="a position is outside its axis") as told:
+        gn.compile(look)(gn.ones(3), gn.tensor([7]))
+    pending = gn.ones(2) + 1
+    weight = gn.ones(2, requires_grad=True)
+    weight.sum().backward()
+    gn.optim.SGD([weight], 0.5).step()  # computes all that waits
+    assert told.value.__traceback__ is not None  # what it holds waits
+    assert (pending.tolist(), weight.tolist()) == ([2.0, 2.0], [0.5, 0.5])

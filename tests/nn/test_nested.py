@@ -174,6 +174,7 @@ def test_offsets_are_looked_at(ends, is_compiled):
     call = gn.compile(total) if is_compiled else total
     with pytest.raises(ValueError, match="offsets must go from 0 to 4, never down, by at most 2"):
         call(gn.ones(4, 2), gn.tensor(ends)).tolist()
+    assert (gn.ones(2) + 1).tolist() == [2.0, 2.0]  # nobody else is told
     assert call(gn.ones(4, 1), gn.tensor([0, 2, 2, 4])).tolist() == [[2.0], [0.0], [2.0]]
 
 
