@@ -29,6 +29,7 @@ FOUND = {
         "gnomon.codegen.context",
     ),
     *("gnomon.compiler", "gnomon.compiler.build", "gnomon.compiler.pass_log"),
+    "gnomon.capture.size_families",
     *("gnomon.compiler.target", "gnomon.compiler.tiers", "gnomon.ir.verify"),
     *(
         "gnomon.ir.dissected",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnomon.errors import ArgumentError
-from gnomon.lazy import tiers
+from gnomon.lazy import target, tiers
 from gnomon.settings import OPTIMISATIONS, current, override
 
 if TYPE_CHECKING:
+    from gnomon.codegen.context import CompileContext
     from gnomon.compiler.tiers import Kept, Tiers
     from gnomon.ir.node import Graph
-    from gnomon.program.executable import Pairs
+    from gnomon.program.executable import Executable, Pairs
 
 __all__ = ["CompileOptions", "check"]
 
@@ -66,6 +67,15 @@ class CompileOptions(NamedTuple):
         with override(without=f"{current().without},{self.without}") as settings:
             kept = lasting if settings.allows("prepack") else ()
             return tiers.Tiers(graph, name, rewritten, self.seconds, kept, self.dynamic)
+
+    def filled_in(
+        self, make: Callable[[CompileContext], Executable | None], lasting: Kept
+    ) -> Executable | None:
+        """An executable that is made for a context, of a program for all sizes if there is one."""
+        with override(without=f"{current().without},{self.without}") as settings:
+            kept = lasting if settings.allows("prepack") else ()
+            context = target.context(kept=kept, dynamic=self.dynamic)
+            return make(context) if context.may_vary else None
 
 
 def asked(options: Mapping[str, Any], switches: Mapping[str, Any]) -> CompileOptions:

@@ -1,4 +1,4 @@
-"""The objects that are compiled: which cannot be, and what stands for one that is.
+"""The objects that are compiled: which cannot be, what stands for one that is, and its reports.
 
 What runs in steps is no program: generators, coroutines, what gives them.
 """
@@ -6,13 +6,21 @@ What runs in steps is no program: generators, coroutines, what gives them.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gnomon.errors import TraceError
 from gnomon.ir.provenance import user_site
-from gnomon.lazy import guards
+from gnomon.lazy import autotuning, guards, listing, precompiled, records, trees
 
-__all__ = ["CompiledObject", "IN_STEPS", "check_result", "suspends"]
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from gnomon.capture.precompiled import Precompiled
+    from gnomon.capture.replay import CapturedProgram
+    from gnomon.capture.trees import Segment, Tree
+    from gnomon.program.records import Record
+
+__all__ = ["CompiledObject", "CompiledReports", "IN_STEPS", "check_result", "suspends"]
 
 SUSPENDS = 0x20 | 0x80 | 0x200
 """Flags of the code of generators, coroutines, and what is both."""
@@ -74,3 +82,88 @@ class CompiledObject:
         if name in ("function", "programs"):
             raise AttributeError(name)
         return getattr(self.function, name)
+
+
+class CompiledReports:
+    """The part of a compiled function that tells of its programs."""
+
+    name: str
+    programs: dict[tuple, list[tuple[Any, CapturedProgram | Tree]]]
+    recompiled: list[str]
+    uncompiled: dict[tuple, str]
+
+    def why_recompiled(self) -> list[str]:
+        """For each capture but the first, what was new about the call, and its line.
+
+        >>> import gnomon as gn
+        >>> double = gn.compile(lambda x: x * 2)
+        >>> results = [double(gn.ones(n)).shape for n in (3, 4)]
+        >>> double.why_recompiled()[0].partition("   [")[0]
+        '<lambda>, capture 2: tensor 0: shape is (4,), was (3,)'
+        """
+        return list(self.recompiled)
+
+    @property
+    def compiles(self) -> int:
+        """The number of its programs that needed machine code that was not there yet.
+
+        Programs of further shapes share code, so that these are fewer than captures.
+
+        >>> import gnomon as gn
+        >>> double = gn.compile(lambda x: x.exp() * 2)
+        >>> results = [double(gn.ones(n)).shape for n in (3, 4, 5, 6)]
+        >>> double.captures, double.compiles <= 2
+        (3, True)
+        """
+        return sum(program.executable.fresh > 0 for program in self.captured())
+
+    def kernels(self) -> list[Record]:
+        """The records of every program so far, a kernel's call each: lines, operations, buffers.
+
+        >>> import gnomon as gn
+        >>> double = gn.compile(lambda x: x * 2)
+        >>> double(gn.tensor([1.0, 2.0])).tolist()
+        [2.0, 4.0]
+        >>> [op.name for op in double.kernels()[0].ops]
+        ['mul']
+        """
+        return [record for p in self.captured() for record in p.executable.records]
+
+    def save_records(self, path: str | PathLike) -> None:
+        """Write what kernels() gives as JSON; docs/records.schema.json describes it."""
+        records.save(path, self.kernels())
+
+    def explain(self) -> str:
+        """The captured programs: by signature the kernels, their lines, work, shapes and memory."""
+        told = [listing.captured(p) for p in self.captured()]
+        ways = [p.explain(self.name) for p in self._kept() if isinstance(p, trees.Tree)]
+        return "\n".join([*ways, *told, *self.uncompiled.values()])
+
+    def precompile(self, *args: Any, **kwargs: Any) -> Precompiled:
+        """Its program for arguments like these, to be saved in a file; see gn.load_compiled.
+
+        >>> import gnomon as gn
+        >>> len(gn.compile(lambda x: x * 2).precompile(gn.tensor([1.0, 2.0])))
+        1
+        """
+        return precompiled.Precompiled(self).precompile(*args, **kwargs)
+
+    def explain_gemm(self) -> str:
+        """The blocking of matrix products, its measurements, and the seconds that those took."""
+        return "\n".join(autotuning.explain(p.tiers.wait().kernels) for p in self.captured())
+
+    def explain_fusions(self) -> str:
+        """The fusions: what matrix products compute themselves, what loops store, and why."""
+        return "\n".join(p.tiers.wait().explain_fusions() for p in self.captured())
+
+    def captured(self) -> list[CapturedProgram | Segment]:
+        """Every program that computes something."""
+        found: list[Any] = []
+        for kept in self._kept():
+            parts = [at for *_, at in kept.segments()] if isinstance(kept, trees.Tree) else [kept]
+            found += [part for part in parts if part.graph is not None]
+        return found
+
+    def _kept(self) -> list[CapturedProgram | Tree]:
+        """Every program and tree."""
+        return [p for each in self.programs.values() for _, p in each]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnomon.capture.inputs import tracked_nodes
 from gnomon.ir.node import copy_into
+from gnomon.lazy import sized_captures
 from gnomon.tensor.evaluate import evaluate, forced
 from gnomon.tensor.state import note, state
 from gnomon.tensor.tensor import Tensor
@@ -54,6 +55,8 @@ def undo(
     if not left:
         return
     graph, used = capture.close([s.node for s in left])
+    if capture.sizes is not None:
+        graph = sized_captures.at_hand(graph)
     given = tracked_nodes([capture.reader(node)(arguments) for node in used])
     known = dict(zip(graph.inputs, given, strict=True))
     for storage, node in zip(left, copy_into(state.arena, graph.outputs, known), strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import DType
-from gnomon.ir.node import Arena, Node
+from gnomon.ir.node import Arena, Node, Shape
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import Storage
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
@@ -92,9 +92,9 @@ def constant_input(node: Node) -> Read:
     return Always(from_buffer(node.value, node.shape, node.dtype))
 
 
-def pattern(x: Node) -> Node:
-    """A leaf without a value, like those that replays make for an output."""
-    return Arena().leaf(x.shape, x.dtype, None, x.sites)
+def pattern(x: Node, shape: Shape | None = None) -> Node:
+    """A leaf without a value, like those that replays make for an output, or of another shape."""
+    return Arena().leaf(x.shape if shape is None else shape, x.dtype, None, x.sites)
 
 
 def whole(storage: Storage) -> Tensor:

@@ -16,26 +16,30 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from gnomon.capture.compiled_objects import IN_STEPS, CompiledObject, check_result, suspends
+from gnomon.capture.compiled_objects import (
+    IN_STEPS,
+    CompiledObject,
+    CompiledReports,
+    check_result,
+    suspends,
+)
 from gnomon.capture.signature import signature_of, structure_of_call
 from gnomon.errors import TraceError
 from gnomon.ir.provenance import user_site
 from gnomon.lazy import (
     aliasing,
-    autotuning,
     call_objects,
     compile_options,
     effects,
     endings,
     guards,
-    listing,
     number_places,
     paths,
-    precompiled,
     recompile_reasons,
-    records,
     replay,
     show,
+    size_families,
+    sized_captures,
     storage_names,
     tracing,
     trees,
@@ -48,17 +52,14 @@ from gnomon.tensor.tensor import Tensor
 from gnomon.tensor.traced_numbers import StandInRefused
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from gnomon.capture.compile_options import CompileOptions
     from gnomon.capture.guards import Guard
     from gnomon.capture.paths import Path
-    from gnomon.capture.precompiled import Precompiled
     from gnomon.capture.replay import CapturedProgram
+    from gnomon.capture.sized_captures import SizedAttempt
     from gnomon.capture.tracing import Capture
-    from gnomon.capture.trees import NewAnswer, Segment, Tree
+    from gnomon.capture.trees import NewAnswer, Tree
     from gnomon.capture.varying import VaryingNumbers
-    from gnomon.program.records import Record
 
     Run = Callable[[Sequence[Tensor]], Any]
     Taken = tuple[Run, Callable[..., None]]
@@ -76,7 +77,7 @@ KEPT_REASONS = 256
 """Captures of one function of which is kept why they were needed."""
 
 
-class Compiled(CompiledObject):
+class Compiled(CompiledObject, CompiledReports):
     """A function that is captured once per signature and replayed."""
 
     eager = False  # for a while all of them may run as they were written
@@ -97,6 +98,7 @@ class Compiled(CompiledObject):
         """Signatures whose ways are too many, and why: there the function runs as it is."""
         self.locks: dict[tuple, threading.RLock] = {}
         self.lock = threading.Lock()
+        self.size_families = size_families.SizeFamilies(options)
         self.in_whole: dict[tuple, frozenset[int]] = {}
         """Signatures of which memory is written that has two names: the arguments that show it."""
         self.captures = 0
@@ -143,6 +145,8 @@ class Compiled(CompiledObject):
         with lock:
             program, undo = self._find(key, arguments) if met is None else met.settled(), None
             run = None if program is None else program.run
+            if run is None and met is None:
+                run, undo = self._sized(key, arguments)
             if run is None:
                 if met is None and key in self.programs:
                     self.varying.learn_places(self.programs[key][-1][0])
@@ -160,6 +164,27 @@ class Compiled(CompiledObject):
                 undo(has_run=True)
             raise
         return self._first(key, arguments, met)
+
+    def _sized(self, key: tuple, arguments: Sequence[Tensor]) -> Taken | tuple[None, None]:
+        """The first run of a program for all sizes: one that is filled in, or a new capture."""
+        family, sizes = self.size_families.family(key)
+        if family is None:
+            return None, None
+        found = family.program(sizes, arguments)
+        if found is not None:
+            self.programs[key] = [*self.programs.get(key, ()), found][-KEPT_PROGRAMS:]
+            self.programs.pop(family.oldest(key), None)
+            return found[1].run, None
+        attempt = family.attempt(sizes)
+        if attempt is None:
+            return None, None
+        try:
+            return self._captured(key, arguments, None, attempt)
+        except sized_captures.DoneOnce:
+            raise
+        except Exception as cause:
+            attempt.failed(self.name, cause)
+            return None, None
 
     def _called(self, function: Callable, key: tuple, arguments: Sequence[Tensor]) -> Any:
         """The result of a function for a call of this signature."""
@@ -189,7 +214,13 @@ class Compiled(CompiledObject):
             self.in_whole[key] = places
             return self._capture((*key, aliasing.parts(arguments, places)), arguments)
 
-    def _captured(self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None) -> Taken:
+    def _captured(
+        self,
+        key: tuple,
+        arguments: Sequence[Tensor],
+        met: NewAnswer | None,
+        sized: SizedAttempt | None = None,
+    ) -> Taken:
         """Run the function on placeholders and keep what it did, or undo it where it is refused."""
         told, start = self._note_reasons(key, met) if self.programs else "", monotonic_ns()
         capture, places = tracing.Capture(arguments), [*self.varying.places.values()]
@@ -202,14 +233,21 @@ class Compiled(CompiledObject):
         capture.places_met = (guard.met, guard.met(arguments)) if is_asked else None
         wholes = self.in_whole.get(key[:SIGNATURE], ())
         stand_ins = aliasing.stand_ins(capture, arguments, wholes)
+        if sized is not None:
+            sized.begin(capture, stand_ins, arguments)
         capture.names = storage_names.names_of(self.function, key[0], stand_ins, guard.modules)
         path = self._path(capture, arguments, met)
         undo = functools.partial(endings.undo, capture, guard, guard.stood(), arguments)
         try:
             with capture.running():
                 program = self._traced(key[0], stand_ins, path, guard)
-        except BaseException:
+            if sized is not None:
+                program = sized.settled(guard, program, path)
+        except BaseException as error:
             undo()
+            if sized is not None:
+                self.recompiled = self.recompiled[:-1]
+                sized.refuse_second_run(self.name, guard, path, error)
             raise
         if told and events.heard():
             end, name = monotonic_ns(), f"recompile: {told}"
@@ -220,6 +258,8 @@ class Compiled(CompiledObject):
             self.varying.keep_constant(key[0], arguments, capture.constants_needed)
             path.is_torn = True
         self._keep(key, (guard, program), path, met)
+        if sized is None and not (path.steps or path.is_torn or guard.lost):
+            self.size_families.note(key, guard, program)
         return (path.ending(program) if path.steps else program.run), undo
 
     def _path(self, capture: Capture, arguments: Sequence[Tensor], met: NewAnswer | None) -> Path:
@@ -227,7 +267,7 @@ class Compiled(CompiledObject):
         make = functools.partial(trees.Segment, self.name, self.options)
         known, tracked = ((), True) if met is None else (met.steps, met.tree.tracked)
         path = paths.Path(capture, arguments, make, known, tracked)
-        capture.path, capture.breaks = path, self.breaks
+        capture.path, capture.breaks = path, self.breaks and capture.sizes is None
         path.varying = self.varying.told(met)
         return path
 
@@ -260,6 +300,7 @@ class Compiled(CompiledObject):
         given = call_objects.standing(arguments, call, stand_ins)
         watched = effects.watching(not self.captures)
         with given as called, watched as seen, number_places.standing(capture, guard):
+            path.seen = seen
             try:
                 results[0] = self.function(*called.args, **called.kwargs)
             except Exception as error:
@@ -297,78 +338,6 @@ class Compiled(CompiledObject):
         if len(self.programs.get(key, ())) == MANY:
             warnings.warn(f"compile: the same arguments need many programs: {told}", stacklevel=4)
         return told
-
-    def why_recompiled(self) -> list[str]:
-        """For each capture but the first, what was new about the call, and its line.
-
-        >>> double = compile(lambda x: x * 2)
-        >>> results = [double(Tensor([1.0] * n)).shape for n in (3, 4)]
-        >>> double.why_recompiled()[0].partition("   [")[0]
-        '<lambda>, capture 2: tensor 0: shape is (4,), was (3,)'
-        """
-        return list(self.recompiled)
-
-    @property
-    def compiles(self) -> int:
-        """The number of its programs that needed machine code that was not there yet.
-
-        Programs of further shapes share code, so that these are fewer than captures.
-
-        >>> double = compile(lambda x: x.exp() * 2)
-        >>> results = [double(Tensor([1.0] * n)).shape for n in (3, 4, 5, 6)]
-        >>> double.captures, double.compiles <= 2
-        (4, True)
-        """
-        return sum(program.executable.fresh > 0 for program in self.captured())
-
-    def kernels(self) -> list[Record]:
-        """The records of every program so far, a kernel's call each: lines, operations, buffers.
-
-        >>> double = compile(lambda x: x * 2)
-        >>> double(Tensor([1.0, 2.0])).tolist()
-        [2.0, 4.0]
-        >>> [op.name for op in double.kernels()[0].ops]
-        ['mul']
-        """
-        return [record for p in self.captured() for record in p.executable.records]
-
-    def save_records(self, path: str | PathLike) -> None:
-        """Write what kernels() gives as JSON; docs/records.schema.json describes it."""
-        records.save(path, self.kernels())
-
-    def explain(self) -> str:
-        """The captured programs: by signature the kernels, their lines, work, shapes and memory."""
-        told = [listing.captured(p) for p in self.captured()]
-        ways = [p.explain(self.name) for p in self._kept() if isinstance(p, trees.Tree)]
-        return "\n".join([*ways, *told, *self.uncompiled.values()])
-
-    def precompile(self, *args: Any, **kwargs: Any) -> Precompiled:
-        """Its program for arguments like these, to be saved in a file; see gn.load_compiled.
-
-        >>> len(compile(lambda x: x * 2).precompile(Tensor([1.0, 2.0])))
-        1
-        """
-        return precompiled.Precompiled(self).precompile(*args, **kwargs)
-
-    def explain_gemm(self) -> str:
-        """The blocking of matrix products, its measurements, and the seconds that those took."""
-        return "\n".join(autotuning.explain(p.tiers.wait().kernels) for p in self.captured())
-
-    def explain_fusions(self) -> str:
-        """The fusions: what matrix products compute themselves, what loops store, and why."""
-        return "\n".join(p.tiers.wait().explain_fusions() for p in self.captured())
-
-    def captured(self) -> list[CapturedProgram | Segment]:
-        """Every program that computes something."""
-        found: list[Any] = []
-        for kept in self._kept():
-            parts = [at for *_, at in kept.segments()] if isinstance(kept, trees.Tree) else [kept]
-            found += [part for part in parts if part.graph is not None]
-        return found
-
-    def _kept(self) -> list[CapturedProgram | Tree]:
-        """Every program and tree."""
-        return [p for each in self.programs.values() for _, p in each]
 
 
 ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()

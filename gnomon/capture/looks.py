@@ -14,7 +14,7 @@ import numpy as np
 
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import user_site
-from gnomon.lazy import Lazy
+from gnomon.lazy import Lazy, traced_sizes
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate, without_unknown
 from gnomon.tensor.tensor import Tensor, value_of
@@ -22,6 +22,7 @@ from gnomon.tensor.traced_numbers import number_of
 
 if TYPE_CHECKING:
     from gnomon.capture.paths import Path
+    from gnomon.ir.sizes import ShapeEnv
     from gnomon.runtime.buffer import DeviceBuffer
     from gnomon.tensor.state import Storage
 
@@ -54,12 +55,19 @@ class Questioned:
         """A look for places that hold an argument itself, and what it found."""
         self.constants_needed: tuple[Tensor, ...] = ()
         """Arguments among them that the function needs as they are."""
+        self.sizes: ShapeEnv | None = None
+        """The sizes that vary, where it is for all of them, and the shapes that have such."""
+        self.shapes: dict[Storage, tuple[Any, ...]] = {}
         self.places: dict[Node, int] = {}
         """What ran already, and where it is found behind the arguments."""
 
     def look(self, node: Node, whether: bool = False) -> DeviceBuffer:
         """A value that Python asks for, or only whether it is true."""
         return look(self, node, truth if whether else whole_value)
+
+    def shown(self, shape: Sequence[Any]) -> Sequence[Any]:
+        """Sizes as Python code sees them."""
+        return shape if self.sizes is None else traced_sizes.shown(shape)
 
     def item(self, node: Node) -> Any:
         """A number that Python asks for."""

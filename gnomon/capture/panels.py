@@ -6,7 +6,7 @@ right for one version of one buffer; memory that others can write to is packed f
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from operator import attrgetter, call, is_
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
@@ -64,16 +64,17 @@ version_there, value_there, lent_there, view_there, given_there = map(
 class Latest:
     """The weights of a program's latest run and their panels: most runs find all as it was."""
 
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
+    def __init__(self, tensors: Sequence[Tensor], values: Iterable[DeviceBuffer]) -> None:
         self.versions = list(map(version_there, tensors))
-        self.values = list(map(ref, map(value_there, tensors)))
+        self.values = list(map(ref, values))  # another thread's tensors have none of their own yet
         self.panels: list[ref[DeviceBuffer]] = []
 
     def places(self, tensors: Sequence[Tensor]) -> Panels | None:
         """The panels, if they are there and none of the weights has changed."""
         values = list(map(value_there, tensors))
         if (
-            list(map(version_there, tensors)) != self.versions
+            not all(values)
+            or list(map(version_there, tensors)) != self.versions
             or not all(map(is_, values, map(call, self.values)))
             or any(map(lent_there, values))
             or any(map(view_there, tensors))
@@ -94,7 +95,7 @@ def run(
     found = held.places(tensors) if held is not None else None
     if found is not None:
         return made.run(values, over, found)
-    _latest[made] = Latest(tensors)
+    _latest[made] = Latest(tensors, [values[each.given] for each in made.kept])
     places, stale, packed = [], [], []
     for each in made.kept:
         tensor = inputs[each.given]

@@ -61,6 +61,8 @@ class Path:
         """Lines whose item() gives numbers that vary."""
         self.is_torn = False
         """Whether a segment failed: no other call can take this way."""
+        self.seen: Any = None
+        """What is seen of the function's run."""
         self.error: Exception | None = None
         """The error of its own in which the function ended."""
         self._answers: dict[tuple[Node, Kind], Tensor] = {}

@@ -113,18 +113,27 @@ class CapturedProgram:
     @cached_property
     def tiers(self) -> Tiers:
         """The tiers that run it: code at once, and measured code when there is some."""
-        name = self.name.removesuffix(CAPTURED)
-        return self.options.tiers(self.graph, name, self.rewritten, self.lasting)
+        return self.options.tiers(self.graph, self.title, self.rewritten, self.lasting)
+
+    @property
+    def form(self) -> Graph | None:
+        """The graph, or one that differs from it in sizes alone."""
+        return self.graph
+
+    @property
+    def title(self) -> str:
+        """The function's name."""
+        return self.name.removesuffix(CAPTURED)
 
     @cached_property
     def echoes(self) -> bool:
         """Whether it gives an input as it is: memory that others write to is copied then."""
-        return any(map(is_shown, self.graph.outputs))
+        return any(map(is_shown, self.form.outputs))
 
     @cached_property
     def unread(self) -> list[int]:
         """The inputs of which no program reads the value."""
-        return list(waiting_alone(self.graph)) if self.graph else []
+        return list(waiting_alone(self.form)) if self.form else []
 
     @cached_property
     def changes(self) -> bool:
@@ -135,7 +144,7 @@ class CapturedProgram:
     @cached_property
     def meets(self) -> bool:
         """Whether ranks meet in it."""
-        return any(x.op in MEETINGS for x in self.graph or ())
+        return any(x.op in MEETINGS for x in self.form or ())
 
     @property
     def executable(self) -> Executable:
@@ -177,7 +186,7 @@ class CapturedProgram:
             if self.meets:  # a collective runs at its call
                 evaluate([node for node in nodes if node is not None])
         else:
-            nodes = self._leaves(inputs, arguments) if self.graph else []
+            nodes = self._leaves(inputs, arguments) if self.form else []
         fresh = len(self.results.nodes)
         if len(nodes) > fresh:
             self._place(nodes[fresh:], arguments, since)

@@ -186,6 +186,11 @@ class Results:
             return PartOf(Shown(read), chain, cut, leaf)
         return PartOfStorage(storage, chain, base, cut, leaf)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no tensor shows part of another."""
+        return not any(isinstance(x, (PartOf, PartOfStorage)) for x in self._makes or ())
+
     def places(self) -> list[int] | None:
         """For each tensor its output, or the argument that it is as -1 - k; None for others."""
         makes = [Output(k) for k in range(len(self.fresh))] if self._makes is None else self._makes

@@ -45,6 +45,7 @@ class Inner(Capture):
     def __init__(self, name: str, repeats: bool) -> None:
         super().__init__(())
         self.name, self.repeats, self.around = name, repeats, state.capture
+        self.sizes = self.around and self.around.sizes
         self.counters: dict[Any, Node] = {}
         self.site = user_site()
         self.asserted: list[Node] = []

@@ -155,7 +155,8 @@ class Capture(Questioned, Ambient):
         if found is None:
             self.flags[storage] = (storage.tracked, storage.released)
             with inherit(named(storage.node.sites, self.names.get(storage, ""))):
-                found = self.arena.input(storage.node.shape, storage.node.dtype)
+                shape = self.shapes.get(storage, storage.node.shape)
+                found = self.arena.input(shape, storage.node.dtype)
             self.nodes[storage] = self.first[storage] = found
             self.inputs[found] = self.reads.get(storage) or Always(whole(storage))
         return found

@@ -176,6 +176,8 @@ def let_go(path: Path) -> None:
     """Put plain numbers where the function put some that vary: in attributes, lists, variables."""
     if path.error is not None:
         path.error.args = tuple([x.value() if varies(x) else x for x in path.error.args])
+    if path.capture.sizes is not None:
+        path.capture.sizes.shown.clear()
     for number in alive(path.capture):
         path.is_torn = True
         number.settled = number.value() if number.formula is None else number.formula()
@@ -187,6 +189,8 @@ def let_go(path: Path) -> None:
 
 def refuses(path: Path, guard: Guard, seen: Any) -> bool:
     """Whether the error may come of stand-ins, in a function that has done nothing yet."""
+    if path.error is not None and path.capture.sizes is not None:
+        return True
     made = path.capture.traced_numbers and isinstance(path.error, (TypeError, AttributeError))
     return bool(made) and is_repeatable(guard, seen)
 

@@ -24,7 +24,7 @@ from gnomon.ir import collector
 from gnomon.ir.dissected import Dissection, Numbers, graphs_of, renumbered
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph
-from gnomon.ir.relations import Relations, StandIn, first_that_serves
+from gnomon.ir.relations import Formulas, Relations, StandIn, first_that_serves
 from gnomon.ir.sizes import SymInt, is_symbolic
 from gnomon.ir.sym_number import Unsized
 from gnomon.lazy import assembly, bound, conformance, pipeline
@@ -41,7 +41,7 @@ from gnomon.settings import override
 if TYPE_CHECKING:
     from gnomon.program.blocks import ProgramBlock
 
-__all__ = ["SizedProgram", "serving"]
+__all__ = ["PROGRAMS", "SizedProgram", "on_symbols", "refuse_fixed", "serving"]
 
 SAMPLES = 4
 """Graphs of an outline, the latest, of which is learned what follows from what."""
@@ -132,13 +132,24 @@ def new_program(
     return first_that_serves(make, samples[0], "a program", 1)
 
 
+def on_symbols(
+    graph: Graph, formulas: Callable[[StandIn], Formulas], own: Numbers, context: CompileContext
+) -> SizedProgram | None:
+    """The same of a graph on symbols, for their values."""
+
+    def make(stand_in: StandIn) -> SizedProgram:
+        return SizedProgram(graph, partial(formulas, stand_in), context)
+
+    return first_that_serves(make, own, "a program", 1)
+
+
 class SizedProgram:
     """A program that reads its sizes when it runs."""
 
     def __init__(
         self,
         graph: Graph,
-        relations: Callable[[], Relations],
+        relations: Callable[[], Relations | Formulas],
         context: CompileContext,
     ) -> None:
         refuse_fixed(graph)

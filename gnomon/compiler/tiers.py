@@ -124,7 +124,7 @@ class Tiers:
 
     seconds: how long parts may be measured; 0 leaves all to the model. rewritten: outputs that
     replace an input's value, and which. kept: inputs that products may keep in panels. dynamic:
-    whether programs serve several sizes.
+    whether programs serve several sizes. made: the executable, if it is there already.
     """
 
     def __init__(
@@ -135,6 +135,7 @@ class Tiers:
         seconds: float = 0.0,
         kept: Kept = (),
         dynamic: bool | None = None,
+        made: Executable | None = None,
     ) -> None:
         self.graph, self.name, self.rewritten = graph, name, rewritten
         self.context = target.context(seconds=seconds, kept=kept, dynamic=dynamic)
@@ -146,7 +147,10 @@ class Tiers:
         self.told = ""
         """Which tier runs and why, where that was measured."""
         known = not seconds or is_built(graph, self.context)
-        made = build(graph, name, self.context if known else self.context.by_model)
+        if made is None:
+            made = build(graph, name, self.context if known else self.context.by_model)
+        elif made.name != name:
+            made = made.under(graph, made.lines, name)
         if known:
             self.now = self._settled(int(seconds > 0), made)
             self.told = ", measured before" if seconds else ""

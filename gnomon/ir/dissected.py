@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Graph, Node, hashlib, typed
 from gnomon.ir.provenance import inherit
-from gnomon.ir.sym_float import FloatBits, real
+from gnomon.ir.sizes import SymInt
+from gnomon.ir.sym_float import FloatBits, SymFloat, real
 
 __all__ = ["Dissection", "Numbers", "dissection", "renumbered"]
 
@@ -180,11 +181,11 @@ def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
 
 def apart(x: Any, found: NumberPlaces) -> Hashable:
     """The same of a part of a parameter."""
-    if type(x) is int:
+    if type(x) in (int, SymInt):
         found.numbers.append(x)
         return int
-    if type(x) is float:
-        found.numbers.append(FloatBits.of(x))
+    if type(x) in (float, SymFloat):
+        found.numbers.append(FloatBits.of(x) if type(x) is float else x.bits)
         return float
     if issubclass(type(x), tuple):
         name = type(x).__name__
@@ -229,9 +230,9 @@ def renumbered_params(
 
 def together(x: Any, numbers: Iterator[Any], graphs: Mapping[Hashable, Graph]) -> Any:
     """A parameter with other numbers."""
-    if type(x) is int:
+    if type(x) in (int, SymInt):
         return next(numbers)
-    if type(x) is float:
+    if type(x) in (float, SymFloat):
         return real(next(numbers))
     if issubclass(type(x), tuple):
         made = [together(part, numbers, graphs) for part in x]

@@ -14,7 +14,7 @@ import numpy as np
 from gnomon.dtypes import DType, promote, weak
 from gnomon.errors import ArgumentError, ComplexError, ShapeError
 from gnomon.ir.keyed import Keyed
-from gnomon.lazy import sizes
+from gnomon.lazy import sizes, sym_float
 
 if TYPE_CHECKING:
     from gnomon.ir.node import Arena, Node
@@ -51,12 +51,11 @@ def held(name: str, value: Scalar, dtype: DType) -> Scalar:
     """A number as a dtype holds it; what no integer dtype wraps or rounds to is refused."""
     if dtype.kind == "bool":
         return bool(value)
-    if (
-        sizes.is_symbolic(value)
-        and dtype.bits >= 32
-        and isinstance(value, float) == is_float(dtype)
-    ):
-        return value
+    if sizes.is_symbolic(value) and dtype.bits >= 32:
+        if isinstance(value, float) == is_float(dtype):
+            return value
+        if is_float(dtype):
+            return sym_float.as_float(value, dtype.bits)
     if dtype.kind == "float":
         return rounded(name, value, dtype)
     refuse_complex(name, dtype)
@@ -120,9 +119,14 @@ def binary(f: str, x: Node, other: Node | Scalar) -> Node:
     if isinstance(other, SCALAR_TYPES):
         if x.dtype.kind == "float":
             return x.arena.node("map", (x, constant(x.arena, other, x.dtype, f)), f=f)
-    elif x.dtype is other.dtype and x.shape == other.shape:
+    elif x.dtype is other.dtype and alike(x.shape, other.shape):
         return x.arena.node("map", (x, other), f=f)
     return mapped(f, (x, other))
+
+
+def alike(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether two shapes are one; of other ranks no size is compared, which would be a guard."""
+    return len(shape) == len(other) and shape == other
 
 
 def mapped(f: str, operands: tuple[Node | Scalar, ...]) -> Node:

@@ -18,7 +18,7 @@ from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt
 from gnomon.ir.sym_float import OF_FLOATS, FloatBits
 from gnomon.ir.sym_number import Unsized
 
-__all__ = ["Relations", "Serving", "first_that_serves", "unremarkable"]
+__all__ = ["Formulas", "Relations", "Serving", "first_that_serves", "unremarkable"]
 
 StandIn = Callable[[int], int]
 """The size for which a program is made, for one at hand."""
@@ -81,6 +81,29 @@ class Relations:
         return size
 
 
+class Formulas:
+    """The numbers of a graph that was captured on symbols: nothing about them is guessed."""
+
+    def __init__(
+        self,
+        known: tuple[ShapeEnv, Numbers],
+        leaves: Collection[int],
+        own: Numbers,
+        stand_in: StandIn,
+    ) -> None:
+        env, numbers = known
+        counts = env.function([numbers[k] for k in leaves])(own)
+        if stand_in is unremarkable and any(n != 1 for n in counts):
+            stand_in = divisible
+        self.sizes, self.places = ShapeEnv(), [*range(len(own))]
+        symbols = [self.sizes.symbol(n) for n in apart([*map(stand_in, own)], stand_in)]
+        self.numbers = [*env.formulas(numbers)(symbols)]
+
+    def given_by(self, own: Numbers) -> Numbers:
+        """The sizes, which are all that is given."""
+        return own
+
+
 class Serving(Protocol):
     """Something made for sizes, which says whose."""
 
@@ -126,6 +149,24 @@ def unremarkable(size: int) -> int:
     while any(found % k == 0 for k in range(3, isqrt(found) + 1, 2)):
         found += 2
     return found
+
+
+def apart(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
+    """Primes in place of sizes that differ, each another; with other stand-ins, what they are.
+
+    >>> apart([13, 41, 13, 41, 13], unremarkable)
+    [13, 41, 11, 43, 7]
+    """
+    found: list[int] = []
+    for size in sizes if stand_in is unremarkable else ():
+        while size in found:
+            size = SMALL[size] if size in SMALL else unremarkable(size + 1)
+        found.append(size)
+    return found or sizes
+
+
+SMALL = {13: 11, 11: 7, 7: 5, 5: 3, 3: 17}
+"""Primes below 16, each with the next to take; the sixth is larger."""
 
 
 def divisible(size: int) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import count
 from math import prod
 from typing import Any
@@ -56,6 +57,12 @@ class ShapeEnv:
         self.symbols = 0
         self.functions: list[Callable[..., int]] = []
         """Functions that are called when sizes are known."""
+        self.thread = 0
+        """The thread in which Python code sees sizes of it, while a function is captured."""
+        self.is_left = False
+        """Whether a size as it sees it was met where only the library's own may be."""
+        self.shown: dict[SymInt, Any] = {}
+        """Sizes as that code sees them."""
         self.guards: dict[str, bool] = {}
         """Texts of what was decided, and how it fell."""
         self._decided: list[SymInt] = []
@@ -72,6 +79,11 @@ class ShapeEnv:
         """A function that computes these numbers of the given ones."""
         return self._compiled(numbers, f"({''.join(text_of(x) + ', ' for x in numbers)})")
 
+    def formulas(self, numbers: Sequence[Any]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+        """The same of sizes that are another program's."""
+        text = f"({''.join(text_of(x) + ', ' for x in numbers)})"
+        return self._compiled(numbers, text, [partial(late, f) for f in self.functions])
+
     def test(self) -> Callable[[Sequence[int]], bool]:
         """A function that says whether all decisions fall the same way for other sizes."""
         parts = [text if outcome else f"not {text}" for text, outcome in self.guards.items()]
@@ -85,7 +97,9 @@ class ShapeEnv:
 
         return holds
 
-    def _compiled(self, numbers: Sequence[Any], text: str) -> Callable[[Sequence[int]], Any]:
+    def _compiled(
+        self, numbers: Sequence[Any], text: str, called: Sequence[Callable[..., Any]] | None = None
+    ) -> Callable[[Sequence[Any]], Any]:
         """A function of the sizes `s`, after the atoms that these numbers are made of."""
         waiting, needed = list(numbers), set[int]()
         while waiting:
@@ -97,7 +111,7 @@ class ShapeEnv:
             waiting += [part for k in new for part in self.atoms[k].parts]
         lines = [f"  a{k} = {self.atoms[k].text}" for k in sorted(needed)]
         source = "\n".join(["def computed(s):", *lines, f"  return {text}"])
-        made: dict[str, Any] = {"f": self.functions, "real": real}
+        made: dict[str, Any] = {"f": called or self.functions, "real": real}
         exec(compile(source, "<sizes>", "exec"), made)  # of integers and our own names alone
         return made["computed"]
 
@@ -276,6 +290,10 @@ class SymInt(SymNumber):
         return self.value
 
     __index__ = __trunc__ = __floor__ = __ceil__ = pinned
+
+    def late(self, function: Callable[[int], int]) -> SymInt:
+        """The result of a function of this number alone, which is called when it is known."""
+        return self.sizes.late(function, (self,))
 
     def bit_length(self) -> int:
         """The number of bits."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from gnomon.ir.sym_number import SymNumber, Unsized
 
-__all__ = ["FloatBits", "OF_FLOATS", "SymFloat", "real"]
+__all__ = ["FloatBits", "OF_FLOATS", "SymFloat", "as_float", "real"]
 
 OF_FLOATS = -1 << 63, 1 << 63
 """Bounds of bits."""
@@ -75,6 +75,21 @@ def real(bits: Any) -> Any:
     if type(bits) not in (int, FloatBits):
         return SymFloat(bits)
     return unpack("<d", pack("<q", bits))[0]
+
+
+def as_float(x: Any, bits: int) -> SymFloat:
+    """A size as a float of so many bits holds it."""
+    return SymFloat(x.late(bits_in_single if bits == 32 else bits_of_double))
+
+
+def bits_of_double(n: int) -> int:
+    """The bits of an integer as a float of eight bytes."""
+    return int(FloatBits.of(float(n)))
+
+
+def bits_in_single(n: int) -> int:
+    """The same of the nearest float of four."""
+    return int(FloatBits.of(np.float32(n).item()))
 
 
 def bits_of_single(bits: int) -> int:

@@ -136,7 +136,7 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
         """The sum over a token's experts; the decision; each expert's tokens per row, (b, e)."""
         routing = self.gate(x_btd)
         counts_be = routing.counts()
-        (b, _, d), blocks = x_btd.shape, leaves(len(x_btd), ROWS)
+        (b, _, d), blocks = x_btd.shape, leaves(x_btd.shape[0], ROWS)
         counts_le = counts_be.reshape(blocks, b // blocks, -1).sum(1)
         share, expert = (v.flatten(0, 1) for v in (routing.share_btc, routing.expert_btc))
         dispatcher = self.dispatcher_of(counts_le.shape[1], blocks)

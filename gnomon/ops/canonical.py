@@ -6,6 +6,12 @@ rewrite keeps it (design: docs/concepts.md, "Canonical order").
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from gnomon.ir.memo import memo
+
 NUMERICS = 3
 """The version of all orders and roundings: with another one, a program has other bits.
 
@@ -33,7 +39,17 @@ def leaves(size: int, role: Role) -> int:
     >>> leaves(4096, CONTRACTED), leaves(384, CONTRACTED), leaves(128, CONTRACTED)
     (16, 4, 4)
     """
+    if type(size) is not int:
+        varying: Any = size  # one that is known when a program runs
+        return varying.late(counts_of(role))
     return max(most_leaves(size, *pair) for pair in role)
+
+
+@memo
+@cache
+def counts_of(role: Role) -> Callable[[int], int]:
+    """The same as a function of the size alone."""
+    return lambda size: leaves(size, role)
 
 
 def most_leaves(size: int, smallest: int, most: int) -> int:

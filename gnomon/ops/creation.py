@@ -51,7 +51,7 @@ def count(arena: Arena, size: object, dtype: DType) -> Node:
 
 def is_finite(value: object) -> bool:
     """Whether a value is a finite number."""
-    return isinstance(value, SCALAR_TYPES) and math.isfinite(value)
+    return isinstance(value, int) or (isinstance(value, SCALAR_TYPES) and math.isfinite(value))
 
 
 def arange(

@@ -159,7 +159,7 @@ def spread_out(x: Node, axis: int, weight: Node | None) -> Node:
     """The mean over classes of −log of the chance, each class by its weight."""
     surprise = log_sum(x, axis, True) - wide(x)
     surprise = surprise if weight is None else surprise * weight
-    return fold("add", surprise, (axis,), False) / float(x.shape[axis])
+    return fold("add", surprise, (axis,), False) / x.shape[axis]
 
 
 def by_shares(

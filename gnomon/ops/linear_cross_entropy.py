@@ -163,7 +163,7 @@ def finished(terms: Node, share: Node | None, reduction: str) -> Node:
     if reduction == "mean" and share is not None:
         return averaged(terms, share, reduction)
     total = fold("add", terms, tuple(range(terms.rank)), False)
-    return total if reduction == "sum" else total / float(terms.size)
+    return total if reduction == "sum" else total / terms.size
 
 
 class Loss:

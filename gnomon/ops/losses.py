@@ -296,7 +296,7 @@ def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool =
     else:
         terms = xlogy(target, target) - target * x
     if reduction == "batchmean":
-        return reduced("kl_div", terms, "sum") / float(terms.shape[0])
+        return reduced("kl_div", terms, "sum") / terms.shape[0]
     return reduced("kl_div", terms, reduction)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from gnomon.dtypes import DType, accumulator, bool_
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import Node, Primitive, Shape, Signature, primitive
-from gnomon.ir.operators import cast, elementwise
+from gnomon.ir.operators import alike, cast, elementwise
 from gnomon.ops.canonical import leaves, role_in_contract, role_in_reduce
 from gnomon.ops.index_primitives import ViewPrimitive
 from gnomon.ops.scalars import SCALARS, where
@@ -140,7 +140,7 @@ def broadcast_shape(name: str, shapes: list[Shape]) -> Shape:
 
 def sum_to(g: Node, shape: Shape) -> Node:
     """Sum g over the axes along which a value of this shape was broadcast."""
-    if g.shape == shape:
+    if alike(g.shape, shape):
         return g
     if not shape:
         return reduce("add", g, tuple(range(g.rank)))
@@ -363,7 +363,8 @@ class Barrier(Detach):
 
 def reshape(x: Node, shape: Shape) -> Node:
     """x with other axes over the same elements."""
-    return x if x.shape == tuple(shape) else x.arena.node("reshape", (x,), shape=tuple(shape))
+    shape = tuple(shape)
+    return x if alike(x.shape, shape) else x.arena.node("reshape", (x,), shape=shape)
 
 
 def unsqueeze(x: Node, axis: int) -> Node:
@@ -374,7 +375,7 @@ def unsqueeze(x: Node, axis: int) -> Node:
 def expand(x: Node, shape: Shape) -> Node:
     """x repeated along axes of size 1; leading axes are added."""
     shape = tuple(shape)
-    if x.shape == shape:
+    if alike(x.shape, shape):
         return x
     x = reshape(x, (1,) * (len(shape) - x.rank) + x.shape)
     return x if x.shape == shape else x.arena.node("expand", (x,), shape=shape)

@@ -85,7 +85,7 @@ def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
     """The mean, still in the accumulator's dtype."""
     count = math.prod(x.shape[k] for k in axes)
     total = fold("add", x, axes, keepdims, accumulator(x.dtype))
-    return total / float(count) if count else total * float("nan")
+    return total / count if count else total * float("nan")
 
 
 @op(reference=lambda x, axis=None, keepdims=False: np.nansum(x, np_axis(axis), keepdims=keepdims))

@@ -34,7 +34,7 @@ def moments(x: Node, axes: tuple[int, ...], correction: Correction, keepdims: bo
     away = x - middle
     count = math.prod(x.shape[k] for k in axes) - correction
     squares = fold("add", away * away, axes, keepdims)
-    variance = squares / (float(count) if count > 0 else 0.0)
+    variance = squares / (count if count > 0 else 0)
     shape = variance.shape
     return reshape(middle, shape), variance
 
@@ -366,7 +366,7 @@ def cov(
         return cast(moments(x, tuple(range(x.rank)), correction, False)[1], x.dtype)
     count = x.shape[1] - correction
     away = wide(x) - mean_of(x, (1,), True)
-    return cast(contract("an,bn->ab", away, away) / float(max(count, 0)), x.dtype)
+    return cast(contract("an,bn->ab", away, away) / max(count, 0), x.dtype)
 
 
 def weighted_cov(

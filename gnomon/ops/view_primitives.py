@@ -107,7 +107,9 @@ class Expand(ViewPrimitive):
 
 def places_of(bounds: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
     """Bounds in numpy's words; a stop before the first place is none."""
-    return tuple(slice(a, b if b >= 0 else None, step) for a, b, step in bounds)
+    return tuple(
+        slice(a, b if b >= 0 else None, step) if a != b else slice(0) for a, b, step in bounds
+    )
 
 
 def length_of(start: int, stop: int, step: int) -> int:

@@ -117,12 +117,12 @@ def phases(size: int, low: int, kernel: int, stride: int, dilation: int) -> list
     shared = gcd(stride, dilation)
     step, gap = stride // shared, dilation // shared
     found: list[Phase] = []
-    for start in range(min(stride, size)):
+    for start in range(stride if size >= stride else size):
         fitting = (u for u in range(min(step, kernel)) if not (start + low - u * dilation) % stride)
         first = next(fitting, kernel)
         taps = len(range(first, kernel, step))
         place = (start + low - first * dilation) // stride - gap * (taps - 1)
-        found.append(Phase(len(range(start, size, stride)), (first, taps, step), place, gap))
+        found.append(Phase(-((start - size) // stride), (first, taps, step), place, gap))
     return found
 
 

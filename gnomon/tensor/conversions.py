@@ -261,13 +261,13 @@ def dim(self: Tensor) -> int:
 @method
 def numel(self: Tensor) -> int:
     """Number of elements."""
-    return raw(self).size
+    return prod(self.shape)
 
 
 @method
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """The stride: the number of elements between neighbours along each axis, or along one."""
-    shape = raw(self).shape
+    shape = self.shape
     steps = tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
     return steps if dim is None else steps[dim]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,8 @@ from gnomon.tensor.borrowing import kept_apart
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import apply
 from gnomon.tensor.memory import borrow
-from gnomon.tensor.state import of_complex, state
-from gnomon.tensor.tensor import Paired, Size, Tensor, from_array, method, value_of, wrap
+from gnomon.tensor.state import of_complex, state, whole
+from gnomon.tensor.tensor import Paired, Size, Tensor, from_array, method, single, value_of, wrap
 
 _default: list[DType] = [float32]
 
@@ -176,7 +175,7 @@ def shape_of(sizes: Sequence) -> tuple[int, ...]:
     elif len(sizes) == 1 and isinstance(sizes[0], Tensor) and sizes[0].ndim:
         sizes = sizes[0].tolist()
     try:
-        return tuple(map(index, sizes))
+        return tuple(map(whole, sizes))
     except TypeError:
         raise ArgumentError(f"shape: sizes are integers: got {given!r}.") from None
 
@@ -237,9 +236,9 @@ def full(
     Tensor([7, 7])
     """
     check_device(device)
-    fill_value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    fill_value = single(fill_value)
     kinds = {bool: bool_, int: int64, complex: get_default_dtype().to_complex()}
-    found = dtype or kinds.get(type(fill_value)) or get_default_dtype()
+    found = dtype or kinds.get(fill_value.__class__) or get_default_dtype()
     return filled(shape_of((shape,)), fill_value, found, requires_grad)
 
 
@@ -285,7 +284,7 @@ def arange(
     Tensor([2, 5, 8])
     """
     check_device(device)
-    start, stop, step = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, step))
+    start, stop, step = map(single, (start, stop, step))
     start, stop = (0, start) if stop is None else (start, stop)
     if dtype is None:
         whole = all(isinstance(v, int | np.integer) for v in (start, stop, step))
@@ -312,7 +311,7 @@ def linspace(
     Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     check_device(device)
-    start, stop = (v.item() if isinstance(v, Tensor) else v for v in (start, stop))
+    start, stop, num = map(single, (start, stop, num))
     found = dtype_of(dtype) if dtype is not None else get_default_dtype()
     made = nodes.linspace(state.arena, start, stop, num, found.to_real(), endpoint=endpoint)
     return new(made).to(found)
@@ -336,7 +335,7 @@ def eye(
     """
     check_device(device)
     found = dtype_of(dtype or get_default_dtype())
-    made = new(nodes.eye(state.arena, n, m, k=k, dtype=found.to_real())).to(found)
+    made = new(nodes.eye(state.arena, single(n), single(m), k=k, dtype=found.to_real())).to(found)
     return finished(made, requires_grad)
 
 

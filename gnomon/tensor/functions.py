@@ -27,7 +27,7 @@ from gnomon.tensor.device import Device
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.overrides import Overridden, is_overriding, overridable, public, taken_over
-from gnomon.tensor.state import grads, narrow, of_complex, state
+from gnomon.tensor.state import grads, known, narrow, of_complex, state
 from gnomon.tensor.tensor import Tensor, alias, from_array, node_of, raw, source, wrap
 
 FIRST = ("x",)
@@ -57,6 +57,8 @@ def unwrapped(value: Any, found: list[Tensor]) -> Any:
         raise ComplexError(f"complex: a function of real numbers met {value!r}.")
     if is_overriding(value):
         raise Overridden
+    if hasattr(type(value), "_symint"):
+        return known(value)  # a size of a function that is captured for all of them
     return next((kind(value) for kind in (int, float) if isinstance(value, kind)), value)
 
 

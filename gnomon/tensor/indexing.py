@@ -26,6 +26,7 @@ from gnomon.ops.view_primitives import permute, slice_
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import array_from, from_numbers
 from gnomon.tensor.functions import apply, apply_view
+from gnomon.tensor.state import whole
 from gnomon.tensor.tensor import Tensor, alias, from_array, method, node_of, raw
 from gnomon.tensor.writing import write
 
@@ -54,7 +55,8 @@ def read_index(shape: Sequence[int], index: Any) -> IndexPlan:
         axis += 1
         if isinstance(item, slice):
             bounds.append(bound_of(item, size))
-            out.append(len(range(*bounds[-1])))
+            start, stop, step = bounds[-1]
+            out.append(-((start - stop) // step))
         elif isinstance(item, int):
             bounds.append(one_place(item, size, axis - 1))
         else:
@@ -89,7 +91,7 @@ def plain(item: Any) -> Any:
     if isinstance(item, Tensor):
         return item
     if hasattr(item, "__index__") and not isinstance(item, np.ndarray):
-        return item.__index__()
+        return whole(item)
     if isinstance(item, (list, tuple, range)):
         found = [x.item() if isinstance(x, Tensor) else x for x in item]
         item = from_numbers(found, "index") if found else np.zeros(0, np.int64)
@@ -142,11 +144,20 @@ def expand_masks(items: list, shape: Sequence[int]) -> list:
 
 def bound_of(item: slice, size: int) -> tuple[int, int, int]:
     """A slice as start, stop, step within an axis."""
-    found = [v if v is None else v.__index__() for v in (item.start, item.stop, item.step)]
-    if found[2] == 0:
+    found = [v if v is None else whole(v) for v in (item.start, item.stop, item.step)]
+    step = 1 if found[2] is None else found[2]
+    if step == 0:
         raise ArgumentError("index: a slice's step must not be 0.")
-    start, stop, step = slice(*found).indices(size)
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    ends = (low, high) if step > 0 else (high, low)
+    pairs = zip(found[:2], ends, strict=True)
+    start, stop = (end if v is None else bounded(v, size, low, high) for v, end in pairs)
     return (start, max(stop, start) if step > 0 else min(stop, start), step)
+
+
+def bounded(place: int, size: int, low: int, high: int) -> int:
+    """A place within an axis; a negative one is counted from its end."""
+    return max(place + size, low) if place < 0 else min(place, high)
 
 
 def one_place(item: int, size: int, axis: int) -> tuple[int, int, int]:
@@ -155,7 +166,8 @@ def one_place(item: int, size: int, axis: int) -> tuple[int, int, int]:
         raise IndexOutOfBounds(
             f"index: index {item} is out of bounds for dimension {axis} with size {size}"
         )
-    return (item % size, item % size + 1, 1)
+    item = item + size if item < 0 else item
+    return (item, item + 1, 1)
 
 
 # reading

@@ -18,7 +18,7 @@ from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS, Op, operations
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.overrides import is_overriding, public, taken_over
-from gnomon.tensor.state import grads, narrow, of_complex
+from gnomon.tensor.state import grads, known, narrow, of_complex
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 from gnomon.tensor.traced_numbers import beside, varies
 from gnomon.tensor.writing import write
@@ -43,6 +43,8 @@ def operand(value: Any) -> Any:
         return from_array(value)
     if varies(value):
         return value
+    if hasattr(kind, "_symint"):
+        return known(value)
     for number in NUMBERS:
         if isinstance(value, number):
             return number(value)

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gnomon.lazy import traced_sizes
 from gnomon.ops import arguments
 from gnomon.ops.registry import Op, explained, operations
 from gnomon.tensor import selection
@@ -167,7 +168,9 @@ class Count(int):
 def count_of(tensor: Tensor) -> Count:
     """The number of elements; called, the shape."""
     shape = tensor.shape
-    made = Count(shape.numel())
+    count = shape.numel()
+    varies = hasattr(type(count), "_symint")
+    made = traced_sizes.TracedCount(count._symint) if varies else Count(count)
     made.shape = shape
     return made
 

@@ -192,6 +192,16 @@ def strict() -> Iterator[None]:
         state.refused = before or (state.refused if around else None)
 
 
+def known(value: Any) -> Any:
+    """A size that varies while a function is captured, as programs know it; another value."""
+    return value._symint if hasattr(type(value), "_symint") else value
+
+
+def whole(value: Any) -> Any:
+    """An integer, or such a size."""
+    return known(value) if hasattr(type(value), "_symint") else value.__index__()
+
+
 def leaf(shape: Shape, dtype: DType, buffer: DeviceBuffer, sites: Sites | None = None) -> Node:
     """A leaf of this thread's arena that holds a value."""
     return state.arena.leaf(shape, dtype, buffer, sites)

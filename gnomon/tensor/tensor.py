@@ -28,6 +28,7 @@ from gnomon.tensor.state import (
     at_home,
     grads,
     keep,
+    known,
     laid,
     leaf,
     of_complex,
@@ -84,7 +85,8 @@ class Tensor:
     @property
     def shape(self) -> Size:
         """Sizes of the axes."""
-        return Size(raw(self).shape)
+        shape = raw(self).shape
+        return Size(shape if state.capture is None else state.capture.shown(shape))
 
     @property
     def dtype(self) -> DType:
@@ -189,6 +191,11 @@ class Paired:
 
     def __init__(self, parts: Sequence[Tensor]) -> None:
         (self._pair,) = parts
+
+
+def single(value: Any) -> Any:
+    """A number: that of a tensor of one element, or a size as programs know it."""
+    return value.item() if isinstance(value, Tensor) else known(value)
 
 
 def pair_of(tensor: Any) -> Any:

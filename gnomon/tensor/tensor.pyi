@@ -31,7 +31,7 @@ from gnomon.tensor import views
 from gnomon.tensor.borrowing import afresh, borrows, is_lent, kept_apart
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
-from gnomon.tensor.state import Storage, at_home, grads, keep, laid, leaf, of_complex, state, storage_of
+from gnomon.tensor.state import Storage, at_home, grads, keep, known, laid, leaf, of_complex, state, storage_of
 from gnomon.tensor.views import Chain, View
 class Size(tuple):
 
@@ -2082,6 +2082,8 @@ class Paired:
 
     def __init__(self, parts: Sequence[Tensor]) -> None:
         ...
+def single(value: Any) -> Any:
+    ...
 def pair_of(tensor: Any) -> Any:
     ...
 def pairs_of(tensors: Iterable | None) -> list | None:

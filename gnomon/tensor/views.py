@@ -213,5 +213,5 @@ def ascending(bound: tuple[int, int, int]) -> tuple[int, int, int]:
     ((0, 5, 2), (0, 4, 3))
     """
     start, stop, step = bound
-    places = range(start, stop, step)
-    return bound if step > 0 or not places else (places[-1], start + 1, -step)
+    places = () if step > 0 else range(start, stop, step)
+    return (places[-1], start + 1, -step) if places else bound

@@ -12,6 +12,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.capture import size_families
 from gnomon.compiler import pipeline, sized
 from gnomon.compiler.build import build
 from gnomon.ir import memo
@@ -47,6 +48,7 @@ def passes() -> Iterator[list[int]]:
     with (
         patch.object(pipeline, "kernels_of", counting),
         patch.object(sized, "ENOUGH", 1),
+        patch.object(size_families, "ENOUGH", 1),
         override(cache=False, dynamic_sizes=True),
         gn.no_grad(),
     ):

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from gnomon.ir.relations import Relations, StandIn, first_that_serves, unremarkable
-from gnomon.ir.sizes import is_symbolic
+from gnomon.ir.relations import (
+    Formulas,
+    Relations,
+    StandIn,
+    first_that_serves,
+    own_size,
+    unremarkable,
+)
+from gnomon.ir.sizes import ShapeEnv, is_symbolic
 from gnomon.ir.sym_number import Unsized
 
 pytestmark = pytest.mark.unit
@@ -105,3 +112,20 @@ def test_what_stands_in_comes_first():
 
     assert found is not None
     assert found.size == 13
+
+
+def test_formulas_are_taken_over():
+    env = ShapeEnv()
+    n, m = env.symbol(40), env.symbol(6)
+    known = (env, (n, 8, n * m, m // 2))
+    made = Formulas(known, (), (40, 6), unremarkable)
+
+    assert [x.value if is_symbolic(x) else x for x in made.numbers] == [41, 8, 41 * 13, 6]
+    assert made.given_by((9, 9)) == (9, 9)
+    assert made.sizes.function(made.numbers)((10, 5)) == (10, 8, 50, 2)
+    assert [
+        x.value for x in Formulas(known, (0,), (40, 6), own_size).numbers if is_symbolic(x)
+    ] == [
+        *(40, 240, 3),
+    ]
+    assert Formulas(known, (3,), (40, 6), unremarkable).numbers[0].value == 592

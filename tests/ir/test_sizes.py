@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gnomon.ir.sizes import ShapeEnv, SymInt, divides, hint, is_symbolic, late
+from gnomon.ir.sym_float import FloatBits, as_float, real
 
 pytestmark = pytest.mark.unit
 
@@ -200,3 +201,24 @@ def test_a_number_of_another_program_is_refused():
 
     with pytest.raises(AssertionError, match="another program's"):
         own.function([other.symbol(5) + 1])
+
+
+def test_formulas_of_other_sizes():
+    env, other = ShapeEnv(), ShapeEnv()
+    n, m = env.symbol(6), env.symbol(4)
+    numbers = [n * m + 1, (n + 1) // 2, n.late(int.bit_length), 5]
+    found = env.formulas(numbers)([other.symbol(10), other.symbol(3)])
+
+    assert [hint(x) for x in found] == [31, 5, 4, 5]
+    assert other.function(found)((7, 2)) == (15, 4, 3, 5)
+    assert env.function(numbers)((7, 2)) == (15, 4, 3, 5)
+
+
+def test_a_size_as_a_float():
+    env = ShapeEnv()
+    made = as_float(env.symbol(7), 32)
+
+    assert made.value == 7.0
+    assert env.function([as_float(env.of({(0,): 1}), 64).bits])((9,)) == (FloatBits.of(9.0),)
+    (single,) = env.function([made.bits])((16_777_217,))
+    assert real(single) == 16_777_216.0

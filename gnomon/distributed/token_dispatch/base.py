@@ -121,10 +121,12 @@ class TokenDispatcher:
 
     def check(self, x: Tensor, share: Tensor, expert: Tensor) -> None:
         """Refuse what does not fit together."""
-        came = f"got {tuple(x.shape)}, {tuple(share.shape)} and {tuple(expert.shape)}"
         fits = x.ndim == share.ndim == expert.ndim == 2 and share.shape == expert.shape
         if not fits or x.shape[0] != expert.shape[0]:
-            raise ShapeError(f"dispatch: needs (t, d), (t, c) and (t, c): {came}.")
+            raise ShapeError(
+                "dispatch: needs (t, d), (t, c) and (t, c): got "
+                f"{tuple(x.shape)}, {tuple(share.shape)} and {tuple(expert.shape)}."
+            )
         if x.shape[0] % max(self.blocks, 1) or (x.shape[0] and not self.blocks):
             raise ShapeError(
                 f"dispatch: {x.shape[0]} tokens do not fall into {self.blocks} blocks of this rank."

@@ -1,0 +1,247 @@
+"""Captures that serve every size: the function runs once more, on sizes that are symbols.
+
+Its first captures have sizes of their own. When it is called with a third, or with a second where
+that is asked for, sizes that varied are symbols (gnomon/ir/sizes.py) of one more capture, and what
+Python decides by them is kept as guards. A further size asks these, and has its program filled in:
+no capture, no pass. The earlier captures must come out of it, number by number, or it is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gnomon.capture import varying
+from gnomon.capture.inputs import pattern
+from gnomon.capture.replay import CapturedProgram
+from gnomon.compiler import sized, tiers
+from gnomon.errors import TraceError
+from gnomon.forking import cached_property
+from gnomon.ir.dissected import dissection, renumbered
+from gnomon.ir.relations import Formulas
+from gnomon.ir.show import log
+from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt, hint
+from gnomon.ir.sym_number import Unsized
+from gnomon.tensor.pytree import Constant, TreeSpec
+from gnomon.tensor.traced_sizes import TracedSize
+
+if TYPE_CHECKING:
+    from gnomon.capture.guards import Guard
+    from gnomon.capture.paths import Path
+    from gnomon.capture.size_families import SizeFamily
+    from gnomon.capture.tracing import Capture
+    from gnomon.codegen.context import CompileContext
+    from gnomon.compiler.tiers import Tiers
+    from gnomon.ir.node import Graph
+    from gnomon.program.executable import Executable
+    from gnomon.tensor.tensor import Tensor
+
+__all__ = ["DoneOnce", "SizedAttempt", "SizedCapture", "at_hand"]
+
+Sizes = tuple[int, ...]
+
+STEPS = (-2, -1, 1, 2, 3, 8, 16)
+"""Sizes that are so much more are asked for to tell whether a program serves others."""
+NARROW = 2
+"""So many programs may serve no other size: further ones are of one size each from the start."""
+
+
+class DoneOnce(TraceError):
+    """A function that has changed something while it was captured, and cannot be captured again."""
+
+
+class Symbols:
+    """The sizes that varied, as symbols: one for those that were alike in all calls so far."""
+
+    def __init__(self, samples: Sequence[Sizes]) -> None:
+        self.env, self.sizes = ShapeEnv(), list[Any]()
+        self.places: list[int] = []
+        columns = [*zip(*samples, strict=True)]
+        made: dict[tuple, Any] = {}
+        for k, column in enumerate(columns):
+            if len({*column}) == 1:
+                self.sizes.append(column[0])
+                continue
+            if column not in made and column[0] >= LEAST:
+                made[column] = self.env.symbol(column[0])
+                self.places.append(k)
+            self.sizes.append(made.get(column, column[0]))
+        own = [x.value for x in made.values()]
+        fixed = {x for x in self.sizes if type(x) is int}
+        self.are_distinct = bool(own) and len({*own}) == len(own) and fixed.isdisjoint(own)
+        """Whether no size at hand agrees with another by chance."""
+
+    def shapes(self, tensors: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The shapes of a call's tensors."""
+        rest = iter(self.sizes)
+        return [tuple([next(rest) for _ in tensor.shape]) for tensor in tensors]
+
+
+class SizedCapture:
+    """A capture on symbols."""
+
+    def __init__(self, symbols: Symbols, guard: Guard, program: CapturedProgram) -> None:
+        env = self.env = symbols.env
+        self.symbols, self.guard, self.source = symbols, guard, program
+        self._taken = dissection(program.graph)
+        self._numbers = env.function(self._taken.numbers)
+        self.shapes = env.function([n for x in program.graph.outputs for n in x.shape])
+        self._expected = env.function(symbols.sizes)
+        self._holds = env.test()
+        self._programs: dict[tuple, list[sized.SizedProgram]] = {}
+        self._lock, self._narrow = Lock(), 0
+
+    def serves(self, sizes: Sizes) -> Sizes | None:
+        """The symbols' values for sizes; None where it is not for them."""
+        own = tuple([sizes[k] for k in self.symbols.places])
+        if not (min(own) >= LEAST and max(own) < MOST and self._expected(own) == sizes):
+            return None
+        return own if self._holds(own) else None
+
+    def gives(self, sizes: Sizes, program: CapturedProgram) -> bool | None:
+        """Whether a capture with sizes of its own comes out of this one; None: not for them."""
+        own = self.serves(sizes)
+        return None if own is None else self.graph(own).key == program.graph.key
+
+    def graph(self, own: Sizes) -> Graph:
+        """The graph of some sizes; nodes that are the same there are one."""
+        return renumbered(self.source.graph, iter(self._numbers(own)))
+
+    def executable(self, own: Sizes, context: CompileContext) -> Executable | None:
+        """The executable of some sizes, of a program for many; None where there is none."""
+        with self._lock:
+            known, form = self._programs.setdefault(context.key, []), self.source.graph
+            for each in known:
+                if each.serves(own) is not None:
+                    return each.at(own, form)
+            if len(known) >= sized.PROGRAMS or self._narrow >= NARROW:
+                return None
+            formulas = (self.env, self._taken.numbers), self._taken.leaves, own
+            made = sized.on_symbols(form, partial(Formulas, *formulas), own, context)
+            if made is None or not any(made.serves(near(own, step)) for step in STEPS):
+                self._narrow += 1
+            if made is None:
+                return None
+            known.append(made)
+        found = made.at(own, form)
+        found.fresh = made.fresh
+        return found
+
+
+class FilledProgram(CapturedProgram):
+    """A sized capture's program for some sizes; its graph is made if somebody asks for it."""
+
+    def __init__(self, capture: SizedCapture, own: Sizes) -> None:
+        source = capture.source
+        vars(self).update({x: y for x, y in vars(source).items() if x != "graph"})
+        self.capture, self.own_sizes = capture, own
+        self.first, source.first = source.first, []
+        self.latest = ((), [])
+        shapes, self.leaves = iter(capture.shapes(own)), []
+        for x in source.graph.outputs:
+            self.leaves.append(pattern(x, tuple([next(shapes) for _ in x.shape])))
+
+    @cached_property
+    def graph(self) -> Graph:  # type: ignore[override]
+        """The graph of these sizes."""
+        return self.capture.graph(self.own_sizes)
+
+    @property
+    def form(self) -> Graph | None:
+        """A graph that differs from it in sizes alone."""
+        return self.capture.source.graph
+
+    @cached_property
+    def tiers(self) -> Tiers:
+        """The tiers that run it: of a program for all sizes where there is one."""
+        make = partial(self.capture.executable, self.own_sizes)
+        made = self.options.filled_in(make, self.lasting)
+        if made is None:
+            options = self.options._replace(dynamic=False)
+            return options.tiers(self.graph, self.title, self.rewritten, self.lasting)
+        return tiers.Tiers(self.form, self.title, self.rewritten, made=made)
+
+
+def near(own: Sizes, step: int) -> Sizes:
+    """Sizes that are a little more or less."""
+    return tuple([max(n + step, LEAST) for n in own])
+
+
+def at_hand(graph: Graph) -> Graph:
+    """A graph on symbols with the sizes at hand."""
+    return renumbered(graph, iter([*map(hint, dissection(graph).numbers)]))
+
+
+def refuse_unsized(program: CapturedProgram) -> None:
+    """Refuse what is more than tensors of new sizes: it has captures of its own."""
+    if program.graph is None or not program.outcome.is_plain:
+        raise Unsized("it gives objects, or writes to some")
+    escaped = [n for storage in program.escaped for n in storage.node.shape]
+    if program.placed or any(map(has_size, escaped)) or not program.results.is_whole:
+        raise Unsized("parts of results are shown, or kept elsewhere")
+    if any(map(has_size, constants_in(program.outcome.tree))):
+        raise Unsized("it gives a size back")
+
+
+def constants_in(tree: Any) -> Iterator[Any]:
+    """Python's values in a structure."""
+    if isinstance(tree, Constant):
+        yield tree.value
+    for part in (*tree.names, *tree.parts) if isinstance(tree, TreeSpec) else ():
+        yield from constants_in(part)
+
+
+def has_size(value: Any) -> bool:
+    """Whether a value is a traced size."""
+    return type(value) in (TracedSize, SymInt)
+
+
+class SizedAttempt(NamedTuple):
+    """A capture on symbols that is under way."""
+
+    family: SizeFamily
+    symbols: Symbols
+    sizes: Sizes
+
+    def begin(
+        self, capture: Capture, stand_ins: Sequence[Tensor], arguments: Sequence[Tensor]
+    ) -> None:
+        """Give the capture symbols for the sizes of its arguments."""
+        capture.sizes = self.symbols.env
+        for tensor, shape in zip(stand_ins, self.symbols.shapes(arguments), strict=True):
+            if SymInt in map(type, shape):
+                is_part = tensor._view is not None and bool(tensor._view.chain)
+                if is_part or tensor._storage not in capture.reads:
+                    raise Unsized("an argument is reached from outside too, or part of another")
+                capture.shapes[tensor._storage] = shape
+        self.symbols.env.thread = get_ident()
+
+    def settled(self, guard: Guard, program: CapturedProgram, path: Path) -> FilledProgram:
+        """The program of this call; the capture is kept where it serves others."""
+        self.symbols.env.thread = 0
+        refuse_unsized(program)
+        made = SizedCapture(self.symbols, guard, program)
+        if guard.lost or path.is_torn:
+            self.family.failed += 1
+        elif self.symbols.env.is_left or made.serves(self.sizes) is None:
+            raise Unsized("it does not serve the sizes that it was made with")
+        else:
+            self.family.add(made)
+        return FilledProgram(made, tuple([self.sizes[k] for k in self.symbols.places]))
+
+    def refuse_second_run(self, name: str, guard: Guard, path: Path, error: BaseException) -> None:
+        """Refuse to capture a function again that has done something; what it did is done."""
+        self.symbols.env.thread = 0
+        if path.seen is not None and not varying.is_repeatable(guard, path.seen):
+            raise DoneOnce(
+                f"compile: {name} has changed Python values while it was captured for all sizes, "
+                f"and cannot be captured again: {error}. Compile it with dynamic=False."
+            ) from error
+
+    def failed(self, name: str, cause: Exception) -> None:
+        """Note that there is no such capture, and why."""
+        self.family.failed += 1
+        told = f"sizes: {name} is captured for each: {cause or type(cause.__cause__)}"
+        log(1, lambda: told)

@@ -1,0 +1,166 @@
+"""Sizes inside of a function that is captured for all of them: integers to Python.
+
+A TracedSize is a SymInt (gnomon/ir/sizes.py) as Python code sees it. Arithmetic gives another, a
+comparison is answered for the size at hand and kept as a guard, and every other use takes the
+number itself, for which the program then is: a key of a dictionary, an index, a text.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from threading import get_ident
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from gnomon.ir.sizes import SymInt
+from gnomon.tensor.state import known, state
+
+__all__ = ["SizeLeft", "TracedSize", "shown"]
+
+
+class SizeLeft(TypeError):
+    """A traced size where only the library's own numbers may be: the capture is given up."""
+
+
+class TracedSize:
+    """An integer that varies from call to call; `_symint` is what the program knows of it."""
+
+    __slots__ = ("__weakref__", "_symint", "settled")
+    formula = None
+
+    def __init__(self, symbol: SymInt) -> None:
+        self._symint, self.settled = symbol, None
+
+    @property
+    def __class__(self) -> type[Any]:
+        return int
+
+    @__class__.setter
+    def __class__(self, kind: type[Any]) -> None:
+        raise TypeError("a size keeps its class")
+
+    @property
+    def key(self) -> Any:
+        """Nothing that a node could be known by."""
+        self._symint.sizes.is_left = True
+        raise SizeLeft(f"a node has {self._symint!r} as Python sees it")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody captures with it any more, or somebody else does."""
+        return self._symint.sizes.thread != get_ident()
+
+    def late(self, function: Callable[[int], int]) -> Any:
+        """The result of a function of this number alone, which is called when it is known."""
+        return function(self.value()) if self.is_over else shown_size(self._symint.late(function))
+
+    def value(self) -> int:
+        """The number at hand."""
+        return self._symint.value
+
+    def __index__(self) -> int:
+        return self._symint.value if self.is_over else self._symint.pinned()
+
+    def __hash__(self) -> int:
+        return hash(self.__index__())
+
+    def __eq__(self, other: object) -> bool:
+        if self.is_over:  # a key that a table kept is nobody's number
+            return self is other
+        return self is other or bool(self._symint == known(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __copy__(self) -> TracedSize:
+        return self
+
+    def __deepcopy__(self, known: Any) -> TracedSize:
+        return self
+
+    def __reduce__(self) -> Any:
+        return int, (self.__index__(),)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.__index__(), dtype)
+
+    def __str__(self) -> str:
+        return str(self.__index__())
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return format(self.__index__(), spec)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__index__(), name)
+
+    __int__ = __trunc__ = __floor__ = __ceil__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.__index__())
+
+    def __round__(self, digits: int | None = None) -> int:
+        return round(self.__index__(), digits)
+
+
+class TracedCount(TracedSize):
+    """The number of elements; called, the shape or the size of one axis."""
+
+    __slots__ = ("shape",)
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one axis."""
+        return self.shape if dim is None else self.shape[dim]
+
+
+def computed(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that computes with what programs know."""
+
+    def method(self: TracedSize, *others: Any) -> Any:
+        if not all(isinstance(x, (int, float)) for x in others):
+            return NotImplemented
+        if self.is_over:
+            return compute(self.__index__(), *others)
+        return shown_size(compute(self._symint, *map(known, others)))
+
+    return method
+
+
+UNARY = (operator.neg, operator.pos, operator.abs, operator.invert)
+COMPARING = (operator.lt, operator.le, operator.gt, operator.ge)
+BINARY = (
+    *(operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.pow),
+    *(operator.truediv, operator.and_, operator.or_, operator.xor, operator.lshift),
+    operator.rshift,
+)
+for _compute in (*UNARY, *COMPARING, *BINARY):
+    _name = _compute.__name__.strip("_")
+    setattr(TracedSize, f"__{_name}__", computed(_compute))
+    if _compute in BINARY:
+        setattr(TracedSize, f"__r{_name}__", computed(lambda x, y, f=_compute: f(y, x)))
+TracedSize.__divmod__ = lambda self, other: (self // other, self % other)  # type: ignore
+TracedSize.__rdivmod__ = lambda self, other: (other // self, other % self)  # type: ignore
+
+
+def shown_size(n: Any) -> Any:
+    """A number as Python code sees it: the same object for the same one."""
+    if type(n) is not SymInt:
+        return n
+    found = n.sizes.shown.get(n)
+    if found is None:
+        found = n.sizes.shown[n] = TracedSize(n)
+        if state.capture is not None:
+            state.capture.traced_numbers.append(ref(found))
+    return found
+
+
+def shown(shape: Sequence[Any]) -> Sequence[Any]:
+    """Sizes as Python code sees them."""
+    return [*map(shown_size, shape)] if SymInt in map(type, shape) else shape

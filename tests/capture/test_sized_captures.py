@@ -1,0 +1,424 @@
+"""Captures that serve every size, beside the plain functions: values, state, what may not be seen.
+
+Sizes that Python needs as they are (keys, counts of turns, texts) keep captures of their own.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.capture import size_families
+from gnomon.nn import functional as F
+
+pytestmark = pytest.mark.unit
+
+SIZES = ((5, 7), (3, 10), (6, 11), (9, 4), (12, 5), (3, 13), (14, 20), (2, 9))
+
+
+def given(n: int, m: int) -> gn.Tensor:
+    """An argument of two sizes, the same for the same ones."""
+    return gn.from_numpy(np.random.default_rng(n + 97 * m).standard_normal((n, m, 8), np.float32))
+
+
+def bits(value: Any) -> Any:
+    """A result as something to compare, sizes with their classes."""
+    if isinstance(value, gn.Tensor):
+        return value.detach().numpy().tobytes(), tuple(value.shape), str(value.dtype)
+    if isinstance(value, tuple):
+        return type(value), [bits(x) for x in value]
+    return type(value), value
+
+
+def beside(function: Callable, sizes: Sequence[tuple[int, int]] = SIZES, **options: Any) -> Any:
+    """The compiled function, which gave what the plain one gives at these sizes, and again."""
+    compiled = gn.compile(function, dynamic=True, **options)
+    for pair in (*sizes, *sizes):
+        assert bits(compiled(given(*pair))) == bits(function(given(*pair))), pair
+    return compiled
+
+
+W, KERNEL = gn.ones(8, 8) * 0.25, gn.ones(4, 8, 3)
+SERVED = {
+    "two products": lambda x: (x @ W).relu() @ W,
+    "sum": lambda x: x.sum(),
+    "sum of rows": lambda x: x.sum(0),
+    "softmax": lambda x: x.softmax(1),
+    "divided by a size": lambda x: x.sum(0) / x.shape[0],
+    "integers times a size": lambda x: (x > 0).sum(0) * x.shape[0],
+    "last": lambda x: x[:, -1] * 2,
+    "neighbours": lambda x: x[:, 1:] - x[:, :-1],
+    "two of three": lambda x: x[:, : x.shape[1] - 1 : 2] * 1,
+    "backwards": lambda x: x.flip(1),
+    "range": lambda x: x + gn.arange(x.shape[0])[:, None, None],
+    "causal": lambda x: (x @ x.mT + gn.ones(x.shape[1], x.shape[1]).tril()).softmax(-1),
+    "viewed": lambda x: x.view(x.size(0) * x.size(1), -1).relu().view(x.size(0), -1, 8),
+    "heads": lambda x: x.reshape(*x.shape[:2], 2, 4).transpose(1, 2) + 1,
+    "joined": lambda x: gn.cat([x, x[:, :1]], 1),
+    "padded": lambda x: F.pad(x, (0, 0, 1, 2)),
+    "elements": lambda x: x * x.numel() + x.size,
+    "sizes of a result": lambda x: x * (x @ W).sum(-1).shape[1],
+    "variance": lambda x: x.var(1),
+    "sorted": lambda x: x.sort(1).values,
+    "expanded": lambda x: x[:1].expand(x.shape[0], -1, -1) + x,
+    "convolved": lambda x: F.conv1d(x.transpose(1, 2), KERNEL, padding=1),
+    "gathered": lambda x: x.gather(1, gn.zeros(x.shape[0], 1, 8, dtype=gn.int64)),
+    "identity": lambda x: x @ x.mT + gn.eye(x.shape[1]),
+    "filled": lambda x: gn.full((x.shape[0],), x.shape[1]),
+    "attention": lambda x: F.scaled_dot_product_attention(*[x[:, None]] * 3, is_causal=True),
+    "written": lambda x: gn.zeros(x.shape[0], x.shape[1] + 1, 8).slice_scatter(x, 1, 1),
+    "asked for a class": lambda x: x * 2 if isinstance(x.shape[0], int) else x,
+    "remainder": lambda x: x * (x.shape[0] % 2 + x.shape[1] // 3),
+}
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_a_capture_serves_further_sizes(name: str):
+    compiled = beside(SERVED[name])
+
+    assert compiled.captures <= 3
+    assert len(compiled.why_recompiled()) == compiled.captures - 1
+
+
+NAMES = {3: 2.0, 9: 5.0}
+PINNED = {
+    "key": lambda x: x * NAMES.get(x.shape[0], 7.0),
+    "member": lambda x: x * (x.shape[0] in {3, 9}),
+    "turns": lambda x: sum((x[k] for k in range(x.shape[0])), gn.zeros(())),
+    "text": lambda x: x * float(f"{x.shape[0]}.5"),
+    "hash": lambda x: x * (hash(x.shape) % 5),
+    "class": lambda x: x * 2 if type(x.shape[0]) is int else x - 1,
+    "length": lambda x: x * len(x),
+    "float": lambda x: x * (1.0 / x.shape[0]),
+    "root": lambda x: x * math.sqrt(x.shape[1]),
+    "product": lambda x: x * math.prod(x.shape),
+    "numpy": lambda x: x * float(np.prod(x.shape)) * float(np.sqrt(x.shape[0])),
+    "array": lambda x: x[np.zeros(x.shape[1], bool).nonzero()[0]] + 1,
+    "bits": lambda x: x * x.shape[1].bit_length(),
+    "equal": lambda x: x * 2 if x.shape == (3, 10, 8) else x + 0,
+    "copied": lambda x: x * copy.deepcopy(x.shape[0]),
+    "result": lambda x: (x * 2, x.shape[0], x.shape, [x.shape[1]][0]),
+    "ragged": lambda x: gn.nested.as_nested_tensor(x).mean(1),
+    "part": lambda x: (x + 1)[0],
+    "as it is": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_sizes_that_python_needs_as_they_are(name: str):
+    beside(PINNED[name])
+
+
+BRANCHES = {
+    "few": lambda x: x * 2 if x.shape[0] > 5 else x - 1,
+    "longest": lambda x: x * max(x.shape[0], 7),
+    "square": lambda x: x @ x.mT if x.shape[0] < x.shape[1] else x.mT @ x,
+    "order": lambda x: x * sorted(x.shape)[0],
+    "parity": lambda x: x.unflatten(1, (2, -1)).sum(1) if x.shape[1] % 2 == 0 else x + 0,
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_each_way_has_a_capture(name: str):
+    sizes = [(n, m) for n in range(2, 9) for m in range(9, 15)]
+    compiled = beside(BRANCHES[name], sizes)
+
+    assert compiled.captures < len(sizes) / 3
+
+
+def test_sizes_0_and_1_and_equal_ones():
+    sizes = [
+        (5, 7),
+        (3, 10),
+        (1, 6),
+        (0, 5),
+        (4, 1),
+        (4, 0),
+        (6, 6),
+        (8, 8),
+        (9, 8),
+        (1, 1),
+        (2, 2),
+    ]
+    beside(lambda x: (x @ W).sum(1) + x.shape[0], sizes)
+
+
+def test_what_is_not_asked_for():
+    for options in ({"dynamic": False}, {"mode": "max-autotune"}):
+        compiled = gn.compile(lambda x: x * 2, **options)
+        for n in range(3, 9):
+            compiled(gn.ones(n))
+        assert compiled.captures == 6
+    compiled = gn.compile(lambda x: x * 2)
+    for n in range(3, 9):
+        compiled(gn.ones(n))
+    assert compiled.captures == 3, "the third size asks where nothing else is said"
+
+
+class Counted(nn.Module):
+    """A module with buffers that calls change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = 1.0
+        self.register_buffer("rows", gn.zeros(()))
+        self.register_buffer("mean", gn.zeros(8))
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        self.rows += x.shape[0]
+        self.mean.copy_(x.mean((0, 1)))
+        return x * self.rows * self.scale
+
+
+def test_buffers_and_attributes_that_change():
+    plain, module = Counted(), Counted()
+    compiled = gn.compile(module, dynamic=True)
+    for k, pair in enumerate(SIZES):
+        plain.scale = module.scale = float(k // 3)
+        assert bits(compiled(given(*pair))) == bits(plain(given(*pair)))
+        assert bits(module.rows) == bits(plain.rows)
+        assert bits(module.mean) == bits(plain.mean)
+
+
+def test_python_state_that_changes():
+    settings, factors = {"scale": 1.0}, [1.0, 2.0]
+
+    def scaled(x: gn.Tensor) -> gn.Tensor:
+        return x * settings["scale"] + factors[0] + x.shape[0]
+
+    compiled = gn.compile(scaled, dynamic=True)
+    for k in range(3, 24):
+        settings["scale"], factors[0] = 1.0 + (k // 8), float(k // 10)
+        assert bits(compiled(given(k, 2))) == bits(scaled(given(k, 2)))
+    assert compiled.captures < 12
+
+
+def test_an_argument_that_is_written_to():
+    def grown(x: gn.Tensor) -> gn.Tensor:
+        x.add_(1)
+        return x * 2
+
+    compiled = gn.compile(grown, dynamic=True)
+    for k in range(3, 9):
+        x, y = given(k, 2), given(k, 2)
+        assert bits(compiled(x)) == bits(grown(y))
+        assert bits(x) == bits(y)
+    assert compiled.captures == 2
+
+
+def test_effects_are_done_once_a_call():
+    seen, told = [], []
+
+    def noting(x: gn.Tensor) -> gn.Tensor:
+        seen.append(x.shape[0])
+        return x * 2
+
+    def late(x: gn.Tensor) -> gn.Tensor:
+        if x.shape[0] > 6:
+            told.append(x.shape[0])
+        return x * 2
+
+    for function, kept in ((noting, seen), (late, told)):
+        compiled = gn.compile(function, dynamic=True)
+        for k in range(3, 10):
+            compiled(gn.ones(k))
+        wanted = [*range(3, 10)] if kept is seen else [7, 8, 9]
+        assert kept == wanted
+        assert all(type(n) is int for n in kept)
+
+
+def test_an_effect_before_an_error_or_a_look_is_not_done_twice():
+    done = []
+
+    def failing(x: gn.Tensor) -> gn.Tensor:
+        if x.shape[0] > 5:
+            done.append(1)
+            if x.sum() > 0:
+                return x * 3
+        return x * 2
+
+    compiled = gn.compile(failing, dynamic=True)
+    for k in (3, 4, 5):
+        compiled(gn.ones(k))
+    with pytest.raises(gn.errors.TraceError, match="failing has changed Python values while"):
+        compiled(gn.ones(7))
+    assert done == [1]
+
+
+def test_errors_are_those_of_the_plain_function():
+    def limited(x: gn.Tensor) -> gn.Tensor:
+        if x.shape[0] > 8:
+            raise ValueError(f"too long: {x.shape[0]}")
+        return x * 2
+
+    compiled = gn.compile(limited, dynamic=True)
+    for k in (3, 4, 5, 9, 7, 10, 4, 11):
+        if k > 8:
+            with pytest.raises(ValueError, match=f"too long: {k}"):
+                compiled(gn.ones(k))
+        else:
+            assert compiled(gn.ones(k)).tolist() == [2.0] * k
+
+
+def test_looks_at_values_are_breaks_as_before():
+    def either(x: gn.Tensor) -> gn.Tensor:
+        if x.shape[0] > 9 and x.sum() > 0:
+            return x * 2
+        return x - 1
+
+    beside(either, [(n, 2) for n in (3, 4, 5, 6, 12, 8, 13, 14, 15, 4, 30)])
+
+
+def test_what_a_size_was_given_to_does_not_keep_it():
+    @lru_cache
+    def doubled(n: int) -> int:
+        return n * 2
+
+    kept: dict[str, Any] = {}
+
+    def keeping(x: gn.Tensor) -> gn.Tensor:
+        kept["rows"] = x.shape[0]
+        return x * 2
+
+    beside(lambda x: x * doubled(x.shape[0]))
+    assert doubled(3) == 6
+    assert type(doubled(3)) is int
+    compiled = gn.compile(keeping, dynamic=True)
+    for k in range(3, 9):
+        compiled(gn.ones(k))
+        assert type(kept["rows"]) is int
+        assert kept["rows"] == k
+        assert pickle.loads(pickle.dumps(kept)) == {"rows": k}
+
+
+def test_a_failed_attempt_leaves_nothing_behind():
+    kept = []
+
+    def odd(x: gn.Tensor) -> gn.Tensor:
+        y = x @ W
+        kept.append(y)
+        if len(kept) > 1:
+            kept.pop(0)
+        return y * NAMES.get(x.shape[0], 1.0)
+
+    compiled = gn.compile(odd, dynamic=True)
+    for pair in SIZES:
+        assert bits(compiled(given(*pair))) == bits((given(*pair) @ W) * NAMES.get(pair[0], 1.0))
+        assert bits(kept[0]) == bits(given(*pair) @ W)
+    weight = gn.ones(2, requires_grad=True)
+    weight.sum().backward()
+    gn.optim.SGD([weight], 0.5).step()  # computes all that waits
+    assert weight.tolist() == [0.5, 0.5]
+
+
+def trained(compile: Callable, make: Callable[[], nn.Module], loss: Callable) -> list[Any]:
+    """Losses and parameters of steps at several sizes."""
+    gn.manual_seed(0)
+    model = make()
+    optimizer = gn.optim.AdamW(model.parameters(), 1e-2)
+
+    def step(x: gn.Tensor) -> gn.Tensor:
+        optimizer.zero_grad()
+        value = loss(model, x)
+        value.backward()
+        optimizer.step()
+        return value.detach()
+
+    run = compile(step)
+    gn.manual_seed(1)
+    found = [bits(run(given(*pair))) for pair in SIZES]
+    return [*found, *map(bits, model.parameters()), *map(bits, model.buffers()), run]
+
+
+MODELS = {
+    "dropout": lambda: nn.Sequential(
+        nn.Linear(8, 16), nn.Dropout(0.5), nn.GELU(), nn.Linear(16, 8)
+    ),
+    "norm": lambda: nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 8)),
+    "attention": lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, batch_first=True),
+    "recurrent": lambda: nn.LSTM(8, 4, batch_first=True),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training_steps(name: str):
+    def loss(model: nn.Module, x: gn.Tensor) -> gn.Tensor:
+        made = model(x)
+        made = made[0] if isinstance(made, tuple) else made
+        return F.mse_loss(made.sum(-1), x.mean(-1))
+
+    plain = trained(lambda f: f, MODELS[name], loss)
+    found = trained(lambda f: gn.compile(f, dynamic=True), MODELS[name], loss)
+
+    assert found[:-1] == plain[:-1]
+    assert found[-1].captures < len(SIZES) or name == "recurrent"
+
+
+def test_gradients_outside():
+    layer = nn.Linear(8, 4)
+    compiled = gn.compile(lambda x: layer(x).square().mean(), dynamic=True)
+    for pair in SIZES:
+        found = []
+        for call in (compiled, lambda x: layer(x).square().mean()):
+            x = given(*pair).requires_grad_()
+            layer.zero_grad()
+            call(x).backward()
+            found.append((bits(x.grad), bits(layer.weight.grad)))
+        assert found[0] == found[1]
+    assert compiled.captures <= 3
+
+
+def test_threads_that_capture_at_once():
+    layer = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
+    compiled, wrong = gn.compile(gn.no_grad()(lambda x: layer(x) + x.shape[0]), dynamic=True), []
+
+    def work(start: int) -> None:
+        for k in range(8):
+            x = given(3 + (start + 3 * k) % 11, 4 + (start * k) % 5)
+            with gn.no_grad():
+                if bits(compiled(x)) != bits(layer(x) + x.shape[0]):
+                    wrong.append(tuple(x.shape))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
+
+
+def test_programs_are_kept_in_number(monkeypatch):
+    monkeypatch.setattr(size_families, "SERVED", 3)
+    compiled = gn.compile(lambda x: x * x.shape[0], dynamic=True)
+    for _ in range(2):
+        for n in range(3, 14):
+            assert compiled(gn.ones(n)).tolist() == [float(n)] * n
+    assert compiled.captures == 2
+    assert len(compiled.captured()) == 2 + 3
+
+
+def test_what_is_told_of_a_program_that_was_filled_in():
+    compiled = beside(lambda x: (x @ W).relu().sum(1))
+
+    assert "float32[2, 9, 8] -> float32[2, 8]" in compiled.explain()
+    assert all(record.name for record in compiled.kernels())
+    saved = compiled.precompile(given(15, 21))
+    assert len(saved) >= 1
+
+
+def test_a_position_outside_names_its_line():
+    compiled = gn.compile(lambda x, places: x[places] * x.shape[0], dynamic=True)
+    for n in (3, 4, 5, 6):
+        assert compiled(gn.ones(n), gn.tensor([n - 1])).tolist() == [float(n)]
+    with pytest.raises(IndexError, match=r"outside its axis.*test_sized_captures"):
+        compiled(gn.ones(7), gn.tensor([7])).tolist()
