@@ -6,6 +6,7 @@ closure_state.py, where a walk begins.
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from collections.abc import Callable, Hashable, Iterator
@@ -174,6 +175,8 @@ class Callables(Looks):
         if passed:
             if not code.co_filename.startswith(PACKAGE):
                 self.met = self.met.union(words._replace(every=False, doubtful=frozenset()))
+                if "environ" in words.names or ("os", "environ") in words.pairs:
+                    yield from self.look(vars(os), "environ", depth, seen)
             return
         self.met = self.met.union(words)
         self._lack(function.__dict__, self.named(name) & self.words.doubtful)

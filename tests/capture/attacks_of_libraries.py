@@ -32,6 +32,7 @@ import tempfile
 import threading
 import types
 import typing
+import unittest.mock
 import warnings
 from collections import ChainMap, UserDict, UserList
 from collections.abc import Iterator
@@ -643,3 +644,45 @@ def objects_of_pythons_library(way: Way) -> Seen:
     yield from turns(way(lambda a: a * len(text.substitute(a="z"))), let(text, template="$a$a"))
     yield from turns(way(lambda a: a * float(parser["a"]["k"])), put(parser["a"], "k", "3.0"))
     yield from turns(way(lambda a: a * parser.getint("a", "d")), put(parser["DEFAULT"], "d", "6"))
+
+
+@attack
+def the_environment_by_other_ways(way: Way) -> Seen:
+    def f(a):
+        known = os.getenv("GNOMON_ATTACK", "0") + os.environ.get("GNOMON_OTHER", "1")
+        return a * float(known) + len(os.path.expanduser("~")) + len(dict(os.environ))
+
+    def restored(call):
+        with unittest.mock.patch.dict(os.environ, {"GNOMON_ATTACK": "5"}):
+            return call(x()), call(x())
+
+    call = way(f)
+    with unittest.mock.patch.dict(os.environ):
+        yield from turns(
+            call, put(os.environ, "GNOMON_ATTACK", "3"), put(os.environ, "GNOMON_OTHER", "7"),
+            put(os.environ, "HOME", "/a/home/that/is/far"), lambda: os.environ.pop("GNOMON_OTHER"),
+            lambda: os.environ.update(GNOMON_ATTACK="8"), os.environ.clear,
+        )  # fmt: skip
+        yield restored(call), call(x())
+
+
+@attack
+def another_environment(way: Way) -> Seen:
+    def f(a):
+        return a * float(os.getenv("GNOMON_ATTACK", "2"))
+
+    call = way(f)
+    yield call(x()), call(x())
+    with unittest.mock.patch.object(os, "environ", {"GNOMON_ATTACK": "5"}):
+        yield call(x()), call(x())
+    yield call(x())
+
+
+@attack
+def a_function_that_sets_the_environment(way: Way) -> Seen:
+    def f(a):
+        os.environ["GNOMON_ATTACK"] = os.environ.get("GNOMON_ATTACK", "") + "1"
+        return a * float(os.environ["GNOMON_ATTACK"])
+
+    with unittest.mock.patch.dict(os.environ):
+        yield from turns(way(f), lambda: os.environ.pop("GNOMON_ATTACK"))

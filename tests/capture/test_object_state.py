@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import functools
 import itertools
+import os
 import random
 import re
 import threading
@@ -102,10 +103,19 @@ SETTINGS = collections.UserDict(scale=2.0)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "function",
-    [lambda x: x * ARGUMENTS.scale, lambda x: x * SETTINGS["scale"]],
-    ids=["argparse", "UserDict"],
+    [
+        lambda x: x * ARGUMENTS.scale,
+        lambda x: x * SETTINGS["scale"],
+        lambda x: x * (2.0 if os.environ["GNOMON_OF_A_TEST"] else 3.0),
+        lambda x: x * float(os.environ.get("GNOMON_OF_NO_TEST", "2.0")),
+        lambda x: x * float(os.getenv("GNOMON_OF_NO_TEST", "2.0")),
+        lambda x: x * (3.0 if "GNOMON_OF_NO_TEST" in os.environ else 2.0),
+        lambda x: x * (2.0 if os.path.expanduser("~") else 3.0),
+    ],
+    ids=["argparse", "UserDict", "environ", "get", "getenv", "in environ", "home"],
 )
-def test_settings_that_stay_are_captured_once(function):
+def test_settings_that_stay_are_captured_once(function, monkeypatch):
+    monkeypatch.setenv("GNOMON_OF_A_TEST", "set")
     step = gn.compile(function)
 
     assert [step(gn.ones(1)).item() for _ in range(4)] == [2.0] * 4
