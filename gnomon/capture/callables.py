@@ -6,6 +6,7 @@ closure_state.py, where a walk begins.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import types
@@ -24,6 +25,9 @@ __all__ = ["Callables"]
 
 TOLD = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
 """Attributes that functions keep beside their dictionaries."""
+DISPATCHING = codes_in(functools.singledispatch.__code__)
+REMEMBERED = frozenset({"dispatch_cache", "cache_token"})
+"""Variables of functions with an implementation for each class: what was looked up before."""
 DEEPEST = 40
 """Objects inside of each other that are walked."""
 
@@ -168,6 +172,8 @@ class Callables(Looks):
         yield id(code)
         cells = function.__closure__ or ()
         for variable, cell in zip(code.co_freevars, cells, strict=True):
+            if variable in REMEMBERED and code in DISPATCHING:
+                continue  # its table tells all
             yield self._cell(variable, cell, depth, seen)
         own = function.__dict__.keys()
         for part in sorted(own if self.words.every else own & {*self.named(name), "__wrapped__"}):

@@ -5,6 +5,7 @@ Each is a generator that is given a way to compile (attack_harness.py).
 
 from __future__ import annotations
 
+import abc
 import argparse
 import bisect
 import builtins
@@ -686,3 +687,80 @@ def a_function_that_sets_the_environment(way: Way) -> Seen:
 
     with unittest.mock.patch.dict(os.environ):
         yield from turns(way(f), lambda: os.environ.pop("GNOMON_ATTACK"))
+
+
+@attack
+def implementations_for_classes(way: Way) -> Seen:
+    class Base(abc.ABC):
+        pass
+
+    class C:
+        v = 2.0
+
+    @functools.singledispatch
+    def g(v):
+        return box.v
+
+    g.register(Base, lambda v: v.v + 7.0)
+    box, c = Box(v=2.0), C()
+    f = way(lambda a: a * g(c) + g.dispatch(float)(1.0) + len(g.registry))
+    yield from turns(
+        f, let(box, v=3.0), lambda: g.register(float, lambda v: 11.0), let(C, v=5.0),
+        lambda: Base.register(C), let(C, v=6.0), lambda: g.register(C, lambda v: 13.0),
+        lambda: g.register(C, lambda v: 17.0), let(c, __class__=type("D", (C,), {})),
+        lambda: g.register(type(c), lambda v: 19.0),
+    )  # fmt: skip
+
+
+@attack
+def an_implementation_that_changes(way: Way) -> Seen:
+    @functools.singledispatch
+    def g(v, k=2.0):
+        return v * k
+
+    @g.register
+    def of_tensor(v: gn.Tensor, k=3.0):
+        return v * k * scale[0]
+
+    scale = [1.0]
+    yield from turns(
+        way(lambda a: g(a) + g(1.0)), put(scale, 0, 5.0), let(of_tensor, __defaults__=(7.0,)),
+        let(g.registry[object], __defaults__=(9.0,)),
+    )  # fmt: skip
+
+
+@attack
+def an_implementation_that_is_registered_inside(way: Way) -> Seen:
+    @functools.singledispatch
+    def g(v):
+        return 2.0
+
+    def f(a):
+        if float not in g.registry:
+            g.register(float, lambda v: 3.0)
+        else:
+            g.register(float, g.registry[object])
+        return a * g(1.0)
+
+    yield from turns(way(f), lambda: g.register(float, lambda v: 4.0), state=g.registry.keys())
+
+
+@attack
+def methods_with_implementations(way: Way) -> Seen:
+    class C:
+        k = 2.0
+
+        @functools.singledispatchmethod
+        def of(self, v):
+            return self.k
+
+        @of.register
+        def _(self, v: int):
+            return self.k * v
+
+    c = C()
+    f = way(lambda a: a * c.of(3) + c.of(2.0) + C.of(c, "a"))
+    yield from turns(
+        f, let(c, k=5.0), lambda: C.of.register(float, lambda s, v: 9.0),
+        lambda: C.of.register(int, lambda s, v: s.k + 9.0), let(c, of=lambda v: 1.0),
+    )  # fmt: skip

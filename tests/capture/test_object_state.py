@@ -3,6 +3,7 @@
 import argparse
 import array
 import collections
+import collections.abc
 import dataclasses
 import functools
 import itertools
@@ -96,6 +97,22 @@ def test_what_cannot_be_seen_is_opaque_and_what_never_changes_has_no_state():
         assert state_of(value) is None
 
 
+@functools.singledispatch
+def kind_of(value):
+    """A number for a class."""
+    return 3.0
+
+
+@kind_of.register
+def of_text(value: str):
+    return 2.0
+
+
+@kind_of.register
+def of_sequence(value: collections.abc.Sequence):
+    return 2.0
+
+
 ARGUMENTS = argparse.Namespace(scale=2.0, depth=3, names=["a"])
 SETTINGS = collections.UserDict(scale=2.0)
 
@@ -111,8 +128,13 @@ SETTINGS = collections.UserDict(scale=2.0)
         lambda x: x * float(os.getenv("GNOMON_OF_NO_TEST", "2.0")),
         lambda x: x * (3.0 if "GNOMON_OF_NO_TEST" in os.environ else 2.0),
         lambda x: x * (2.0 if os.path.expanduser("~") else 3.0),
+        lambda x: x * kind_of("a"),
+        lambda x: x * kind_of((1,)),
     ],
-    ids=["argparse", "UserDict", "environ", "get", "getenv", "in environ", "home"],
+    ids=[
+        *("argparse", "UserDict", "environ", "get", "getenv", "in environ", "home"),
+        *("singledispatch", "an abstract class"),
+    ],
 )
 def test_settings_that_stay_are_captured_once(function, monkeypatch):
     monkeypatch.setenv("GNOMON_OF_A_TEST", "set")
