@@ -692,7 +692,9 @@ def a_function_that_sets_the_environment(way: Way) -> Seen:
 @attack
 def implementations_for_classes(way: Way) -> Seen:
     class Base(abc.ABC):
-        pass
+        @abc.abstractmethod
+        def told(self):
+            """Something that a class that is registered need not have."""
 
     class C:
         v = 2.0
@@ -763,4 +765,63 @@ def methods_with_implementations(way: Way) -> Seen:
     yield from turns(
         f, let(c, k=5.0), lambda: C.of.register(float, lambda s, v: 9.0),
         lambda: C.of.register(int, lambda s, v: s.k + 9.0), let(c, of=lambda v: 1.0),
+    )  # fmt: skip
+
+
+@attack
+def data_classes_made_inside(way: Way) -> Seen:
+    box = Box(k=2.0, many=[1.0])
+
+    @dataclasses.dataclass
+    class Above:
+        a: Any
+        many: list = dataclasses.field(default_factory=lambda: list(box.many))
+
+    @dataclasses.dataclass(order=True)
+    class P(Above):
+        start: dataclasses.InitVar[float] = 1.0
+        k: float = 3.0
+
+        def __post_init__(self, start):
+            self.sum = self.k * box.k + start
+
+    def f(a):
+        P(7.0, k=4.0)
+        p = P(a)
+        return p.a * p.sum + len(p.many) + (P(1.0) < P(2.0)) + len(repr(P(1.0))), p
+
+    yield from turns(
+        way(f), let(box, k=5.0), lambda: box.many.append(2.0), let(P, __repr__=lambda self: "p"),
+        let(P, __post_init__=lambda self, start: setattr(self, "sum", 7.0)),
+        let(P, __lt__=lambda self, other: False), let(P, k=9.0, sum=11.0),
+        let(P.__init__, __defaults__=(*P.__init__.__defaults__[:-1], 13.0)),
+        let(P, __setattr__=lambda self, name, value: object.__setattr__(self, name, a_half(value))),
+        let(P, __init__=lambda self, a, k=0: vars(self).update(a=a, sum=17.0, many=[])),
+    )  # fmt: skip
+
+
+def a_half(value: Any) -> Any:
+    """Half of a number, and anything else as it is."""
+    return value / 2 if isinstance(value, float) else value
+
+
+@attack
+def slots_and_frozen_classes_made_inside(way: Way) -> Seen:
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Q:
+        a: Any
+        k: float = dataclasses.field(init=False, default=2.0)
+
+        def __post_init__(self):
+            object.__setattr__(self, "k", self.k + len(log))
+
+    def f(a):
+        q = dataclasses.replace(Q(a), a=a * 2)
+        log.extend([] if len(log) > 1 else [q.k])
+        return q.a * q.k + hash(Q(1.0) == Q(1.0))
+
+    log = []
+    yield from turns(
+        way(f), lambda: log.append(1.0), log.clear, let(Q, __post_init__=lambda self: None),
+        state=log,
     )  # fmt: skip

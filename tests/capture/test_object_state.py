@@ -97,6 +97,18 @@ def test_what_cannot_be_seen_is_opaque_and_what_never_changes_has_no_state():
         assert state_of(value) is None
 
 
+@dataclasses.dataclass
+class Pair:
+    """What is made of what a call is given."""
+
+    first: object
+    scale: dataclasses.InitVar[float]
+    sum: float = dataclasses.field(init=False)
+
+    def __post_init__(self, scale):
+        self.sum = scale * 2
+
+
 @functools.singledispatch
 def kind_of(value):
     """A number for a class."""
@@ -130,10 +142,12 @@ SETTINGS = collections.UserDict(scale=2.0)
         lambda x: x * (2.0 if os.path.expanduser("~") else 3.0),
         lambda x: x * kind_of("a"),
         lambda x: x * kind_of((1,)),
+        lambda x: Pair(x, 1.0).first * Pair(x, 1.0).sum,
+        lambda x: (Pair(x, 1.0), x * 2)[1],
     ],
     ids=[
         *("argparse", "UserDict", "environ", "get", "getenv", "in environ", "home"),
-        *("singledispatch", "an abstract class"),
+        *("singledispatch", "an abstract class", "a data class", "one thrown away"),
     ],
 )
 def test_settings_that_stay_are_captured_once(function, monkeypatch):
