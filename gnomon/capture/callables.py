@@ -15,7 +15,7 @@ from typing import Any
 
 from gnomon.capture.code_names import Below, CodeNames, codes_in, reads_by_name, words_of
 from gnomon.capture.effects import acts, name_of
-from gnomon.capture.object_state import OPAQUE, is_written_in_python, state_of
+from gnomon.capture.object_state import OPAQUE, is_written_in_python, of_attributes, state_of
 from gnomon.capture.snapshot import MISSING, Looks, SlotAttributes, own_of, parts_of
 from gnomon.forking import cached_property
 from gnomon.ir.provenance import PACKAGE, is_ours
@@ -127,6 +127,14 @@ class Callables(Looks):
             return
         self._parts.append((own.keys(), parts_of(own.keys())))
         for each in sorted(own, key=str):
+            yield from self.look(own, each, depth, seen)
+
+    def _attributes_alone(
+        self, value: Any, own: dict, depth: int, seen: set, name: str | None
+    ) -> Iterator[Hashable]:
+        """An object by all that it keeps; what code names of it, by what is inside too."""
+        yield self._state(of_attributes(value), name, type(value)) if own else None
+        for each in sorted(self.named(name) & own.keys()):
             yield from self.look(own, each, depth, seen)
 
     def _partial(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:

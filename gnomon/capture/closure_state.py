@@ -32,7 +32,15 @@ from gnomon.capture.code_names import (
     walked_among,
 )
 from gnomon.capture.number_places import WithoutNumbers
-from gnomon.capture.object_state import PLAIN, TABLES, Version, decimal_rules, of_registry, state_of
+from gnomon.capture.object_state import (
+    PLAIN,
+    TABLES,
+    Version,
+    decimal_rules,
+    has_state,
+    of_registry,
+    state_of,
+)
 from gnomon.capture.snapshot import (
     NumberedParts,
     SlotAttributes,
@@ -58,7 +66,7 @@ ROUNDS = 8
 MET_WHEN_CALLED = frozenset(
     {"logging", "threading", "concurrent", "multiprocessing", "asyncio", "warnings", "re", "typing"}
 )
-"""Packages of Python's whose objects are seen when they are called."""
+"""Packages of Python's whose methods are not walked: they read what an object keeps by itself."""
 
 
 class Places(Callables):
@@ -111,10 +119,11 @@ class Places(Callables):
             yield self.snapshot(own["__wrapped__"], depth, seen, name)
             yield self._state(state_of(value), name, kind)
         elif package in MET_WHEN_CALLED:
-            yield None
+            yield from self._attributes_alone(value, own or {}, depth, seen, name)
         elif walked_among(kind) or own is not None:
             yield from self._object(value, depth, seen, name)
-            yield tuple(self._kept_by(value, depth, seen, name)) if package in KNOWN else None
+            has_more = package in KNOWN or has_state(kind)
+            yield tuple(self._kept_by(value, depth, seen, name)) if has_more else None
         else:
             yield self._state(state_of(value), name, kind)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -130,7 +131,7 @@ READING = frozenset(
     | {"is_set", "is_alive", "name", "active_count", "__eq__"}
 )
 """Functions there that read it."""
-COMPARED = (type(os.environ),)
+COMPARED = type(os.environ), threading.Event
 """Classes of what they read whose objects a walk compares, where it meets them."""
 
 

@@ -38,9 +38,11 @@ __all__ = [
     "TABLES",
     "Version",
     "decimal_rules",
+    "has_state",
     "is_written_in_python",
     "key_of",
     "never_changes",
+    "of_attributes",
     "of_registry",
     "random_state",
     "state_of",
@@ -142,13 +144,17 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
         return lambda: stood_at(value.get_state())
     if hasattr(kind, "bit_generator"):
         return lambda: str(value.bit_generator.state)
-    if isinstance(value, Drawing) and kind.__name__ != "SystemRandom":
-        return value.getstate
     if kind.__module__ == "decimal":
         return decimal_rules
     if (kind.__module__, kind.__name__) == ("argparse", "Namespace"):
         return lambda: tuple(vars(value))  # what is read of it is walked by name
     return None if never_changes(value) else OPAQUE
+
+
+def has_state(kind: type) -> bool:
+    """Whether a user's class has what one of Python's or numpy's has, of which a state is told."""
+    is_drawing = any(base.__module__.startswith("numpy.random") for base in kind.__mro__)
+    return is_drawing or any(issubclass(kind, kinds) for kinds, _ in STATES)
 
 
 def decimal_rules() -> Hashable:
@@ -162,8 +168,10 @@ def key_of(value: Any) -> Hashable:
     return typed(value) if isinstance(value, PLAIN) else id(value)
 
 
-Drawing = _random.Random
-"""Python's generators of random numbers; the system's own has no state."""
+def of_drawing(value: Any) -> Callable[[], Hashable] | Any:
+    """The state of one of Python's generators of random numbers; the system's own has none."""
+    is_systems = any(base.__name__ == "SystemRandom" for base in type(value).__mro__)
+    return OPAQUE if is_systems else value.getstate
 
 
 def of_array(value: np.ndarray) -> Callable[[], Hashable]:
@@ -219,6 +227,20 @@ def registered(kind: type) -> Iterator[tuple[int, int]]:
             yield from registered(x)
 
 
+def of_local(value: threading.local) -> Callable[[], Hashable]:
+    """The thread whose attributes are looked at, by their dictionary."""
+    return lambda: id(value.__dict__)
+
+
+def of_attributes(value: Any) -> Callable[[], Hashable]:
+    """The very objects that an object keeps, and the level of a logger, which those above tell."""
+    own = vars(value)
+    if not hasattr(value, "getEffectiveLevel"):
+        return lambda: Same((*own, *own.values()))
+    level, all_of = value.getEffectiveLevel, value.manager
+    return lambda: Same((*own, *own.values(), level(), all_of.disable))
+
+
 def of_cache(value: Any) -> Callable[[], Hashable]:
     """The table of a cached function, which it shows the collector alone."""
 
@@ -237,7 +259,9 @@ STATES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (itertools.count, lambda value: lambda: repr(value)),
     (STEPS, of_iterator),
     (types.GeneratorType, lambda value: OPAQUE),
-    ((weakref.ref, threading.local), lambda value: OPAQUE),
+    (threading.local, of_local),
+    (_random.Random, of_drawing),
+    (weakref.ref, lambda value: OPAQUE),
 )
 
 

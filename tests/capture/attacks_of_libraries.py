@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import abc
 import argparse
+import array
+import asyncio
 import bisect
 import builtins
+import concurrent.futures
 import configparser
 import contextlib
 import copy
@@ -21,10 +24,12 @@ import importlib
 import inspect
 import itertools
 import json
+import logging
 import math
 import operator
 import os
 import queue
+import random
 import statistics
 import string
 import struct
@@ -35,6 +40,7 @@ import types
 import typing
 import unittest.mock
 import warnings
+import weakref
 from collections import ChainMap, UserDict, UserList
 from collections.abc import Iterator
 from pathlib import Path
@@ -825,3 +831,139 @@ def slots_and_frozen_classes_made_inside(way: Way) -> Seen:
         way(f), lambda: log.append(1.0), log.clear, let(Q, __post_init__=lambda self: None),
         state=log,
     )  # fmt: skip
+
+
+@attack
+def users_classes_below_those_in_c(way: Way) -> Seen:
+    class Bytes(bytearray):
+        pass
+
+    class Array(array.array):
+        pass
+
+    class Drawn(random.Random):
+        pass
+
+    class Reference(weakref.ref):
+        pass
+
+    box = Box(v=2.0)
+    some, many, drawn, one = Bytes(b"a"), Array("d", [2.0]), Drawn(3), Reference(box)
+    yield from turns(way(lambda a: a * some[0]), put(some, 0, 5), lambda: some.append(9))
+    yield from turns(way(lambda a: a * many[0]), put(many, 0, 5.0))
+    yield from turns(way(lambda a: a * drawn.random()), lambda: drawn.seed(3))
+    yield from turns(way(lambda a: a * one().v), let(box, v=5.0))
+
+
+@attack
+def what_threads_wait_for(way: Way) -> Seen:
+    event, future, many = threading.Event(), concurrent.futures.Future(), threading.Semaphore(2)
+    gate, told, thread = threading.Barrier(2), asyncio.Event(), threading.Thread()
+    yield from turns(way(lambda a: a * (2 if event.is_set() else 3)), event.set, event.clear)
+    yield from turns(way(lambda a: a * (2 if event.wait(0) else 3)), event.set, event.clear)
+    yield from turns(way(lambda a: a * (2 if told.is_set() else 3)), told.set, told.clear)
+    yield from turns(way(lambda a: a * (2 if gate.broken else 3)), gate.abort, gate.reset)
+    yield from turns(way(lambda a: a * (2 if many.acquire(blocking=False) else 3)), many.release)
+    yield from turns(way(lambda a: a * (2 if thread.daemon else 3)), let(thread, daemon=True))
+    f = way(lambda a: a * (future.result() if future.done() else 3))
+    yield from turns(f, lambda: future.set_result(2.0))
+
+
+@attack
+def attributes_of_what_threads_wait_for(way: Way) -> Seen:
+    event, log = threading.Event(), logging.getLogger("gnomon.attack")
+    event.k, event.parts, log.k = 2.0, [1.0], 2.0
+    f = way(lambda a: a * event.k + event.parts[0] + log.k)
+    yield from turns(f, let(event, k=3.0), put(event.parts, 0, 5.0), let(log, k=7.0))
+    del log.k
+
+
+@attack
+def an_event_that_is_set_inside(way: Way) -> Seen:
+    event, own = threading.Event(), threading.Event
+
+    def f(a):
+        event.set()
+        made = own()
+        return a * (2 if made.is_set() else 3)
+
+    call = way(f)
+    for _ in range(3):
+        yield call(x()), event.is_set()
+        event.clear()
+
+
+@attack
+def another_event(way: Way) -> Seen:
+    box = Box(event=threading.Event(), others=[threading.Event()])
+    f = way(lambda a: a * sum([1 + each.is_set() for each in [box.event, *box.others]]))
+    fresh = threading.Event()
+    fresh.set()
+    yield from turns(
+        f, box.others[0].set, let(box, event=fresh), fresh.clear, lambda: box.others.append(fresh),
+        fresh.set,
+    )  # fmt: skip
+
+
+@attack
+def levels_of_loggers(way: Way) -> Seen:
+    log, above = logging.getLogger("gnomon.attack.inner"), logging.getLogger("gnomon.attack")
+
+    def f(a):
+        log.debug("not told")
+        return a * (2 if log.isEnabledFor(logging.INFO) else 3) + log.level
+
+    call = way(f)
+    yield from turns(
+        call, lambda: above.setLevel(logging.INFO), lambda: log.setLevel(logging.ERROR),
+        lambda: log.setLevel(logging.NOTSET), let(log, disabled=True), let(log, disabled=False),
+        lambda: logging.disable(logging.CRITICAL), lambda: logging.disable(logging.NOTSET),
+        lambda: above.setLevel(logging.NOTSET),
+    )  # fmt: skip
+
+
+@attack
+def attributes_of_each_thread(way: Way) -> Seen:
+    class Local(threading.local):
+        k = 2.0
+
+    def elsewhere():
+        local.k, plain.k = 7.0, 11.0
+        log.append((f(x()), f(x())))
+
+    def in_another_thread():
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+
+    local, plain, log = Local(), threading.local(), []
+    f = way(lambda a: a * local.k + getattr(plain, "k", 1.0) + len(vars(plain)))
+    yield from turns(
+        f, let(local, k=3.0), let(plain, k=5.0), in_another_thread, let(plain, other=1),
+        in_another_thread, lambda: delattr(plain, "k"), lambda: delattr(local, "k"),
+        let(Local, k=13.0), state=log,
+    )  # fmt: skip
+
+
+@attack
+def what_is_kept_for_each_thread(way: Way) -> Seen:
+    def f(a):
+        plain.last = a * 2
+        plain.n = getattr(plain, "n", 0) + 1
+        if getattr(plain, "first", None) is None:
+            plain.first = a * 3
+        return a + plain.first
+
+    def elsewhere():
+        log.extend([call(x() + k) for k in range(3)])
+        log.append(dict(vars(plain)))
+
+    plain, log, call = threading.local(), [], way(f)
+    for k in range(3):
+        yield call(x() + k), dict(vars(plain))
+    for _ in range(2):
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        yield log, dict(vars(plain))
+    yield call(x()), dict(vars(plain))

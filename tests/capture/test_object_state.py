@@ -7,6 +7,7 @@ import collections.abc
 import dataclasses
 import functools
 import itertools
+import logging
 import os
 import random
 import re
@@ -91,7 +92,7 @@ def test_a_cached_function_that_forgot_and_learned_again_is_another_one(cached):
 
 def test_what_cannot_be_seen_is_opaque_and_what_never_changes_has_no_state():
     turns = itertools.cycle([1])
-    for value in (turns, (x for x in ()), threading.local(), weakref.ref(Version)):
+    for value in (turns, (x for x in ()), random.SystemRandom(), weakref.ref(Version)):
         assert state_of(value) is OPAQUE
     for value in (re.compile("a"), range(3), np.float32(1), len):
         assert state_of(value) is None
@@ -126,6 +127,8 @@ def of_sequence(value: collections.abc.Sequence):
 
 
 ARGUMENTS = argparse.Namespace(scale=2.0, depth=3, names=["a"])
+EVENT, LOCAL, LOG = threading.Event(), threading.local(), logging.getLogger(__name__)
+LOCAL.scale = 2.0
 SETTINGS = collections.UserDict(scale=2.0)
 
 
@@ -144,10 +147,14 @@ SETTINGS = collections.UserDict(scale=2.0)
         lambda x: x * kind_of((1,)),
         lambda x: Pair(x, 1.0).first * Pair(x, 1.0).sum,
         lambda x: (Pair(x, 1.0), x * 2)[1],
+        lambda x: x * (3.0 if EVENT.is_set() else 2.0),
+        lambda x: x * LOCAL.scale * getattr(LOCAL, "other", 1.0),
+        lambda x: x * (3.0 if LOG.isEnabledFor(logging.DEBUG) else 2.0),
     ],
     ids=[
         *("argparse", "UserDict", "environ", "get", "getenv", "in environ", "home"),
         *("singledispatch", "an abstract class", "a data class", "one thrown away"),
+        *("an event", "a thread's own", "a logger"),
     ],
 )
 def test_settings_that_stay_are_captured_once(function, monkeypatch):
