@@ -122,7 +122,7 @@ class Places(Callables):
             yield from self._attributes_alone(value, own or {}, depth, seen, name)
         elif walked_among(kind) or own is not None:
             yield from self._object(value, depth, seen, name)
-            has_more = package in KNOWN or has_state(kind)
+            has_more = package in KNOWN or has_state(kind.__mro__)
             yield tuple(self._kept_by(value, depth, seen, name)) if has_more else None
         else:
             yield self._state(state_of(value), name, kind)

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import DType
+from gnomon.ir.memo import memo
 from gnomon.ir.node import typed
 from gnomon.ir.provenance import package_of
 from gnomon.tensor.device import Device
@@ -116,7 +117,10 @@ def are_versions_told() -> bool:
 def never_changes(value: Any) -> bool:
     """Whether an object is of a kind that is always the same, or that is seen when it is used."""
     kind = type(value)
-    return package_of(kind.__module__) in SETTLED and not hasattr(kind, "__next__")
+    package = package_of(kind.__module__)
+    if package == "numpy" and (kind is np.void or is_written_in_python(kind)):
+        return False
+    return package in SETTLED and not hasattr(kind, "__next__")
 
 
 def is_written_in_python(kind: type) -> bool:
@@ -145,21 +149,29 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
     if hasattr(kind, "bit_generator"):
         return lambda: str(value.bit_generator.state)
     if kind.__module__ == "decimal":
-        return decimal_rules
+        return functools.partial(decimal_rules, value) if hasattr(value, "prec") else decimal_rules
     if (kind.__module__, kind.__name__) == ("argparse", "Namespace"):
         return lambda: tuple(vars(value))  # what is read of it is walked by name
     return None if never_changes(value) else OPAQUE
 
 
-def has_state(kind: type) -> bool:
-    """Whether a user's class has what one of Python's or numpy's has, of which a state is told."""
-    is_drawing = any(base.__module__.startswith("numpy.random") for base in kind.__mro__)
-    return is_drawing or any(issubclass(kind, kinds) for kinds, _ in STATES)
+@memo
+@functools.cache
+def has_state(kinds: tuple[type, ...]) -> bool:
+    """Whether a user's class, given it and those above it, has a state that no attribute tells."""
+    base = next((x for x in kinds if is_written_in_c(x)), object).__module__
+    is_open = package_of(base) not in SETTLED or base.startswith("numpy.random")
+    return is_open or any(issubclass(kinds[0], known) for known, _ in STATES)
 
 
-def decimal_rules() -> Hashable:
-    """The rounding of Python's decimal numbers now."""
-    rules = sys.modules["decimal"].getcontext()
+def is_written_in_c(kind: type) -> bool:
+    """Whether methods of a class itself are written in C."""
+    return any(isinstance(x, IN_C[1:]) and x.__objclass__ is kind for x in vars(kind).values())
+
+
+def decimal_rules(rules: Any = None) -> Hashable:
+    """The rounding of Python's decimal numbers now, or that of a context."""
+    rules = rules or sys.modules["decimal"].getcontext()
     return rules.prec, rules.rounding, rules.Emin, rules.Emax, rules.clamp
 
 
@@ -262,6 +274,7 @@ STATES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (threading.local, of_local),
     (_random.Random, of_drawing),
     (weakref.ref, lambda value: OPAQUE),
+    (BaseException, lambda value: lambda: Same(value.args)),
 )
 
 

@@ -15,6 +15,7 @@ import concurrent.futures
 import configparser
 import contextlib
 import copy
+import ctypes
 import dataclasses
 import decimal
 import enum
@@ -853,6 +854,32 @@ def users_classes_below_those_in_c(way: Way) -> Seen:
     yield from turns(way(lambda a: a * many[0]), put(many, 0, 5.0))
     yield from turns(way(lambda a: a * drawn.random()), lambda: drawn.seed(3))
     yield from turns(way(lambda a: a * one().v), let(box, v=5.0))
+
+    class Round(itertools.cycle):
+        pass
+
+    class Number(ctypes.c_int):
+        pass
+
+    class Wrong(ValueError):
+        pass
+
+    turn, number, wrong = Round([2.0, 3.0, 5.0]), Number(2), Wrong(2.0)
+    yield from turns(way(lambda a: a * next(turn)), lambda: next(turn))
+    yield from turns(way(lambda a: a * number.value), let(number, value=3))
+    yield from turns(way(lambda a: a * wrong.args[0]), let(wrong, args=(3.0,)))
+
+
+@attack
+def values_that_others_keep(way: Way) -> Seen:
+    pair, rules, rows = (ctypes.c_int * 2)(2, 3), decimal.Context(prec=3), np.ones(2, "f8,f8")
+    row, line, wrong = rows[0], np.poly1d([1.0, 2.0]), KeyError(2.0)
+    third = decimal.Decimal(1), decimal.Decimal(3)
+    yield from turns(way(lambda a: a * pair[0]), put(pair, 0, 5))
+    yield from turns(way(lambda a: a * float(rules.divide(*third)) * 1e5), let(rules, prec=5))
+    yield from turns(way(lambda a: a * float(row["f0"])), put(rows, 0, 7.0))
+    yield from turns(way(lambda a: a * float(line(1.0))), put(line.coeffs, 0, 5.0))
+    yield from turns(way(lambda a: a * wrong.args[0]), let(wrong, args=(3.0,)))
 
 
 @attack
