@@ -34,9 +34,9 @@ from gnomon.capture.code_names import (
 from gnomon.capture.number_places import WithoutNumbers
 from gnomon.capture.object_state import (
     PLAIN,
+    RULES,
     TABLES,
     Version,
-    decimal_rules,
     has_state,
     of_registry,
     state_of,
@@ -292,8 +292,8 @@ class Places(Callables):
             yield from self.look(SlotAttributes(value), part, depth, seen)
         if reads_by_name(value, name):
             self.met = self.met._replace(every=True)
-        if value.__module__ == "decimal":
-            yield self._state(decimal_rules, name, value)
+        if value.__module__ in RULES:
+            yield self._state(RULES[value.__module__], name, value)
         if issubclass(type(value), ABCMeta):
             yield self._state(of_registry(value), name, value)
         for kind in walked_among(value):

@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -91,7 +92,8 @@ class Witness:
         """Note an event in a frame that is none of ours."""
         code = frame.f_code
         if event == "c_call" and (acts(called) or (called is id and not tells_apart_in(frame))):
-            self._act(name_of(called), frame)
+            name = name_of(called)
+            self._act(name, frame, SUPPRESSING if name.startswith(FILTERED) else None)
         elif event == "call" and is_pythons(frame):
             name = str(frame.f_globals.get("__name__"))
             if name in STATES and code.co_name in READING:
@@ -106,7 +108,8 @@ class Witness:
         while frame is not None and is_pythons(frame):
             frame = frame.f_back
         if frame is not None and kind_of(frame.f_code.co_filename) == USERS_OWN:
-            number = id(asked) if isinstance(asked, COMPARED) else 0
+            is_compared = isinstance(asked, COMPARED) or asked is SUPPRESSING
+            number = id(asked) if is_compared else 0
             self.effects.setdefault((f"`{name}` was called", number), site_of(frame))
 
     def _aside(self, frame: types.FrameType | None) -> bool:
@@ -133,6 +136,9 @@ READING = frozenset(
 """Functions there that read it."""
 COMPARED = type(os.environ), threading.Event
 """Classes of what they read whose objects a walk compares, where it meets them."""
+SUPPRESSING = warnings.catch_warnings
+"""A class with which a walk compares what warnings are shown: a function must put that back."""
+FILTERED = "_warnings._filters_mutated"
 
 
 def kind_of(file: str) -> int:

@@ -18,6 +18,7 @@ import itertools
 import sys
 import threading
 import types
+import warnings
 import weakref
 from _abc import _get_dump
 from collections.abc import Callable, Hashable, Iterator
@@ -35,10 +36,10 @@ from gnomon.tensor.device import Device
 __all__ = [
     "OPAQUE",
     "PLAIN",
+    "RULES",
     "Same",
     "TABLES",
     "Version",
-    "decimal_rules",
     "has_state",
     "is_written_in_python",
     "key_of",
@@ -173,6 +174,15 @@ def decimal_rules(rules: Any = None) -> Hashable:
     """The rounding of Python's decimal numbers now, or that of a context."""
     rules = rules or sys.modules["decimal"].getcontext()
     return rules.prec, rules.rounding, rules.Emin, rules.Emax, rules.clamp
+
+
+def warning_rules() -> Hashable:
+    """The warnings that are shown."""
+    return *warnings.filters, warnings.defaultaction
+
+
+RULES = {"decimal": decimal_rules, warnings.catch_warnings.__module__: warning_rules}
+"""What objects of files of Python's do by, wherever it was said."""
 
 
 def key_of(value: Any) -> Hashable:

@@ -994,3 +994,76 @@ def what_is_kept_for_each_thread(way: Way) -> Seen:
         thread.join()
         yield log, dict(vars(plain))
     yield call(x()), dict(vars(plain))
+
+
+@attack
+def warnings_that_are_not_shown(way: Way) -> Seen:
+    box = Box(v=2.0)
+
+    def f(a):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", "a text")
+            return a * box.v + len(warnings.filters)
+
+    def within(call):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return call(x()), call(x())
+
+    call = way(f)
+    yield from turns(call, let(box, v=3.0), lambda: warnings.simplefilter("always"))
+    yield within(call), call(x()), warnings.filters[0]
+
+
+@attack
+def warnings_of_numpy_are_counted(way: Way) -> Seen:
+    def f(a):
+        with warnings.catch_warnings(record=True) as told:
+            np.float64(1) / np.zeros(1)[0]
+        return a * (len(told) + 2)
+
+    call = way(f)
+    for action in ("always", "ignore", "always", "ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter(action)
+            yield call(x()), call(x())
+
+
+@attack
+def warnings_that_are_told_in_a_block(way: Way) -> Seen:
+    def f(a):
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "quiet")
+                warnings.warn("loud", stacklevel=1)
+            return a * 2
+        except UserWarning:
+            return a * 3
+
+    call, log = way(f), []
+    for action in ("always", "error", "always"):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.filterwarnings(action, "loud")
+            result = call(x()), call(x())
+        log.append([str(each.message) for each in told if "loud" in str(each.message)])
+        yield result, log
+
+
+@attack
+def filters_of_warnings_that_stay(way: Way) -> Seen:
+    def f(a):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", "a text")
+        return a * 2
+
+    def g(a):
+        warnings.filterwarnings("ignore", "a text")
+        return a * 2
+
+    for call in (way(f), way(g)):
+        for _ in range(3):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("always", "another text")
+                yield call(x()), warnings.filters[0][0], len(warnings.filters)

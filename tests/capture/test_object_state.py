@@ -12,6 +12,7 @@ import os
 import random
 import re
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -127,6 +128,14 @@ def of_sequence(value: collections.abc.Sequence):
 
 
 ARGUMENTS = argparse.Namespace(scale=2.0, depth=3, names=["a"])
+
+
+def quiet(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return x * 2.0
+
+
 EVENT, LOCAL, LOG = threading.Event(), threading.local(), logging.getLogger(__name__)
 LOCAL.scale = 2.0
 SETTINGS = collections.UserDict(scale=2.0)
@@ -150,11 +159,12 @@ SETTINGS = collections.UserDict(scale=2.0)
         lambda x: x * (3.0 if EVENT.is_set() else 2.0),
         lambda x: x * LOCAL.scale * getattr(LOCAL, "other", 1.0),
         lambda x: x * (3.0 if LOG.isEnabledFor(logging.DEBUG) else 2.0),
+        quiet,
     ],
     ids=[
         *("argparse", "UserDict", "environ", "get", "getenv", "in environ", "home"),
         *("singledispatch", "an abstract class", "a data class", "one thrown away"),
-        *("an event", "a thread's own", "a logger"),
+        *("an event", "a thread's own", "a logger", "warnings"),
     ],
 )
 def test_settings_that_stay_are_captured_once(function, monkeypatch):
