@@ -10,12 +10,28 @@ import functools
 import os
 import sys
 import types
+import weakref
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from typing import Any
 
-from gnomon.capture.code_names import Below, CodeNames, codes_in, reads_by_name, words_of
+from gnomon.capture.code_names import (
+    Below,
+    CodeNames,
+    codes_in,
+    is_of_package,
+    reads_by_name,
+    walked_among,
+    words_of,
+)
 from gnomon.capture.effects import acts, name_of
-from gnomon.capture.object_state import OPAQUE, is_written_in_python, of_attributes, state_of
+from gnomon.capture.object_state import (
+    OPAQUE,
+    is_written_in_python,
+    never_changes,
+    of_attributes,
+    state_of,
+)
 from gnomon.capture.snapshot import MISSING, Looks, SlotAttributes, own_of, parts_of
 from gnomon.forking import cached_property
 from gnomon.ir.provenance import PACKAGE, is_ours
@@ -35,8 +51,15 @@ DEEPEST = 40
 class Callables(Looks):
     """A walk through code, and where it found values."""
 
-    def __init__(self, words: CodeNames, any_number: frozenset[tuple[int, Any]]) -> None:
+    def __init__(
+        self,
+        words: CodeNames,
+        any_number: frozenset[tuple[int, Any]],
+        held: frozenset[int] | None = frozenset(),
+    ) -> None:
         super().__init__()
+        self.held = held
+        """Objects to which more than weak references lead; None for a walk that keeps nothing."""
         self.any_number = any_number
         """Entries whose numbers do not count, but for their class."""
         self.modules: list[Any] = []
@@ -165,6 +188,20 @@ class Callables(Looks):
         if not isinstance(value.__self__, types.ModuleType):
             yield self.snapshot(value.__self__, depth - 1, seen)
 
+    def _reference(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
+        """A weak reference by its object, which is walked anew at each look: no guard keeps it."""
+        found = weakref.ref.__call__(value)
+        if found is None or self.held is None or id(found) in self.held:
+            yield self.snapshot(found, depth - 1, seen, name)
+        else:
+            walk, look = looked_at(type(self), self.words, value, name, depth)
+            self.met, self.codes = self.met.union(walk.met), self.codes | walk.codes
+            self._alive += filter(is_leaf, walk._alive)  # or another could get its number
+            read = partial(told_of, type(self), self.words, value, name, depth)
+            yield self._state(read if look else OPAQUE, name, type(value))
+        if walked_among(type(value)):
+            yield from self._object(value, depth, seen, name)
+
     def _getter(self, value: Any, *_: Any) -> Iterator[Hashable]:
         """A function that reads attributes of names that it was given."""
         words = [x for name in value.__reduce__()[1] for x in str(name).split(".")]
@@ -234,6 +271,33 @@ class Callables(Looks):
         for name in sorted(words.files):
             for file in {name, name.split(".")[0], f"{package}.{name}"}:
                 yield from self.look(sys.modules, file, depth, seen)
+
+
+def looked_at(
+    kind: type[Callables], words: CodeNames, reference: Any, name: str | None, depth: int
+) -> tuple[Callables, Hashable]:
+    """A walk to the object of a weak reference, and what it says; nothing if that is not all."""
+    walk = kind(words, frozenset(), None)
+    told = walk.snapshot(weakref.ref.__call__(reference), depth - 1, set(), name)
+    versions = tuple([(id(each), version.known) for each, version in walk._kinds.items()])
+    has_more = walk.opaque or walk.modules or walk.kept or walk._tensors
+    is_all = not has_more and all(known for _, known in versions)
+    return walk, (told, versions) if is_all else ()
+
+
+def told_of(*given: Any) -> Hashable:
+    """The object of a weak reference as it is now."""
+    return looked_at(*given)[1]
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether a value is known by which one it is, and leads to no other."""
+    is_known = never_changes(value) and not is_of_package(type(value))
+    return is_known and own_of(value) is None and not isinstance(value, INSIDE)
+
+
+INSIDE = list, tuple, dict, set, frozenset, types.MethodType, types.MappingProxyType
+"""Classes of Python's whose objects are looked into."""
 
 
 def is_passed_by(function: Any, depth: int) -> bool:

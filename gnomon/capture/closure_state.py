@@ -13,6 +13,7 @@ import functools
 import operator
 import sys
 import types
+import weakref
 from abc import ABCMeta
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator
@@ -327,6 +328,7 @@ class Places(Callables):
 WALKS = (
     ((*CONTAINERS, *VIEWS), Places._container),
     (np.ndarray, Places._array),
+    (weakref.ref, Places._reference),
     (ContextVar, Places._variable),
     (types.FunctionType, Places._function),
     (types.MethodType, Places._method),
@@ -386,12 +388,12 @@ def of_function(
 
     Of `any_number`, entries of dictionaries and the like, only the class counts.
     """
-    words = NO_WORDS
+    words, held = NO_WORDS, frozenset()
     for _ in range(ROUNDS):
-        places = Places(words, any_number)
+        places = Places(words, any_number, held)
         seen: set = set()
         found = tuple([places.snapshot(x, DEEPEST, seen) for x in (function, *objects)])
         if places.met == words:
             break
-        words = places.met
+        words, held = places.met, places.walked
     return found, places

@@ -111,6 +111,12 @@ class Pair:
         self.sum = scale * 2
 
 
+class Scaled:
+    """An object that can be held weakly."""
+
+    scale = 2.0
+
+
 @functools.singledispatch
 def kind_of(value):
     """A number for a class."""
@@ -138,6 +144,9 @@ def quiet(x):
 
 EVENT, LOCAL, LOG = threading.Event(), threading.local(), logging.getLogger(__name__)
 LOCAL.scale = 2.0
+OBJECT = Scaled()
+REFERENCE, SOME = weakref.ref(OBJECT), weakref.WeakSet([OBJECT])
+BY_KEY, BY_NAME = weakref.WeakKeyDictionary({EVENT: 2.0}), weakref.WeakValueDictionary(a=OBJECT)
 SETTINGS = collections.UserDict(scale=2.0)
 
 
@@ -160,11 +169,15 @@ SETTINGS = collections.UserDict(scale=2.0)
         lambda x: x * LOCAL.scale * getattr(LOCAL, "other", 1.0),
         lambda x: x * (3.0 if LOG.isEnabledFor(logging.DEBUG) else 2.0),
         quiet,
+        lambda x: x * REFERENCE().scale,
+        lambda x: x * BY_KEY[EVENT] * len(SOME),
+        lambda x: x * BY_NAME["a"].scale,
     ],
     ids=[
         *("argparse", "UserDict", "environ", "get", "getenv", "in environ", "home"),
         *("singledispatch", "an abstract class", "a data class", "one thrown away"),
         *("an event", "a thread's own", "a logger", "warnings"),
+        *("a weak reference", "weak keys", "weak values"),
     ],
 )
 def test_settings_that_stay_are_captured_once(function, monkeypatch):
@@ -182,3 +195,17 @@ def test_attributes_whose_names_are_no_text():
     assert scaled(gn.ones(1)).tolist() == [2.0]
     settings["rate"] = 3.0
     assert scaled(gn.ones(1)).tolist() == [3.0]
+
+
+def test_a_guard_keeps_no_object_alive_to_which_weak_references_lead():
+    held = [collections.UserDict(a=2.0, parts=[collections.UserDict()])]
+    inner, outer = weakref.ref(held[0]["parts"][0]), weakref.ref(held[0])
+    scaled = gn.compile(lambda x: x * (5.0 if outer() is None else outer()["a"]))
+    assert [scaled(gn.ones(1)).item() for _ in range(3)] == [2.0] * 3
+    assert scaled.captures == 1
+
+    held.clear()
+
+    assert (inner(), outer()) == (None, None)
+    assert [scaled(gn.ones(1)).item() for _ in range(3)] == [5.0] * 3
+    assert scaled.captures == 2
