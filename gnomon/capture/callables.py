@@ -12,7 +12,6 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from functools import partial
 from typing import Any
 
 from gnomon.capture.code_names import (
@@ -194,11 +193,12 @@ class Callables(Looks):
         if found is None or self.held is None or id(found) in self.held:
             yield self.snapshot(found, depth - 1, seen, name)
         else:
-            walk, look = looked_at(type(self), self.words, value, name, depth)
+            given = type(self), self.words, value, name, depth
+            walk, look = looked_at(*given)
             self.met, self.codes = self.met.union(walk.met), self.codes | walk.codes
             self._alive += filter(is_leaf, walk._alive)  # or another could get its number
-            read = partial(told_of, type(self), self.words, value, name, depth)
-            yield self._state(read if look else OPAQUE, name, type(value))
+            read = (lambda: looked_at(*given)[1]) if look else OPAQUE
+            yield self._state(read, name, type(value))
         if walked_among(type(value)):
             yield from self._object(value, depth, seen, name)
 
@@ -283,11 +283,6 @@ def looked_at(
     has_more = walk.opaque or walk.modules or walk.kept or walk._tensors
     is_all = not has_more and all(known for _, known in versions)
     return walk, (told, versions) if is_all else ()
-
-
-def told_of(*given: Any) -> Hashable:
-    """The object of a weak reference as it is now."""
-    return looked_at(*given)[1]
 
 
 def is_leaf(value: Any) -> bool:

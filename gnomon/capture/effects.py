@@ -108,8 +108,7 @@ class Witness:
         while frame is not None and is_pythons(frame):
             frame = frame.f_back
         if frame is not None and kind_of(frame.f_code.co_filename) == USERS_OWN:
-            is_compared = isinstance(asked, COMPARED) or asked is SUPPRESSING
-            number = id(asked) if is_compared else 0
+            number = id(asked) if type(asked) in COMPARED or asked is SUPPRESSING else 0
             self.effects.setdefault((f"`{name}` was called", number), site_of(frame))
 
     def _aside(self, frame: types.FrameType | None) -> bool:

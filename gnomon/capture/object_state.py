@@ -21,6 +21,7 @@ import types
 import warnings
 import weakref
 from _abc import _get_dump
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from operator import is_
 from typing import Any
@@ -161,6 +162,8 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
 def has_state(kinds: tuple[type, ...]) -> bool:
     """Whether a user's class, given it and those above it, has a state that no attribute tells."""
     base = next((x for x in kinds if is_written_in_c(x)), object).__module__
+    if base.startswith("_cython"):  # functions, seen when they are called
+        return False
     is_open = package_of(base) not in SETTLED or base.startswith("numpy.random")
     return is_open or any(issubclass(kinds[0], known) for known, _ in STATES)
 
@@ -255,12 +258,18 @@ def of_local(value: threading.local) -> Callable[[], Hashable]:
 
 
 def of_attributes(value: Any) -> Callable[[], Hashable]:
-    """The very objects that an object keeps, and the level of a logger, which those above tell."""
+    """The very objects that an object keeps, those in its lists, and what a logger asks others."""
     own = vars(value)
-    if not hasattr(value, "getEffectiveLevel"):
-        return lambda: Same((*own, *own.values()))
-    level, all_of = value.getEffectiveLevel, value.manager
-    return lambda: Same((*own, *own.values(), level(), all_of.disable))
+    logger = value if hasattr(value, "getEffectiveLevel") else None
+
+    def kept() -> Hashable:
+        lists = [each for x in own.values() if isinstance(x, (list, deque, set)) for each in x]
+        found = Same((*own, *own.values(), *lists))
+        if logger is None:
+            return found
+        return found, logger.getEffectiveLevel(), logger.manager.disable, logger.hasHandlers()
+
+    return kept
 
 
 def of_cache(value: Any) -> Callable[[], Hashable]:

@@ -894,6 +894,11 @@ def what_threads_wait_for(way: Way) -> Seen:
     yield from turns(way(lambda a: a * (2 if thread.daemon else 3)), let(thread, daemon=True))
     f = way(lambda a: a * (future.result() if future.done() else 3))
     yield from turns(f, lambda: future.set_result(2.0))
+    waiting = asyncio.Queue()
+    f = way(lambda a: a * waiting.qsize())
+    yield from turns(
+        f, *[functools.partial(waiting.put_nowait, k) for k in range(2)], waiting.get_nowait
+    )
 
 
 @attack
@@ -938,14 +943,17 @@ def levels_of_loggers(way: Way) -> Seen:
 
     def f(a):
         log.debug("not told")
-        return a * (2 if log.isEnabledFor(logging.INFO) else 3) + log.level
+        return a * (2 if log.isEnabledFor(logging.INFO) else 3) + log.level + log.hasHandlers()
 
+    handler = logging.NullHandler()
     call = way(f)
     yield from turns(
         call, lambda: above.setLevel(logging.INFO), lambda: log.setLevel(logging.ERROR),
         lambda: log.setLevel(logging.NOTSET), let(log, disabled=True), let(log, disabled=False),
         lambda: logging.disable(logging.CRITICAL), lambda: logging.disable(logging.NOTSET),
-        lambda: above.setLevel(logging.NOTSET),
+        lambda: above.setLevel(logging.NOTSET), lambda: above.addHandler(handler),
+        lambda: above.removeHandler(handler), lambda: log.addHandler(handler),
+        lambda: log.removeHandler(handler),
     )  # fmt: skip
 
 
