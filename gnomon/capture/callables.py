@@ -280,9 +280,8 @@ def looked_at(
     walk = kind(words, frozenset(), None)
     told = walk.snapshot(weakref.ref.__call__(reference), depth - 1, set(), name)
     versions = tuple([(id(each), version.known) for each, version in walk._kinds.items()])
-    has_more = walk.opaque or walk.modules or walk.kept or walk._tensors
-    is_all = not has_more and all(known for _, known in versions)
-    return walk, (told, versions) if is_all else ()
+    unsaid = walk.opaque or walk.modules or walk.kept or walk._tensors
+    return walk, () if unsaid or not all(known for _, known in versions) else (told, versions)
 
 
 def is_leaf(value: Any) -> bool:
