@@ -6,14 +6,31 @@ closure_state.py, where a walk begins.
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 import types
+import weakref
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from gnomon.capture.code_names import Below, CodeNames, codes_in, reads_by_name, words_of
+from gnomon.capture.code_names import (
+    Below,
+    CodeNames,
+    codes_in,
+    is_of_package,
+    reads_by_name,
+    walked_among,
+    words_of,
+)
 from gnomon.capture.effects import acts, name_of
-from gnomon.capture.object_state import OPAQUE, is_written_in_python, state_of
+from gnomon.capture.object_state import (
+    OPAQUE,
+    is_written_in_python,
+    never_changes,
+    of_attributes,
+    state_of,
+)
 from gnomon.capture.snapshot import MISSING, Looks, SlotAttributes, own_of, parts_of
 from gnomon.forking import cached_property
 from gnomon.ir.provenance import PACKAGE, is_ours
@@ -23,6 +40,9 @@ __all__ = ["Callables"]
 
 TOLD = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
 """Attributes that functions keep beside their dictionaries."""
+DISPATCHING = codes_in(functools.singledispatch.__code__)
+REMEMBERED = frozenset({"dispatch_cache", "cache_token"})
+"""Variables of functions with an implementation for each class: what was looked up before."""
 DEEPEST = 40
 """Objects inside of each other that are walked."""
 
@@ -30,8 +50,15 @@ DEEPEST = 40
 class Callables(Looks):
     """A walk through code, and where it found values."""
 
-    def __init__(self, words: CodeNames, any_number: frozenset[tuple[int, Any]]) -> None:
+    def __init__(
+        self,
+        words: CodeNames,
+        any_number: frozenset[tuple[int, Any]],
+        held: frozenset[int] | None = frozenset(),
+    ) -> None:
         super().__init__()
+        self.held = held
+        """Objects to which more than weak references lead; None for a walk that keeps nothing."""
         self.any_number = any_number
         """Entries whose numbers do not count, but for their class."""
         self.modules: list[Any] = []
@@ -124,6 +151,14 @@ class Callables(Looks):
         for each in sorted(own, key=str):
             yield from self.look(own, each, depth, seen)
 
+    def _attributes_alone(
+        self, value: Any, own: dict, depth: int, seen: set, name: str | None
+    ) -> Iterator[Hashable]:
+        """An object by all that it keeps; what code names of it, by what is inside too."""
+        yield self._state(of_attributes(value), name, type(value)) if own else None
+        for each in sorted(self.named(name) & own.keys()):
+            yield from self.look(own, each, depth, seen)
+
     def _partial(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
         """A function with some of its arguments."""
         if isinstance(value.func, types.BuiltinFunctionType) and acts(value.func):
@@ -152,6 +187,21 @@ class Callables(Looks):
         if not isinstance(value.__self__, types.ModuleType):
             yield self.snapshot(value.__self__, depth - 1, seen)
 
+    def _reference(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
+        """A weak reference by its object, which is walked anew at each look: no guard keeps it."""
+        found = weakref.ref.__call__(value)
+        if found is None or self.held is None or id(found) in self.held:
+            yield self.snapshot(found, depth - 1, seen, name)
+        else:
+            given = type(self), self.words, value, name, depth
+            walk, look = looked_at(*given)
+            self.met, self.codes = self.met.union(walk.met), self.codes | walk.codes
+            self._alive += filter(is_leaf, walk._alive)  # or another could get its number
+            read = (lambda: looked_at(*given)[1]) if look else OPAQUE
+            yield self._state(read, name, type(value))
+        if walked_among(type(value)):
+            yield from self._object(value, depth, seen, name)
+
     def _getter(self, value: Any, *_: Any) -> Iterator[Hashable]:
         """A function that reads attributes of names that it was given."""
         words = [x for name in value.__reduce__()[1] for x in str(name).split(".")]
@@ -167,6 +217,8 @@ class Callables(Looks):
         yield id(code)
         cells = function.__closure__ or ()
         for variable, cell in zip(code.co_freevars, cells, strict=True):
+            if variable in REMEMBERED and code in DISPATCHING:
+                continue  # its table tells all
             yield self._cell(variable, cell, depth, seen)
         own = function.__dict__.keys()
         for part in sorted(own if self.words.every else own & {*self.named(name), "__wrapped__"}):
@@ -174,6 +226,8 @@ class Callables(Looks):
         if passed:
             if not code.co_filename.startswith(PACKAGE):
                 self.met = self.met.union(words._replace(every=False, doubtful=frozenset()))
+                if "environ" in words.names or ("os", "environ") in words.pairs:
+                    yield from self.look(vars(os), "environ", depth, seen)
             return
         self.met = self.met.union(words)
         self._lack(function.__dict__, self.named(name) & self.words.doubtful)
@@ -217,6 +271,27 @@ class Callables(Looks):
         for name in sorted(words.files):
             for file in {name, name.split(".")[0], f"{package}.{name}"}:
                 yield from self.look(sys.modules, file, depth, seen)
+
+
+def looked_at(
+    kind: type[Callables], words: CodeNames, reference: Any, name: str | None, depth: int
+) -> tuple[Callables, Hashable]:
+    """A walk to the object of a weak reference, and what it says; nothing if that is not all."""
+    walk = kind(words, frozenset(), None)
+    told = walk.snapshot(weakref.ref.__call__(reference), depth - 1, set(), name)
+    versions = tuple([(id(each), version.known) for each, version in walk._kinds.items()])
+    unsaid = walk.opaque or walk.modules or walk.kept or walk._tensors
+    return walk, () if unsaid or not all(known for _, known in versions) else (told, versions)
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether a value is known by which one it is, and leads to no other."""
+    is_known = never_changes(value) and not is_of_package(type(value))
+    return is_known and own_of(value) is None and not isinstance(value, INSIDE)
+
+
+INSIDE = list, tuple, dict, set, frozenset, types.MethodType, types.MappingProxyType
+"""Classes of Python's whose objects are looked into."""
 
 
 def is_passed_by(function: Any, depth: int) -> bool:

@@ -13,6 +13,7 @@ import functools
 import operator
 import sys
 import types
+import weakref
 from abc import ABCMeta
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator
@@ -32,7 +33,15 @@ from gnomon.capture.code_names import (
     walked_among,
 )
 from gnomon.capture.number_places import WithoutNumbers
-from gnomon.capture.object_state import PLAIN, TABLES, Version, decimal_rules, of_registry, state_of
+from gnomon.capture.object_state import (
+    PLAIN,
+    RULES,
+    TABLES,
+    Version,
+    has_state,
+    of_registry,
+    state_of,
+)
 from gnomon.capture.snapshot import (
     NumberedParts,
     SlotAttributes,
@@ -58,7 +67,7 @@ ROUNDS = 8
 MET_WHEN_CALLED = frozenset(
     {"logging", "threading", "concurrent", "multiprocessing", "asyncio", "warnings", "re", "typing"}
 )
-"""Packages of Python's whose objects are seen when they are called."""
+"""Packages of Python's whose methods are not walked: they read what an object keeps by itself."""
 
 
 class Places(Callables):
@@ -111,10 +120,11 @@ class Places(Callables):
             yield self.snapshot(own["__wrapped__"], depth, seen, name)
             yield self._state(state_of(value), name, kind)
         elif package in MET_WHEN_CALLED:
-            yield None
+            yield from self._attributes_alone(value, own or {}, depth, seen, name)
         elif walked_among(kind) or own is not None:
             yield from self._object(value, depth, seen, name)
-            yield tuple(self._kept_by(value, depth, seen, name)) if package in KNOWN else None
+            has_more = package in KNOWN or has_state(kind.__mro__)
+            yield tuple(self._kept_by(value, depth, seen, name)) if has_more else None
         else:
             yield self._state(state_of(value), name, kind)
 
@@ -283,8 +293,8 @@ class Places(Callables):
             yield from self.look(SlotAttributes(value), part, depth, seen)
         if reads_by_name(value, name):
             self.met = self.met._replace(every=True)
-        if value.__module__ == "decimal":
-            yield self._state(decimal_rules, name, value)
+        if value.__module__ in RULES:
+            yield self._state(RULES[value.__module__], name, value)
         if issubclass(type(value), ABCMeta):
             yield self._state(of_registry(value), name, value)
         for kind in walked_among(value):
@@ -318,6 +328,7 @@ class Places(Callables):
 WALKS = (
     ((*CONTAINERS, *VIEWS), Places._container),
     (np.ndarray, Places._array),
+    (weakref.ref, Places._reference),
     (ContextVar, Places._variable),
     (types.FunctionType, Places._function),
     (types.MethodType, Places._method),
@@ -377,12 +388,12 @@ def of_function(
 
     Of `any_number`, entries of dictionaries and the like, only the class counts.
     """
-    words = NO_WORDS
+    words, held = NO_WORDS, frozenset()
     for _ in range(ROUNDS):
-        places = Places(words, any_number)
+        places = Places(words, any_number, held)
         seen: set = set()
         found = tuple([places.snapshot(x, DEEPEST, seen) for x in (function, *objects)])
         if places.met == words:
             break
-        words = places.met
+        words, held = places.met, places.walked
     return found, places

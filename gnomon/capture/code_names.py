@@ -244,7 +244,7 @@ def is_written(kind: type) -> bool:
     """Whether a class may have methods in Python that are none of ours."""
     package = package_of(kind.__module__)
     heap = bool(kind.__flags__ & 1 << 9)
-    return heap and package not in (NAME, "numpy", "abc", "typing")
+    return heap and package not in (NAME, "numpy", "abc", "typing", "_thread")
 
 
 def names_of(kind: type, known: dict[type, Below]) -> Below:

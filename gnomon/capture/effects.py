@@ -10,7 +10,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -65,8 +67,8 @@ class Witness:
         """Who asked for the run."""
         self.codes: dict[types.CodeType, Site] = {}
         """Code of a user's that ran, and from where."""
-        self.effects: dict[str, Site] = {}
-        """What was done that a replay would not do, and where."""
+        self.effects: dict[tuple[str, int], Site] = {}
+        """What was done that a replay would not do, to an object that a walk may see, and where."""
         self.is_blind = False
         """Whether nothing was seen, since another tool took what there is to see with."""
         self._between = {getattr(x, "__code__", None) for x in (*gc.callbacks, events.announce)}
@@ -90,22 +92,24 @@ class Witness:
         """Note an event in a frame that is none of ours."""
         code = frame.f_code
         if event == "c_call" and (acts(called) or (called is id and not tells_apart_in(frame))):
-            self._act(name_of(called), frame)
+            name = name_of(called)
+            self._act(name, frame, SUPPRESSING if name.startswith(FILTERED) else None)
         elif event == "call" and is_pythons(frame):
             name = str(frame.f_globals.get("__name__"))
             if name in STATES and code.co_name in READING:
-                self._act(f"{name}.{code.co_name}", frame)
+                self._act(f"{name}.{code.co_name}", frame, frame.f_locals.get("self"))
         elif event == "call" and code not in self.codes and not self._aside(frame):
             self.codes[code] = site_of(frame)
 
-    def _act(self, name: str, frame: types.FrameType | None) -> None:
+    def _act(self, name: str, frame: types.FrameType | None, asked: Any = None) -> None:
         """Something was called; what ours calls for itself is no matter."""
         if self._aside(frame):
             return
         while frame is not None and is_pythons(frame):
             frame = frame.f_back
         if frame is not None and kind_of(frame.f_code.co_filename) == USERS_OWN:
-            self.effects.setdefault(f"`{name}` was called", site_of(frame))
+            number = id(asked) if type(asked) in COMPARED or asked is SUPPRESSING else 0
+            self.effects.setdefault((f"`{name}` was called", number), site_of(frame))
 
     def _aside(self, frame: types.FrameType | None) -> bool:
         """Whether this is no part of the run: a module's import, once, or what runs in between."""
@@ -125,10 +129,15 @@ def tells_apart_in(frame: types.FrameType) -> bool:
 
 OURS, PYTHONS, USERS_OWN = range(3)
 READING = frozenset(
-    {"getenv", "__getitem__", "get", "setlocale", "getlocale", "localeconv"}
+    {"__getitem__", "get", "setlocale", "getlocale", "localeconv"}
     | {"is_set", "is_alive", "name", "active_count", "__eq__"}
 )
 """Functions there that read it."""
+COMPARED = type(os.environ), threading.Event
+"""Classes of what they read whose objects a walk compares, where it meets them."""
+SUPPRESSING = warnings.catch_warnings
+"""A class with which a walk compares what warnings are shown: a function must put that back."""
+FILTERED = "_warnings._filters_mutated"
 
 
 def kind_of(file: str) -> int:

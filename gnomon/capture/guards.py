@@ -312,7 +312,9 @@ def line_of(seen: Any) -> Any:
 
 def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:
     """Effects and reads that neither a walk nor a replay sees, and their lines."""
-    yield from seen.effects.items()
+    for (told, asked), site in seen.effects.items():
+        if asked not in places.walked:
+            yield told, site
     here = line_of(seen)
     yield from ((f"{told}, cannot be looked into,", here) for told in places.opaque[:1])
     for code, site in seen.codes.items():

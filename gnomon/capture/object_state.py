@@ -18,8 +18,10 @@ import itertools
 import sys
 import threading
 import types
+import warnings
 import weakref
 from _abc import _get_dump
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from operator import is_
 from typing import Any
@@ -27,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import DType
+from gnomon.ir.memo import memo
 from gnomon.ir.node import typed
 from gnomon.ir.provenance import package_of
 from gnomon.tensor.device import Device
@@ -34,13 +37,15 @@ from gnomon.tensor.device import Device
 __all__ = [
     "OPAQUE",
     "PLAIN",
+    "RULES",
     "Same",
     "TABLES",
     "Version",
-    "decimal_rules",
+    "has_state",
     "is_written_in_python",
     "key_of",
     "never_changes",
+    "of_attributes",
     "of_registry",
     "random_state",
     "state_of",
@@ -114,7 +119,10 @@ def are_versions_told() -> bool:
 def never_changes(value: Any) -> bool:
     """Whether an object is of a kind that is always the same, or that is seen when it is used."""
     kind = type(value)
-    return package_of(kind.__module__) in SETTLED and not hasattr(kind, "__next__")
+    package = package_of(kind.__module__)
+    if package == "numpy" and (kind is np.void or is_written_in_python(kind)):
+        return False
+    return package in SETTLED and not hasattr(kind, "__next__")
 
 
 def is_written_in_python(kind: type) -> bool:
@@ -142,19 +150,42 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
         return lambda: stood_at(value.get_state())
     if hasattr(kind, "bit_generator"):
         return lambda: str(value.bit_generator.state)
-    if isinstance(value, Drawing) and kind.__name__ != "SystemRandom":
-        return value.getstate
     if kind.__module__ == "decimal":
-        return decimal_rules
+        return functools.partial(decimal_rules, value) if hasattr(value, "prec") else decimal_rules
     if (kind.__module__, kind.__name__) == ("argparse", "Namespace"):
         return lambda: tuple(vars(value))  # what is read of it is walked by name
     return None if never_changes(value) else OPAQUE
 
 
-def decimal_rules() -> Hashable:
-    """The rounding of Python's decimal numbers now."""
-    rules = sys.modules["decimal"].getcontext()
+@memo
+@functools.cache
+def has_state(kinds: tuple[type, ...]) -> bool:
+    """Whether a user's class, given it and those above it, has a state that no attribute tells."""
+    base = next((x for x in kinds if is_written_in_c(x)), object).__module__
+    if base.startswith("_cython"):  # functions, seen when they are called
+        return False
+    is_open = package_of(base) not in SETTLED or base.startswith("numpy.random")
+    return is_open or any(issubclass(kinds[0], known) for known, _ in STATES)
+
+
+def is_written_in_c(kind: type) -> bool:
+    """Whether methods of a class itself are written in C."""
+    return any(isinstance(x, IN_C[1:]) and x.__objclass__ is kind for x in vars(kind).values())
+
+
+def decimal_rules(rules: Any = None) -> Hashable:
+    """The rounding of Python's decimal numbers now, or that of a context."""
+    rules = rules or sys.modules["decimal"].getcontext()
     return rules.prec, rules.rounding, rules.Emin, rules.Emax, rules.clamp
+
+
+def warning_rules() -> Hashable:
+    """The warnings that are shown."""
+    return *warnings.filters, warnings.defaultaction
+
+
+RULES = {"decimal": decimal_rules, warnings.catch_warnings.__module__: warning_rules}
+"""What objects of files of Python's do by, wherever it was said."""
 
 
 def key_of(value: Any) -> Hashable:
@@ -162,8 +193,10 @@ def key_of(value: Any) -> Hashable:
     return typed(value) if isinstance(value, PLAIN) else id(value)
 
 
-Drawing = _random.Random
-"""Python's generators of random numbers; the system's own has no state."""
+def of_drawing(value: Any) -> Callable[[], Hashable] | Any:
+    """The state of one of Python's generators of random numbers; the system's own has none."""
+    is_systems = any(base.__name__ == "SystemRandom" for base in type(value).__mro__)
+    return OPAQUE if is_systems else value.getstate
 
 
 def of_array(value: np.ndarray) -> Callable[[], Hashable]:
@@ -219,6 +252,26 @@ def registered(kind: type) -> Iterator[tuple[int, int]]:
             yield from registered(x)
 
 
+def of_local(value: threading.local) -> Callable[[], Hashable]:
+    """The thread whose attributes are looked at, by their dictionary."""
+    return lambda: id(value.__dict__)
+
+
+def of_attributes(value: Any) -> Callable[[], Hashable]:
+    """The very objects that an object keeps, those in its lists, and what a logger asks others."""
+    own = vars(value)
+    logger = value if hasattr(value, "getEffectiveLevel") else None
+
+    def kept() -> Hashable:
+        lists = [each for x in own.values() if isinstance(x, (list, deque, set)) for each in x]
+        found = Same((*own, *own.values(), *lists))
+        if logger is None:
+            return found
+        return found, logger.getEffectiveLevel(), logger.manager.disable, logger.hasHandlers()
+
+    return kept
+
+
 def of_cache(value: Any) -> Callable[[], Hashable]:
     """The table of a cached function, which it shows the collector alone."""
 
@@ -237,7 +290,10 @@ STATES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (itertools.count, lambda value: lambda: repr(value)),
     (STEPS, of_iterator),
     (types.GeneratorType, lambda value: OPAQUE),
-    ((weakref.ref, threading.local), lambda value: OPAQUE),
+    (threading.local, of_local),
+    (_random.Random, of_drawing),
+    (weakref.ref, lambda value: OPAQUE),
+    (BaseException, lambda value: lambda: Same(value.args)),
 )
 
 

@@ -103,7 +103,7 @@ def of_guard(guard: Guard) -> Iterator[str]:
     for names, name, was, _ in guard._read:
         yield from changed(f"entry {name}", was, names.get(name))
     if any(read() != known for read, known in places._states):
-        yield "a numpy array or a generator of random numbers that it reads changed"
+        yield "an array, a generator of random numbers or the like that it reads changed"
     for names, name, was in places._names:
         yield from changed(f"global {name}", was, names.get(name, MISSING))
     for cell, was in places._cells:

@@ -7,6 +7,7 @@ there, plain values are compared, and the walk (closure_state.py) is taken again
 from __future__ import annotations
 
 import operator
+import threading
 import types
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
@@ -156,6 +157,8 @@ ATTRIBUTES = (types.GetSetDescriptorType, types.MemberDescriptorType)
 @cache
 def kept_by(kinds: tuple[type, ...]) -> Any:
     """Python's own way to read attributes of objects of a class, given those above it."""
+    if threading.local in kinds:  # what it keeps in the other way is empty
+        return property(operator.attrgetter("__dict__"))
     found = (vars(kind).get("__dict__") for kind in kinds)
     return next((x for x in found if type(x) in ATTRIBUTES), None)
 

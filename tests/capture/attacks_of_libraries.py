@@ -5,12 +5,17 @@ Each is a generator that is given a way to compile (attack_harness.py).
 
 from __future__ import annotations
 
+import abc
 import argparse
+import array
+import asyncio
 import bisect
 import builtins
+import concurrent.futures
 import configparser
 import contextlib
 import copy
+import ctypes
 import dataclasses
 import decimal
 import enum
@@ -20,10 +25,12 @@ import importlib
 import inspect
 import itertools
 import json
+import logging
 import math
 import operator
 import os
 import queue
+import random
 import statistics
 import string
 import struct
@@ -32,7 +39,9 @@ import tempfile
 import threading
 import types
 import typing
+import unittest.mock
 import warnings
+import weakref
 from collections import ChainMap, UserDict, UserList
 from collections.abc import Iterator
 from pathlib import Path
@@ -643,3 +652,426 @@ def objects_of_pythons_library(way: Way) -> Seen:
     yield from turns(way(lambda a: a * len(text.substitute(a="z"))), let(text, template="$a$a"))
     yield from turns(way(lambda a: a * float(parser["a"]["k"])), put(parser["a"], "k", "3.0"))
     yield from turns(way(lambda a: a * parser.getint("a", "d")), put(parser["DEFAULT"], "d", "6"))
+
+
+@attack
+def the_environment_by_other_ways(way: Way) -> Seen:
+    def f(a):
+        known = os.getenv("GNOMON_ATTACK", "0") + os.environ.get("GNOMON_OTHER", "1")
+        return a * float(known) + len(os.path.expanduser("~")) + len(dict(os.environ))
+
+    def restored(call):
+        with unittest.mock.patch.dict(os.environ, {"GNOMON_ATTACK": "5"}):
+            return call(x()), call(x())
+
+    call = way(f)
+    with unittest.mock.patch.dict(os.environ):
+        yield from turns(
+            call, put(os.environ, "GNOMON_ATTACK", "3"), put(os.environ, "GNOMON_OTHER", "7"),
+            put(os.environ, "HOME", "/a/home/that/is/far"), lambda: os.environ.pop("GNOMON_OTHER"),
+            lambda: os.environ.update(GNOMON_ATTACK="8"), os.environ.clear,
+        )  # fmt: skip
+        yield restored(call), call(x())
+
+
+@attack
+def another_environment(way: Way) -> Seen:
+    def f(a):
+        return a * float(os.getenv("GNOMON_ATTACK", "2"))
+
+    call = way(f)
+    yield call(x()), call(x())
+    with unittest.mock.patch.object(os, "environ", {"GNOMON_ATTACK": "5"}):
+        yield call(x()), call(x())
+    yield call(x())
+
+
+@attack
+def a_function_that_sets_the_environment(way: Way) -> Seen:
+    def f(a):
+        os.environ["GNOMON_ATTACK"] = os.environ.get("GNOMON_ATTACK", "") + "1"
+        return a * float(os.environ["GNOMON_ATTACK"])
+
+    with unittest.mock.patch.dict(os.environ):
+        yield from turns(way(f), lambda: os.environ.pop("GNOMON_ATTACK"))
+
+
+@attack
+def implementations_for_classes(way: Way) -> Seen:
+    class Base(abc.ABC):
+        @abc.abstractmethod
+        def told(self):
+            """Something that a class that is registered need not have."""
+
+    class C:
+        v = 2.0
+
+    @functools.singledispatch
+    def g(v):
+        return box.v
+
+    g.register(Base, lambda v: v.v + 7.0)
+    box, c = Box(v=2.0), C()
+    f = way(lambda a: a * g(c) + g.dispatch(float)(1.0) + len(g.registry))
+    yield from turns(
+        f, let(box, v=3.0), lambda: g.register(float, lambda v: 11.0), let(C, v=5.0),
+        lambda: Base.register(C), let(C, v=6.0), lambda: g.register(C, lambda v: 13.0),
+        lambda: g.register(C, lambda v: 17.0), let(c, __class__=type("D", (C,), {})),
+        lambda: g.register(type(c), lambda v: 19.0),
+    )  # fmt: skip
+
+
+@attack
+def an_implementation_that_changes(way: Way) -> Seen:
+    @functools.singledispatch
+    def g(v, k=2.0):
+        return v * k
+
+    @g.register
+    def of_tensor(v: gn.Tensor, k=3.0):
+        return v * k * scale[0]
+
+    scale = [1.0]
+    yield from turns(
+        way(lambda a: g(a) + g(1.0)), put(scale, 0, 5.0), let(of_tensor, __defaults__=(7.0,)),
+        let(g.registry[object], __defaults__=(9.0,)),
+    )  # fmt: skip
+
+
+@attack
+def an_implementation_that_is_registered_inside(way: Way) -> Seen:
+    @functools.singledispatch
+    def g(v):
+        return 2.0
+
+    def f(a):
+        if float not in g.registry:
+            g.register(float, lambda v: 3.0)
+        else:
+            g.register(float, g.registry[object])
+        return a * g(1.0)
+
+    yield from turns(way(f), lambda: g.register(float, lambda v: 4.0), state=g.registry.keys())
+
+
+@attack
+def methods_with_implementations(way: Way) -> Seen:
+    class C:
+        k = 2.0
+
+        @functools.singledispatchmethod
+        def of(self, v):
+            return self.k
+
+        @of.register
+        def _(self, v: int):
+            return self.k * v
+
+    c = C()
+    f = way(lambda a: a * c.of(3) + c.of(2.0) + C.of(c, "a"))
+    yield from turns(
+        f, let(c, k=5.0), lambda: C.of.register(float, lambda s, v: 9.0),
+        lambda: C.of.register(int, lambda s, v: s.k + 9.0), let(c, of=lambda v: 1.0),
+    )  # fmt: skip
+
+
+@attack
+def data_classes_made_inside(way: Way) -> Seen:
+    box = Box(k=2.0, many=[1.0])
+
+    @dataclasses.dataclass
+    class Above:
+        a: Any
+        many: list = dataclasses.field(default_factory=lambda: list(box.many))
+
+    @dataclasses.dataclass(order=True)
+    class P(Above):
+        start: dataclasses.InitVar[float] = 1.0
+        k: float = 3.0
+
+        def __post_init__(self, start):
+            self.sum = self.k * box.k + start
+
+    def f(a):
+        P(7.0, k=4.0)
+        p = P(a)
+        return p.a * p.sum + len(p.many) + (P(1.0) < P(2.0)) + len(repr(P(1.0))), p
+
+    yield from turns(
+        way(f), let(box, k=5.0), lambda: box.many.append(2.0), let(P, __repr__=lambda self: "p"),
+        let(P, __post_init__=lambda self, start: setattr(self, "sum", 7.0)),
+        let(P, __lt__=lambda self, other: False), let(P, k=9.0, sum=11.0),
+        let(P.__init__, __defaults__=(*P.__init__.__defaults__[:-1], 13.0)),
+        let(P, __setattr__=lambda self, name, value: object.__setattr__(self, name, a_half(value))),
+        let(P, __init__=lambda self, a, k=0: vars(self).update(a=a, sum=17.0, many=[])),
+    )  # fmt: skip
+
+
+def a_half(value: Any) -> Any:
+    """Half of a number, and anything else as it is."""
+    return value / 2 if isinstance(value, float) else value
+
+
+@attack
+def slots_and_frozen_classes_made_inside(way: Way) -> Seen:
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Q:
+        a: Any
+        k: float = dataclasses.field(init=False, default=2.0)
+
+        def __post_init__(self):
+            object.__setattr__(self, "k", self.k + len(log))
+
+    def f(a):
+        q = dataclasses.replace(Q(a), a=a * 2)
+        log.extend([] if len(log) > 1 else [q.k])
+        return q.a * q.k + hash(Q(1.0) == Q(1.0))
+
+    log = []
+    yield from turns(
+        way(f), lambda: log.append(1.0), log.clear, let(Q, __post_init__=lambda self: None),
+        state=log,
+    )  # fmt: skip
+
+
+@attack
+def users_classes_below_those_in_c(way: Way) -> Seen:
+    class Bytes(bytearray):
+        pass
+
+    class Array(array.array):
+        pass
+
+    class Drawn(random.Random):
+        pass
+
+    class Reference(weakref.ref):
+        pass
+
+    box = Box(v=2.0)
+    some, many, drawn, one = Bytes(b"a"), Array("d", [2.0]), Drawn(3), Reference(box)
+    yield from turns(way(lambda a: a * some[0]), put(some, 0, 5), lambda: some.append(9))
+    yield from turns(way(lambda a: a * many[0]), put(many, 0, 5.0))
+    yield from turns(way(lambda a: a * drawn.random()), lambda: drawn.seed(3))
+    yield from turns(way(lambda a: a * one().v), let(box, v=5.0))
+
+    class Round(itertools.cycle):
+        pass
+
+    class Number(ctypes.c_int):
+        pass
+
+    class Wrong(ValueError):
+        pass
+
+    turn, number, wrong = Round([2.0, 3.0, 5.0]), Number(2), Wrong(2.0)
+    yield from turns(way(lambda a: a * next(turn)), lambda: next(turn))
+    yield from turns(way(lambda a: a * number.value), let(number, value=3))
+    yield from turns(way(lambda a: a * wrong.args[0]), let(wrong, args=(3.0,)))
+
+
+@attack
+def values_that_others_keep(way: Way) -> Seen:
+    pair, rules, rows = (ctypes.c_int * 2)(2, 3), decimal.Context(prec=3), np.ones(2, "f8,f8")
+    row, line, wrong = rows[0], np.poly1d([1.0, 2.0]), KeyError(2.0)
+    third = decimal.Decimal(1), decimal.Decimal(3)
+    yield from turns(way(lambda a: a * pair[0]), put(pair, 0, 5))
+    yield from turns(way(lambda a: a * float(rules.divide(*third)) * 1e5), let(rules, prec=5))
+    yield from turns(way(lambda a: a * float(row["f0"])), put(rows, 0, 7.0))
+    yield from turns(way(lambda a: a * float(line(1.0))), put(line.coeffs, 0, 5.0))
+    yield from turns(way(lambda a: a * wrong.args[0]), let(wrong, args=(3.0,)))
+
+
+@attack
+def what_threads_wait_for(way: Way) -> Seen:
+    event, future, many = threading.Event(), concurrent.futures.Future(), threading.Semaphore(2)
+    gate, told, thread = threading.Barrier(2), asyncio.Event(), threading.Thread()
+    yield from turns(way(lambda a: a * (2 if event.is_set() else 3)), event.set, event.clear)
+    yield from turns(way(lambda a: a * (2 if event.wait(0) else 3)), event.set, event.clear)
+    yield from turns(way(lambda a: a * (2 if told.is_set() else 3)), told.set, told.clear)
+    yield from turns(way(lambda a: a * (2 if gate.broken else 3)), gate.abort, gate.reset)
+    yield from turns(way(lambda a: a * (2 if many.acquire(blocking=False) else 3)), many.release)
+    yield from turns(way(lambda a: a * (2 if thread.daemon else 3)), let(thread, daemon=True))
+    f = way(lambda a: a * (future.result() if future.done() else 3))
+    yield from turns(f, lambda: future.set_result(2.0))
+    waiting = asyncio.Queue()
+    f = way(lambda a: a * waiting.qsize())
+    yield from turns(
+        f, *[functools.partial(waiting.put_nowait, k) for k in range(2)], waiting.get_nowait
+    )
+
+
+@attack
+def attributes_of_what_threads_wait_for(way: Way) -> Seen:
+    event, log = threading.Event(), logging.getLogger("gnomon.attack")
+    event.k, event.parts, log.k = 2.0, [1.0], 2.0
+    f = way(lambda a: a * event.k + event.parts[0] + log.k)
+    yield from turns(f, let(event, k=3.0), put(event.parts, 0, 5.0), let(log, k=7.0))
+    del log.k
+
+
+@attack
+def an_event_that_is_set_inside(way: Way) -> Seen:
+    event, own = threading.Event(), threading.Event
+
+    def f(a):
+        event.set()
+        made = own()
+        return a * (2 if made.is_set() else 3)
+
+    call = way(f)
+    for _ in range(3):
+        yield call(x()), event.is_set()
+        event.clear()
+
+
+@attack
+def another_event(way: Way) -> Seen:
+    box = Box(event=threading.Event(), others=[threading.Event()])
+    f = way(lambda a: a * sum([1 + each.is_set() for each in [box.event, *box.others]]))
+    fresh = threading.Event()
+    fresh.set()
+    yield from turns(
+        f, box.others[0].set, let(box, event=fresh), fresh.clear, lambda: box.others.append(fresh),
+        fresh.set,
+    )  # fmt: skip
+
+
+@attack
+def levels_of_loggers(way: Way) -> Seen:
+    log, above = logging.getLogger("gnomon.attack.inner"), logging.getLogger("gnomon.attack")
+
+    def f(a):
+        log.debug("not told")
+        return a * (2 if log.isEnabledFor(logging.INFO) else 3) + log.level + log.hasHandlers()
+
+    handler = logging.NullHandler()
+    call = way(f)
+    yield from turns(
+        call, lambda: above.setLevel(logging.INFO), lambda: log.setLevel(logging.ERROR),
+        lambda: log.setLevel(logging.NOTSET), let(log, disabled=True), let(log, disabled=False),
+        lambda: logging.disable(logging.CRITICAL), lambda: logging.disable(logging.NOTSET),
+        lambda: above.setLevel(logging.NOTSET), lambda: above.addHandler(handler),
+        lambda: above.removeHandler(handler), lambda: log.addHandler(handler),
+        lambda: log.removeHandler(handler),
+    )  # fmt: skip
+
+
+@attack
+def attributes_of_each_thread(way: Way) -> Seen:
+    class Local(threading.local):
+        k = 2.0
+
+    def elsewhere():
+        local.k, plain.k = 7.0, 11.0
+        log.append((f(x()), f(x())))
+
+    def in_another_thread():
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+
+    local, plain, log = Local(), threading.local(), []
+    f = way(lambda a: a * local.k + getattr(plain, "k", 1.0) + len(vars(plain)))
+    yield from turns(
+        f, let(local, k=3.0), let(plain, k=5.0), in_another_thread, let(plain, other=1),
+        in_another_thread, lambda: delattr(plain, "k"), lambda: delattr(local, "k"),
+        let(Local, k=13.0), state=log,
+    )  # fmt: skip
+
+
+@attack
+def what_is_kept_for_each_thread(way: Way) -> Seen:
+    def f(a):
+        plain.last = a * 2
+        plain.n = getattr(plain, "n", 0) + 1
+        if getattr(plain, "first", None) is None:
+            plain.first = a * 3
+        return a + plain.first
+
+    def elsewhere():
+        log.extend([call(x() + k) for k in range(3)])
+        log.append(dict(vars(plain)))
+
+    plain, log, call = threading.local(), [], way(f)
+    for k in range(3):
+        yield call(x() + k), dict(vars(plain))
+    for _ in range(2):
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        yield log, dict(vars(plain))
+    yield call(x()), dict(vars(plain))
+
+
+@attack
+def warnings_that_are_not_shown(way: Way) -> Seen:
+    box = Box(v=2.0)
+
+    def f(a):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", "a text")
+            return a * box.v + len(warnings.filters)
+
+    def within(call):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return call(x()), call(x())
+
+    call = way(f)
+    yield from turns(call, let(box, v=3.0), lambda: warnings.simplefilter("always"))
+    yield within(call), call(x()), warnings.filters[0]
+
+
+@attack
+def warnings_of_numpy_are_counted(way: Way) -> Seen:
+    def f(a):
+        with warnings.catch_warnings(record=True) as told:
+            np.float64(1) / np.zeros(1)[0]
+        return a * (len(told) + 2)
+
+    call = way(f)
+    for action in ("always", "ignore", "always", "ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter(action)
+            yield call(x()), call(x())
+
+
+@attack
+def warnings_that_are_told_in_a_block(way: Way) -> Seen:
+    def f(a):
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "quiet")
+                warnings.warn("loud", stacklevel=1)
+            return a * 2
+        except UserWarning:
+            return a * 3
+
+    call, log = way(f), []
+    for action in ("always", "error", "always"):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.filterwarnings(action, "loud")
+            result = call(x()), call(x())
+        log.append([str(each.message) for each in told if "loud" in str(each.message)])
+        yield result, log
+
+
+@attack
+def filters_of_warnings_that_stay(way: Way) -> Seen:
+    def f(a):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", "a text")
+        return a * 2
+
+    def g(a):
+        warnings.filterwarnings("ignore", "a text")
+        return a * 2
+
+    for call in (way(f), way(g)):
+        for _ in range(3):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("always", "another text")
+                yield call(x()), warnings.filters[0][0], len(warnings.filters)

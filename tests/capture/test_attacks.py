@@ -7,10 +7,16 @@ import pytest
 
 import gnomon as gn
 from gnomon.capture.guards import Guard
-from tests.capture import attacks, attacks_of_libraries, attacks_of_tensors
+from tests.capture import (
+    attacks,
+    attacks_of_libraries,
+    attacks_of_references,
+    attacks_of_tensors,
+)
 from tests.capture.attack_harness import differs, is_refusal, seen, stale
 
-ATTACKS = [*attacks.ATTACKS, *attacks_of_tensors.ATTACKS, *attacks_of_libraries.ATTACKS]
+FILES = attacks, attacks_of_tensors, attacks_of_libraries, attacks_of_references
+ATTACKS = [each for file in FILES for each in file.ATTACKS]
 IDS = [attack.__name__ for attack in ATTACKS]
 
 

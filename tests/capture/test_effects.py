@@ -8,6 +8,7 @@ import io
 import os
 import pstats
 import sys
+import threading
 import time
 
 import pytest
@@ -34,7 +35,7 @@ def written(x):
 
 
 def asked(x):
-    return x * float(os.getenv("GNOMON_SCALE_OF_A_TEST", "1.0"))
+    return x * len(threading.current_thread().name)
 
 
 def handed(x):
@@ -48,7 +49,7 @@ def handed(x):
         (timed, "`time.perf_counter` was called"),
         (told, "`print` was called"),
         (written, "`StringIO.write` was called"),
-        (asked, "`os.getenv` was called"),
+        (asked, "`threading.name` was called"),
         (handed, "`print`, given to another function, cannot be looked into,"),
         (functools.partial(told), "`print` was called"),
     ],

@@ -3,12 +3,16 @@
 import argparse
 import array
 import collections
+import collections.abc
 import dataclasses
 import functools
 import itertools
+import logging
+import os
 import random
 import re
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -89,23 +93,95 @@ def test_a_cached_function_that_forgot_and_learned_again_is_another_one(cached):
 
 def test_what_cannot_be_seen_is_opaque_and_what_never_changes_has_no_state():
     turns = itertools.cycle([1])
-    for value in (turns, (x for x in ()), threading.local(), weakref.ref(Version)):
+    for value in (turns, (x for x in ()), random.SystemRandom(), weakref.ref(Version)):
         assert state_of(value) is OPAQUE
     for value in (re.compile("a"), range(3), np.float32(1), len):
         assert state_of(value) is None
 
 
+@dataclasses.dataclass
+class Pair:
+    """What is made of what a call is given."""
+
+    first: object
+    scale: dataclasses.InitVar[float]
+    sum: float = dataclasses.field(init=False)
+
+    def __post_init__(self, scale):
+        self.sum = scale * 2
+
+
+class Scaled:
+    """An object that can be held weakly."""
+
+    scale = 2.0
+
+
+@functools.singledispatch
+def kind_of(value):
+    """A number for a class."""
+    return 3.0
+
+
+@kind_of.register
+def of_text(value: str):
+    return 2.0
+
+
+@kind_of.register
+def of_sequence(value: collections.abc.Sequence):
+    return 2.0
+
+
 ARGUMENTS = argparse.Namespace(scale=2.0, depth=3, names=["a"])
+
+
+def quiet(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return x * 2.0
+
+
+EVENT, LOCAL, LOG = threading.Event(), threading.local(), logging.getLogger(__name__)
+LOCAL.scale = 2.0
+OBJECT = Scaled()
+REFERENCE, SOME = weakref.ref(OBJECT), weakref.WeakSet([OBJECT])
+BY_KEY, BY_NAME = weakref.WeakKeyDictionary({EVENT: 2.0}), weakref.WeakValueDictionary(a=OBJECT)
 SETTINGS = collections.UserDict(scale=2.0)
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "function",
-    [lambda x: x * ARGUMENTS.scale, lambda x: x * SETTINGS["scale"]],
-    ids=["argparse", "UserDict"],
+    [
+        lambda x: x * ARGUMENTS.scale,
+        lambda x: x * SETTINGS["scale"],
+        lambda x: x * (2.0 if os.environ["GNOMON_OF_A_TEST"] else 3.0),
+        lambda x: x * float(os.environ.get("GNOMON_OF_NO_TEST", "2.0")),
+        lambda x: x * float(os.getenv("GNOMON_OF_NO_TEST", "2.0")),
+        lambda x: x * (3.0 if "GNOMON_OF_NO_TEST" in os.environ else 2.0),
+        lambda x: x * (2.0 if os.path.expanduser("~") else 3.0),
+        lambda x: x * kind_of("a"),
+        lambda x: x * kind_of((1,)),
+        lambda x: Pair(x, 1.0).first * Pair(x, 1.0).sum,
+        lambda x: (Pair(x, 1.0), x * 2)[1],
+        lambda x: x * (3.0 if EVENT.is_set() else 2.0),
+        lambda x: x * LOCAL.scale * getattr(LOCAL, "other", 1.0),
+        lambda x: x * (3.0 if LOG.isEnabledFor(logging.DEBUG) else 2.0),
+        quiet,
+        lambda x: x * REFERENCE().scale,
+        lambda x: x * BY_KEY[EVENT] * len(SOME),
+        lambda x: x * BY_NAME["a"].scale,
+    ],
+    ids=[
+        *("argparse", "UserDict", "environ", "get", "getenv", "in environ", "home"),
+        *("singledispatch", "an abstract class", "a data class", "one thrown away"),
+        *("an event", "a thread's own", "a logger", "warnings"),
+        *("a weak reference", "weak keys", "weak values"),
+    ],
 )
-def test_settings_that_stay_are_captured_once(function):
+def test_settings_that_stay_are_captured_once(function, monkeypatch):
+    monkeypatch.setenv("GNOMON_OF_A_TEST", "set")
     step = gn.compile(function)
 
     assert [step(gn.ones(1)).item() for _ in range(4)] == [2.0] * 4
@@ -119,3 +195,17 @@ def test_attributes_whose_names_are_no_text():
     assert scaled(gn.ones(1)).tolist() == [2.0]
     settings["rate"] = 3.0
     assert scaled(gn.ones(1)).tolist() == [3.0]
+
+
+def test_a_guard_keeps_no_object_alive_to_which_weak_references_lead():
+    held = [collections.UserDict(a=2.0, parts=[collections.UserDict()])]
+    inner, outer = weakref.ref(held[0]["parts"][0]), weakref.ref(held[0])
+    scaled = gn.compile(lambda x: x * (5.0 if outer() is None else outer()["a"]))
+    assert [scaled(gn.ones(1)).item() for _ in range(3)] == [2.0] * 3
+    assert scaled.captures == 1
+
+    held.clear()
+
+    assert (inner(), outer()) == (None, None)
+    assert [scaled(gn.ones(1)).item() for _ in range(3)] == [5.0] * 3
+    assert scaled.captures == 2
