@@ -45,7 +45,7 @@ STEPS = (
     "try:\n    y = y.reshape({i}, {j})\nexcept ValueError as error:\n    y = y + len(str(error))",
     *("y = y * TABLE.get({i}, 1.5)", "y = y * state['s']", "a, b = y.shape\ny = y.reshape(b, a)"),
     *("y = y.roll({i}, 0)", "y = y.split(max(1, {i} % 5), 0)[0]", "y = y.unsqueeze(0).mean(0)"),
-    *("y = y.index_select(0, gn.arange(y.shape[0]))", "assert {i} < 60, f'too many: {i}'"),
+    *("y = y.index_select(0, gn.arange(y.shape[0]))", "assert {i} < 60, 'too many: ' + str({i})"),
     *("y = y.var(0, keepdim=True)", "y = y.narrow(0, 0, min(2, y.shape[0]))", "y = y.diag()[None]"),
     *("n, m = m, n", "n = {i}", "y = y.new_ones(y.shape[0], 2)", "y = gn.eye(y.shape[0]) @ y"),
     *(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -232,6 +232,10 @@ class Outcome:
         now = references(objects_of(arguments), walk.met)
         self.is_once = is_kept or is_new or any(map(operator.gt, now, called.counts))
         """Whether no replay can give the like."""
+
+    def settle(self, plain: Callable[[Any], Any]) -> None:
+        """Have plain numbers in place of sizes that vary."""
+        self.tree, self.writes = plain(self.tree), plain(self.writes)
 
     def __call__(self, made: Sequence[Tensor], arguments: Sequence[Tensor]) -> Any:
         """The result of a call, given the tensors that are made; its arguments are written to."""

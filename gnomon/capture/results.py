@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gnomon.capture.inputs import Always, GivenInput, Read, whole
 from gnomon.capture.tracing import Capture
@@ -185,6 +185,10 @@ class Results:
             cut = self._capture.views[view] if storage in self._capture.by_value else cut
             return PartOf(Shown(read), chain, cut, leaf)
         return PartOfStorage(storage, chain, base, cut, leaf)
+
+    def settle(self, plain: Callable[[Any], Any]) -> None:
+        """Have recipes with plain numbers in place of sizes that vary."""
+        self._makes = plain(self._makes)
 
     @property
     def is_whole(self) -> bool:

@@ -25,7 +25,7 @@ from gnomon.ir.show import log
 from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt, hint
 from gnomon.ir.sym_number import Unsized
 from gnomon.tensor.pytree import Constant, TreeSpec
-from gnomon.tensor.traced_sizes import TracedSize
+from gnomon.tensor.traced_sizes import TracedCount, TracedSize
 
 if TYPE_CHECKING:
     from gnomon.capture.guards import Guard
@@ -174,15 +174,36 @@ def at_hand(graph: Graph) -> Graph:
     return renumbered(graph, iter([*map(hint, dissection(graph).numbers)]))
 
 
-def refuse_unsized(program: CapturedProgram) -> None:
-    """Refuse what is more than tensors of new sizes: it has captures of its own."""
-    if program.graph is None or not program.outcome.is_plain:
-        raise Unsized("it gives objects, or writes to some")
-    escaped = [n for storage in program.escaped for n in storage.node.shape]
-    if program.placed or any(map(has_size, escaped)) or not program.results.is_whole:
-        raise Unsized("parts of results are shown, or kept elsewhere")
-    if any(map(has_size, constants_in(program.outcome.tree))):
-        raise Unsized("it gives a size back")
+def settle_at_hand(program: CapturedProgram) -> CapturedProgram:
+    """A program on symbols as one of the sizes at hand."""
+    if program.graph is not None:
+        program.graph = at_hand(program.graph)
+        program.leaves = list(map(pattern, program.graph.outputs))
+    program.results.settle(plain)
+    program.outcome.settle(plain)
+    return program
+
+
+def plain(value: Any) -> Any:
+    """What results are made by, with the sizes at hand."""
+    if isinstance(value, Constant):
+        return Constant(plain(value.value)) if has_size(value.value) else value
+    if has_size(value):
+        return int(value)
+    if isinstance(value, tuple):
+        parts = [*map(plain, value)]
+        return value._make(parts) if hasattr(value, "_make") else tuple(parts)
+    if isinstance(value, list):
+        return [*map(plain, value)]
+    return {key: plain(x) for key, x in value.items()} if type(value) is dict else value
+
+
+def is_of_all(program: CapturedProgram) -> bool:
+    """Whether what a program gives is tensors alone, which sizes change no further."""
+    told = [n for storage in program.escaped for n in storage.node.shape]
+    told += constants_in(program.outcome.tree)
+    is_whole = program.results.is_whole and program.outcome.is_plain and not program.placed
+    return program.graph is not None and is_whole and not any(map(has_size, told))
 
 
 def constants_in(tree: Any) -> Iterator[Any]:
@@ -194,8 +215,8 @@ def constants_in(tree: Any) -> Iterator[Any]:
 
 
 def has_size(value: Any) -> bool:
-    """Whether a value is a traced size."""
-    return type(value) in (TracedSize, SymInt)
+    """Whether a value is a size that varies."""
+    return type(value) in (TracedSize, TracedCount, SymInt)
 
 
 class SizedAttempt(NamedTuple):
@@ -218,17 +239,16 @@ class SizedAttempt(NamedTuple):
                 capture.shapes[tensor._storage] = shape
         self.symbols.env.thread = get_ident()
 
-    def settled(self, guard: Guard, program: CapturedProgram, path: Path) -> FilledProgram:
+    def settled(self, guard: Guard, program: CapturedProgram, path: Path) -> CapturedProgram:
         """The program of this call; the capture is kept where it serves others."""
         self.symbols.env.thread = 0
-        refuse_unsized(program)
-        made = SizedCapture(self.symbols, guard, program)
-        if guard.lost or path.is_torn:
+        if guard.lost or path.is_torn or not is_of_all(program):
             self.family.failed += 1
-        elif self.symbols.env.is_left or made.serves(self.sizes) is None:
+            return settle_at_hand(program)
+        made = SizedCapture(self.symbols, guard, program)
+        if made.serves(self.sizes) is None:
             raise Unsized("it does not serve the sizes that it was made with")
-        else:
-            self.family.add(made)
+        self.family.add(made)
         return FilledProgram(made, tuple([self.sizes[k] for k in self.symbols.places]))
 
     def refuse_second_run(self, name: str, guard: Guard, path: Path, error: BaseException) -> None:

@@ -189,7 +189,8 @@ def let_go(path: Path) -> None:
 
 def refuses(path: Path, guard: Guard, seen: Any) -> bool:
     """Whether the error may come of stand-ins, in a function that has done nothing yet."""
-    if path.error is not None and path.capture.sizes is not None:
+    sizes = path.capture.sizes
+    if sizes is not None and (path.error is not None or sizes.is_left):
         return True
     made = path.capture.traced_numbers and isinstance(path.error, (TypeError, AttributeError))
     return bool(made) and is_repeatable(guard, seen)
@@ -197,7 +198,7 @@ def refuses(path: Path, guard: Guard, seen: Any) -> bool:
 
 def is_repeatable(guard: Guard, seen: Any) -> bool:
     """Whether a function has done nothing that a second run would do twice."""
-    return not seen.effects and guard.holds()
+    return all(asked in guard.walked for _, asked in seen.effects) and guard.holds()
 
 
 def check_classes(path: Path, guard: Guard, seen: Any) -> None:

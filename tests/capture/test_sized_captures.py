@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import pickle
 import threading
 from collections.abc import Callable, Sequence
@@ -422,3 +423,58 @@ def test_a_position_outside_names_its_line():
         assert compiled(gn.ones(n), gn.tensor([n - 1])).tolist() == [float(n)]
     with pytest.raises(IndexError, match=r"outside its axis.*test_sized_captures"):
         compiled(gn.ones(7), gn.tensor([7])).tolist()
+
+
+def test_what_is_read_outside_is_no_effect(monkeypatch):
+    monkeypatch.setenv("ROWS", "4")
+    compiled = gn.compile(
+        lambda x: x * NAMES.get(x.shape[0], int(os.environ["ROWS"])), dynamic=True
+    )
+    for n in range(3, 10):
+        assert compiled(gn.ones(n)).tolist() == [NAMES.get(n, 4.0)] * n
+    monkeypatch.setenv("ROWS", "6")
+    assert compiled(gn.ones(8)).tolist() == [6.0] * 8
+
+
+class Rotary(nn.Module):
+    """A table that grows with the longest length so far, as positions are kept by many models."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.longest = 0
+        self.register_buffer("table", gn.zeros(0), persistent=False)
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        if x.shape[1] > self.longest:
+            self.longest = x.shape[1]
+            self.table = gn.arange(x.shape[1]).float().sin()
+        return x * self.table[: x.shape[1], None]
+
+
+def test_a_table_that_grows_at_a_new_length():
+    plain, module = Rotary(), Rotary()
+    compiled = gn.compile(module, dynamic=True)
+    for m in (9, 4, 5, 6, 3, 12, 7, 11, 20, 15, 13):
+        assert bits(compiled(given(3, m))) == bits(plain(given(3, m))), m
+        assert (module.longest, type(module.longest)) == (plain.longest, int)
+        assert bits(module.table) == bits(plain.table)
+
+
+def test_what_is_given_beside_an_effect():
+    seen = []
+
+    def odd(x: gn.Tensor) -> Any:
+        y = x * 2
+        if x.shape[0] > 6:
+            seen.append(x.shape[0])
+            return y[: x.shape[0] - 1], {"rows": x.shape[0], "all": x.size, "shape": y.shape}
+        return y
+
+    compiled = gn.compile(odd, dynamic=True)
+    for n in (3, 4, 5, 9, 10, 4, 8):
+        found = compiled(gn.ones(n))
+        if n > 6:
+            part, rest = found
+            assert (part.shape, rest) == ((n - 1,), {"rows": n, "all": n, "shape": (n,)})
+            assert [type(x) for x in (rest["rows"], rest["shape"][0])] == [int, int]
+    assert seen == [9, 10, 8]
