@@ -361,7 +361,7 @@ def compile(function: Any = None, /, **options: Any) -> Any:
     products are best cut and what they compute beside, once per machine and between calls: the
     first waits for nothing. All modes give the same bits. `options={"prepack": False}` leaves out
     an optimisation, of those in docs/debugging.md, where the function computes all by itself.
-    A third size is compiled once for all; `dynamic=True` does so at the second, False never does
+    A third size is captured once for all; `dynamic=True` does so at the second, False never does
     (None leaves it to GNOMON_DYNAMIC_SIZES).
     """
     switches = options.pop("options", None) or {}

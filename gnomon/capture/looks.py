@@ -89,6 +89,8 @@ class Questioned:
 
 def look(capture: Questioned, node: Node, kind: Kind) -> DeviceBuffer:
     """A value of which something counts; refused without a path."""
+    if capture.sizes is not None:
+        traced_sizes.refuse_values(node)
     if not capture.breaks or not without_unknown([node]) or not is_traced(node):
         evaluate([] if borrows(node) else [node])
         return node.value

@@ -112,7 +112,7 @@ class ShapeEnv:
         lines = [f"  a{k} = {self.atoms[k].text}" for k in sorted(needed)]
         source = "\n".join(["def computed(s):", *lines, f"  return {text}"])
         made: dict[str, Any] = {"f": called or self.functions, "real": real}
-        exec(compile(source, "<sizes>", "exec"), made)  # of integers and our own names alone
+        exec(compile(source, __file__, "exec"), made)  # of integers and our own names alone
         return made["computed"]
 
     def _atom(self, text: str, value: int, bounds: Bounds, parts: Sequence[Any] = ()) -> SymInt:

@@ -15,6 +15,7 @@ from weakref import ref
 
 import numpy as np
 
+from gnomon.ir.node import Node, topological
 from gnomon.ir.sizes import SymInt
 from gnomon.tensor.state import known, state
 
@@ -164,3 +165,12 @@ def shown_size(n: Any) -> Any:
 def shown(shape: Sequence[Any]) -> Sequence[Any]:
     """Sizes as Python code sees them."""
     return [*map(shown_size, shape)] if SymInt in map(type, shape) else shape
+
+
+def refuse_values(node: Node) -> None:
+    """Refuse a look at a value that is made of sizes which vary."""
+    for each in topological([node]):
+        found = next((n for n in each.shape if type(n) is SymInt), None)
+        if found is not None:
+            found.sizes.is_left = True
+            raise SizeLeft(f"a value of {found!r} elements is looked at")

@@ -91,6 +91,14 @@ def test_a_capture_serves_further_sizes(name: str):
     assert len(compiled.why_recompiled()) == compiled.captures - 1
 
 
+def caught(make: Callable[[], float]) -> float:
+    """A number, or another where that fails."""
+    try:
+        return make()
+    except TypeError:
+        return -1.0
+
+
 NAMES = {3: 2.0, 9: 5.0}
 PINNED = {
     "key": lambda x: x * NAMES.get(x.shape[0], 7.0),
@@ -112,6 +120,12 @@ PINNED = {
     "ragged": lambda x: gn.nested.as_nested_tensor(x).mean(1),
     "part": lambda x: (x + 1)[0],
     "as it is": lambda x: x,
+    "range looked at": lambda x: x * gn.arange(x.shape[0]).sum().item(),
+    "range in numpy": lambda x: x * float(np.asarray(gn.arange(x.shape[1])).sum()),
+    "range as lists": lambda x: x + len(gn.zeros(x.shape[0]).tolist()),
+    "caught": lambda x: x * caught(lambda: gn.arange(x.shape[0]).sum().item()),
+    "samples": lambda x: gn.vmap(lambda row: row * row.shape[0])(x),
+    "gradient inside": lambda x: gn.func.grad(lambda y: (y * y.shape[0]).sum())(x),
 }
 
 
