@@ -161,7 +161,8 @@ class FilledProgram(CapturedProgram):
         if made is None:
             options = self.options._replace(dynamic=False)
             return options.tiers(self.graph, self.title, self.rewritten, self.lasting)
-        return tiers.Tiers(self.form, self.title, self.rewritten, made=made)
+        named = made.under(lambda: self.graph, made.lines, self.title)
+        return tiers.Tiers(self.form, self.title, self.rewritten, made=named)
 
 
 def near(own: Sizes, step: int) -> Sizes:
@@ -185,7 +186,7 @@ def settle_at_hand(program: CapturedProgram) -> CapturedProgram:
 
 
 def plain(value: Any) -> Any:
-    """What results are made by, with the sizes at hand."""
+    """A part of what makes results, with the sizes at hand."""
     if isinstance(value, Constant):
         return Constant(plain(value.value)) if has_size(value.value) else value
     if has_size(value):

@@ -153,7 +153,7 @@ class SizedProgram:
         context: CompileContext,
     ) -> None:
         refuse_fixed(graph)
-        self._relations, self._related = relations, relations()
+        self._graph, self._relations, self._related = graph, relations, relations()
         sizes, given = self._related.sizes, self._related.numbers
         self.context = replace(context, sizes_vary=True)
         if not self._related.places:
@@ -206,10 +206,10 @@ class SizedProgram:
     def _remaking(self, own: Numbers) -> Callable[[Graph], ProgramBlock]:
         """A function that runs the passes again, as when the program was made."""
 
-        def remake(graph: Graph) -> ProgramBlock:
+        def remake(_: Graph) -> ProgramBlock:
             related = self._relations()
             with override(**self.context.settings._asdict()):
-                flat = renumbered(graph, iter(related.numbers))
+                flat = renumbered(self._graph, iter(related.numbers))
                 block = pipeline.kernels_of(flat, self.context)
 
             def value_of(size: SymInt) -> int:

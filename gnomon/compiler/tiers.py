@@ -149,8 +149,6 @@ class Tiers:
         known = not seconds or is_built(graph, self.context)
         if made is None:
             made = build(graph, name, self.context if known else self.context.by_model)
-        elif made.name != name:
-            made = made.under(graph, made.lines, name)
         if known:
             self.now = self._settled(int(seconds > 0), made)
             self.told = ", measured before" if seconds else ""

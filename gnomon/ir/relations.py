@@ -152,10 +152,10 @@ def unremarkable(size: int) -> int:
 
 
 def apart(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
-    """Primes in place of sizes that differ, each another; with other stand-ins, what they are.
+    """Stand-ins of sizes that differ, each another one; own sizes as they are.
 
     >>> apart([13, 41, 13, 41, 13], unremarkable)
-    [13, 41, 11, 43, 7]
+    [13, 41, 11, 43, 14]
     """
     found: list[int] = []
     for size in sizes if stand_in is unremarkable else ():
@@ -165,8 +165,8 @@ def apart(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
     return found or sizes
 
 
-SMALL = {13: 11, 11: 7, 7: 5, 5: 3, 3: 17}
-"""Primes below 16, each with the next to take; the sixth is larger."""
+SMALL = {13: 11, 11: 14, 14: 15, 15: 17}
+"""Sizes below 16, each with the next to take; the fifth is larger."""
 
 
 def divisible(size: int) -> int:

@@ -65,7 +65,8 @@ class Executable:
         self._digest: str | None = None
         self.fresh = 0
         """How many codes were made for it, since no program before it had them."""
-        self.source, self.plan = source, plan
+        self._source: Graph | Callable[[], Graph] = source
+        self.plan = plan
         self.memory, self.lines = plan.memory, lines_of(source)
         self._sizes, self._returns, self._settings = plan.sizes, plan.returns, settings
         self._blocks = list(map(size_class, plan.sizes))
@@ -86,6 +87,13 @@ class Executable:
             named = [kernel for k in self.kernels for kernel in (k, *k.members)]
             parts = {part.symbol: f"{k.name}.part" for k in named for part in k.code.parts}
             perf_map.add(parts | {k.code.symbol: k.name for k in named}, addresses)
+
+    @property
+    def source(self) -> Graph:
+        """The graph that it computes; made when somebody asks, where sizes were filled in."""
+        if not isinstance(self._source, Graph):
+            self._source = self._source()
+        return self._source
 
     def explain(self) -> str:
         """The program as text: a line per kernel with the line that asked for it, sums, memory."""
@@ -205,10 +213,10 @@ class Executable:
             self.block, self.title, self._need - spared, memory.use().allocated, memory.limit
         )
 
-    def under(self, graph: Graph, lines: Lines, name: str = "") -> Executable:
+    def under(self, graph: Graph | Callable[[], Graph], lines: Lines, name: str = "") -> Executable:
         """The same program for an equal graph that other lines asked for, or under a name."""
         twin = copy(self)
-        twin.source, twin.lines, twin.name = graph, lines, name
+        twin._source, twin.lines, twin.name = graph, lines, name
         twin._records = twin._digest = None
         twin._block = self._block if lines == self.lines else None
         return twin

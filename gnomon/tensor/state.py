@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from operator import index
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -199,7 +200,7 @@ def known(value: Any) -> Any:
 
 def whole(value: Any) -> Any:
     """An integer, or such a size."""
-    return known(value) if hasattr(type(value), "_symint") else value.__index__()
+    return known(value) if hasattr(type(value), "_symint") else index(value)
 
 
 def leaf(shape: Shape, dtype: DType, buffer: DeviceBuffer, sites: Sites | None = None) -> Node:

@@ -265,7 +265,7 @@ def plan_with(
     high = min(panels, max(1, near // max(1, tile.rows * deep)))
     wide = max(1, min(far // max(1, tile.columns * deep), -(-columns // tile.columns)))
     waiting = blocks.between * tile.bytes
-    while wide * high * waiting > 2 * share:
+    while wide > 1 and wide * high * waiting > 2 * share:
         wide = -(-wide // 2)
     span = panels if not waiting else max(high, 2 * share // (wide * waiting) // high * high)
     return BlockingPlan(tile, blocks, high, wide, min(span, -(-panels // high) * high))
