@@ -32,6 +32,7 @@ KNOBS = {
 
 # files that read the environment, and why
 READERS = {
+    "gnomon/capture/effects.py": "asks for its class, to know when a user's function reads it",
     "gnomon/bench/peers.py": "a peer's process gets its parent's, less what misleads it",
     "gnomon/distributed/environment.py": "launchers tell ranks their places there",
     "gnomon/distributed/launcher.py": "ranks get the launcher's own",
