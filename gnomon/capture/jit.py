@@ -33,6 +33,7 @@ from gnomon.lazy import (
     effects,
     endings,
     guards,
+    held_numbers,
     number_places,
     paths,
     recompile_reasons,
@@ -314,7 +315,7 @@ class Compiled(CompiledObject, CompiledReports):
         check_result(self.name, outcome.tree, guards.line_of(seen))
         del results[:], called
         if capture.traced_numbers:
-            varying.let_go(path)
+            held_numbers.let_go(path)
         capture.end_collectives()
         guard.settle(capture, seen if path.error is None else None, self.name, outcome.tensors)
         guard.lost = guard.lost or (call_objects.KEPT if outcome.is_once else "")

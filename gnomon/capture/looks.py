@@ -65,9 +65,10 @@ class Questioned:
         """A value that Python asks for, or only whether it is true."""
         return look(self, node, truth if whether else whole_value)
 
-    def shown(self, shape: Sequence[Any]) -> Sequence[Any]:
-        """Sizes as Python code sees them."""
-        return shape if self.sizes is None else traced_sizes.shown(shape)
+    @property
+    def shown(self) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
+        """Gives sizes as Python code sees them; None where all are plain."""
+        return None if self.sizes is None else traced_sizes.shown
 
     def item(self, node: Node) -> Any:
         """A number that Python asks for."""

@@ -115,12 +115,13 @@ class Capture(Questioned, Ambient):
     def _in_place(self) -> Iterator[None]:
         """Put this capture's parts in the thread's state for a while."""
         before = (state.arena, state.images, state.pending, state.sweep_at, state.capture)
+        shown = state.shown
         try:
             state.arena, state.images, state.pending = self.arena, WeakKeyDictionary(), self.pending
-            state.sweep_at, state.capture = 1 << 62, self
+            state.sweep_at, state.capture, state.shown = 1 << 62, self, self.shown
             yield
         finally:
-            self.pending = state.pending
+            self.pending, state.shown = state.pending, shown
             state.arena, state.images, state.pending, state.sweep_at, state.capture = before
             self.leave()
             for storage, flags in self.flags.items():

@@ -7,8 +7,6 @@ the number itself (a size, an axis, a count of iterations), it is a constant for
 
 from __future__ import annotations
 
-import gc
-import types
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +19,8 @@ from gnomon.tensor.state import refusal
 from gnomon.tensor.tensor import Tensor
 from gnomon.tensor.traced_numbers import (
     StandInRefused,
-    TracedNumber,
-    alive,
     kind_of_number,
     tensor_of,
-    varies,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +29,7 @@ if TYPE_CHECKING:
     from gnomon.capture.paths import Path
     from gnomon.capture.trees import NewAnswer
 
-__all__ = ["VaryingNumbers", "check_classes", "let_go", "refuses"]
+__all__ = ["VaryingNumbers", "check_classes", "refuses"]
 
 
 MOST_TRIES = 3
@@ -172,21 +167,6 @@ def plain_tree(tree: Any, tensors: Sequence[Tensor]) -> Any:
     return tree._replace(parts=tuple([plain_tree(part, tensors) for part in tree.parts]))
 
 
-def let_go(path: Path) -> None:
-    """Put plain numbers where the function put some that vary: in attributes, lists, variables."""
-    if path.error is not None:
-        path.error.args = tuple([x.value() if varies(x) else x for x in path.error.args])
-    if path.capture.sizes is not None:
-        path.capture.sizes.shown.clear()
-    for number in alive(path.capture):
-        path.is_torn = True
-        number.settled = number.value() if number.formula is None else number.formula()
-        if gc.get_freeze_count():
-            gc.unfreeze()  # holders that were frozen are not looked through
-        for holder in gc.get_referrers(number):
-            put(holder, number)
-
-
 def refuses(path: Path, guard: Guard, seen: Any) -> bool:
     """Whether the error may come of stand-ins, in a function that has done nothing yet."""
     sizes = path.capture.sizes
@@ -220,15 +200,3 @@ def tells_apart(guard: Guard, seen: Any) -> bool:
     named += [("", x) for _, x in guard._places._cells]
     renamed = any(x is type and name != "type" for name, x in named)
     return renamed or any("type" in words_of(code).names for code in seen.codes)
-
-
-def put(holder: Any, number: TracedNumber) -> None:
-    """Replace a number by its value in what holds it."""
-    if isinstance(holder, types.CellType):
-        holder.cell_contents = number.settled
-        return
-    if not isinstance(holder, (dict, list)):
-        holder = getattr(holder, "__dict__", {})
-    for key, found in [*(holder.items() if isinstance(holder, dict) else enumerate(holder))]:
-        if found is number:
-            holder[key] = number.settled

@@ -227,7 +227,7 @@ def refuse_fixed(graph: Graph, known: set[Graph] | None = None) -> None:
     known.add(graph)
     for node in graph:
         over_ranks = node.op in MEETINGS or node.params.get("layout")
-        if over_ranks or node.op in CONTROL or node.op == "external":
+        if over_ranks or node.op in CONTROL:
             raise Unsized(f"it holds {node.op}")
         if node.op == "region" and asks_for_chunks(node):
             raise Unsized(f"{node.params['name']} is computed in chunks")

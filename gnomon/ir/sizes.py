@@ -291,6 +291,10 @@ class SymInt(SymNumber):
 
     __index__ = __trunc__ = __floor__ = __ceil__ = pinned
 
+    @property
+    def _symint(self) -> SymInt:
+        return self
+
     def late(self, function: Callable[[int], int]) -> SymInt:
         """The result of a function of this number alone, which is called when it is known."""
         return self.sizes.late(function, (self,))

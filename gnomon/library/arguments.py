@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from gnomon.errors import ArgumentError
@@ -40,6 +41,8 @@ def described(name: str, arguments: Sequence[Any]) -> str:
             return ("list" if isinstance(value, list) else "tuple", *map(of, value))
         if type(value) in PLAIN:
             return value
+        if hasattr(type(value), "_symint"):
+            return index(value)  # text is of one number
         raise ArgumentError(
             f"{name}: an argument is a {type(value).__name__}. Pass tensors, numbers, booleans, "
             "text, None, and lists or tuples of these."

@@ -26,7 +26,7 @@ from gnomon.tensor.autograd.function import Function
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import empty
 from gnomon.tensor.layouts import lying_as
-from gnomon.tensor.state import KEPT_REFERENCES, grads, laid, state
+from gnomon.tensor.state import KEPT_REFERENCES, grads, known, laid, state
 from gnomon.tensor.tensor import Tensor, alias, from_array, node_of, wrap
 
 __all__ = ["CustomOp", "custom_op"]
@@ -139,7 +139,7 @@ class CustomOp:
         self._check_results(made, results)
         changing = [*self._changing(arguments, faked)]
         kept = [fake for _, fake, kind in changing if kind != METADATA]
-        kinds = tuple((tuple(x.shape), x.dtype) for x in (*kept, *results))
+        kinds = tuple((tuple(map(known, x.shape)), x.dtype) for x in (*kept, *results))
         nodes = [node_of(x) for x in given]
         found = external(state.arena, nodes, self._key(), text, kinds, self.letters)
         values = iter(map(wrap, found))

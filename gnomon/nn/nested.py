@@ -176,7 +176,7 @@ def folded(name: str, monoid: str, fold: Callable[[Tensor, Tensor, Tensor], Tens
 
     def call(x: Tensor, ragged: NestedTensor, **named: Any) -> Tensor:
         dtype = FUNCTIONS[name](zeros(1, *x.shape[1:], dtype=x.dtype), 0, **named).dtype
-        empty = full((len(ragged), *x.shape[1:]), identity_of(monoid, dtype), dtype=dtype)
+        empty = full((ragged._count, *x.shape[1:]), identity_of(monoid, dtype), dtype=dtype)
         return fold(empty, items_of(ragged), x.to(dtype))
 
     return call
@@ -265,7 +265,7 @@ def padded(x: NestedTensor, most: int, padding: float) -> Tensor:
     if not x._values.shape[x._axis - 1]:
         shape = list(x._values.shape)
         shape[x._axis - 1] = most
-        return full((len(x), *shape), padding, dtype=x.dtype)
+        return full((x._count, *shape), padding, dtype=x.dtype)
     where, there = places_of(x, most)
     items = rows(x)[where]
     mask = there.reshape(*there.shape, *(1,) * (items.ndim - 2))

@@ -82,7 +82,7 @@ class RaggedBatch:
         """Sizes of the axes; that of the ragged one is `j`."""
         sizes: list[Any] = list(self._values.shape)
         sizes[self._axis - 1] = RaggedSize(self._offsets)
-        return Size((len(self), *sizes))
+        return Size((self._count, *sizes))
 
     def size(self, dim: int | None = None) -> Any:
         """Sizes of the axes, or that of one."""
@@ -125,7 +125,7 @@ class RaggedBatch:
 
     def longest(self) -> int:
         """The most places of an item: a look at the offsets."""
-        return int(self._ends.diff().max().item()) if len(self) else 0
+        return int(self._ends.diff().max().item()) if self._count else 0
 
     def most(self) -> int:
         """The same or a little more, without a look where it is known."""
@@ -143,10 +143,10 @@ class RaggedBatch:
     def reshape(self, *shape: Any) -> RaggedBatch:
         """The same values in another shape; the batch and the ragged axis stay the first two."""
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        if self._axis != 1 or len(sizes) < 2 or sizes[0] not in (-1, len(self)):
+        if self._axis != 1 or len(sizes) < 2 or sizes[0] not in (-1, self._count):
             raise ShapeError(
                 f"reshape: a ragged tensor {tuple(self.shape)} keeps its items and places: got "
-                f"{tuple(sizes)}. Begin with ({len(self)}, -1, ...)."
+                f"{tuple(sizes)}. Begin with ({self._count}, -1, ...)."
             )
         if not (sizes[1] == -1 or sizes[1] == self.shape[1]):
             raise ShapeError(f"reshape: the ragged axis stays: got {tuple(sizes)}. Give -1 for it.")
@@ -154,8 +154,13 @@ class RaggedBatch:
 
     view = reshape
 
-    def __len__(self) -> int:
+    @property
+    def _count(self) -> int:
+        # len() would need the number at hand, where it is one for all sizes
         return self._offsets.shape[0] - 1
+
+    def __len__(self) -> int:
+        return self._count
 
     def __iter__(self) -> Any:
         return iter(self.unbind())
@@ -193,7 +198,7 @@ def ends_of(offsets: Tensor, places: int, most: int | None) -> Tensor:
     """The same offsets, which are looked at: at once, or when a program that is captured runs."""
     numbers = (full((), n, dtype=int64) for n in (places, places if most is None else most))
     given = tuple(map(node_of, (offsets, *numbers)))
-    kinds = ((offsets.shape, offsets.dtype),)
+    kinds = ((given[0].shape, given[0].dtype),)
     (made,) = external(given[0].arena, given, KEY, "", kinds, None)
     if state.capture is None and not state.unknown:
         evaluate([made])

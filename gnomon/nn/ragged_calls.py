@@ -84,7 +84,7 @@ class RaggedCall:
         if value.ndim == first.ndim and value.shape[axis] == 1:
             if value.shape[0] == 1:
                 return value.squeeze(0)
-            if value.shape[0] == len(first):
+            if value.shape[0] == first._count:
                 row = value.squeeze(axis).movedim(0, self.axis)
                 return self.ragged(row.index_select(self.axis, items_of(first)))
         elif value.ndim == first.ndim - 1 and value.shape[self.axis] == 1:

@@ -81,6 +81,7 @@ def completed(name: str, shape: Shape, count: int) -> Shape:
     >>> completed("reshape", (2, -1), 6)
     (2, 3)
     """
+    shape = tuple([n + 0 for n in shape])  # True is a 1 from here on
     known = prod(n for n in shape if n != -1)
     if shape.count(-1) > 1 or any(n < -1 for n in shape):
         raise ShapeError(f"{name}: sizes are not negative, and at most one is -1: got {shape}.")

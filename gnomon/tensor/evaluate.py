@@ -199,13 +199,17 @@ def compute_all(roots: list[Node]) -> None:
     try:
         compute(roots)
     except Exception as first:
+        errors = [first]
         for root in roots:
             try:
                 compute([root] if root.value is None else [])
-            except Exception:
+            except Exception as error:
                 state.failed.add(root)
-        if not isinstance(first, TraceError):  # of what is left of a capture, its owner is told
-            raise first
+                errors.append(error)
+        # of what is left of a capture, its owner is told
+        others = [x for x in errors if not isinstance(x, TraceError)]
+        if others:
+            raise others[0] from None
 
 
 def relieve(serial: int) -> None:

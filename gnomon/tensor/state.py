@@ -6,7 +6,7 @@ No graph is walked here: see evaluate.py. Nothing is shared between threads but 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import index
@@ -61,6 +61,8 @@ class ThreadState(threading.local):
         self.looks_ahead = False
         self.unknown: list[Node] = []
         self.capture: Any = None
+        self.shown: Callable[[Shape], Sequence[Any]] | None = None
+        """Gives sizes as Python code sees them, while a function is captured for all of them."""
         self.refused: TraceError | None = None
         self.pending: list[ref[Storage]] = []
         self.overwritten: WeakKeyDictionary[Node, int] = WeakKeyDictionary()

@@ -86,7 +86,7 @@ class Tensor:
     def shape(self) -> Size:
         """Sizes of the axes."""
         shape = raw(self).shape
-        return Size(shape if state.capture is None else state.capture.shown(shape))
+        return Size(shape if state.shown is None else state.shown(shape))
 
     @property
     def dtype(self) -> DType:

@@ -69,8 +69,8 @@ class TracedSize:
         return hash(self.__index__())
 
     def __eq__(self, other: object) -> bool:
-        if self.is_over:  # a key that a table kept is nobody's number
-            return self is other
+        if self.is_over:
+            return self.value() == (other.value() if isinstance(other, TracedSize) else other)
         return self is other or bool(self._symint == known(other))
 
     def __ne__(self, other: object) -> bool:

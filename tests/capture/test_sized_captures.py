@@ -151,6 +151,84 @@ def test_each_way_has_a_capture(name: str):
     assert compiled.captures < len(sizes) / 3
 
 
+@gn.library.custom_op("sized::summed", mutates_args=())
+def summed(x: gn.Tensor, factor: float) -> gn.Tensor:
+    """Sums of rows so far, twice."""
+    made = np.cumsum(x.numpy(), 0) * factor
+    return gn.from_numpy(np.concatenate([made, made]).astype(np.float32))
+
+
+@summed.register_fake
+def shape_of_summed(x: gn.Tensor, factor: float) -> gn.Tensor:
+    """Twice the rows; one more look at the size than is needed."""
+    rows = x.shape[0] * 2 if x.shape[0] < 100 else x.shape[0] + x.shape[0]
+    return gn.empty(rows, *x.shape[1:], dtype=x.dtype)
+
+
+@gn.library.custom_op("sized::added_", mutates_args=("x",))
+def added(x: gn.Tensor, by: int) -> None:
+    """Add a number in place."""
+    x.add_(by)
+
+
+@added.register_fake
+def shape_of_added(x: gn.Tensor, by: int) -> None:
+    """Nothing."""
+
+
+def adding(x: gn.Tensor) -> gn.Tensor:
+    """Add in place to what the function made."""
+    y = x * 2
+    added(y, 3)
+    return y + 1
+
+
+def test_custom_operations():
+    assert beside(lambda x: summed(x + 1, 2.0) * 3).captures == 2
+    assert beside(adding).captures == 2
+    beside(lambda x: summed(x, float(x.shape[1])) * 3)
+
+
+def test_a_fake_that_needs_the_number():
+    names = {5: 1.0, 6: 2.0}
+
+    @gn.library.custom_op("sized::named", mutates_args=())
+    def named(x: gn.Tensor) -> gn.Tensor:
+        return gn.zeros(int(names.get(x.shape[0], 3.0)))
+
+    @named.register_fake
+    def shape_of_named(x: gn.Tensor) -> gn.Tensor:
+        return gn.empty(int(names.get(x.shape[0], 3.0)))
+
+    compiled = gn.compile(lambda x: named(x) + 1, dynamic=True)
+    for n in (3, 4, 5, 6, 7, 6, 5):
+        assert compiled(gn.ones(n)).tolist() == [1.0] * int(names.get(n, 3.0)), n
+
+
+def test_ragged_batches():
+    def attended(values: gn.Tensor, offsets: gn.Tensor) -> Any:
+        x = gn.nested.nested_tensor_from_jagged(values, offsets, max_seqlen=9)
+        q = (x @ W).unflatten(-1, (2, 4)).transpose(1, 2)
+        y = F.scaled_dot_product_attention(q, q, q).transpose(1, 2).flatten(-2)
+        return y.values(), y.mean(1), x.softmax(1).values()
+
+    compiled = gn.compile(attended, dynamic=True)
+    for ends in (
+        [0, 2, 5],
+        [0, 3, 4, 9],
+        [0, 9, 9, 10, 12],
+        [0, 4],
+        [0, 1, 2, 3, 4, 5, 14],
+        [0, 5],
+    ):
+        values = given(ends[-1], 1)[:, 0]
+        made, wanted = (f(values, gn.tensor(ends)) for f in (compiled, attended))
+        assert bits(made) == bits(wanted), ends
+    assert compiled.captures <= 4
+    with pytest.raises(gn.errors.ShapeError, match="offsets must go from 0 to 6, never down"):
+        compiled(given(6, 1)[:, 0], gn.tensor([0, 4, 3, 6]))[0].numpy()
+
+
 def test_sizes_0_and_1_and_equal_ones():
     sizes = [
         (5, 7),

@@ -109,3 +109,10 @@ def test_what_was_refused_is_not_computed_for_somebody_else():
     (gn.nn.Parameter(gn.ones(2)) * 2).sum().backward()
 
     assert "drawn" in {entry.name for entry in held.traceback}  # its frame holds the tensor
+
+
+def test_a_truth_value_is_a_size_of_1():
+    x = gn.arange(4)
+    for made in (x.view(True, -1), x.unflatten(0, (True, 4)), x.reshape((True, 2, 2))[:, 0]):
+        assert [*map(type, made.shape)] == [int] * made.ndim
+        assert made.shape[0] == len(made.numpy()) == 1

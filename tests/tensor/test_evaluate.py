@@ -8,11 +8,11 @@ import importlib
 import pytest
 
 import gnomon as gn
-from gnomon.errors import IndexOutOfBounds, NanError
+from gnomon.errors import IndexOutOfBounds, NanError, TraceError
 from gnomon.settings import current, override
 from gnomon.tensor.borrowing import borrows, numbered
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import raw
+from gnomon.tensor.tensor import raw, wrap
 
 evaluation = importlib.import_module("gnomon.tensor.evaluate")
 
@@ -264,3 +264,14 @@ def test_a_plain_tensor_whose_parts_are_read_is_computed_once(runs):
     assert raw(board).value is not None
     assert [board[0, k].item() for k in range(3)] == [0.375] * 3
     assert runs() == 3
+
+
+def test_an_error_is_told_beside_what_is_left_of_a_capture():
+    left = wrap(state.arena.input((1,), gn.float32)) * 2
+    kept = []
+
+    with pytest.raises(NanError, match="log made a NaN"), gn.autograd.detect_anomaly():
+        kept.append(gn.tensor([-1.0]).log() + 1)
+    gn.synchronize()  # of what failed before, nobody is told
+    with pytest.raises(TraceError, match="not known yet"):
+        left.numpy()

@@ -109,12 +109,13 @@ def test_a_size_is_no_part_of_a_node(env):
     assert env.is_left
 
 
-def test_afterwards_it_is_a_plain_number_and_nobodys_key(env):
-    n = TracedSize(env.symbol(12))
+def test_afterwards_it_is_a_plain_number(env):
+    n, other, none = (TracedSize(env.symbol(k)) for k in (12, 12, 0))
     kept = {n: "kept"}
     env.thread = 0
     assert (n + 1, n * 2, n > 3, int(n), hash(n)) == (13, 24, True, 12, hash(12))
-    assert 12 not in kept
+    assert (kept[12], kept[other], n != 13, (n, 2) == (12, 2)) == ("kept", "kept", True, True)
+    assert (n == 12.0, n == "12", bool(n), bool(none)) == (True, False, True, False)
     assert not env.guards.keys() - {"(-12+1*a0)==0"}
 
 
