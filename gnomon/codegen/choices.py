@@ -80,11 +80,12 @@ def candidates(spec: MatmulSpec, machine: Machine) -> list[Shape]:
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     """The product with the tile that was measured to be best, if one was."""
     rows, columns = count(spec.rows), count(spec.columns)
-    if is_symbolic(rows) or is_symbolic(columns):
+    many = is_symbolic(count(spec.steps))
+    if many or is_symbolic(rows) or is_symbolic(columns):
         # code that serves many sizes does not choose by one of them
         tile = tile_of(machine, spec)
-        return replace(spec, tile=(tile.rows, tile.columns))
-    if is_symbolic(count(spec.batch)) or is_symbolic(count(spec.steps)):
+        return replace(spec, tile=(tile.rows, tile.columns), many=many)
+    if is_symbolic(count(spec.batch)):
         return spec
     found = _choices and _choices.get(class_of(spec, machine))
     return replace(spec, tile=found.tile) if found else spec

@@ -33,6 +33,11 @@ class OpenKernel(LoopKernel):
 
     lifted: Mapping[Place, Any] | None = None
 
+    @property
+    def closed(self) -> LoopKernel:
+        """The kernel with its own numbers, as something to look up."""
+        return LoopKernel(**{f.name: getattr(self, f.name) for f in fields(LoopKernel)})
+
 
 class KernelNumbers:
     """The numbers of a kernel as code reads them; some are known only at run time."""
@@ -226,9 +231,10 @@ def may_vary(x: object) -> list[bool]:
     if isinstance(x, WHOLE):
         return []
     if isinstance(x, int):
-        return [x not in (0, 1)]
+        return [is_symbolic(x) or x not in (0, 1)]
     if isinstance(x, LoopKernel):
-        return [name in VARYING and n not in (0, 1) for (_, name, _), n in numbers_of(x).items()]
+        numbers = numbers_of(x).items()
+        return [name in VARYING and may_vary(n)[0] for (_, name, _), n in numbers]
     if not is_dataclass(x):
         return [varies for part in x for varies in may_vary(part)]
     kept, found = getattr(x, "in_text", ()), []

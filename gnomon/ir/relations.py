@@ -145,7 +145,12 @@ def unremarkable(size: int) -> int:
     >>> unremarkable(4), unremarkable(40), unremarkable(1000)
     (13, 41, 1009)
     """
-    found = 13 if size < FEW else max(size, 37) | 1
+    return 13 if size < FEW else next_prime(max(size, 37))
+
+
+def next_prime(least: int) -> int:
+    """The first odd prime that is as large at least."""
+    found = least | 1
     while any(found % k == 0 for k in range(3, isqrt(found) + 1, 2)):
         found += 2
     return found
@@ -173,9 +178,9 @@ def divisible(size: int) -> int:
     """The same where sizes are cut into leaves, of which there are at most 16.
 
     >>> divisible(4), divisible(40), divisible(6000)
-    (4, 592, 6064)
+    (4, 48, 6064)
     """
-    return size if size < FEW else 16 * unremarkable(max(size // 16, FEW))
+    return size if size < FEW else 16 * next_prime(max(-(-size // 16), 3))
 
 
 def following(column: Numbers, bases: Sequence[tuple[Numbers, SymInt]]) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import prod
 
 from gnomon.ir.node import Graph, Node
+from gnomon.ir.sizes import hint, is_same
 from gnomon.ops import control_primitives, external
 from gnomon.ops.collectives import TRANSFERS
 from gnomon.ops.control_primitives import CONTROL
@@ -222,19 +223,22 @@ class Clustering(Placed):
 
     def _wide_reads(self, chain: Node) -> set[Node]:
         """The reads of a chain that are larger than its result."""
-        return {r.node for r in self.reads[chain] if r.picked or r.node.size > chain.size}
+        own = hint(chain.size)  # a size that varies is as now: it makes a difference to speed alone
+        return {r.node for r in self.reads[chain] if r.picked or hint(r.node.size) > own}
 
     def _role(self, node: Node, cluster: Cluster) -> bool | str:
         """Whether a node is per row (True) or per element (False) of a cluster, or why neither."""
         total = cluster.rows * cluster.inner
         inside = [r for r in self.reads[node] if self.home.get(r.node) is cluster]
         if node.op == "reduce" and node.params["lanes"]:
-            fits = node.inputs[0].size == total and node.inputs[0].shape[-1] == cluster.inner
+            folded = node.inputs[0]
+            fits = is_same(folded.size, total) and is_same(folded.shape[-1], cluster.inner)
             aligned = fits and all(self._aligned(r, cluster) for r in inside)
             return True if aligned else ELSEWHERE if fits else SPACE
-        if node.size == total and (node.shape[-1] if node.shape else 1) == cluster.inner:
+        last = node.shape[-1] if node.shape else 1
+        if is_same(node.size, total) and is_same(last, cluster.inner):
             return False if all(self._aligned(r, cluster) for r in inside) else ELSEWHERE
-        if node.size == cluster.rows and node.op == "map":
+        if node.op == "map" and is_same(node.size, cluster.rows):
             kept = all(cluster.members[r.node] and r.same for r in inside)
             return True if kept else ELSEWHERE
         return SPACE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -13,7 +14,7 @@ import pytest
 import gnomon as gn
 from gnomon import nn
 from gnomon.capture import size_families
-from gnomon.compiler import pipeline, sized
+from gnomon.compiler import pipeline, sized, target
 from gnomon.compiler.build import build
 from gnomon.ir import memo
 from gnomon.ir.node import Arena, Graph
@@ -250,6 +251,16 @@ def test_a_cache_grows_by_concatenation():
     assert swept(step, [(1, 2, n, 8) for n in (2, 3, 4, 5, 7, 8, 20, 31)], known=3) == 0
 
 
+@pytest.mark.parametrize(
+    "function", [lambda x: x.exp() * 2, lambda x: x.softmax(-1), lambda x: (x * 2).sum(1) + 1]
+)
+def test_results_written_past_the_caches_have_sizes_too(function: Function, monkeypatch):
+    small = replace(target.machine(), last=0)
+    monkeypatch.setattr(target, "machine_of", lambda _: small)
+    shapes = [(3, 64), (9, 208), (5, 301), (31, 77), (2, 16), (8, 96)]
+    assert swept(gn.compile(function), shapes, known=2) <= 1  # rows of whole vectors, and others
+
+
 def decoder() -> nn.Module:
     """One small layer of a decoder with its embedding."""
     gn.manual_seed(0)
@@ -302,7 +313,22 @@ def batched() -> Sweep:
     return layers, [(values((*shape, 8)),) for shape in shapes]
 
 
-@pytest.mark.parametrize("sweep", [sampling, with_cache, with_experts, batched])
+def training() -> Sweep:
+    """Losses of a decoder and their gradients."""
+    model = decoder()
+
+    @gn.enable_grad()
+    def step(x: gn.Tensor) -> tuple[gn.Tensor, ...]:
+        model.zero_grad()
+        loss = F.cross_entropy(model(x).flatten(0, 1), x.flatten())
+        loss.backward()
+        return loss.detach(), *[p.grad for p in model.parameters()]
+
+    shapes = [(2, 3), (4, 7), (5, 9), (6, 33), (33, 24), (17, 2), (3, 100), (48, 16), (7, 500)]
+    return step, [(gn.from_numpy(np.arange(b * n).reshape(b, n) % 32),) for b, n in shapes]
+
+
+@pytest.mark.parametrize("sweep", [sampling, with_cache, with_experts, batched, training])
 def test_a_function_that_asks_for_it_compiles_three_times_for_all_sizes(sweep: Callable[[], Sweep]):
     function, given = sweep()
     memo.clear()

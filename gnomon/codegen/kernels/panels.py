@@ -39,7 +39,8 @@ def wants_panels(spec: MatmulSpec, kept: bool) -> bool:
     if rows <= MOST_ROWS:
         return kept
     tile = tile_of(COMMON, spec)
-    span = plan_with(COMMON, tile, (rows, columns), spec.letters).span * tile.rows
+    letters = [tuple(map(hint, letter)) for letter in spec.letters]
+    span = plan_with(COMMON, tile, (rows, columns), letters).span * tile.rows
     enough = rows * columns * steps >= LEAST_WORK and columns * steps * spec.item <= COMMON.l3
     return enough and rows > span
 

@@ -52,9 +52,10 @@ class MatmulSpec:
     "half" are summed in float, "i8" and "u8" in i32. `tile` is rows and columns of the register
     tile; (0, 0) leaves it to blocking.py. `ready`: B lies in panels, from its first value on
     (panels.py). `narrow`: what A and B hold where that is widened to `scalar` when it is packed.
+    `many`: the number of steps varies, so that A is taken to be large.
     """
 
-    in_text: ClassVar = ("tile", "ready", "narrow")
+    in_text: ClassVar = ("tile", "ready", "narrow", "many")
 
     scalar: str
     batch: tuple[Axis, ...]
@@ -66,6 +67,7 @@ class MatmulSpec:
     tile: tuple[int, int] = (0, 0)
     ready: bool = False
     narrow: tuple[str, str] = ("", "")
+    many: bool = False
 
     @property
     def letters(self) -> tuple[Letter, ...]:

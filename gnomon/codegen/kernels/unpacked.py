@@ -36,6 +36,8 @@ def reader_of(spec: MatmulSpec) -> type[Lines] | None:
     if steps[0][1] == 1:
         deep = min(long, DEEPEST * 4 // spec.item)
         return Lines if deep == long or wide * deep * spec.item <= COMMON.l2 // 2 else None
+    if spec.many:
+        return None
     near = high * long * spec.item <= COMMON.l2 and wide <= MOST_COLUMNS
     return Turned if near and rows[0][1] == 1 else None
 
