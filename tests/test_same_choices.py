@@ -138,7 +138,7 @@ def test_a_training_step_of_many_shapes_compiles_as_often_on_every_processor(
         made = shapes(tiny("shapes", tmp_path, **settings))
         made["step"]()
 
-        assert made["figures"]() == {"compiles": 2, "captures": 3}
+        assert made["figures"]() == {"compiles": 3, "captures": 3}
 
 
 @pytest.mark.long
@@ -148,7 +148,7 @@ def test_what_docs_say_of_twenty_shapes_holds_on_every_processor(name: str, tmp_
         made = shapes(tiny("shapes", tmp_path, **VARIED))
         made["step"]()
 
-        assert made["figures"]() == {"compiles": 2, "captures": 3}
+        assert made["figures"]() == {"compiles": 3, "captures": 3}
 
 
 def test_what_is_not_linked_is_held_by_libraries_all_the_same():

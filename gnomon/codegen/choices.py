@@ -13,10 +13,11 @@ from gnomon.codegen.kernels.blocking import choose_tile, cycles, tile_of, tiles_
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.product import MatmulSpec, count
 from gnomon.codegen.kernels.steps import choose_step
+from gnomon.codegen.kernels.unpacked import place_of
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.numbers import dissected
 from gnomon.ir.memo import memo
-from gnomon.ir.sizes import is_symbolic
+from gnomon.ir.sizes import hint, is_symbolic
 
 __all__ = [
     *("Choice", "candidates", "chosen", "class_of", "decide", "decided"),
@@ -79,16 +80,17 @@ def candidates(spec: MatmulSpec, machine: Machine) -> list[Shape]:
 
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     """The product with the tile that was measured to be best, if one was."""
-    rows, columns = count(spec.rows), count(spec.columns)
-    many = is_symbolic(count(spec.steps))
-    if many or is_symbolic(rows) or is_symbolic(columns):
+    rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
+    # for a size that varies it makes a difference to speed alone
+    left = place_of(hint(rows) * hint(steps) * spec.item)
+    varies = is_symbolic(steps)
+    if is_symbolic(rows) or is_symbolic(columns) or (varies and layout_of(spec) in WRITERS):
         # code that serves many sizes does not choose by one of them
         tile = tile_of(machine, spec)
-        return replace(spec, tile=(tile.rows, tile.columns), many=many)
-    if is_symbolic(count(spec.batch)):
-        return spec
-    found = _choices and _choices.get(class_of(spec, machine))
-    return replace(spec, tile=found.tile) if found else spec
+        return replace(spec, tile=(tile.rows, tile.columns), left=left)
+    measured = bool(_choices) and not varies and not is_symbolic(count(spec.batch))
+    found = _choices.get(class_of(spec, machine)) if measured else None
+    return replace(spec, tile=found.tile if found else spec.tile, left=left)
 
 
 def decide(key: Hashable, choice: Choice) -> None:

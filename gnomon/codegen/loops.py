@@ -17,7 +17,6 @@ from gnomon.codegen.emitter import KERNEL, LANE_NUMBERS, LANES, Emitter, LLVMMod
 from gnomon.codegen.folds import SLOT, Folds
 from gnomon.codegen.indices import Position
 from gnomon.codegen.lifted import Lifted, is_lifted
-from gnomon.codegen.numbers import OpenKernel
 from gnomon.codegen.plan_loops import LoopPlan, Pass, overwritable
 from gnomon.ir.node import Node
 from gnomon.ops import canonical
@@ -118,8 +117,8 @@ class LoopWriter:
 
     def _streamed(self) -> None:
         """Results past the caches, unless one lies over an operand: its lines are there already."""
-        e, over, kernel = self.e, "false", self.kernel
-        for pair in overwritable(kernel.closed if isinstance(kernel, OpenKernel) else kernel):
+        e, over = self.e, "false"
+        for pair in overwritable(self.kernel.closed):
             here, there = (self.values.pointers[slot] for slot in pair)
             over = e.value(f"or i1 {over}, {e.value(f'icmp eq ptr {here}, {there}')}")
         e.when(over, self._all)

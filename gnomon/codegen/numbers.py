@@ -35,7 +35,7 @@ class OpenKernel(LoopKernel):
 
     @property
     def closed(self) -> LoopKernel:
-        """The kernel with its own numbers, as something to look up."""
+        """The kernel with its own numbers."""
         return LoopKernel(**{f.name: getattr(self, f.name) for f in fields(LoopKernel)})
 
 

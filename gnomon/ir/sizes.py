@@ -319,11 +319,6 @@ def hint(x: Any) -> Any:
     return x.value if type(x) is SymInt else x
 
 
-def is_same(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal, where no is always right: sizes that differ now ask no guard."""
-    return bool(hint(a) == hint(b) and a == b)
-
-
 def late(function: Callable[..., int], *numbers: Any) -> Any:
     """The result of a function of integers, which is called when sizes are known."""
     found = next((x for x in numbers if type(x) is SymInt), None)

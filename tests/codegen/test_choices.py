@@ -39,7 +39,7 @@ def test_a_product_takes_what_its_class_was_found_to():
     decide(class_of(spec, AVX2), Choice((4, 16), (((6, 16), 2.0), ((4, 16), 1.0)), 0.1))
 
     assert chosen(spec, AVX2).tile == chosen(near, AVX2).tile == (4, 16)
-    assert chosen(other, AVX2) == other
+    assert chosen(other, AVX2).tile == other.tile
 
 
 @pytest.mark.parametrize("varies", range(3))
@@ -56,3 +56,13 @@ def test_a_product_of_many_sizes_asks_nothing_that_was_found_of_some(varies: int
 def test_regret_is_what_the_model_alone_would_cost():
     assert Choice((4, 16), (((6, 16), 3.0), ((4, 16), 2.0)), 0.1).regret == 0.5
     assert Choice((6, 16), (((6, 16), 2.0), ((4, 16), 3.0)), 0.1).regret == 0.0
+
+
+def test_steps_that_vary_are_asked_for_no_guard():
+    sizes = ShapeEnv()
+    for steps, left in ((sizes.symbol(48), "near"), (sizes.symbol(100_000), "far")):
+        spec = chosen(plain("TN", 64, 96, steps), AVX2)
+        assert (spec.left, spec.tile) == (left, (0, 0))
+    assert sizes.guards == {}
+    assert chosen(plain("TN", 8, 96, sizes.symbol(48)), AVX2).tile != (0, 0)
+    assert chosen(plain("TN", 64, 96, 48), AVX2).left == "near"

@@ -128,4 +128,4 @@ def test_formulas_are_taken_over():
     ] == [
         *(40, 240, 3),
     ]
-    assert Formulas(known, (3,), (40, 6), unremarkable).numbers[0].value == 592
+    assert Formulas(known, (3,), (40, 6), unremarkable).numbers[0].value == 48

@@ -52,10 +52,10 @@ class MatmulSpec:
     "half" are summed in float, "i8" and "u8" in i32. `tile` is rows and columns of the register
     tile; (0, 0) leaves it to blocking.py. `ready`: B lies in panels, from its first value on
     (panels.py). `narrow`: what A and B hold where that is widened to `scalar` when it is packed.
-    `many`: the number of steps varies, so that A is taken to be large.
+    `left`: whether A is "near", small enough for the second cache, or "far"; "" asks its size.
     """
 
-    in_text: ClassVar = ("tile", "ready", "narrow", "many")
+    in_text: ClassVar = ("tile", "ready", "narrow", "left")
 
     scalar: str
     batch: tuple[Axis, ...]
@@ -67,7 +67,7 @@ class MatmulSpec:
     tile: tuple[int, int] = (0, 0)
     ready: bool = False
     narrow: tuple[str, str] = ("", "")
-    many: bool = False
+    left: str = ""
 
     @property
     def letters(self) -> tuple[Letter, ...]:

@@ -36,10 +36,14 @@ def reader_of(spec: MatmulSpec) -> type[Lines] | None:
     if steps[0][1] == 1:
         deep = min(long, DEEPEST * 4 // spec.item)
         return Lines if deep == long or wide * deep * spec.item <= COMMON.l2 // 2 else None
-    if spec.many:
+    if rows[0][1] != 1 or wide > MOST_COLUMNS:
         return None
-    near = high * long * spec.item <= COMMON.l2 and wide <= MOST_COLUMNS
-    return Turned if near and rows[0][1] == 1 else None
+    return Turned if (spec.left or place_of(high * long * spec.item)) == "near" else None
+
+
+def place_of(size: int) -> str:
+    """Distance of so many bytes: "near", where they stay in the second cache, or "far"."""
+    return "near" if size <= COMMON.l2 else "far"
 
 
 class UnpackedWriter(PackedWriter):
