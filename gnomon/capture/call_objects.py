@@ -11,6 +11,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -233,9 +234,11 @@ class Outcome:
         self.is_once = is_kept or is_new or any(map(operator.gt, now, called.counts))
         """Whether no replay can give the like."""
 
-    def settle(self, plain: Callable[[Any], Any]) -> None:
-        """Have plain numbers in place of sizes that vary."""
-        self.tree, self.writes = plain(self.tree), plain(self.writes)
+    def settled(self, plain: Callable[[Any], Any]) -> Outcome:
+        """The same with plain numbers in place of sizes that vary."""
+        made = copy(self)
+        made.tree, made.writes = plain(self.tree), plain(self.writes)
+        return made
 
     def __call__(self, made: Sequence[Tensor], arguments: Sequence[Tensor]) -> Any:
         """The result of a call, given the tensors that are made; its arguments are written to."""

@@ -314,6 +314,8 @@ class Compiled(CompiledObject, CompiledReports):
         outcome = call_objects.Outcome(results, called, arguments, guard.walked)
         check_result(self.name, outcome.tree, guards.line_of(seen))
         del results[:], called
+        if capture.sizes is not None:
+            outcome = outcome.settled(sized_captures.known_sizes)
         if capture.traced_numbers:
             held_numbers.let_go(path)
         capture.end_collectives()

@@ -116,6 +116,11 @@ class CapturedProgram:
         return self.options.tiers(self.graph, self.title, self.rewritten, self.lasting)
 
     @property
+    def told(self) -> tuple[Any, list[Any]]:
+        """All numbers that results have of it: their tree, and the steps to parts."""
+        return self.outcome.tree, self.results.chains
+
+    @property
     def form(self) -> Graph | None:
         """The graph, or one that differs from it in sizes alone."""
         return self.graph

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from gnomon.capture.inputs import Always, GivenInput, Read, whole
@@ -186,14 +187,16 @@ class Results:
             return PartOf(Shown(read), chain, cut, leaf)
         return PartOfStorage(storage, chain, base, cut, leaf)
 
-    def settle(self, plain: Callable[[Any], Any]) -> None:
-        """Have recipes with plain numbers in place of sizes that vary."""
-        self._makes = plain(self._makes)
+    def settled(self, plain: Callable[[Any], Any]) -> Results:
+        """The same with plain numbers in place of sizes that vary."""
+        made = copy(self)
+        made._makes = plain(self._makes)
+        return made
 
     @property
-    def is_whole(self) -> bool:
-        """Whether no tensor shows part of another."""
-        return not any(isinstance(x, (PartOf, PartOfStorage)) for x in self._makes or ())
+    def chains(self) -> list[Chain]:
+        """The steps of those that show part of another."""
+        return [x.chain for x in self._makes or () if isinstance(x, (PartOf, PartOfStorage))]
 
     def places(self) -> list[int] | None:
         """For each tensor its output, or the argument that it is as -1 - k; None for others."""

@@ -8,7 +8,7 @@ no capture, no pass. The earlier captures must come out of it, number by number,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +24,8 @@ from gnomon.ir.relations import Formulas
 from gnomon.ir.show import log
 from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt, hint
 from gnomon.ir.sym_number import Unsized
-from gnomon.tensor.pytree import Constant, TreeSpec
+from gnomon.tensor.pytree import Constant
+from gnomon.tensor.state import known
 from gnomon.tensor.traced_sizes import TracedCount, TracedSize
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from gnomon.program.executable import Executable
     from gnomon.tensor.tensor import Tensor
 
-__all__ = ["DoneOnce", "SizedAttempt", "SizedCapture", "at_hand"]
+__all__ = ["DoneOnce", "SizedAttempt", "SizedCapture", "at_hand", "known_sizes"]
 
 Sizes = tuple[int, ...]
 
@@ -88,6 +89,9 @@ class SizedCapture:
         self._taken = dissection(program.graph)
         self._numbers = env.function(self._taken.numbers)
         self.shapes = env.function([n for x in program.graph.outputs for n in x.shape])
+        self._told: dict[SymInt, SymInt] = {}
+        plain(program.told, lambda n: self._told.setdefault(n, n))
+        self._told_at = env.function([*self._told])
         self._expected = env.function(symbols.sizes)
         self._holds = env.test()
         self._programs: dict[tuple, list[sized.SizedProgram]] = {}
@@ -103,7 +107,15 @@ class SizedCapture:
     def gives(self, sizes: Sizes, program: CapturedProgram) -> bool | None:
         """Whether a capture with sizes of its own comes out of this one; None: not for them."""
         own = self.serves(sizes)
-        return None if own is None else self.graph(own).key == program.graph.key
+        if own is None:
+            return None
+        tells_so = not self._told or self.filled(self.source.told, own) == program.told
+        return tells_so and self.graph(own).key == program.graph.key
+
+    def filled(self, told: Any, own: Sizes) -> Any:
+        """Parts of what makes results, with numbers in place of the sizes in them."""
+        values = dict(zip(self._told, self._told_at(own), strict=True))
+        return plain(told, values.__getitem__) if values else told
 
     def graph(self, own: Sizes) -> Graph:
         """The graph of some sizes; nodes that are the same there are one."""
@@ -137,6 +149,8 @@ class FilledProgram(CapturedProgram):
         source = capture.source
         vars(self).update({x: y for x, y in vars(source).items() if x != "graph"})
         self.capture, self.own_sizes = capture, own
+        self.results = source.results.settled(partial(capture.filled, own=own))
+        self.outcome = source.outcome.settled(partial(capture.filled, own=own))
         self.first, source.first = source.first, []
         self.latest = ((), [])
         shapes, self.leaves = iter(capture.shapes(own)), []
@@ -180,39 +194,35 @@ def settle_at_hand(program: CapturedProgram) -> CapturedProgram:
     if program.graph is not None:
         program.graph = at_hand(program.graph)
         program.leaves = list(map(pattern, program.graph.outputs))
-    program.results.settle(plain)
-    program.outcome.settle(plain)
+    program.results = program.results.settled(plain)
+    program.outcome = program.outcome.settled(plain)
     return program
 
 
-def plain(value: Any) -> Any:
-    """A part of what makes results, with the sizes at hand."""
+def plain(value: Any, number: Callable[[Any], Any] = hint) -> Any:
+    """A part of what makes results, with the sizes at hand or other numbers for them."""
     if isinstance(value, Constant):
-        return Constant(plain(value.value)) if has_size(value.value) else value
+        return Constant(number(known(value.value))) if has_size(value.value) else value
     if has_size(value):
-        return int(value)
+        return number(known(value))
     if isinstance(value, tuple):
-        parts = [*map(plain, value)]
-        return value._make(parts) if hasattr(value, "_make") else tuple(parts)
+        parts = [plain(x, number) for x in value]
+        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
     if isinstance(value, list):
-        return [*map(plain, value)]
-    return {key: plain(x) for key, x in value.items()} if type(value) is dict else value
+        return [plain(x, number) for x in value]
+    return {key: plain(x, number) for key, x in value.items()} if type(value) is dict else value
+
+
+def known_sizes(value: Any) -> Any:
+    """A part of what makes results, with sizes as programs know them."""
+    return plain(value, known)
 
 
 def is_of_all(program: CapturedProgram) -> bool:
-    """Whether what a program gives is tensors alone, which sizes change no further."""
+    """Whether all that a program does beside its results is to compute: no size is left behind."""
     told = [n for storage in program.escaped for n in storage.node.shape]
-    told += constants_in(program.outcome.tree)
-    is_whole = program.results.is_whole and program.outcome.is_plain and not program.placed
-    return program.graph is not None and is_whole and not any(map(has_size, told))
-
-
-def constants_in(tree: Any) -> Iterator[Any]:
-    """Python's values in a structure."""
-    if isinstance(tree, Constant):
-        yield tree.value
-    for part in (*tree.names, *tree.parts) if isinstance(tree, TreeSpec) else ():
-        yield from constants_in(part)
+    does_more = program.placed or program.outcome.writes
+    return program.graph is not None and not does_more and not any(map(has_size, told))
 
 
 def has_size(value: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gnomon.ir.sym_number import SymNumber, Unsized
 
-__all__ = ["FloatBits", "OF_FLOATS", "SymFloat", "as_float", "real"]
+__all__ = ["FloatBits", "OF_FLOATS", "SymFloat", "as_float", "ratio", "real"]
 
 OF_FLOATS = -1 << 63, 1 << 63
 """Bounds of bits."""
@@ -80,6 +80,23 @@ def real(bits: Any) -> Any:
 def as_float(x: Any, bits: int) -> SymFloat:
     """A size as a float of so many bits holds it."""
     return SymFloat(x.late(bits_in_single if bits == 32 else bits_of_double))
+
+
+def ratio(a: Any, b: Any, bits: int = 64) -> Any:
+    """a / b, of integers or of sizes; of these as a float of so many bits holds it."""
+    found = next((x for x in (a, b) if hasattr(x, "sizes")), None)
+    of = bits_of_ratio if bits == 64 else bits_of_ratio_in_single
+    return a / b if found is None else SymFloat(found.sizes.late(of, (a, b)))
+
+
+def bits_of_ratio(a: int, b: int) -> int:
+    """The bits of a / b as a float of eight bytes."""
+    return int(FloatBits.of(a / b))
+
+
+def bits_of_ratio_in_single(a: int, b: int) -> int:
+    """The same of the nearest float of four."""
+    return int(FloatBits.of(np.float32(a / b).item()))
 
 
 def bits_of_double(n: int) -> int:

@@ -63,7 +63,7 @@ def adaptive_avg_pool(x: Node, sizes: Sequence[int]) -> Node:
             continue
         if size % count == 0:
             shape = (*x.shape[:axis], count, size // count, *x.shape[axis + 1 :])
-            x = reduce("add", reshape(x, shape), (axis + 1,)) / float(size // count)
+            x = reduce("add", reshape(x, shape), (axis + 1,)) / (size // count)
         else:
             parts, lengths = sorted_into(x, axis, count, 0.0)
             x = reduce("add", parts, (axis + 1,)) / cast(lengths, x.dtype)

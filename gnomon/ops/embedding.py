@@ -127,7 +127,7 @@ def of_equal_bags(rows: Node, counted: Node | None, mode: str) -> Node:
     if mode == "sum":
         return total
     if counted is None:
-        return total / float(max(rows.shape[1], 1))
+        return total / max(rows.shape[1], 1)
     return shared_out(total, fold("add", cast(counted, int64), (1,), False))
 
 

@@ -15,6 +15,7 @@ from gnomon.dtypes import DType, accumulator, float64, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
+from gnomon.lazy import sym_float
 from gnomon.ops.adaptive_pooling import adaptive_avg_pool
 from gnomon.ops.arguments import choice, floats_only, repeated
 from gnomon.ops.indexing import rows
@@ -27,6 +28,8 @@ from gnomon.ops.view_primitives import permute
 from gnomon.ops.windows import all_stretches, check_reach, laid_back, padded_axes
 
 Numbers = int | Sequence[int]
+EXACT = 1 << 16
+"""Parts of a factor up to which its product with a size is exact."""
 MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area")
 CUBIC = -0.75
 """The slope of the cubic kernel at distance 1."""
@@ -74,7 +77,7 @@ def interpolate(
                 f"interpolate: scale_factor is one positive number or {count}: got "
                 f"{scale_factor!r}."
             )
-        sizes = tuple(floor(n * f) for n, f in zip(x.shape[2:], asked, strict=True))
+        sizes = tuple(scaled(n, f) for n, f in zip(x.shape[2:], asked, strict=True))
         repeated("interpolate", sizes, count, "every resulting size", 1)
         factors = factors if recompute_scale_factor else asked
     if 0 in (*sizes, *x.shape[2:]):
@@ -91,18 +94,30 @@ def is_one(value: object) -> bool:
     return isinstance(value, int | float)
 
 
+def scaled(n: int, factor: float) -> int:
+    """A size times a factor, rounded down; one like 2 or 0.5 leaves a size that varies one.
+
+    >>> scaled(7, 2.0), scaled(7, 0.5), scaled(3, 1 / 3)
+    (14, 3, 1)
+    """
+    above, below = factor.as_integer_ratio()
+    return n * above // below if max(above, below) <= EXACT else floor(n * factor)
+
+
 def resized(x: Node, axis: int, size: int, factor: float | None, mode: str, corners: bool) -> Node:
     """One axis resized."""
     old = x.shape[axis]
     # a factor that was given counts, even where the size was rounded
-    scale = old / size if factor is None else 1 / factor
+    scale = sym_float.ratio(old, size) if factor is None else 1 / factor
     if mode.startswith("nearest"):
+        if size % old == 0 and factor in (None, size // old):
+            return repeat(x, size // old, axis)
         return nearest(x, axis, size, scale, 0.5 if mode == "nearest-exact" else 0.0)
-    if size == old and (corners or scale == 1):
+    if size == old and (corners or factor in (None, 1)):
         return x
     kind = accumulator(x.dtype)
     if corners:
-        place = iota(x, size, float64) * ((old - 1) / (size - 1) if size > 1 else 0.0)
+        place = iota(x, size, float64) * (sym_float.ratio(old - 1, size - 1) if size > 1 else 0.0)
     else:
         place = (iota(x, size, float64) + 0.5) * scale - 0.5
     if mode != "bicubic":
@@ -115,11 +130,8 @@ def resized(x: Node, axis: int, size: int, factor: float | None, mode: str, corn
 
 def nearest(x: Node, axis: int, size: int, scale: float, offset: float) -> Node:
     """Every place takes the old one below it."""
-    old = x.shape[axis]
-    if size % old == 0 and scale == old / size:
-        return repeat(x, size // old, axis)
     place = elementwise("floor", (iota(x, size, float64) + offset) * scale)
-    index = cast(elementwise("minimum", place, float(old - 1)), int64)
+    index = cast(elementwise("minimum", place, x.shape[axis] - 1), int64)
     return rows(x, axis, index)
 
 
@@ -152,7 +164,7 @@ def taps(place: Node, old: int, kind: DType, shape: Callable[..., Any]) -> Node:
     columns = reshape(iota(place, old, int64), (1, old))
     matrix = None
     for step, weight in shape(place - below):
-        near = elementwise("minimum", elementwise("maximum", below + float(step), 0.0), old - 1.0)
+        near = elementwise("minimum", elementwise("maximum", below + float(step), 0.0), old - 1)
         here = elementwise("eq", unsqueeze(cast(near, int64), 1), columns)
         part = where(here, unsqueeze(cast(weight, kind), 1), 0.0)
         matrix = part if matrix is None else matrix + part

@@ -16,6 +16,7 @@ from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
+from gnomon.lazy import sym_float
 from gnomon.ops.arguments import Axes, broadcast, floating, floats_only, many_axes, one_axis, wide
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.reductions import fold, mean_of
@@ -271,7 +272,7 @@ def batch_norm_gradient(
     scale = elementwise("rsqrt", variance + eps)
     g, y = wide(gs[0]), (wide(x) - middle) * scale
     along_g, along_y = (fold("add", v, axes, True) for v in (g, g * y))
-    share = x.shape[1] / max(x.size, 1)
+    share = sym_float.ratio(x.shape[1], max(x.size, 1), g.dtype.bits)
     back = g - along_g * share - y * (along_y * share)
     if weight is not None:
         scale = scale * cast(per_channel(x, weight), scale.dtype)
@@ -311,7 +312,8 @@ def batch_norm_training(
     y = scaled_by_channel(y, x, weight, bias)
     seen = (reshape(middle, (x.shape[1],)), reshape(variance, (x.shape[1],)))
     fixed = [x.arena.node("detach", (v,)) for v in seen]
-    return cast(y, x.dtype), fixed[0], fixed[1] * (count / (count - 1))
+    factor = sym_float.ratio(count, count - 1, fixed[1].dtype.bits)
+    return cast(y, x.dtype), fixed[0], fixed[1] * factor
 
 
 @op(autocast="wide", functional=True)

@@ -11,8 +11,9 @@ import os
 import pickle
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -36,8 +37,12 @@ def bits(value: Any) -> Any:
     """A result as something to compare, sizes with their classes."""
     if isinstance(value, gn.Tensor):
         return value.detach().numpy().tobytes(), tuple(value.shape), str(value.dtype)
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return type(value), [bits(x) for x in value]
+    if isinstance(value, dict):
+        return type(value), [(bits(k), bits(x)) for k, x in value.items()]
+    if hasattr(value, "__dict__"):
+        return type(value), bits(vars(value))
     return type(value), value
 
 
@@ -47,6 +52,34 @@ def beside(function: Callable, sizes: Sequence[tuple[int, int]] = SIZES, **optio
     for pair in (*sizes, *sizes):
         assert bits(compiled(given(*pair))) == bits(function(given(*pair))), pair
     return compiled
+
+
+class Pair(NamedTuple):
+    """A result with names."""
+
+    made: gn.Tensor
+    rows: int
+
+
+@dataclass
+class Output:
+    """A result with attributes, as models give."""
+
+    logits: gn.Tensor
+    more: Any = None
+
+
+def views_of_one(x: gn.Tensor) -> Any:
+    """Three views of one storage, and it."""
+    y = x @ W
+    return y[:1], y[1:], y.view(-1, 8), y
+
+
+def counted(x: gn.Tensor) -> Output:
+    """An object with sizes and an object inside."""
+    made = Output((x @ W)[:, -1], {"rows": x.shape[0], "inner": Output(x + 1, [x.shape[1] * 2])})
+    made.shape = x.shape
+    return made
 
 
 W, KERNEL = gn.ones(8, 8) * 0.25, gn.ones(4, 8, 3)
@@ -80,7 +113,19 @@ SERVED = {
     "written": lambda x: gn.zeros(x.shape[0], x.shape[1] + 1, 8).slice_scatter(x, 1, 1),
     "asked for a class": lambda x: x * 2 if isinstance(x.shape[0], int) else x,
     "remainder": lambda x: x * (x.shape[0] % 2 + x.shape[1] // 3),
+    "result": lambda x: (x * 2, x.shape[0], x.shape, [x.shape[1] - 1][0], x.numel()),
+    "named result": lambda x: Pair(x @ W, x.shape[0]),
+    "object": lambda x: Output((x @ W)[:, -1], (x * 2,)),
+    "object with sizes": counted,
+    "views": views_of_one,
+    "chunks": lambda x: (x @ W).chunk(2, -1),
+    "part beside what is made": lambda x: (x[:, 1:], x[: x.shape[0] - 1] + 1),
+    "part of a weight": lambda x: (TABLE[: x.shape[1]], x + TABLE[: x.shape[1]]),
+    "argument beside what is made": lambda x: (x, x @ W),
+    "global mean": lambda x: F.adaptive_avg_pool1d(x.transpose(1, 2), 1),
+    "bags": lambda x: F.embedding_bag((x[..., 0] > 0).to(gn.int64), TABLE, mode="mean"),
 }
+TABLE = gn.ones(32, 8)
 
 
 @pytest.mark.parametrize("name", SERVED)
@@ -89,6 +134,36 @@ def test_a_capture_serves_further_sizes(name: str):
 
     assert compiled.captures <= 3
     assert len(compiled.why_recompiled()) == compiled.captures - 1
+
+
+def test_results_share_memory_as_those_of_the_plain_function():
+    compiled = gn.compile(views_of_one, dynamic=True)
+    for pair in (*SIZES, *SIZES[::-1]):
+        made, wanted = compiled(given(*pair)), views_of_one(given(*pair))
+        for first, rest, flat, whole in (made, wanted):
+            first.fill_(3.0)
+            flat[-1] = 5.0
+            rest[..., 0] += whole[:1, :1, 0]
+        assert bits(made) == bits(wanted), pair
+    assert compiled.captures == 2
+
+
+def test_gradients_of_views_and_objects():
+    weight = gn.ones(8, 8, requires_grad=True)
+
+    def model(x: gn.Tensor) -> Output:
+        y = x @ weight
+        return Output(y[:, -1], (y.transpose(0, 1), x.shape[0]))
+
+    compiled = gn.compile(model, dynamic=True)
+    for pair in SIZES:
+        found = []
+        for call in (compiled, model):
+            weight.grad, made = None, call(given(*pair))
+            (made.logits.sum() + made.more[0].square().mean() * made.more[1]).backward()
+            found.append(bits((weight.grad, made.logits, made.more)))
+        assert found[0] == found[1], pair
+    assert compiled.captures == 2
 
 
 def caught(make: Callable[[], float]) -> float:
@@ -116,7 +191,10 @@ PINNED = {
     "bits": lambda x: x * x.shape[1].bit_length(),
     "equal": lambda x: x * 2 if x.shape == (3, 10, 8) else x + 0,
     "copied": lambda x: x * copy.deepcopy(x.shape[0]),
-    "result": lambda x: (x * 2, x.shape[0], x.shape, [x.shape[1]][0]),
+    "key of a result": lambda x: {x.shape[0]: x * 2},
+    "count beside a result": lambda x: (x * 2, x.size),
+    "set beside a result": lambda x: (x * 2, {x.shape[0], x.shape[1]}),
+    "text beside a result": lambda x: (x * 2, f"{x.shape}"),
     "ragged": lambda x: gn.nested.as_nested_tensor(x).mean(1),
     "part": lambda x: (x + 1)[0],
     "as it is": lambda x: x,
@@ -139,6 +217,11 @@ BRANCHES = {
     "longest": lambda x: x * max(x.shape[0], 7),
     "square": lambda x: x @ x.mT if x.shape[0] < x.shape[1] else x.mT @ x,
     "order": lambda x: x * sorted(x.shape)[0],
+    "doubled": lambda x: F.interpolate(x[:, None], scale_factor=2),
+    "halved": lambda x: F.interpolate(x[:, None], scale_factor=0.5),
+    "bilinear": lambda x: F.interpolate(x[:, None], scale_factor=2.0, mode="bilinear"),
+    "corners": lambda x: F.interpolate(x, scale_factor=1.5, mode="linear", align_corners=True),
+    "to a size": lambda x: F.interpolate(x[:, None], size=(6, 5), mode="bicubic"),
     "parity": lambda x: x.unflatten(1, (2, -1)).sum(1) if x.shape[1] % 2 == 0 else x + 0,
 }
 
@@ -433,7 +516,19 @@ def trained(compile: Callable, make: Callable[[], nn.Module], loss: Callable) ->
     return [*found, *map(bits, model.parameters()), *map(bits, model.buffers()), run]
 
 
+class Normed(nn.Module):
+    """Batch norm over batches and lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.linear = nn.BatchNorm1d(8), nn.Linear(8, 8)
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        return self.linear(self.norm(x.transpose(1, 2)).transpose(1, 2))
+
+
 MODELS = {
+    "batch norm": Normed,
     "dropout": lambda: nn.Sequential(
         nn.Linear(8, 16), nn.Dropout(0.5), nn.GELU(), nn.Linear(16, 8)
     ),
