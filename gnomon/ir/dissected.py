@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Arena, Graph, Node, hashlib, typed
@@ -81,6 +82,7 @@ class NumberPlaces:
 
 _kinds: dict[int, KindParts] = memo({})
 _outlines: dict[Hashable, int] = memo({})
+_digests: WeakKeyDictionary[Graph, bytes] = memo(WeakKeyDictionary())
 _next_outline = count()
 
 
@@ -95,6 +97,14 @@ def dissection(graph: Graph) -> Dissection:
 def digest_of(rows: Sequence[int]) -> bytes:
     """A digest in this process."""
     return hashlib.blake2b(array("q", rows).tobytes(), digest_size=16).digest()
+
+
+def outline_of(graph: Graph) -> bytes:
+    """The digest of a graph without its numbers; many operations may have one graph inside."""
+    found = _digests.get(graph)
+    if found is None:
+        found = _digests[graph] = digest_of([*rows_of(graph)])
+    return found
 
 
 def rows_of(graph: Graph) -> Iterator[int]:
@@ -125,25 +135,36 @@ def graphs_of(node: Node) -> Iterator[Graph]:
             stack += (x.kwargs, x.args)
 
 
+Calls = dict[tuple[Node, ...], dict[Hashable, Any]]
+
+
+def shared_by(node: Node, calls: Calls) -> dict[Hashable, Any]:
+    """The graphs that the results of one call share."""
+    return calls.setdefault(node.inputs, {}) if node.inputs else {}
+
+
 def told_by(graph: Graph) -> Hashable:
     """The structure of a graph and the user's lines in it."""
     return graph, graph.asked
 
 
 Known = dict[Hashable, Any] | None
-"""Graphs inside of one operation; None outside, where equal ones may be equal by chance."""
+"""Graphs inside of one operation; None outside, where equal ones may be equal by chance.
+
+Operations of the same operands share them: most are the results of one call.
+"""
 
 
 def walk(graph: Graph, found: NumberPlaces, rows: list[int], known: Known = None) -> None:
     """Find the numbers of a graph; which of the graphs inside are the same is told by rows."""
     found.numbers += [n for x in graph.inputs for n in x.shape]
-    given = {*graph.inputs}
+    given, calls = {*graph.inputs}, Calls()
     for node in graph.nodes:
         if node in given:
             continue
         parts = parts_of(node)
         found.add(parts)
-        within = {} if known is None else known
+        within = shared_by(node, calls) if known is None else known
         for inner in graphs_of(node) if parts.has_graphs else ():
             key, before = told_by(inner), len(within)
             rows.append(within.setdefault(key, before))
@@ -192,7 +213,7 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
         return (name, *[without(part, name, found) for part in x])
     if isinstance(x, Graph):
         found.has_graphs = True
-        return digest_of([*rows_of(x)])
+        return outline_of(x)
     if hasattr(x, "kwargs"):
         args = apart(x.args, found)
         return (type(x).__name__, args, apart(x.kwargs, found))
@@ -201,14 +222,15 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
 
 def renumbered(graph: Graph, numbers: Iterator[Any], known: Known = None) -> Graph:
     """A graph with other numbers, in an arena of its own."""
-    arena, made = Arena(), dict[Node, Node]()
+    arena, made, calls = Arena(), dict[Node, Node](), Calls()
     for x in graph.inputs:
         with inherit(x.sites):
             made[x] = arena.input(tuple([next(numbers) for _ in x.shape]), x.dtype)
     for node in graph.nodes:
         if node in made:
             continue
-        params = renumbered_params(node, numbers, {} if known is None else known)
+        within = shared_by(node, calls) if known is None else known
+        params = renumbered_params(node, numbers, within)
         with inherit(node.sites):
             made[node] = arena.node(node.op, tuple([made[x] for x in node.inputs]), **params)
     return Graph([made[x] for x in graph.inputs], [made[x] for x in graph.outputs])

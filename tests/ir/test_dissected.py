@@ -101,6 +101,25 @@ def test_a_graph_inside_counts_once_in_an_operation():
     assert renumbered(graph, iter(two.numbers)).key == other.key
 
 
+def several(n: int, count: int) -> Graph:
+    """Results of one call, and one of another call of the same graph."""
+    inner, x = nested(3, n), Arena().input((n, 3), float32)
+    params = {"body": inner, "name": "several"}
+    made = [x.arena.node("region", (x,), index=0, at=k, **params) for k in range(count)]
+    return Graph([x], [*made, x.arena.node("region", (made[0],), index=0, **params)])
+
+
+def test_a_graph_inside_counts_once_for_the_results_of_a_call():
+    graph, other = several(5, 30), several(7, 30)
+    one, two = dissection(graph), dissection(other)
+
+    assert one.outline == two.outline
+    inside = len(dissection(several(5, 2)).numbers) - len(dissection(several(5, 1)).numbers)
+    assert inside == 2  # its number among the results, and another
+    assert renumbered(graph, iter(two.numbers)).key == other.key
+    assert renumbered(other, iter(one.numbers)).key == graph.key
+
+
 def test_other_ranks_and_operations_have_other_outlines():
     fs = [lambda x: x * 2.0, lambda x: x + 2.0, lambda x: reduce("add", x * 2.0, (0,))]
     graphs = [*[graph_of(f, (3, 5)) for f in fs], graph_of(fs[0], (3, 5, 1))]
