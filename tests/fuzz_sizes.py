@@ -14,7 +14,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -47,17 +47,43 @@ STEPS = (
     *("y = y.roll({i}, 0)", "y = y.split(max(1, {i} % 5), 0)[0]", "y = y.unsqueeze(0).mean(0)"),
     *("y = y.index_select(0, gn.arange(y.shape[0]))", "assert {i} < 60, 'too many: ' + str({i})"),
     *("y = y.var(0, keepdim=True)", "y = y.narrow(0, 0, min(2, y.shape[0]))", "y = y.diag()[None]"),
+    "if {i} > 9:\n    state['kept'] = ({i}, [m, (n, y.shape)], {{n, {j}}}, {{'m': m, n: 1}})",
+    "if {i} > 5:\n    box.kept = y.shape, n\n    box.made = y * 1",
     *("n, m = m, n", "n = {i}", "y = y.new_ones(y.shape[0], 2)", "y = gn.eye(y.shape[0]) @ y"),
     *(
         "y = gn.where(gn.arange(y.shape[0])[:, None] < {i}, y, 0.5)",
         "y = y.unflatten(0, (-1, 1))[:, 0]",
     ),
 )
-RESULTS = ("y", "y, y.sum()", "y, n", "y.sum()", "{'y': y, 'n': m}", "y[0]", "y.shape, y * 2")
+RESULTS = (
+    *("y", "y, y.sum()", "y, n", "y.sum()", "{'y': y, 'n': m}", "y[0]", "y.shape, y * 2"),
+    *(
+        "y[:1], y[1:], y",
+        "y.chunk(2, 0)",
+        "Box(y, n)",
+        "Box((y * 2)[:, :1], [m, {'n': (n, y.shape)}])",
+    ),
+    *(
+        "[y, [y.T, n]]",
+        "x[:, 1:], y",
+        "y, {n, m}",
+        "y, f'{n}'",
+        "{n: y}",
+        "x, y + 1",
+        "y, x.shape[0] * 2",
+    ),
+)
 HEAD = "def program(x):\n    n, m = x.shape\n    y = x\n"
 SIZES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17)
 CALLS = 10
 TALLY: Counter[str] = Counter()
+
+
+class Box:
+    """An object that programs give back."""
+
+    def __init__(self, made: Any, more: Any) -> None:
+        self.made, self.more = made, more
 
 
 def text_of(rng: random.Random) -> str:
@@ -76,7 +102,8 @@ def functions(text: str) -> tuple[Callable, dict[str, Any], dict[str, Any]]:
     state = {"s": 1.5}
     names: dict[str, Any] = {"gn": gn, "F": F, "np": np, "TABLE": {3: 2.0, 5: 0.5}, "state": state}
     names |= {"math": __import__("math"), "operator": __import__("operator")}
-    names["copied"] = __import__("copy").deepcopy
+    names |= {"copied": __import__("copy").deepcopy, "Box": Box, "box": Box(None, None)}
+    state["box"] = names["box"]
     exec(compile(text, "sized.py", "exec"), names)
     return names["program"], state, names
 
@@ -86,18 +113,45 @@ def plain(found: Any) -> Any:
     if isinstance(found, gn.Tensor):
         return str(found.dtype), tuple(found.shape), found.numpy().tobytes()
     if isinstance(found, dict):
-        return {key: plain(x) for key, x in found.items()}
-    if isinstance(found, tuple):
+        return {repr(key): plain(x) for key, x in found.items()}
+    if isinstance(found, (tuple, list)):
         return type(found).__name__, [plain(x) for x in found]
-    return type(found).__name__, found
+    if isinstance(found, Box):
+        return "Box", plain(vars(found))
+    return type(found).__name__, repr(found)
+
+
+def tensors_of(found: Any) -> list[gn.Tensor]:
+    """The tensors of a result."""
+    if isinstance(found, gn.Tensor):
+        return [found]
+    found = [*vars(found).values()] if isinstance(found, Box) else found
+    found = [*found.values()] if isinstance(found, dict) else found
+    return [t for x in found for t in tensors_of(x)] if isinstance(found, (tuple, list)) else []
 
 
 def outcome(function: Callable, x: gn.Tensor) -> Any:
-    """What a call gives, or its error."""
+    """What a call gives, and what it is once its first tensor is written to; or its error."""
     try:
-        return plain(function(x))
+        made = function(x)
+        told = plain(made)
+        for t in tensors_of(made)[:1]:
+            t.fill_(7.0)
+        return told, plain(made), plain(x)
     except Exception as error:
         return type(error).__name__, str(error).partition("   [")[0]
+
+
+def parts_of(found: Any) -> Iterator[Any]:
+    """What is compared, part by part."""
+    if isinstance(found, (tuple, list)):
+        yield len(found)
+        for part in found:
+            yield from parts_of(part)
+    elif isinstance(found, dict):
+        yield from parts_of([*found.items()])
+    else:
+        yield found
 
 
 def differ(rng: random.Random) -> str:
@@ -109,10 +163,17 @@ def differ(rng: random.Random) -> str:
     for k, shape in enumerate((*shapes, *shapes[:3])):
         if rng.random() < 0.2:
             state["s"] = twin["s"] = rng.randint(1, 3) / 2
-        x = gn.from_numpy(np.random.default_rng(k).integers(-3, 4, shape).astype(np.float32))
-        wanted, found = outcome(one, x), outcome(compiled, x)
+        values = np.random.default_rng(k).integers(-3, 4, shape).astype(np.float32)
+        given = [gn.tensor(values) for _ in range(2)]
+        wanted, found = outcome(one, given[0]), outcome(compiled, given[1])
+        wanted, found = (wanted, plain(state)), (found, plain(twin))
         if wanted != found:
-            return f"{text}\ncall {k} at {shape} of {shapes}:\n  {wanted}\n  {found}"
+            parts = next(
+                (p for p in zip(parts_of(wanted), parts_of(found), strict=False) if p[0] != p[1]),
+                (),
+            )
+            told = "".join(f"\n  {str(part)[:300]}" for part in parts)
+            return f"{text}\ncall {k} at {shape} of {shapes}:{told}"
     for family in compiled.size_families.known.values():
         TALLY["sized"] += bool(family.captures)
     TALLY["programs"] += 1
