@@ -163,7 +163,7 @@ class Families:
         """A code that reads these numbers, and those that follow from them."""
         numbers = [hint(n) for n in taken.numbers]
         opened = self._opened.setdefault(taken.outline, [])
-        if len(opened) == MOST:
+        if len(opened) == MOST and not varying(taken.numbers):
             return None
         # no leaves at all say that an axis is one with another
         read = read | {k for k, leader in taken.follows.items() if leader in read and numbers[k]}
@@ -175,6 +175,8 @@ class Families:
             log(1, lambda: told)
             return None
         self._patterns.setdefault(taken.outline, []).append(pattern)
+        if len(opened) > MOST:  # a program for many sizes takes the place of the oldest
+            opened.pop(0)
         return opened[-1]
 
 

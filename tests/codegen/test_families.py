@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from gnomon.codegen import families as families_module
 from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.families import Families
 from gnomon.codegen.lifted import Lifted
+from gnomon.ir.sizes import ShapeEnv
 
 
 def emit(module: LLVMModule, name: str, size: int | Lifted, step: int | Lifted) -> int | Lifted:
@@ -83,3 +85,14 @@ def test_a_kernel_that_loses_nothing_shares_its_code_from_the_start():
     assert (first.numbers, second.numbers) == ((20, 4), (30, 5))
     assert Families().share(emit, 1, 20, 1).numbers == (20,)
     assert Families().share(emit_table, 1, 20, 4) is None
+
+
+def test_a_size_that_varies_takes_the_place_of_the_oldest_code(monkeypatch):
+    monkeypatch.setattr(families_module, "MOST", 1)
+    families = grown((10, 4))
+    small = families.find(emit, 1, 20, 4)
+
+    assert families.find(emit, 1, 200, 4) is None
+    large = families.find(emit, 1, ShapeEnv().symbol(200), 4)
+    assert large.code.symbol != small.code.symbol
+    assert families.find(emit, 1, 300, 4).code.symbol == large.code.symbol

@@ -313,6 +313,17 @@ def batched() -> Sweep:
     return layers, [(values((*shape, 8)),) for shape in shapes]
 
 
+def test_tokens_one_after_the_other_compile_few_programs():
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "head_dim": 16, "vocab_size": 320}
+    model = Qwen3ForCausalLM(Qwen3Config(num_hidden_layers=1, **sizes))
+    gn.evaluate(*model.parameters())
+    with passes() as counted, patch.object(sized, "ENOUGH", 2):
+        for n in range(2, 30):
+            model(gn.from_numpy(np.arange(n).reshape(1, -1) % 32))[:, -1].argmax(-1).numpy()
+
+    assert len(counted) <= 8  # few rows and many: two of their own each, and one for the rest
+
+
 def training() -> Sweep:
     """Losses of a decoder and their gradients."""
     model = decoder()
