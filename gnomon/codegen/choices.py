@@ -10,10 +10,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from gnomon.codegen.kernels.blocking import choose_tile, cycles, tile_of, tiles_for
-from gnomon.codegen.kernels.direct import WRITERS, layout_of
+from gnomon.codegen.kernels.direct import MOST_ROWS, WRITERS, layout_of
 from gnomon.codegen.kernels.product import MatmulSpec, count
 from gnomon.codegen.kernels.steps import choose_step
-from gnomon.codegen.kernels.unpacked import place_of
+from gnomon.codegen.kernels.unpacked import LEAST_ROWS, place_of
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.numbers import dissected
 from gnomon.ir.memo import memo
@@ -81,10 +81,12 @@ def candidates(spec: MatmulSpec, machine: Machine) -> list[Shape]:
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     """The product with the tile that was measured to be best, if one was."""
     rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
-    # for a size that varies it makes a difference to speed alone
+    # for sizes that vary all of this makes a difference to speed alone, and asks them nothing
     left = place_of(hint(rows) * hint(steps) * spec.item)
+    if is_symbolic(rows) and hint(rows) < LEAST_ROWS:
+        left = "copied"
     varies = is_symbolic(steps)
-    if is_symbolic(rows) or is_symbolic(columns) or (varies and layout_of(spec) in WRITERS):
+    if is_symbolic(rows) or is_symbolic(columns) or (varies and rows <= MOST_ROWS):
         # code that serves many sizes does not choose by one of them
         tile = tile_of(machine, spec)
         return replace(spec, tile=(tile.rows, tile.columns), left=left)

@@ -12,6 +12,7 @@ from math import prod
 from gnomon.dtypes import float32, float64
 from gnomon.ir.node import Node
 from gnomon.ir.operators import elementwise
+from gnomon.ir.sizes import is_symbolic
 from gnomon.ops.primitives import reshape, split_spec, summed
 from gnomon.ops.view_primitives import permute
 from gnomon.ops.views import part
@@ -30,7 +31,9 @@ def is_short_chain(node: Node) -> bool:
     terms = summed(left, right, out)
     if node.dtype not in (float32, float64) or node.inputs[0].dtype is not node.dtype:
         return False
-    if len(terms) != 1 or not 0 < size[terms[0]] <= MOST_TERMS or node.params["leaves"] != (1,):
+    if len(terms) != 1 or is_symbolic(size[terms[0]]):  # of a size that varies there are many
+        return False
+    if not 0 < size[terms[0]] <= MOST_TERMS or node.params["leaves"] != (1,):
         return False
     batch = prod(size[c] for c in out if c in left and c in right)
     for own, other in ((left, right), (right, left)):

@@ -7,6 +7,7 @@ import pytest
 from gnomon.codegen import choices
 from gnomon.codegen.choices import Choice, candidates, chosen, class_of, decide
 from gnomon.codegen.kernels.blocking import choose_tile, fits
+from gnomon.codegen.kernels.unpacked import reader_of
 from gnomon.codegen.machine import AVX2, AVX512
 from gnomon.ir import memo
 from gnomon.ir.sizes import ShapeEnv
@@ -63,6 +64,10 @@ def test_steps_that_vary_are_asked_for_no_guard():
     for steps, left in ((sizes.symbol(48), "near"), (sizes.symbol(100_000), "far")):
         spec = chosen(plain("TN", 64, 96, steps), AVX2)
         assert (spec.left, spec.tile) == (left, (0, 0))
-    assert sizes.guards == {}
     assert chosen(plain("TN", 8, 96, sizes.symbol(48)), AVX2).tile != (0, 0)
+    for rows, left in ((sizes.symbol(9), "copied"), (sizes.symbol(16), "near")):
+        spec = chosen(plain("NN", rows, 96, 64), AVX2)
+        assert spec.left == left
+        assert (reader_of(spec) is None) == (left == "copied")
+    assert [text for text in sizes.guards if "a2" in text or "a0" in text or "a1" in text] == []
     assert chosen(plain("TN", 64, 96, 48), AVX2).left == "near"

@@ -7,6 +7,7 @@ import pytest
 
 from gnomon.dtypes import float32, float64
 from gnomon.ir.node import Arena, Graph
+from gnomon.ir.sizes import ShapeEnv
 from gnomon.ops.convolution import convolution
 from gnomon.ops.primitives import contract
 from gnomon.passes.chains import is_short_chain
@@ -52,3 +53,11 @@ def test_one_term_is_a_product_whose_zeros_keep_their_signs():
 
     assert is_short_chain(node)
     assert same_bits(run(graph, arrays)[0], exact(graph, arrays)[0])
+
+
+def test_steps_that_vary_are_no_chain_and_ask_no_guard():
+    sizes = ShapeEnv()
+    k = sizes.symbol(9)
+
+    assert not is_short_chain(product_of("ngkx,gok->ngox", (2, 6, k, 5), (6, 1, k)))
+    assert not [text for text in sizes.guards if "<=0" in text]

@@ -52,7 +52,8 @@ class MatmulSpec:
     "half" are summed in float, "i8" and "u8" in i32. `tile` is rows and columns of the register
     tile; (0, 0) leaves it to blocking.py. `ready`: B lies in panels, from its first value on
     (panels.py). `narrow`: what A and B hold where that is widened to `scalar` when it is packed.
-    `left`: whether A is "near", small enough for the second cache, or "far"; "" asks its size.
+    `left`: whether A is "near", small enough for the second cache, or "far", or "copied" in any
+    case; "" asks its size.
     """
 
     in_text: ClassVar = ("tile", "ready", "narrow", "left")

@@ -30,6 +30,8 @@ def reader_of(spec: MatmulSpec) -> type[Lines] | None:
     rows, steps = walk(spec.rows, "a"), walk(spec.steps, "a")
     if spec.held("a") not in ("float", "double") or len(rows) > 1 or len(steps) > 1:
         return None
+    if spec.left == "copied":
+        return None
     high, wide, long = count(spec.rows), count(spec.columns), count(spec.steps)
     if high < LEAST_ROWS:
         return None
