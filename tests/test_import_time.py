@@ -60,7 +60,7 @@ FOUND = {
     "gnomon.ir.collector",
     *("gnomon.capture.looks", "gnomon.capture.paths", "gnomon.capture.trees"),
     *("gnomon.capture.varying", "gnomon.capture.number_places"),
-    "gnomon.tensor.layouts",
+    *("gnomon.tensor.layouts", "gnomon.tensor.host_calls"),
 }
 """What a program that was found on disk brings besides what runs it."""
 MOST = 59

@@ -48,7 +48,7 @@ def replace_held(old: Sequence[Any], new: Sequence[Any]) -> None:
         others = {id(x): y for x, y in zip(old, new, strict=True)}
         unchanging, anew = [], []
         for holder in gc.get_referrers(*old):
-            if isinstance(holder, (tuple, frozenset, slice)):
+            if is_a(holder, (tuple, frozenset, slice)):
                 unchanging.append(holder)
                 anew.append(made_anew(holder, others))
             elif holder is not old and holder is not new:
@@ -58,35 +58,46 @@ def replace_held(old: Sequence[Any], new: Sequence[Any]) -> None:
 
 def made_anew(holder: Any, others: Others) -> Any:
     """A tuple, a frozen set or a slice with other parts."""
-    if isinstance(holder, slice):
+    if is_a(holder, slice):
         ends = holder.start, holder.stop, holder.step
         return slice(*[others.get(id(x), x) for x in ends])
-    base: Any = tuple if isinstance(holder, tuple) else frozenset
+    base: Any = tuple if is_a(holder, tuple) else frozenset
     made = base.__new__(type(holder), [others.get(id(x), x) for x in base.__iter__(holder)])
-    if hasattr(holder, "__dict__"):
-        vars(made).update(vars(holder))
-        put_in_names(vars(made), others)
+    names = attributes_of(holder)
+    if names:
+        attributes_of(made).update(names)
+        put_in_names(attributes_of(made), others)
     return made
 
 
 def put(holder: Any, others: Others) -> None:
     """Put values in place of others in what holds them."""
-    if isinstance(holder, types.CellType):
-        holder.cell_contents = others.get(id(holder.cell_contents), holder.cell_contents)
-    elif isinstance(holder, (list, deque)):
-        base: Any = list if isinstance(holder, list) else deque
+    if is_a(holder, types.CellType):
+        if id(holder.cell_contents) in others:
+            holder.cell_contents = others[id(holder.cell_contents)]
+    elif is_a(holder, (list, deque)):
+        base: Any = list if is_a(holder, list) else deque
         for k, found in enumerate([*base.__iter__(holder)]):
             if id(found) in others:
                 base.__setitem__(holder, k, others[id(found)])
-    elif isinstance(holder, set):
+    elif is_a(holder, set):
         for found in [x for x in set.__iter__(holder) if id(x) in others]:
             set.discard(holder, found)
             set.add(holder, others[id(found)])
-    elif isinstance(holder, dict):
+    elif is_a(holder, dict):
         put_in_names(holder, others)
-    if isinstance(getattr(holder, "__dict__", None), dict):
-        put_in_names(holder.__dict__, others)
+    names = attributes_of(holder)
+    if is_a(names, dict):
+        put_in_names(names, others)
     put_in_slots(holder, others)
+
+
+def attributes_of(holder: Any) -> Any:
+    """The attributes of an object, whose class is not asked: it may answer in its own way."""
+    try:
+        return object.__getattribute__(holder, "__dict__")
+    except AttributeError:
+        return None
 
 
 def put_in_names(names: dict[Any, Any], others: Others) -> None:
@@ -107,6 +118,11 @@ def put_in_names(names: dict[Any, Any], others: Others) -> None:
             type.__setattr__(owner, key, value)  # which also forgets what it looked up before
 
 
+def is_a(holder: Any, kinds: Any) -> bool:
+    """Whether an object is of a class, by its own: what it says of itself is its author's code."""
+    return issubclass(type(holder), kinds)
+
+
 def owner_of(names: dict[Any, Any]) -> type | None:
     """The class whose attributes they are."""
     found = gc.get_referrers(names) if "__doc__" in names else ()
@@ -120,4 +136,5 @@ def put_in_slots(holder: Any, others: Others) -> None:
         if isinstance(member, types.MemberDescriptorType):
             with suppress(AttributeError, TypeError):  # an empty one, or one that stays
                 found = member.__get__(holder)
-                member.__set__(holder, others.get(id(found), found))
+                if id(found) in others:  # another thread may write to all that is none of them
+                    member.__set__(holder, others[id(found)])

@@ -17,7 +17,8 @@ from gnomon.ir.provenance import user_site
 from gnomon.lazy import Lazy, traced_sizes
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate, without_unknown
-from gnomon.tensor.tensor import Tensor, value_of
+from gnomon.tensor.host_calls import HostCall
+from gnomon.tensor.tensor import Tensor, value_of, wrap
 from gnomon.tensor.traced_numbers import number_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ LONGEST_ANSWER = 256
 """Bytes of an answer that are kept as they are; of longer ones, a digest."""
 
 Answer = Hashable
-Kind = Callable[[Tensor], Answer]
+Kind = Callable[[Tensor], Any]
+"""Gives the answer for a value; calls of numpy give tensors, whose shapes are the answer."""
 
 
 class Questioned:
@@ -74,6 +76,12 @@ class Questioned:
         """A number that Python asks for."""
         return item(self, node)
 
+    def host_call(self, node: Node, call: HostCall) -> list[Tensor]:
+        """The results of a call of numpy for a value."""
+        if not is_asked(self, node):
+            return call(wrap(computed(node)))
+        return self.path.host_call(node, call)
+
     def lend(self, node: Node) -> np.ndarray:
         """A value that Python asks for as an array."""
         found = self.look(node)
@@ -90,12 +98,20 @@ class Questioned:
 
 def look(capture: Questioned, node: Node, kind: Kind) -> DeviceBuffer:
     """A value of which something counts; refused without a path."""
+    return capture.path.look(node, kind) if is_asked(capture, node) else computed(node).value
+
+
+def is_asked(capture: Questioned, node: Node) -> bool:
+    """Whether a look at a value ends a stretch of the program."""
     if capture.sizes is not None:
         traced_sizes.refuse_values(node)
-    if not capture.breaks or not without_unknown([node]) or not is_traced(node):
-        evaluate([] if borrows(node) else [node])
-        return node.value
-    return capture.path.look(node, kind)
+    return capture.breaks and without_unknown([node]) and is_traced(node)
+
+
+def computed(node: Node) -> Node:
+    """A value that depends on constants alone; refused where it does not."""
+    evaluate([] if borrows(node) else [node])
+    return node
 
 
 def item(capture: Questioned, node: Node) -> Any:

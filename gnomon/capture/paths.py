@@ -25,8 +25,9 @@ from gnomon.ops.index_primitives import is_view
 from gnomon.tensor.autograd.backward import CHEAP, read_by_gradients
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.evaluate import differentiable
+from gnomon.tensor.host_calls import HostCall
 from gnomon.tensor.state import waiting
-from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from gnomon.capture.replay import CapturedProgram
@@ -79,13 +80,24 @@ class Path:
             (x for each in kinds if (x := self._answers.get((node, each))) is not None), None
         )
         if found is None:
-            found = self._answers[node, kind] = self._step(node, kind)
+            self._step(node, kind)
+            found = self._answers[node, kind] = self.steps[-1].segment.look.read(self.values)
         return found._storage.node.value
+
+    def host_call(self, node: Node, call: HostCall) -> list[Tensor]:
+        """The results of a call of numpy for a value: inputs of what follows."""
+        self._step(node, call)
+        found, made = self.steps[-1].found, []
+        for k, x in enumerate(found, len(self.values) - len(found)):
+            stands = self.capture.arena.input(x._storage.node.shape, x.dtype)
+            self.capture.places[stands] = k
+            made.append(wrap(stands))
+        return made
 
     def ask(self, formula: Callable[[], Any]) -> bool:
         """The answer to a question that Python alone can answer at every replay."""
         segment = self.make(None, [], Look(lambda _: formula(), bool, user_site()))
-        step = self._known_step(segment) or Step(segment, [], [], None)
+        step = self._known_step(segment) or Step(segment, [], [], None, [])
         self.steps.append(step._replace(answer=bool(formula())))
         return self.steps[-1].answer
 
@@ -95,8 +107,8 @@ class Path:
         self._lent.append((array, array.tobytes(), user_site(), node))
         return array
 
-    def _step(self, node: Node, kind: Kind) -> Tensor:
-        """Run up to a look, unless the call has done so already; the tensor that is looked at."""
+    def _step(self, node: Node, kind: Kind) -> None:
+        """Run up to a look, unless the call has done so already."""
         outputs, site = self._outputs(node), user_site()
         graph, used = self.capture.close(outputs) if outputs else (None, [])
         for k, x in enumerate(outputs):
@@ -108,8 +120,10 @@ class Path:
             with aside(self.capture):
                 step = self._known_step(segment) or self._run(segment)
                 self.values += step.made
-                found = segment.look.read(self.values)
-                step = step._replace(answer=kind(found))
+                if step.segment is segment:
+                    answer, found = segment.look.asked(self.values)
+                    step = step._replace(answer=answer, found=found)
+                self.values += step.found
         except Exception:
             self.is_torn = True
             raise
@@ -118,7 +132,6 @@ class Path:
         pairs = zip(used, step.inputs, strict=True)
         self._taken.update((x, t) for x, t in pairs if x in self.capture.fleeting)
         self.steps.append(step)
-        return found
 
     def _known_step(self, segment: Segment) -> Step | None:
         """The same step of the replay that led here."""
@@ -131,7 +144,7 @@ class Path:
     def _run(self, segment: Segment) -> Step:
         """A step of a new segment."""
         inputs = segment.inputs(self.values)
-        return Step(segment, inputs, segment.run(inputs, False), None)
+        return Step(segment, inputs, segment.run(inputs, False), None, [])
 
     def _outputs(self, node: Node) -> list[Node]:
         """The node, and of what it takes to compute it what is held or gradients will read."""
@@ -191,7 +204,7 @@ class Path:
             for k, read in step.segment.varying:
                 if isinstance(read, StoredInput):
                     inputs[k] = read(values)
-            values += step.segment.run(inputs, True)
+            values += [*step.segment.run(inputs, True), *step.found]
         return values
 
 

@@ -22,6 +22,7 @@ from gnomon.lazy import call_objects, listing, panels
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate, forced
+from gnomon.tensor.host_calls import HostCall
 from gnomon.tensor.state import grads, leaf_like, state
 from gnomon.tensor.tensor import Tensor, wrap
 
@@ -53,9 +54,12 @@ class Look(NamedTuple):
     kind: Kind
     site: Site
 
-    def answer(self, values: Sequence[Tensor]) -> Answer:
-        """The answer of this call."""
-        return self.kind(self.read(values))
+    def asked(self, values: Sequence[Tensor]) -> tuple[Answer, list[Tensor]]:
+        """The answer of this call, and what a call of numpy has found."""
+        found = self.kind(self.read(values))
+        if not isinstance(self.kind, HostCall):
+            return found, []
+        return tuple([x._storage.node.shape for x in found]), found
 
 
 class Segment:
@@ -143,12 +147,16 @@ class Segment:
 
 
 class Step(NamedTuple):
-    """One segment of a call: what it read, what it computed, and the answer that it gave."""
+    """One segment of a call: what it read, what it computed, and the answer that it gave.
+
+    found: what a call of numpy gave.
+    """
 
     segment: Segment
     inputs: list[Tensor]
     made: list[Tensor]
     answer: Answer
+    found: list[Tensor]
 
 
 class NewAnswer(Exception):
@@ -189,13 +197,14 @@ class Tree:
                 inputs = segment.inputs(values)
                 made = segment.run(inputs, self.tracked)
                 values += made
-                answer = segment.look.answer(values)
+                answer, found = segment.look.asked(values)
+                values += found
             except Exception as error:
                 # the function may catch what is raised in the midst of it
                 raise NewAnswer(self, steps, f"{type(error).__name__} is raised") from error
             segment.calls += 1
             segment.spent += monotonic_ns() - start
-            steps.append(Step(segment, inputs, made, answer))
+            steps.append(Step(segment, inputs, made, answer, found))
             at = segment.follow.get(answer)
         for guard, program in at or ():
             if (guard is self.guard or guard.holds()) and program.holds(arguments):
@@ -277,4 +286,5 @@ def cost_of(program: Segment | CapturedProgram) -> str:
         return f"{told}, the end"
     cost = f", {program.spent / program.calls / 1e3:.1f} µs a call" if program.calls else ""
     asked = "whether it is true" if program.look.kind is truth else "its value"
+    asked = "numpy" if isinstance(program.look.kind, HostCall) else asked
     return f"{told}{cost}, then {asked} is asked   [{program.look.site}]"

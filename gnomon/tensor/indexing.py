@@ -16,6 +16,7 @@ from gnomon.dtypes import bool_, int64
 from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.lazy import host_calls
 from gnomon.ops.arguments import joint_shape
 from gnomon.ops.indexing import index_add, index_copy
 from gnomon.ops.lookup_primitives import gather
@@ -137,9 +138,22 @@ def expand_masks(items: list, shape: Sequence[int]) -> list:
                 f"tensor's {tuple(shape[axis : axis + item.ndim])}."
             )
         axis += item.ndim
-        mask = item if isinstance(item, np.ndarray) else array_of(item)
-        out += [None, np.zeros(int(mask), np.int64)] if not mask.ndim else np.nonzero(mask)
+        if not item.ndim:
+            mask = item if isinstance(item, np.ndarray) else array_of(item)
+            out += [None, np.zeros(int(mask), np.int64)]
+        else:
+            out += np.nonzero(item) if isinstance(item, np.ndarray) else positions(item)
     return out
+
+
+def positions(mask: Tensor) -> list[Tensor]:
+    """The positions of what is not zero, one tensor per axis."""
+    return host_calls.done_on_host(position_arrays, mask, counted=(0,) * max(mask.ndim, 1))
+
+
+def position_arrays(array: np.ndarray) -> list[np.ndarray]:
+    """The positions of what is not zero, one array per axis."""
+    return [x.astype(np.int64) for x in np.nonzero(np.atleast_1d(array))]
 
 
 def bound_of(item: slice, size: int) -> tuple[int, int, int]:

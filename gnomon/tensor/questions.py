@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import float64, int32
+from gnomon.dtypes import float64
 from gnomon.errors import ArgumentError
+from gnomon.lazy import host_calls
 from gnomon.runtime.buffer import check_size
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import shape_of
@@ -102,9 +103,14 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     Tensor([[ 1],
             [-1]])
     """
-    found = array_of(input.nonzero())[:size]
-    rest = np.full((size - len(found), input.ndim), fill_value, np.int64)
-    return from_array(np.concatenate([found, rest]))
+    return host_calls.done_on_host(first_positions, input, size, fill_value, counted=(None,))[0]
+
+
+def first_positions(array: np.ndarray, size: int, fill_value: int) -> list[np.ndarray]:
+    """The first positions of what is not zero, and rows of a number."""
+    found = np.stack(np.nonzero(np.atleast_1d(array)), axis=1)[:size, : array.ndim]
+    rest = np.full((size - len(found), array.ndim), fill_value)
+    return [np.concatenate([found, rest]).astype(np.int64)]
 
 
 # questions
@@ -145,15 +151,14 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     >>> frexp(gn.tensor([6.0, -0.25]))
     (Tensor([ 0.75, -0.5 ]), Tensor([ 3, -1], dtype=gnomon.int32))
     """
-    exponent = np.asarray(np.frexp(array_of(input.detach()).astype(np.float64))[1])
-    halves = [
-        from_array(np.asarray(np.exp2(-part))) for part in halved(exponent.astype(np.float64))
-    ]
+    exponent, *halves = host_calls.done_on_host(exponents, input.detach(), counted=(None,) * 3)
     mantissa = input.to(float64) * halves[0] * halves[1]
-    return mantissa.to(input.dtype), from_array(exponent.astype(np.int32)).to(int32)
+    return mantissa.to(input.dtype), exponent
 
 
-def halved(exponent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two exponents whose sum is this: 2 to the power of each is a float."""
-    half = np.asarray(np.floor(exponent / 2))
-    return half, np.asarray(exponent - half)
+def exponents(array: np.ndarray) -> list[np.ndarray]:
+    """Exponents of 2, and two factors that take each away: one alone may be no float."""
+    exponent = np.asarray(np.frexp(array.astype(np.float64))[1])
+    half = np.floor(exponent / 2)
+    factors = [np.asarray(np.exp2(-part)) for part in (half, exponent - half)]
+    return [exponent.astype(np.int32), *factors]

@@ -14,11 +14,13 @@ import numpy as np
 
 from gnomon.dtypes import dtype_of, int64
 from gnomon.errors import ArgumentError, ShapeError
+from gnomon.lazy import host_calls
 from gnomon.ops.registry import OPS, explained
 from gnomon.runtime.buffer import check_size
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
+from gnomon.tensor.indexing import positions
 from gnomon.tensor.tensor import Tensor, from_array, method
 
 
@@ -26,10 +28,15 @@ from gnomon.tensor.tensor import Tensor, from_array, method
 @explained
 def nonzero(self: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of what is not zero: one row each, or one tensor per axis."""
-    found = np.nonzero(np.atleast_1d(array_of(self)))[: max(self.ndim, 1)]
     if as_tuple:
-        return tuple(from_array(x.astype(np.int64)) for x in found)
-    return from_array(np.stack(found, axis=1).astype(np.int64)[:, : self.ndim])
+        return tuple(positions(self))
+    return host_calls.done_on_host(position_rows, self, counted=(0,))[0]
+
+
+def position_rows(array: np.ndarray) -> list[np.ndarray]:
+    """The positions of what is not zero, one row each."""
+    found = np.nonzero(np.atleast_1d(array))
+    return [np.stack(found, axis=1).astype(np.int64)[:, : array.ndim]]
 
 
 def argwhere(x: Tensor) -> Tensor:
@@ -78,18 +85,32 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
     >>> gn.bincount(gn.tensor([1, 1, 3]))
     Tensor([0, 2, 0, 1])
     """
-    numbers, shares = array_of(self), None if weights is None else array_of(weights)
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+    if self.ndim != 1 or not self.dtype.is_integer:
         raise ShapeError(
             f"bincount: needs a vector of integers: got {tuple(self.shape)} of {self.dtype.name}."
         )
-    if shares is not None and shares.shape != numbers.shape:
-        raise ShapeError(f"bincount: weights must be {numbers.shape}: got {tuple(shares.shape)}.")
+    if weights is None:
+        return host_calls.done_on_host(counts_of, self, minlength, counted=(0,))[0]
+    if tuple(weights.shape) != tuple(self.shape):
+        raise ShapeError(
+            f"bincount: weights must be {tuple(self.shape)}: got {tuple(weights.shape)}."
+        )
+    numbers = checked_numbers(array_of(self), minlength)
+    return from_array(np.bincount(numbers, array_of(weights), minlength))
+
+
+def counts_of(numbers: np.ndarray, minlength: int) -> list[np.ndarray]:
+    """The number of times that each number occurs."""
+    return [np.bincount(checked_numbers(numbers, minlength), None, minlength)]
+
+
+def checked_numbers(numbers: np.ndarray, minlength: int) -> np.ndarray:
+    """Numbers that can be counted."""
     if minlength < 0 or numbers.min(initial=0) < 0:
         raise ArgumentError("bincount: neither numbers nor minlength may be negative.")
     length = max(int(numbers.max(initial=-1)) + 1, minlength)
     check_size("bincount", length, 8)
-    return from_array(np.bincount(numbers.astype(np.int64), shares, minlength))
+    return numbers.astype(np.int64)
 
 
 @method
@@ -107,14 +128,26 @@ def unique(
     >>> gn.unique(gn.tensor([3, 1, 3]))
     Tensor([1, 3])
     """
+    counted = (dim or 0, *(None,) * return_inverse, *(0,) * return_counts)
+    options = dim, bool(return_inverse), bool(return_counts)
+    return one_or_all(host_calls.done_on_host(distinct, self, *options, counted=counted))
+
+
+def distinct(
+    array: np.ndarray, dim: int | None, return_inverse: bool, return_counts: bool
+) -> list[np.ndarray]:
+    """The distinct elements, and what else is asked for."""
     values, inverse, counts = np.unique(
-        array_of(self), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+        array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
-    shape = self.shape if dim is None else inverse.shape
-    made = [from_array(values)]
-    made += [from_array(inverse.reshape(shape).astype(np.int64))] if return_inverse else []
-    made += [from_array(counts.astype(np.int64))] if return_counts else []
-    return made[0] if len(made) == 1 else tuple(made)
+    shape = array.shape if dim is None else inverse.shape
+    made = [inverse.reshape(shape).astype(np.int64)] if return_inverse else []
+    return [values, *made, *([counts.astype(np.int64)] if return_counts else [])]
+
+
+def one_or_all(found: list[Tensor]) -> Any:
+    """The only result, or all of them."""
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 class Unique(NamedTuple):
@@ -128,15 +161,19 @@ class Unique(NamedTuple):
 
 def unique_all(x: Tensor) -> Unique:
     """The distinct values, where each stood first, where elements went, and how many there are."""
-    found = np.unique(
-        array_of(x).reshape(-1),
+    return Unique(*host_calls.done_on_host(distinct_and_first, x, counted=(0, 0, None, 0)))
+
+
+def distinct_and_first(array: np.ndarray) -> list[np.ndarray]:
+    """The distinct values, where each stood first, where elements went, and how many there are."""
+    values, first, inverse, counts = np.unique(
+        array.reshape(-1),
         return_index=True,
         return_inverse=True,
         return_counts=True,
         equal_nan=False,
     )
-    values, first, inverse, counts = (from_array(np.asarray(part)) for part in found)
-    return Unique(values, first, inverse.reshape(tuple(x.shape)), counts)
+    return [values, first, np.asarray(inverse).reshape(array.shape), counts]
 
 
 def unique_values(x: Tensor) -> Tensor:
@@ -181,17 +218,24 @@ def unique_consecutive(
     >>> gn.unique_consecutive(gn.tensor([1, 1, 2, 1]))
     Tensor([1, 2, 1])
     """
-    array = array_of(self)
+    counted = (dim or 0, *(None,) * return_inverse, *(0,) * return_counts)
+    options = dim, bool(return_inverse), bool(return_counts)
+    return one_or_all(host_calls.done_on_host(distinct_neighbours, self, *options, counted=counted))
+
+
+def distinct_neighbours(
+    array: np.ndarray, dim: int | None, return_inverse: bool, return_counts: bool
+) -> list[np.ndarray]:
+    """The elements that differ from the one before, and what else is asked for."""
     rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
     flat = rows.reshape(rows.shape[0], -1)
     first = np.r_[True, (flat[1:] != flat[:-1]).any(1)] if rows.shape[0] else np.zeros(0, bool)
     kept, starts = rows[first], np.flatnonzero(first)
     inverse = np.cumsum(first) - 1
-    made = [from_array(kept if dim is None else np.moveaxis(kept, 0, dim))]
     shape = array.shape if dim is None else inverse.shape
-    made += [from_array(inverse.reshape(shape))] if return_inverse else []
-    made += [from_array(np.diff(np.r_[starts, rows.shape[0]]))] if return_counts else []
-    return made[0] if len(made) == 1 else tuple(made)
+    made = [kept if dim is None else np.ascontiguousarray(np.moveaxis(kept, 0, dim))]
+    made += [inverse.reshape(shape)] if return_inverse else []
+    return [*made, *([np.diff(np.r_[starts, rows.shape[0]])] if return_counts else [])]
 
 
 @method
@@ -203,7 +247,12 @@ def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tens
     >>> gn.histc(gn.tensor([0.0, 1.0, 1.5, 2.0]), bins=2, min=0, max=2)
     Tensor([1., 3.])
     """
-    array = array_of(self).reshape(-1)
+    return host_calls.done_on_host(interval_counts, self, bins, min, max, counted=(None,))[0]
+
+
+def interval_counts(array: np.ndarray, bins: int, min: float, max: float) -> list[np.ndarray]:
+    """The number of elements in each interval."""
+    array = array.reshape(-1)
     if bins < 1 or not (math.isfinite(min) and math.isfinite(max)) or min > max:
         raise ArgumentError(
             f"histc: needs intervals between finite bounds: got {bins} from {min} to {max}."
@@ -216,7 +265,7 @@ def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tens
         raise ArgumentError(f"histc: the range of the elements is not finite: {low} to {high}.")
     inside = array[(array >= low) & (array <= high)]
     place = ((inside - low) / (high - low) * bins).astype(np.int64).clip(0, bins - 1)
-    return from_array(np.bincount(place, minlength=bins).astype(array.dtype))
+    return [np.bincount(place, minlength=bins).astype(array.dtype)]
 
 
 @method

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.capture.held_numbers import replace_held
+from gnomon.capture.held_numbers import put_in_slots, replace_held
 
 pytestmark = pytest.mark.unit
 
@@ -186,6 +186,53 @@ def test_replace_held():
     holders = [inner, {inner: old}, {old}, deque([old]), [old, other]]
     replace_held([old, other], [1, 2])
     assert holders == [(1, 2, 3), {(1, 2, 3): 1}, {1}, deque([1]), [1, 2]]
+
+
+class Watchful:
+    """Answers for itself, and minds every question and every write."""
+
+    __slots__ = ("_held", "_other")
+
+    @property
+    def __class__(self):
+        raise RuntimeError("asked for its class")
+
+    @__class__.setter
+    def __class__(self, kind):
+        raise RuntimeError("given a class")
+
+    def __getattr__(self, name):
+        raise RuntimeError(f"asked for {name}")
+
+
+def test_what_answers_for_itself_is_not_asked():
+    old, holder = Number(), Watchful()
+    holder._held, holder._other = old, "stays"
+    replace_held([old], [1])
+    assert (holder._held, holder._other) == (1, "stays")
+
+
+class MeanwhileWritten(dict):
+    """Values in place of others; a slot of a holder is written to whenever they are asked for."""
+
+    def __init__(self, holder: Any, old: Any) -> None:
+        super().__init__({id(old): 1})
+        self.holder = holder
+
+    def __contains__(self, key: object) -> bool:
+        self.holder._other = "new"
+        return super().__contains__(key)
+
+    def get(self, key: int, default: Any = None) -> Any:
+        self.holder._other = "new"
+        return super().get(key, default)
+
+
+def test_slots_that_hold_something_else_are_not_written():
+    old, holder = Number(), Watchful()
+    holder._held, holder._other = old, "stays"
+    put_in_slots(holder, MeanwhileWritten(holder, old))
+    assert (holder._held, holder._other) == (1, "new")
 
 
 def test_holders_that_hold_each_other():

@@ -1,0 +1,49 @@
+"""Calls of numpy on values, for what no program computes: shapes of their results follow from them.
+
+They are done where they are called. In a compiled function the program up to there runs, the call
+is done between two programs, and its results are inputs of what follows: another call that gives
+the same shapes takes the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, from_array, raw, value_of
+
+__all__ = ["HostCall", "done_on_host"]
+
+
+class HostCall(NamedTuple):
+    """A function of an array and plain options that gives arrays; equal ones do the same."""
+
+    function: Callable[..., Sequence[np.ndarray]]
+    options: tuple[Any, ...]
+    counted: tuple[int | None, ...] = ()
+    """The axis of each result, and of all alike, whose size follows from values."""
+
+    def __call__(self, tensor: Tensor) -> list[Tensor]:
+        """The results for a tensor with a value."""
+        array = value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape))
+        return [from_array(x) for x in self.function(array, *self.options)]
+
+
+def done_on_host(
+    function: Callable[..., Sequence[np.ndarray]],
+    tensor: Tensor,
+    *options: Any,
+    counted: tuple[int | None, ...] = (),
+) -> list[Tensor]:
+    """The results of a call of numpy on a tensor's values.
+
+    function: of an array and the options. counted: the axis of each result whose size follows from
+    values, which is of the same size in all.
+    """
+    call = HostCall(function, options, counted)
+    if state.capture is not None and raw(tensor).value is None:
+        return state.capture.host_call(raw(tensor), call)
+    return call(tensor)
