@@ -160,9 +160,9 @@ class CompiledReports:
         """Every program that computes something."""
         found: list[Any] = []
         for kept in self._kept():
-            parts = [at for *_, at in kept.segments()] if isinstance(kept, trees.Tree) else [kept]
-            found += [part for part in parts if part.graph is not None]
-        return found
+            parts = kept.parts() if isinstance(kept, trees.Tree) else [kept]
+            found += [part for part in parts if part.form is not None]
+        return [*dict.fromkeys(found)]
 
     def _kept(self) -> list[CapturedProgram | Tree]:
         """Every program and tree."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gnomon.capture.inputs import tracked_nodes
+from gnomon.capture.inputs import Always, tracked_nodes
 from gnomon.ir.node import copy_into
 from gnomon.lazy import sized_captures
 from gnomon.tensor.evaluate import evaluate, forced
@@ -51,6 +51,7 @@ def undo(
         return
     guard.undo(capture, stood)
     capture.places = {}
+    capture.inputs |= {node: Always(tensor) for node, tensor in capture.found.items()}
     left = [s for s in capture.escaped(()) if s.node.arena is capture.arena]
     if not left:
         return

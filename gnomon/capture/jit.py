@@ -41,6 +41,7 @@ from gnomon.lazy import (
     show,
     size_families,
     sized_captures,
+    sized_trees,
     storage_names,
     tracing,
     trees,
@@ -146,8 +147,8 @@ class Compiled(CompiledObject, CompiledReports):
         with lock:
             program, undo = self._find(key, arguments) if met is None else met.settled(), None
             run = None if program is None else program.run
-            if run is None and met is None:
-                run, undo = self._sized(key, arguments)
+            if run is None:
+                run, undo = self._sized(key, arguments, met)
             if run is None:
                 if met is None and key in self.programs:
                     self.varying.learn_places(self.programs[key][-1][0])
@@ -166,21 +167,23 @@ class Compiled(CompiledObject, CompiledReports):
             raise
         return self._first(key, arguments, met)
 
-    def _sized(self, key: tuple, arguments: Sequence[Tensor]) -> Taken | tuple[None, None]:
+    def _sized(
+        self, key: tuple, arguments: Sequence[Tensor], met: NewAnswer | None
+    ) -> Taken | tuple[None, None]:
         """The first run of a program for all sizes: one that is filled in, or a new capture."""
         family, sizes = self.size_families.family(key)
-        if family is None:
+        if family is None or (met is not None and not met.is_count):
             return None, None
-        found = family.program(sizes, arguments)
+        found = family.program(sizes, arguments) if met is None else None
         if found is not None:
             self.programs[key] = [*self.programs.get(key, ()), found][-KEPT_PROGRAMS:]
             self.programs.pop(family.oldest(key), None)
             return found[1].run, None
-        attempt = family.attempt(sizes)
+        attempt = family.attempt(sizes, met is not None)
         if attempt is None:
             return None, None
         try:
-            return self._captured(key, arguments, None, attempt)
+            return self._captured(key, arguments, met, attempt)
         except sized_captures.DoneOnce:
             raise
         except Exception as cause:
@@ -237,7 +240,7 @@ class Compiled(CompiledObject, CompiledReports):
         if sized is not None:
             sized.begin(capture, stand_ins, arguments)
         capture.names = storage_names.names_of(self.function, key[0], stand_ins, guard.modules)
-        path = self._path(capture, arguments, met)
+        path = self._path(capture, arguments, met if sized is None else None)
         undo = functools.partial(endings.undo, capture, guard, guard.stood(), arguments)
         try:
             with capture.running():
@@ -258,22 +261,30 @@ class Compiled(CompiledObject, CompiledReports):
         if capture.constants_needed:
             self.varying.keep_constant(key[0], arguments, capture.constants_needed)
             path.is_torn = True
-        self._keep(key, (guard, program), path, met)
-        if sized is None and not (path.steps or path.is_torn or guard.lost):
-            self.size_families.note(key, guard, program)
+        self._keep(key, (guard, program), path, met, sized)
+        if sized is None and not (path.is_torn or guard.lost):
+            self.size_families.note(key, guard, program, path.steps)
         return (path.ending(program) if path.steps else program.run), undo
 
     def _path(self, capture: Capture, arguments: Sequence[Tensor], met: NewAnswer | None) -> Path:
         """The way that is to be captured, as far as it is known."""
         make = functools.partial(trees.Segment, self.name, self.options)
+        if capture.symbols is not None:
+            of = capture.symbols, self.name, self.options
+            make = functools.partial(sized_trees.segment_of, *of)
         known, tracked = ((), True) if met is None else (met.steps, met.tree.tracked)
         path = paths.Path(capture, arguments, make, known, tracked)
-        capture.path, capture.breaks = path, self.breaks and capture.sizes is None
-        path.varying = self.varying.told(met)
+        capture.path, capture.breaks = path, self.breaks
+        path.varying = self.varying.told(met) if capture.symbols is None else ()
         return path
 
     def _keep(
-        self, key: tuple, ending: tuple[Guard, CapturedProgram], path: Path, met: NewAnswer | None
+        self,
+        key: tuple,
+        ending: tuple[Guard, CapturedProgram],
+        path: Path,
+        met: NewAnswer | None,
+        sized: SizedAttempt | None,
     ) -> None:
         """Keep a program, at the end of its way if there was anything to ask."""
         guard = ending[0]
@@ -284,8 +295,10 @@ class Compiled(CompiledObject, CompiledReports):
             known = [x for x in known if met is None or x[1] is not met.tree]
             self.programs[key] = [*known, ending][-KEPT_PROGRAMS:]
             return
-        tree = trees.Tree(guard) if met is None else met.tree
-        tree.grow(path.steps, ending)
+        family = self.size_families.family(key)
+        tree = trees.Tree(guard, *family) if met is None else met.tree
+        if sized is None:  # a way for many sizes is its family's
+            tree.grow(path.steps, ending)
         if met is None:
             self.programs[key] = [*known, (guard, tree)][-KEPT_PROGRAMS:]
         if tree.tell_of_many(self.name):

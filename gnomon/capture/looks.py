@@ -17,12 +17,13 @@ from gnomon.ir.provenance import user_site
 from gnomon.lazy import Lazy, traced_sizes
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate, without_unknown
-from gnomon.tensor.host_calls import HostCall
+from gnomon.tensor.host_calls import HostCall, Shapes
 from gnomon.tensor.tensor import Tensor, value_of, wrap
 from gnomon.tensor.traced_numbers import number_of
 
 if TYPE_CHECKING:
     from gnomon.capture.paths import Path
+    from gnomon.capture.sized_captures import Symbols
     from gnomon.ir.sizes import ShapeEnv
     from gnomon.runtime.buffer import DeviceBuffer
     from gnomon.tensor.state import Storage
@@ -60,6 +61,10 @@ class Questioned:
         self.sizes: ShapeEnv | None = None
         """The sizes that vary, where it is for all of them, and the shapes that have such."""
         self.shapes: dict[Storage, tuple[Any, ...]] = {}
+        self.symbols: Symbols | None = None
+        """Those sizes, of arguments and of what numpy has found."""
+        self.found: dict[Node, Tensor] = {}
+        """What numpy has found, by the inputs that stand for it."""
         self.places: dict[Node, int] = {}
         """What ran already, and where it is found behind the arguments."""
 
@@ -76,11 +81,11 @@ class Questioned:
         """A number that Python asks for."""
         return item(self, node)
 
-    def host_call(self, node: Node, call: HostCall) -> list[Tensor]:
+    def host_call(self, node: Node, call: HostCall, shapes: Shapes) -> list[Tensor]:
         """The results of a call of numpy for a value."""
         if not is_asked(self, node):
             return call(wrap(computed(node)))
-        return self.path.host_call(node, call)
+        return self.path.host_call(node, call, shapes)
 
     def lend(self, node: Node) -> np.ndarray:
         """A value that Python asks for as an array."""
@@ -103,9 +108,10 @@ def look(capture: Questioned, node: Node, kind: Kind) -> DeviceBuffer:
 
 def is_asked(capture: Questioned, node: Node) -> bool:
     """Whether a look at a value ends a stretch of the program."""
-    if capture.sizes is not None:
+    is_asked = capture.breaks and without_unknown([node]) and is_traced(node)
+    if capture.sizes is not None and not is_asked:
         traced_sizes.refuse_values(node)
-    return capture.breaks and without_unknown([node]) and is_traced(node)
+    return is_asked
 
 
 def computed(node: Node) -> Node:

@@ -25,7 +25,7 @@ from gnomon.ops.index_primitives import is_view
 from gnomon.tensor.autograd.backward import CHEAP, read_by_gradients
 from gnomon.tensor.borrowing import numbered
 from gnomon.tensor.evaluate import differentiable
-from gnomon.tensor.host_calls import HostCall
+from gnomon.tensor.host_calls import HostCall, Shapes
 from gnomon.tensor.state import waiting
 from gnomon.tensor.tensor import Tensor, wrap
 
@@ -84,20 +84,27 @@ class Path:
             found = self._answers[node, kind] = self.steps[-1].segment.look.read(self.values)
         return found._storage.node.value
 
-    def host_call(self, node: Node, call: HostCall) -> list[Tensor]:
+    def host_call(self, node: Node, call: HostCall, shapes: Shapes) -> list[Tensor]:
         """The results of a call of numpy for a value: inputs of what follows."""
-        self._step(node, call)
-        found, made = self.steps[-1].found, []
-        for k, x in enumerate(found, len(self.values) - len(found)):
-            stands = self.capture.arena.input(x._storage.node.shape, x.dtype)
-            self.capture.places[stands] = k
+        places = [(k, s.index(None)) for k, s in enumerate(shapes) if None in s]
+        self._step(node, call, *places[:1])
+        step, symbols, made = self.steps[-1], self.capture.symbols, []
+        count = step.count
+        if symbols is not None and count is not None:
+            count = symbols.count(count)
+        for k, (x, shape) in enumerate(zip(step.found, shapes, strict=True)):
+            stands = self.capture.arena.input(
+                tuple([count if n is None else n for n in shape]), x.dtype
+            )
+            self.capture.places[stands] = len(self.values) - len(shapes) + k
+            self.capture.found[stands] = x
             made.append(wrap(stands))
         return made
 
     def ask(self, formula: Callable[[], Any]) -> bool:
         """The answer to a question that Python alone can answer at every replay."""
         segment = self.make(None, [], Look(lambda _: formula(), bool, user_site()))
-        step = self._known_step(segment) or Step(segment, [], [], None, [])
+        step = self._known_step(segment) or Step(segment, segment, [], [], None, [])
         self.steps.append(step._replace(answer=bool(formula())))
         return self.steps[-1].answer
 
@@ -107,14 +114,15 @@ class Path:
         self._lent.append((array, array.tobytes(), user_site(), node))
         return array
 
-    def _step(self, node: Node, kind: Kind) -> None:
+    def _step(self, node: Node, kind: Kind, counted: tuple[int, int] | None = None) -> None:
         """Run up to a look, unless the call has done so already."""
         outputs, site = self._outputs(node), user_site()
         graph, used = self.capture.close(outputs) if outputs else (None, [])
         for k, x in enumerate(outputs):
             self.capture.places[x] = len(self.values) + k
         reader = self.capture.reader
-        segment = self.make(graph, [reader(x) for x in used], Look(reader(node), kind, site))
+        look = Look(reader(node), kind, site, counted)
+        segment = self.make(graph, [reader(x) for x in used], look)
         segment.lasting = panels.lasting_inputs(self.capture, used)
         try:
             with aside(self.capture):
@@ -143,8 +151,9 @@ class Path:
 
     def _run(self, segment: Segment) -> Step:
         """A step of a new segment."""
-        inputs = segment.inputs(self.values)
-        return Step(segment, inputs, segment.run(inputs, False), None, [])
+        symbols, inputs = self.capture.symbols, segment.inputs(self.values)
+        runs = segment.at(() if symbols is None else symbols.now)
+        return Step(segment, runs, inputs, runs.run(inputs, False), None, [])
 
     def _outputs(self, node: Node) -> list[Node]:
         """The node, and of what it takes to compute it what is held or gradients will read."""
@@ -204,7 +213,7 @@ class Path:
             for k, read in step.segment.varying:
                 if isinstance(read, StoredInput):
                     inputs[k] = read(values)
-            values += [*step.segment.run(inputs, True), *step.found]
+            values += [*step.runs.run(inputs, True), *step.found]
         return values
 
 

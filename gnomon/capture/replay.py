@@ -44,6 +44,9 @@ to its storage (the tensor, a list, a variable, the count)."""
 class CapturedProgram:
     """One captured signature: its graph, where inputs come from and where outputs go."""
 
+    opens = False
+    """Whether its operations stand in the graph outside one by one, where gradients go back."""
+
     def __init__(
         self, name: str, capture: Capture, outcome: Outcome, arguments: Sequence[Tensor]
     ) -> None:
@@ -255,7 +258,7 @@ class CapturedProgram:
             nodes = tracked_nodes(inputs)
         finally:
             grads.set(before)
-        if self.graph not in forced:
+        if not self.opens and self.graph not in forced:
             return list(self.region.emit(nodes))
         known = dict(zip(self.graph.inputs, nodes, strict=True))
         return copy_into(state.arena, self.graph.outputs, known)

@@ -5,11 +5,11 @@ Such a capture is in sized_captures.py, which loads when there is one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from gnomon.ir.sym_number import Unsized
-from gnomon.lazy import sized, sized_captures
+from gnomon.lazy import sized, sized_captures, sized_trees, trees
 from gnomon.settings import current
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from gnomon.capture.guards import Guard
     from gnomon.capture.replay import CapturedProgram
     from gnomon.capture.sized_captures import SizedAttempt, SizedCapture
+    from gnomon.capture.sized_trees import SizedTree
+    from gnomon.capture.trees import Step, Tree
     from gnomon.tensor.tensor import Tensor
 
 __all__ = ["SizeFamilies", "SizeFamily"]
@@ -33,6 +35,8 @@ CAPTURES = 8
 """Sized captures of one family; further sizes have captures of their own."""
 UNLUCKY = 3
 """So many may fail, one after the other, before a family is left alone."""
+WAYS = 16
+"""Captures that are kept of ways by what Python asks of values."""
 SERVED = 512
 """Programs of a family that are kept: others are filled in again."""
 
@@ -56,12 +60,30 @@ class SizeFamilies:
             self.known[bare] = SizeFamily(1 if options.dynamic else ENOUGH)
         return self.known[bare], tuple([n for shape, *_ in signatures for n in shape])
 
-    def note(self, key: tuple, guard: Guard, program: CapturedProgram) -> None:
+    def note(
+        self, key: tuple, guard: Guard, program: CapturedProgram, steps: Sequence[Step]
+    ) -> None:
         """Learn of a capture with sizes of its own."""
         family, sizes = self.family(key)
-        if family is not None:
-            kept = [*family.samples.items()][1 - SAMPLES :]
-            family.samples = {**dict(kept), sizes: (guard, program)}
+        if family is None:
+            return
+        if steps:
+            family.note_way(sizes, guard, program, steps)
+            return
+        kept = [*family.samples.items()][1 - SAMPLES :]
+        family.samples = {**dict(kept), sizes: (guard, program)}
+
+
+class Sample(NamedTuple):
+    """A capture with sizes of its own, and the way that it took."""
+
+    way: Hashable
+    given: Sizes
+    """The sizes of arguments."""
+    sizes: Sizes
+    """These, and those that numpy has found."""
+    guard: Guard
+    program: CapturedProgram
 
 
 class SizeFamily:
@@ -75,45 +97,98 @@ class SizeFamily:
         self.samples: dict[Sizes, tuple[Guard, CapturedProgram]] = {}
         """The latest captures with sizes of their own."""
         self.captures: list[SizedCapture] = []
-        self.failed = 0
+        self.ways: list[Sample] = []
+        """The latest captures with sizes of their own in which Python looks at values."""
+        self.unproven: list[tuple[SizedCapture, Sequence[Step]]] = []
+        """Captures for many sizes, of ways of which there is no other yet."""
+        self.trees: dict[tuple[str, ...], SizedTree] = {}
+        """The ways of proven ones, by the sizes of arguments that vary."""
+        self.failed = self.grown = 0
         self._served: list[tuple] = []
 
     def program(
         self, sizes: Sizes, arguments: Sequence[Tensor]
-    ) -> tuple[Guard, CapturedProgram] | None:
+    ) -> tuple[Guard, CapturedProgram | Tree] | None:
         """A program of these sizes by a capture that is there, if one serves them."""
         for each in reversed(self.captures):
             own = each.serves(sizes)
             if own is not None and each.guard.holds():
                 made = sized_captures.FilledProgram(each, own)
                 return (each.guard, made) if made.holds(arguments) else None
-        return None
+        shared = self.tree(sizes)
+        if shared is None or not shared.guard.holds():
+            return None
+        return shared.guard, trees.Tree(shared.guard, self, sizes)
+
+    def tree(self, sizes: Sizes) -> SizedTree | None:
+        """The ways for many sizes of arguments like these."""
+        return next((x for x in self.trees.values() if x.expects(sizes)), None)
 
     def oldest(self, key: tuple) -> tuple | None:
         """Note a key whose program was filled in; the one that gives way for it."""
         self._served.append(key)
         return self._served.pop(0) if len(self._served) > SERVED else None
 
-    def attempt(self, sizes: Sizes) -> SizedAttempt | None:
-        """A capture of all sizes, if there should be one now."""
-        if self.failed >= UNLUCKY or len(self.captures) >= CAPTURES:
+    def attempt(self, sizes: Sizes, is_count: bool) -> SizedAttempt | None:
+        """A capture of all sizes, if there should be one now; of one found in values, at once."""
+        if self.failed >= UNLUCKY or len(self.captures) + self.grown >= CAPTURES:
             return None
-        found = [(x, p) for x, (g, p) in self.samples.items() if x != sizes and g.holds()]
-        if len(found) < self.enough or any(p.graph is None for _, p in found):
+        known = [(x, p) for x, (g, p) in self.samples.items() if x != sizes and g.holds()]
+        known += [(x.given, x.program) for x in self.ways if x.guard.holds()]
+        others = [x for x in dict.fromkeys(x for x, _ in known) if x != sizes]
+        if not known or (len(others) < self.enough and not is_count):
+            return None
+        if any(p.graph is None for _, p in known):
             return None  # of one without a graph, all results are parts of what was there
         try:
-            sized.refuse_fixed(found[-1][1].graph)
+            sized.refuse_fixed(known[-1][1].graph)
         except Unsized:
             self.failed = UNLUCKY
             return None
-        symbols = sized_captures.Symbols([sizes, *(x for x, _ in found)])
-        return sized_captures.SizedAttempt(self, symbols, sizes) if symbols.are_distinct else None
+        symbols = sized_captures.Symbols([sizes, *others])
+        if is_count and not symbols.are_distinct:
+            symbols = sized_captures.Symbols([sizes])
+        elif not symbols.are_distinct:
+            return None
+        return sized_captures.SizedAttempt(self, symbols, sizes)
 
-    def add(self, made: SizedCapture) -> None:
+    def add(self, made: SizedCapture, steps: Sequence[Step]) -> None:
         """Keep a capture, if one with sizes of its own comes out of it, and none does not."""
-        pairs = [(x, p) for x, (g, p) in self.samples.items() if g.holds()]
+        way = sized_trees.way_of(steps) if steps else ()
+        pairs = [(x, p) for x, (g, p) in self.samples.items() if g.holds() and not steps]
+        pairs += [(x.sizes, x.program) for x in self.ways if x.way == way and x.guard.holds()]
         told = [made.gives(*pair) for pair in pairs]
+        if steps and False not in told and True not in told:
+            made.source.first = []
+            self.unproven = [*self.unproven, (made, [x.bare for x in steps])][-SAMPLES:]
+            raise sized_captures.Unproven("no capture with sizes of its own goes this way yet")
         if False in told or True not in told:
             raise Unsized("captures with sizes of their own do not come out of it")
+        self._keep(made, steps)
+
+    def note_way(
+        self, sizes: Sizes, guard: Guard, program: CapturedProgram, steps: Sequence[Step]
+    ) -> None:
+        """Learn of one in which Python looks at values, which may prove some for many sizes."""
+        counts = [x.count for x in steps if x.count is not None]
+        made = Sample(sized_trees.way_of(steps), sizes, (*sizes, *counts), guard, program)
+        self.ways = [*self.ways, made][-WAYS:]
+        for each in self.unproven:
+            if sized_trees.way_of(each[1]) == made.way:
+                self.unproven = [x for x in self.unproven if x is not each]
+                if each[0].gives(made.sizes, program):
+                    self._keep(*each)
+                else:
+                    self.failed += 1
+
+    def _keep(self, made: SizedCapture, steps: Sequence[Step]) -> None:
+        """Keep a capture that is proven."""
         self.failed = 0
-        self.captures.append(made)
+        if not steps:
+            self.captures.append(made)
+            return
+        symbols = made.symbols
+        if symbols.pattern not in self.trees:
+            self.trees[symbols.pattern] = sized_trees.SizedTree(made.guard, symbols)
+        self.trees[symbols.pattern].grow([x.bare for x in steps], (made.guard, made))
+        self.grown += 1

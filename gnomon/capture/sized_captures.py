@@ -10,19 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnomon.capture import varying
 from gnomon.capture.inputs import pattern
 from gnomon.capture.replay import CapturedProgram
-from gnomon.compiler import sized, tiers
+from gnomon.capture.sized_graphs import SizedGraph
 from gnomon.errors import TraceError
 from gnomon.forking import cached_property
 from gnomon.ir.dissected import dissection, renumbered
-from gnomon.ir.relations import Formulas
 from gnomon.ir.show import log
-from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt, hint
+from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt, hint, text_of
 from gnomon.ir.sym_number import Unsized
 from gnomon.tensor.pytree import Constant
 from gnomon.tensor.state import known
@@ -33,20 +32,16 @@ if TYPE_CHECKING:
     from gnomon.capture.paths import Path
     from gnomon.capture.size_families import SizeFamily
     from gnomon.capture.tracing import Capture
-    from gnomon.codegen.context import CompileContext
     from gnomon.compiler.tiers import Tiers
     from gnomon.ir.node import Graph
-    from gnomon.program.executable import Executable
     from gnomon.tensor.tensor import Tensor
 
-__all__ = ["DoneOnce", "SizedAttempt", "SizedCapture", "at_hand", "known_sizes"]
+__all__ = ["DoneOnce", "SizedAttempt", "SizedCapture", "Unproven", "at_hand", "known_sizes"]
 
 Sizes = tuple[int, ...]
 
-STEPS = (-2, -1, 1, 2, 3, 8, 16)
-"""Sizes that are so much more are asked for to tell whether a program serves others."""
-NARROW = 2
-"""So many programs may serve no other size: further ones are of one size each from the start."""
+FILLED = 64
+"""So many programs at the end of a way are kept."""
 
 
 class DoneOnce(TraceError):
@@ -69,6 +64,9 @@ class Symbols:
                 made[column] = self.env.symbol(column[0])
                 self.places.append(k)
             self.sizes.append(made.get(column, column[0]))
+        self.pattern = tuple(map(text_of, self.sizes))
+        """Those of arguments, the same for all captures for which the same ones vary."""
+        self._first, self._expected = [*self.places], self.env.function(self.sizes)
         own = [x.value for x in made.values()]
         fixed = {x for x in self.sizes if type(x) is int}
         self.are_distinct = bool(own) and len({*own}) == len(own) and fixed.isdisjoint(own)
@@ -79,28 +77,48 @@ class Symbols:
         rest = iter(self.sizes)
         return [tuple([next(rest) for _ in tensor.shape]) for tensor in tensors]
 
+    def expects(self, sizes: Sizes) -> bool:
+        """Whether arguments have such sizes."""
+        own = tuple([sizes[k] for k in self._first])
+        return all(LEAST <= n < MOST for n in own) and self._expected(own) == sizes
+
+    def count(self, n: int) -> Any:
+        """The size of what numpy has found in this call: one more symbol."""
+        found = self.env.symbol(n) if n >= LEAST else n
+        if found is not n:
+            self.places.append(len(self.sizes))
+        self.sizes.append(found)
+        return found
+
+    def own(self, sizes: Sequence[int]) -> Sizes:
+        """The symbols' values among sizes, as far as there are any yet."""
+        return tuple([sizes[k] for k in self.places])
+
+    @property
+    def now(self) -> Sizes:
+        """All sizes at hand."""
+        return tuple(map(hint, self.sizes))
+
 
 class SizedCapture:
     """A capture on symbols."""
 
     def __init__(self, symbols: Symbols, guard: Guard, program: CapturedProgram) -> None:
-        env = self.env = symbols.env
+        env = symbols.env
         self.symbols, self.guard, self.source = symbols, guard, program
-        self._taken = dissection(program.graph)
-        self._numbers = env.function(self._taken.numbers)
-        self.shapes = env.function([n for x in program.graph.outputs for n in x.shape])
+        self.sized = SizedGraph(env, program.graph)
         self._told: dict[SymInt, SymInt] = {}
         plain(program.told, lambda n: self._told.setdefault(n, n))
         self._told_at = env.function([*self._told])
         self._expected = env.function(symbols.sizes)
         self._holds = env.test()
-        self._programs: dict[tuple, list[sized.SizedProgram]] = {}
-        self._lock, self._narrow = Lock(), 0
+        self.filled_in: dict[Sizes, FilledProgram] = {}
+        """Programs of the latest sizes at the end of a way."""
 
     def serves(self, sizes: Sizes) -> Sizes | None:
         """The symbols' values for sizes; None where it is not for them."""
-        own = tuple([sizes[k] for k in self.symbols.places])
-        if not (min(own) >= LEAST and max(own) < MOST and self._expected(own) == sizes):
+        own = self.symbols.own(sizes)
+        if any(not LEAST <= n < MOST for n in own) or self._expected(own) != sizes:
             return None
         return own if self._holds(own) else None
 
@@ -109,36 +127,26 @@ class SizedCapture:
         own = self.serves(sizes)
         if own is None:
             return None
-        tells_so = not self._told or self.filled(self.source.told, own) == program.told
-        return tells_so and self.graph(own).key == program.graph.key
+        if self._told and self.filled(self.source.told, own) != program.told:
+            return False
+        return program.graph is not None and self.sized.graph(own).key == program.graph.key
 
     def filled(self, told: Any, own: Sizes) -> Any:
         """Parts of what makes results, with numbers in place of the sizes in them."""
         values = dict(zip(self._told, self._told_at(own), strict=True))
         return plain(told, values.__getitem__) if values else told
 
-    def graph(self, own: Sizes) -> Graph:
-        """The graph of some sizes; nodes that are the same there are one."""
-        return renumbered(self.source.graph, iter(self._numbers(own)))
-
-    def executable(self, own: Sizes, context: CompileContext) -> Executable | None:
-        """The executable of some sizes, of a program for many; None where there is none."""
-        with self._lock:
-            known, form = self._programs.setdefault(context.key, []), self.source.graph
-            for each in known:
-                if each.serves(own) is not None:
-                    return each.at(own, form)
-            if len(known) >= sized.PROGRAMS or self._narrow >= NARROW:
-                return None
-            formulas = (self.env, self._taken.numbers), self._taken.leaves, own
-            made = sized.on_symbols(form, partial(Formulas, *formulas), own, context)
-            if made is None or not any(made.serves(near(own, step)) for step in STEPS):
-                self._narrow += 1
-            if made is None:
-                return None
-            known.append(made)
-        found = made.at(own, form)
-        found.fresh = made.fresh
+    def program(self, sizes: Sizes, tracked: bool) -> FilledProgram | None:
+        """The program of sizes at the end of a way; None where it is not for them."""
+        own = self.serves(sizes)
+        if own is None:
+            return None
+        found = self.filled_in.get(own)
+        if found is None:
+            found = self.filled_in[own] = FilledProgram(self, own)
+            found.opens = tracked
+            if len(self.filled_in) > FILLED:
+                self.filled_in.pop(next(iter([*self.filled_in])), None)
         return found
 
 
@@ -148,40 +156,28 @@ class FilledProgram(CapturedProgram):
     def __init__(self, capture: SizedCapture, own: Sizes) -> None:
         source = capture.source
         vars(self).update({x: y for x, y in vars(source).items() if x != "graph"})
-        self.capture, self.own_sizes = capture, own
+        self.sized, self.own_sizes = capture.sized, own
         self.results = source.results.settled(partial(capture.filled, own=own))
         self.outcome = source.outcome.settled(partial(capture.filled, own=own))
         self.first, source.first = source.first, []
         self.latest = ((), [])
-        shapes, self.leaves = iter(capture.shapes(own)), []
-        for x in source.graph.outputs:
-            self.leaves.append(pattern(x, tuple([next(shapes) for _ in x.shape])))
+        self.leaves = self.sized.leaves(own)
 
     @cached_property
     def graph(self) -> Graph:  # type: ignore[override]
         """The graph of these sizes."""
-        return self.capture.graph(self.own_sizes)
+        return self.sized.graph(self.own_sizes)
 
     @property
-    def form(self) -> Graph | None:
+    def form(self) -> Graph:
         """A graph that differs from it in sizes alone."""
-        return self.capture.source.graph
+        return self.sized.form
 
     @cached_property
     def tiers(self) -> Tiers:
         """The tiers that run it: of a program for all sizes where there is one."""
-        make = partial(self.capture.executable, self.own_sizes)
-        made = self.options.filled_in(make, self.lasting)
-        if made is None:
-            options = self.options._replace(dynamic=False)
-            return options.tiers(self.graph, self.title, self.rewritten, self.lasting)
-        named = made.under(lambda: self.graph, made.lines, self.title)
-        return tiers.Tiers(self.form, self.title, self.rewritten, made=named)
-
-
-def near(own: Sizes, step: int) -> Sizes:
-    """Sizes that are a little more or less."""
-    return tuple([max(n + step, LEAST) for n in own])
+        given = self.options, self.title, self.rewritten, self.lasting
+        return self.sized.tiers(self.own_sizes, *given)
 
 
 def at_hand(graph: Graph) -> Graph:
@@ -230,18 +226,23 @@ def has_size(value: Any) -> bool:
     return type(value) in (TracedSize, TracedCount, SymInt)
 
 
+class Unproven(Unsized):
+    """A capture for many sizes that none with sizes of its own could yet come out of."""
+
+
 class SizedAttempt(NamedTuple):
     """A capture on symbols that is under way."""
 
     family: SizeFamily
     symbols: Symbols
     sizes: Sizes
+    """The sizes of arguments."""
 
     def begin(
         self, capture: Capture, stand_ins: Sequence[Tensor], arguments: Sequence[Tensor]
     ) -> None:
         """Give the capture symbols for the sizes of its arguments."""
-        capture.sizes = self.symbols.env
+        capture.sizes, capture.symbols = self.symbols.env, self.symbols
         for tensor, shape in zip(stand_ins, self.symbols.shapes(arguments), strict=True):
             if SymInt in map(type, shape):
                 is_part = tensor._view is not None and bool(tensor._view.chain)
@@ -253,14 +254,21 @@ class SizedAttempt(NamedTuple):
     def settled(self, guard: Guard, program: CapturedProgram, path: Path) -> CapturedProgram:
         """The program of this call; the capture is kept where it serves others."""
         self.symbols.env.thread = 0
-        if guard.lost or path.is_torn or not is_of_all(program):
+        serves_others = not (guard.lost or path.is_torn) and is_of_all(program)
+        if serves_others and path.steps:
+            # a second run proves it, if no capture of this way is there yet
+            serves_others = varying.is_repeatable(guard, path.seen)
+        if not serves_others:
             self.family.failed += 1
+            path.is_torn = path.is_torn or bool(path.steps)
             return settle_at_hand(program)
-        made = SizedCapture(self.symbols, guard, program)
-        if made.serves(self.sizes) is None:
+        made, sizes = SizedCapture(self.symbols, guard, program), self.symbols.now
+        if made.serves(sizes) is None:
             raise Unsized("it does not serve the sizes that it was made with")
-        self.family.add(made)
-        return FilledProgram(made, tuple([self.sizes[k] for k in self.symbols.places]))
+        self.family.add(made, path.steps)
+        found = FilledProgram(made, self.symbols.own(sizes))
+        found.opens = bool(path.steps)
+        return found
 
     def refuse_second_run(self, name: str, guard: Guard, path: Path, error: BaseException) -> None:
         """Refuse to capture a function again that has done something; what it did is done."""
@@ -273,6 +281,6 @@ class SizedAttempt(NamedTuple):
 
     def failed(self, name: str, cause: Exception) -> None:
         """Note that there is no such capture, and why."""
-        self.family.failed += 1
+        self.family.failed += not isinstance(cause, Unproven)
         told = f"sizes: {name} is captured for each: {cause or type(cause.__cause__)}"
         log(1, lambda: told)

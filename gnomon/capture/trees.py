@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gnomon.capture.compile_options import CompileOptions
     from gnomon.capture.guards import Guard
     from gnomon.capture.replay import CapturedProgram
+    from gnomon.capture.size_families import SizeFamily
     from gnomon.compiler.tiers import Tiers
     from gnomon.program.executable import Executable
 
@@ -53,11 +54,18 @@ class Look(NamedTuple):
     read: Read
     kind: Kind
     site: Site
+    counted: tuple[int, int] | None = None
+    """Of what numpy gives, the result and its axis whose size follows from values."""
+
+    @property
+    def is_host_call(self) -> bool:
+        """Whether numpy is called."""
+        return isinstance(self.kind, HostCall)
 
     def asked(self, values: Sequence[Tensor]) -> tuple[Answer, list[Tensor]]:
         """The answer of this call, and what a call of numpy has found."""
         found = self.kind(self.read(values))
-        if not isinstance(self.kind, HostCall):
+        if not self.is_host_call:
             return found, []
         return tuple([x._storage.node.shape for x in found]), found
 
@@ -105,6 +113,11 @@ class Segment:
         """The machine code that runs now."""
         return self.tiers.now.executable
 
+    @property
+    def form(self) -> Graph | None:
+        """The graph, or one that differs from it in sizes alone."""
+        return self.graph
+
     def is_like(self, other: Segment) -> bool:
         """Whether another capture found the same stretch."""
         if self.graph is None or other.graph is None:
@@ -112,6 +125,10 @@ class Segment:
         else:
             alike = self.graph.key == other.graph.key
         return alike and self.look[1:] == other.look[1:]
+
+    def at(self, _: Sequence[int]) -> Segment:
+        """The segment of some sizes; raises OtherSizes where it is not for them."""
+        return self
 
     def inputs(self, values: Sequence[Tensor]) -> list[Any]:
         """The tensors that it reads, from arguments and what was computed before."""
@@ -153,10 +170,27 @@ class Step(NamedTuple):
     """
 
     segment: Segment
+    runs: Segment
+    """The same at the sizes of this call."""
     inputs: list[Tensor]
     made: list[Tensor]
     answer: Answer
     found: list[Tensor]
+
+    @property
+    def count(self) -> int | None:
+        """The size that follows from values, where one does."""
+        counted: Any = self.segment.look.counted
+        return None if counted is None else self.answer[counted[0]][counted[1]]  # type: ignore
+
+    @property
+    def bare(self) -> Step:
+        """The segment and the answer alone."""
+        return Step(self.segment, self.segment, [], [], self.answer, [])
+
+
+class OtherSizes(Exception):
+    """A segment is not for the sizes at hand."""
 
 
 class NewAnswer(Exception):
@@ -165,6 +199,8 @@ class NewAnswer(Exception):
     def __init__(self, tree: Tree, steps: list[Step], why: str, is_answer: bool = False) -> None:
         super().__init__(why)
         self.tree, self.steps, self.is_answer = tree, steps, is_answer
+        self.is_count = is_answer and steps[-1].count is not None
+        """Whether what is new is a size that follows from values."""
 
     def settled(self) -> Tree | None:
         """The tree, if another thread has captured that way meanwhile."""
@@ -172,13 +208,48 @@ class NewAnswer(Exception):
         return self.tree if last is not None and last.answer in last.segment.follow else None
 
 
+class Walk:
+    """A call on its way through a tree; steps that are known do not run again."""
+
+    def __init__(
+        self, tree: Tree, arguments: Sequence[Tensor], sizes: Sequence[int], known: Sequence[Step]
+    ) -> None:
+        self.tree, self.known, self.steps = tree, known, list[Step]()
+        self.values, self.sizes = call_objects.copied(arguments), [*sizes]
+
+    def step(self, segment: Segment) -> Step:
+        """Run a segment, and ask."""
+        at, start = len(self.steps), monotonic_ns()
+        step = self.known[at] if at < len(self.known) else None
+        if step is None or not step.segment.is_like(segment):
+            self.known = ()
+            try:
+                step = self._run(segment)
+            except Exception as error:
+                # the function may catch what is raised in the midst of it
+                told = f"{type(error).__name__} is raised"
+                raise NewAnswer(self.tree, self.steps, told) from error
+            segment.calls += 1
+            segment.spent += monotonic_ns() - start
+        self.values += [*step.made, *step.found]
+        self.sizes += [] if step.count is None else [step.count]
+        self.steps.append(step._replace(segment=segment))
+        return self.steps[-1]
+
+    def _run(self, segment: Segment) -> Step:
+        inputs, runs = segment.inputs(self.values), segment.at(self.sizes)
+        made = runs.run(inputs, self.tree.tracked)
+        answer, found = segment.look.asked([*self.values, *made])
+        return Step(segment, runs, inputs, made, answer, found)
+
+
 class Tree:
     """The ways that calls of one signature took."""
 
-    root: Segment
+    root: Segment | None = None
 
-    def __init__(self, guard: Guard) -> None:
-        self.guard = guard
+    def __init__(self, guard: Guard, family: SizeFamily | None, sizes: tuple[int, ...]) -> None:
+        self.guard, self.family, self.sizes = guard, family, sizes
         self.tracked = False
         """Whether gradients may go back behind what some way gives."""
         self.graph, self.told = None, ""
@@ -190,45 +261,75 @@ class Tree:
 
     def run(self, arguments: Sequence[Tensor]) -> Any:
         """The function's result, on a way that is known."""
-        values, steps, at = call_objects.copied(arguments), [], self.root
-        while isinstance(at, Segment):
-            segment, start = at, monotonic_ns()
+        program, values = self.found(arguments)
+        return program.run(values)
+
+    def found(self, arguments: Sequence[Tensor]) -> tuple[CapturedProgram, list[Tensor]]:
+        """The end of a call's way, and all that it reads: of a way for many sizes first."""
+        known: Sequence[Step] = ()
+        shared = None if self.family is None else self.family.tree(self.sizes)
+        if shared is not None:
             try:
-                inputs = segment.inputs(values)
-                made = segment.run(inputs, self.tracked)
-                values += made
-                answer, found = segment.look.asked(values)
-                values += found
-            except Exception as error:
-                # the function may catch what is raised in the midst of it
-                raise NewAnswer(self, steps, f"{type(error).__name__} is raised") from error
-            segment.calls += 1
-            segment.spent += monotonic_ns() - start
-            steps.append(Step(segment, inputs, made, answer, found))
-            at = segment.follow.get(answer)
-        for guard, program in at or ():
-            if (guard is self.guard or guard.holds()) and program.holds(arguments):
-                return program.run(values)
+                return shared.way(arguments, self.sizes, ())
+            except NewAnswer as new:
+                known = new.steps if shared.tracked is self.tracked else ()
+                if self.root is None:
+                    raise self.new_answer(new) from new
+        return self.way(arguments, self.sizes, known)
+
+    def new_answer(self, new: NewAnswer) -> NewAnswer:
+        """What a way for many sizes has met, where there is none of these sizes alone."""
+        made = NewAnswer(self, [], str(new))
+        made.is_count = new.is_count
+        return made
+
+    def way(
+        self, arguments: Sequence[Tensor], sizes: Sequence[int], known: Sequence[Step]
+    ) -> tuple[CapturedProgram, list[Tensor]]:
+        """The same among its own ways."""
+        walk, at = Walk(self, arguments, sizes, known), self.root
+        if at is None:
+            raise NewAnswer(self, [], "no way is known")
+        while isinstance(at, Segment):
+            at = at.follow.get(self.turning(walk.step(at)))
+        for guard, end in at or ():
+            program = self.program(end, walk.sizes)
+            holds = program is not None and (guard is self.guard or guard.holds())
+            if holds and program.holds(arguments):
+                return program, walk.values
         told = "new" if at is None else "known, but what the way behind it reads has changed"
-        site = steps[-1].segment.look.site
-        raise NewAnswer(self, steps, f"the value asked for at {site} is {told}", at is None)
+        site = walk.steps[-1].segment.look.site
+        raise NewAnswer(self, walk.steps, f"the value asked for at {site} is {told}", at is None)
+
+    def turning(self, step: Step) -> Answer:
+        """The part of an answer that selects what follows."""
+        return step.answer
+
+    def program(self, end: Any, _: Sequence[int]) -> CapturedProgram | None:
+        """The program at the end of a way."""
+        return end
 
     def grow(self, steps: Sequence[Step], ending: Ending) -> None:
         """Add a way."""
         for step, after in pairwise(steps):
-            step.segment.follow[step.answer] = after.segment
+            step.segment.follow[self.turning(step)] = after.segment
         last, self.root = steps[-1], steps[0].segment
-        known = last.segment.follow.get(last.answer)
+        turning = self.turning(last)
+        known = last.segment.follow.get(turning)
         endings = known if isinstance(known, list) else []
-        last.segment.follow[last.answer] = [ending, *endings][:KEPT_ENDINGS]
-        if ending[1].differentiable:
-            # sums of gradients have one order, whether or not there were breaks in between
+        last.segment.follow[turning] = [ending, *endings][:KEPT_ENDINGS]
+        if self.is_differentiable(ending[1]):
             self.tracked = True
-            forced.add(ending[1].graph)
+
+    def is_differentiable(self, program: CapturedProgram) -> bool:
+        """Whether gradients go back behind a program, whose sums have the order of one graph."""
+        if program.differentiable:
+            forced.add(program.graph)
+        return program.differentiable
 
     def segments(self) -> Iterator[tuple[int, Answer, Segment | CapturedProgram]]:
         """Every program with its depth and the answer that leads to it, root first."""
-        waiting: list[tuple[int, Answer, Any]] = [(0, None, self.root)]
+        waiting: list[tuple[int, Answer, Any]] = [(0, None, self.root)] if self.root else []
         while waiting:
             depth, answer, at = waiting.pop()
             yield depth, answer, at
@@ -259,18 +360,29 @@ class Tree:
             key=lambda segment: len(segment.follow),
         )
 
+    def parts(self) -> list[Segment | CapturedProgram]:
+        """Every program."""
+        shared = None if self.family is None else self.family.tree(self.sizes)
+        return [*(at for *_, at in self.segments()), *(() if shared is None else shared.parts())]
+
     @property
     def guards(self) -> Sequence[tuple[Callable, Any]]:
         """The facts that one of its ways takes for granted."""
-        return next(at for *_, at in self.segments() if not isinstance(at, Segment)).guards
+        ends = (at for *_, at in self.segments() if not isinstance(at, Segment))
+        return next((end.guards for end in ends), ())
 
     def explain(self, name: str) -> str:
         """The tree as text: what is asked where, and what each answer costs per call."""
-        told = [f"{name}, {listing.counted(self.ways(), 'way')} by what Python asks of values:"]
+        shared = None if self.family is None else self.family.tree(self.sizes)
+        several = [] if shared is None else [f"{name}, for many sizes:", *shared.lines()]
+        told = f"{name}, {listing.counted(self.ways(), 'way')} by what Python asks of values:"
+        return "\n".join([told, *self.lines(), *several])
+
+    def lines(self) -> Iterator[str]:
+        """What is asked where, a line each."""
         for depth, answer, at in self.segments():
             said = "" if not depth else f"{said_of(answer)}: "
-            told.append(f"{'  ' * (depth + 1)}{said}{cost_of(at)}")
-        return "\n".join(told)
+            yield f"{'  ' * (depth + 1)}{said}{cost_of(at)}"
 
 
 def said_of(answer: Answer) -> str:
@@ -286,5 +398,5 @@ def cost_of(program: Segment | CapturedProgram) -> str:
         return f"{told}, the end"
     cost = f", {program.spent / program.calls / 1e3:.1f} µs a call" if program.calls else ""
     asked = "whether it is true" if program.look.kind is truth else "its value"
-    asked = "numpy" if isinstance(program.look.kind, HostCall) else asked
+    asked = "numpy" if program.look.is_host_call else asked
     return f"{told}{cost}, then {asked} is asked   [{program.look.site}]"

@@ -100,8 +100,8 @@ class Facts(NamedTuple):
     read: tuple[str, ...] = ()
     """Parameters whose tensors are read before a call: the operation gets Python's numbers."""
     meant: Callable[..., Any] | None = None
-    """Given a function that refuses sizes, and the arguments with arrays for what is read: the
-    operation and the arguments that are called instead, if values decide which elements there are.
+    """Given a function that finds positions by values, and the arguments: the operation and the
+    arguments that are called instead, if values decide which elements there are.
     """
     hints: tuple[str, ...] = ()
     """Keywords of PyTorch's that are understood and change nothing."""

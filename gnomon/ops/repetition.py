@@ -43,26 +43,32 @@ def tile(x: Node, repetitions: int | Sequence[int], *more: int) -> Node:
 
 
 def each_its_own(
-    fits: Callable[[str, int, int], None],
+    places: Callable[[Any, int], Any],
     x: Any,
     repeats: Any = ...,
     axis: int | None = None,
 ) -> tuple[Op, tuple[Any, ...]] | None:
     """The look-up that repeats each element its own number of times, where such are given.
 
-    repeats alone are PyTorch's form: positions are repeated.
+    places: gives the positions, of the times and of how many elements there are. repeats alone are
+    PyTorch's form: positions are repeated.
     """
     shape: Shape = x.shape
     if repeats is ...:
-        x, repeats = np.arange(prod(shape)), np.asarray(x)
+        x, repeats = np.arange(prod(shape)), x
     if isinstance(repeats, Sequence):
         repeats = np.asarray(cast(Sequence[int], repeats))
-    if not isinstance(repeats, np.ndarray):
+    if not hasattr(repeats, "shape"):
         return None
     axis = None if axis is None else one_axis("repeat_interleave", axis, len(shape))
-    count = prod(shape) if axis is None else shape[axis]
-    times = checked_times(fits, repeats, count)
-    return take, (x, np.repeat(np.arange(count), times), axis)
+    return take, (x, places(repeats, prod(shape) if axis is None else shape[axis]), axis)
+
+
+def repeated_places(
+    fits: Callable[[str, int, int], None], times: np.ndarray, count: int
+) -> np.ndarray:
+    """The positions of so many elements, each as often as it comes."""
+    return np.repeat(np.arange(count), checked_times(fits, times, count))
 
 
 def checked_times(fits: Callable[[str, int, int], None], times: Any, count: int) -> np.ndarray:

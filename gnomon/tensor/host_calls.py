@@ -18,13 +18,15 @@ from gnomon.tensor.tensor import Tensor, from_array, raw, value_of
 __all__ = ["HostCall", "done_on_host"]
 
 
+Shapes = Sequence[tuple[Any, ...]]
+"""Shapes of results; None stands for the size that follows from values, the same in all."""
+
+
 class HostCall(NamedTuple):
     """A function of an array and plain options that gives arrays; equal ones do the same."""
 
     function: Callable[..., Sequence[np.ndarray]]
     options: tuple[Any, ...]
-    counted: tuple[int | None, ...] = ()
-    """The axis of each result, and of all alike, whose size follows from values."""
 
     def __call__(self, tensor: Tensor) -> list[Tensor]:
         """The results for a tensor with a value."""
@@ -33,17 +35,10 @@ class HostCall(NamedTuple):
 
 
 def done_on_host(
-    function: Callable[..., Sequence[np.ndarray]],
-    tensor: Tensor,
-    *options: Any,
-    counted: tuple[int | None, ...] = (),
+    function: Callable[..., Sequence[np.ndarray]], shapes: Shapes, tensor: Tensor, *options: Any
 ) -> list[Tensor]:
-    """The results of a call of numpy on a tensor's values.
-
-    function: of an array and the options. counted: the axis of each result whose size follows from
-    values, which is of the same size in all.
-    """
-    call = HostCall(function, options, counted)
+    """The results of a call of numpy on a tensor's values, which have these shapes."""
+    call = HostCall(function, options)
     if state.capture is not None and raw(tensor).value is None:
-        return state.capture.host_call(raw(tensor), call)
+        return state.capture.host_call(raw(tensor), call, shapes)
     return call(tensor)

@@ -148,7 +148,7 @@ def expand_masks(items: list, shape: Sequence[int]) -> list:
 
 def positions(mask: Tensor) -> list[Tensor]:
     """The positions of what is not zero, one tensor per axis."""
-    return host_calls.done_on_host(position_arrays, mask, counted=(0,) * max(mask.ndim, 1))
+    return host_calls.done_on_host(position_arrays, [(None,)] * max(mask.ndim, 1), mask)
 
 
 def position_arrays(array: np.ndarray) -> list[np.ndarray]:

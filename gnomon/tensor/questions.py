@@ -17,7 +17,7 @@ from gnomon.lazy import host_calls
 from gnomon.runtime.buffer import check_size
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import shape_of
-from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.tensor.tensor import Tensor, from_array, raw
 
 # what depends on values
 
@@ -103,7 +103,8 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     Tensor([[ 1],
             [-1]])
     """
-    return host_calls.done_on_host(first_positions, input, size, fill_value, counted=(None,))[0]
+    shapes = [(size, input.ndim)]
+    return host_calls.done_on_host(first_positions, shapes, input, size, fill_value)[0]
 
 
 def first_positions(array: np.ndarray, size: int, fill_value: int) -> list[np.ndarray]:
@@ -151,7 +152,7 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
     >>> frexp(gn.tensor([6.0, -0.25]))
     (Tensor([ 0.75, -0.5 ]), Tensor([ 3, -1], dtype=gnomon.int32))
     """
-    exponent, *halves = host_calls.done_on_host(exponents, input.detach(), counted=(None,) * 3)
+    exponent, *halves = host_calls.done_on_host(exponents, [raw(input).shape] * 3, input.detach())
     mantissa = input.to(float64) * halves[0] * halves[1]
     return mantissa.to(input.dtype), exponent
 

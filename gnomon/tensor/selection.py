@@ -21,7 +21,7 @@ from gnomon.tensor.conversions import array_of
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.indexing import positions
-from gnomon.tensor.tensor import Tensor, from_array, method
+from gnomon.tensor.tensor import Tensor, from_array, method, raw
 
 
 @method
@@ -30,7 +30,7 @@ def nonzero(self: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of what is not zero: one row each, or one tensor per axis."""
     if as_tuple:
         return tuple(positions(self))
-    return host_calls.done_on_host(position_rows, self, counted=(0,))[0]
+    return host_calls.done_on_host(position_rows, [(None, self.ndim)], self)[0]
 
 
 def position_rows(array: np.ndarray) -> list[np.ndarray]:
@@ -90,7 +90,7 @@ def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) ->
             f"bincount: needs a vector of integers: got {tuple(self.shape)} of {self.dtype.name}."
         )
     if weights is None:
-        return host_calls.done_on_host(counts_of, self, minlength, counted=(0,))[0]
+        return host_calls.done_on_host(counts_of, [(None,)], self, minlength)[0]
     if tuple(weights.shape) != tuple(self.shape):
         raise ShapeError(
             f"bincount: weights must be {tuple(self.shape)}: got {tuple(weights.shape)}."
@@ -128,9 +128,22 @@ def unique(
     >>> gn.unique(gn.tensor([3, 1, 3]))
     Tensor([1, 3])
     """
-    counted = (dim or 0, *(None,) * return_inverse, *(0,) * return_counts)
+    return distinct_by(distinct, self, dim, return_inverse, return_counts)
+
+
+def distinct_by(
+    find: Callable, x: Tensor, dim: int | None, return_inverse: bool, return_counts: bool
+) -> Any:
+    """The distinct elements or slices that a function finds, and what else is asked for."""
+    shape = raw(x).shape
+    if dim is None:
+        shapes, elsewhere = [(None,)], shape
+    else:
+        shapes, elsewhere = [(*shape[:dim], None, *shape[dim:][1:])], (shape[dim],)
+    shapes += [elsewhere] * bool(return_inverse) + [(None,)] * bool(return_counts)
     options = dim, bool(return_inverse), bool(return_counts)
-    return one_or_all(host_calls.done_on_host(distinct, self, *options, counted=counted))
+    found = host_calls.done_on_host(find, shapes, x, *options)
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def distinct(
@@ -145,11 +158,6 @@ def distinct(
     return [values, *made, *([counts.astype(np.int64)] if return_counts else [])]
 
 
-def one_or_all(found: list[Tensor]) -> Any:
-    """The only result, or all of them."""
-    return found[0] if len(found) == 1 else tuple(found)
-
-
 class Unique(NamedTuple):
     """The distinct values with what the array API standard gives beside them."""
 
@@ -161,7 +169,8 @@ class Unique(NamedTuple):
 
 def unique_all(x: Tensor) -> Unique:
     """The distinct values, where each stood first, where elements went, and how many there are."""
-    return Unique(*host_calls.done_on_host(distinct_and_first, x, counted=(0, 0, None, 0)))
+    shapes = [(None,), (None,), raw(x).shape, (None,)]
+    return Unique(*host_calls.done_on_host(distinct_and_first, shapes, x))
 
 
 def distinct_and_first(array: np.ndarray) -> list[np.ndarray]:
@@ -218,9 +227,7 @@ def unique_consecutive(
     >>> gn.unique_consecutive(gn.tensor([1, 1, 2, 1]))
     Tensor([1, 2, 1])
     """
-    counted = (dim or 0, *(None,) * return_inverse, *(0,) * return_counts)
-    options = dim, bool(return_inverse), bool(return_counts)
-    return one_or_all(host_calls.done_on_host(distinct_neighbours, self, *options, counted=counted))
+    return distinct_by(distinct_neighbours, self, dim, return_inverse, return_counts)
 
 
 def distinct_neighbours(
@@ -247,7 +254,7 @@ def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tens
     >>> gn.histc(gn.tensor([0.0, 1.0, 1.5, 2.0]), bins=2, min=0, max=2)
     Tensor([1., 3.])
     """
-    return host_calls.done_on_host(interval_counts, self, bins, min, max, counted=(None,))[0]
+    return host_calls.done_on_host(interval_counts, [(bins,)], self, bins, min, max)[0]
 
 
 def interval_counts(array: np.ndarray, bins: int, min: float, max: float) -> list[np.ndarray]:

@@ -413,14 +413,13 @@ def test_effects_are_done_once_a_call():
         assert all(type(n) is int for n in kept)
 
 
-def test_an_effect_before_an_error_or_a_look_is_not_done_twice():
+def test_an_effect_before_an_error_is_not_done_twice():
     done = []
 
     def failing(x: gn.Tensor) -> gn.Tensor:
         if x.shape[0] > 5:
             done.append(1)
-            if x.sum() > 0:
-                return x * 3
+            raise ValueError("too long")
         return x * 2
 
     compiled = gn.compile(failing, dynamic=True)
@@ -429,6 +428,22 @@ def test_an_effect_before_an_error_or_a_look_is_not_done_twice():
     with pytest.raises(gn.errors.TraceError, match="failing has changed Python values while"):
         compiled(gn.ones(7))
     assert done == [1]
+
+
+def test_an_effect_before_a_look_is_not_done_twice():
+    done = []
+
+    def looking(x: gn.Tensor) -> gn.Tensor:
+        if x.shape[0] > 5:
+            done.append(1)
+            if x.sum() > 0:
+                return x * 3
+        return x * 2
+
+    compiled = gn.compile(looking, dynamic=True)
+    for k in (3, 4, 5, 7, 8, 6):
+        assert compiled(gn.ones(k)).tolist() == [3.0 if k > 5 else 2.0] * k
+    assert done == [1, 1, 1]
 
 
 def test_errors_are_those_of_the_plain_function():

@@ -1,0 +1,181 @@
+"""Ways through a function that serve many sizes, of arguments and of what numpy finds in values.
+
+Where numpy gives a result whose size follows from values, the way goes on for all sizes but 0 and
+1, which are ways of their own. Segments behind it are graphs on symbols where they have such sizes,
+and what stands at the end is a sized capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gnomon.capture.inputs import Read
+from gnomon.capture.sized_graphs import SizedGraph
+from gnomon.capture.trees import Answer, Look, OtherSizes, Segment, Step, Tree
+from gnomon.forking import cached_property
+from gnomon.ir.node import Graph, Node
+from gnomon.ir.sizes import LEAST, SymInt
+
+if TYPE_CHECKING:
+    from gnomon.capture.compile_options import CompileOptions
+    from gnomon.capture.guards import Guard
+    from gnomon.capture.replay import CapturedProgram
+    from gnomon.capture.sized_captures import SizedCapture, Symbols
+    from gnomon.compiler.tiers import Tiers
+
+__all__ = ["SizedSegment", "SizedTree", "segment_of", "way_of"]
+
+FILLED = 64
+"""So many segments of one on symbols are kept, each of its sizes."""
+
+
+class SizedSegment(Segment):
+    """A segment whose graph is on symbols."""
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        name: str,
+        options: CompileOptions,
+        graph: Graph,
+        reads: Sequence[Read],
+        look: Look,
+    ) -> None:
+        super().__init__(name, options, graph, reads, look)
+        self.sized, self.places = SizedGraph(symbols.env, graph), [*symbols.places]
+        self._holds = symbols.env.test()
+        self.filled_in: dict[tuple[int, ...], FilledSegment] = {}
+        """Segments of the latest sizes."""
+
+    def is_like(self, other: Segment) -> bool:
+        """Whether another capture found the same stretch."""
+        is_sized = isinstance(other, SizedSegment)
+        return is_sized and self.sized.key == other.sized.key and self.look[1:] == other.look[1:]
+
+    def at(self, sizes: Sequence[int]) -> Segment:
+        """The segment of some sizes; raises OtherSizes where it is not for them."""
+        own = tuple([sizes[k] for k in self.places])
+        if not self._holds(own):
+            raise OtherSizes
+        found = self.filled_in.get(own)
+        if found is None:
+            found = self.filled_in[own] = FilledSegment(self, own)
+            if len(self.filled_in) > FILLED:
+                self.filled_in.pop(next(iter([*self.filled_in])), None)
+        return found
+
+
+class FilledSegment(Segment):
+    """A segment on symbols, at some sizes."""
+
+    def __init__(self, of: SizedSegment, own: tuple[int, ...]) -> None:
+        self.of, self.sized, self.own_sizes = of, of.sized, own
+        self.name, self.options, self.look, self.lasting = of.name, of.options, of.look, of.lasting
+        self.follow = of.follow
+
+    @property
+    def calls(self) -> int:  # type: ignore[override]
+        """Replays of all sizes."""
+        return self.of.calls
+
+    @property
+    def spent(self) -> int:  # type: ignore[override]
+        """Their nanoseconds."""
+        return self.of.spent
+
+    @cached_property
+    def graph(self) -> Graph:  # type: ignore[override]
+        """The graph of these sizes."""
+        return self.sized.graph(self.own_sizes)
+
+    @property
+    def form(self) -> Graph:
+        """A graph that differs from it in sizes alone."""
+        return self.sized.form
+
+    @cached_property
+    def leaves(self) -> list[Node]:
+        """Leaves like those that hold its outputs."""
+        return self.sized.leaves(self.own_sizes)
+
+    @cached_property
+    def tiers(self) -> Tiers:
+        """The code that runs it."""
+        return self.sized.tiers(self.own_sizes, self.options, self.name, (), self.lasting)
+
+
+def segment_of(
+    symbols: Symbols,
+    name: str,
+    options: CompileOptions,
+    graph: Graph | None,
+    reads: Sequence[Read],
+    look: Look,
+) -> Segment:
+    """A segment of a capture on symbols, which may have none."""
+    if graph is not None and any(SymInt in map(type, x.shape) for x in graph):
+        return SizedSegment(symbols, name, options, graph, reads, look)
+    return Segment(name, options, graph, reads, look)
+
+
+class SizedTree(Tree):
+    """The ways that calls took whose arguments differ in sizes, as far as these are symbols."""
+
+    def __init__(self, guard: Guard, symbols: Symbols) -> None:
+        super().__init__(guard, None, ())
+        self.expects = symbols.expects
+
+    def turning(self, step: Step) -> Answer:
+        """The part of an answer that selects what follows."""
+        return turning(step)
+
+    def program(self, end: SizedCapture, sizes: Sequence[int]) -> CapturedProgram | None:
+        """The program at the end of a way, for sizes."""
+        return end.program(tuple(sizes), self.tracked)
+
+    def grow(self, steps: Sequence[Step], ending: Any) -> None:
+        """Add a way; segments that are known stay."""
+        at, merged = self.root, []
+        for step in steps:
+            if isinstance(at, Segment) and at.is_like(step.segment):
+                step = step._replace(segment=at)
+            merged.append(step)
+            at = step.segment.follow.get(self.turning(step))
+        super().grow(merged, ending)
+
+    def is_differentiable(self, program: Any) -> bool:
+        """Whether gradients go back behind a program."""
+        return program.source.differentiable
+
+    def segments(self) -> Iterator[tuple[int, Answer, Any]]:
+        """Every program with its depth and the answer that leads to it, at its latest sizes."""
+        for depth, answer, at in super().segments():
+            found = made_of(at)
+            if found:
+                yield depth, ANSWERS.get(answer, answer), found[-1]
+
+    def parts(self) -> list[Any]:
+        """Every program that it has made."""
+        return [x for *_, at in super().segments() for x in made_of(at)]
+
+
+ANSWERS = {None: "any", 0: "size 0", 1: "size 1", LEAST: "other sizes"}
+
+
+def made_of(at: Any) -> list[Any]:
+    """The programs of one on symbols; of a plain segment, itself."""
+    is_plain = isinstance(at, Segment) and not isinstance(at, SizedSegment)
+    return [at] if is_plain else [*at.filled_in.values()]
+
+
+def way_of(steps: Sequence[Step]) -> Hashable:
+    """The way of a call, whatever its sizes are."""
+    return tuple([(x.segment.look[1:], turning(x)) for x in steps])
+
+
+def turning(step: Step) -> Answer:
+    """The answer; of a size that follows from values, whether it is 0, 1 or another."""
+    if step.segment.look.is_host_call:
+        return None if step.count is None else min(step.count, LEAST)
+    return step.answer
