@@ -59,6 +59,7 @@ FOUND = {
     "gnomon.capture.identities",
     "gnomon.ir.collector",
     *("gnomon.capture.looks", "gnomon.capture.paths", "gnomon.capture.trees"),
+    "gnomon.capture.segments",
     *("gnomon.capture.varying", "gnomon.capture.number_places"),
     *("gnomon.tensor.layouts", "gnomon.tensor.host_calls"),
 }

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from gnomon.capture.precompiled import Precompiled
     from gnomon.capture.replay import CapturedProgram
-    from gnomon.capture.trees import Segment, Tree
+    from gnomon.capture.segments import Segment
+    from gnomon.capture.trees import Tree
     from gnomon.program.records import Record
 
 __all__ = ["CompiledObject", "CompiledReports", "IN_STEPS", "check_result", "suspends"]

@@ -38,6 +38,7 @@ from gnomon.lazy import (
     paths,
     recompile_reasons,
     replay,
+    segments,
     show,
     size_families,
     sized_captures,
@@ -172,7 +173,7 @@ class Compiled(CompiledObject, CompiledReports):
     ) -> Taken | tuple[None, None]:
         """The first run of a program for all sizes: one that is filled in, or a new capture."""
         family, sizes = self.size_families.family(key)
-        if family is None or (met is not None and not met.is_count):
+        if family is None or (met is not None and not met.is_size):
             return None, None
         found = family.program(sizes, arguments) if met is None else None
         if found is not None:
@@ -268,7 +269,7 @@ class Compiled(CompiledObject, CompiledReports):
 
     def _path(self, capture: Capture, arguments: Sequence[Tensor], met: NewAnswer | None) -> Path:
         """The way that is to be captured, as far as it is known."""
-        make = functools.partial(trees.Segment, self.name, self.options)
+        make = functools.partial(segments.Segment, self.name, self.options)
         if capture.symbols is not None:
             of = capture.symbols, self.name, self.options
             make = functools.partial(sized_trees.segment_of, *of)

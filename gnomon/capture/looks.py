@@ -87,6 +87,13 @@ class Questioned:
             return call(wrap(computed(node)))
         return self.path.host_call(node, call, shapes)
 
+    def integers(self, node: Node) -> Sequence[int]:
+        """The integers that Python asks for."""
+        if not is_asked(self, node):
+            return integers(wrap(computed(node)))
+        found = self.path.integers(node)
+        return found if self.shown is None else self.shown(found)
+
     def lend(self, node: Node) -> np.ndarray:
         """A value that Python asks for as an array."""
         found = self.look(node)
@@ -126,6 +133,8 @@ def item(capture: Questioned, node: Node) -> Any:
         number = number_of(node) if without_unknown([node]) else None
         if number is not None:
             return number
+    if node.dtype.is_integer:
+        return capture.integers(node)[0]
     found = look(capture, node, one_value)
     return found.numpy(node.dtype.numpy, (1,))[0].item()
 
@@ -139,6 +148,12 @@ def whole_value(tensor: Tensor) -> bytes:
     """All elements, as something to compare."""
     value = value_of(tensor).numpy(tensor.dtype.numpy, tuple(tensor.shape)).tobytes()
     return value if len(value) <= LONGEST_ANSWER else hashlib.sha256(value).digest()
+
+
+def integers(tensor: Tensor) -> tuple[int, ...]:
+    """All elements, as integers that may be sizes."""
+    array = value_of(tensor).numpy(tensor.dtype.numpy, (-1,))
+    return tuple(array.tolist())
 
 
 def one_value(tensor: Tensor) -> bytes:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gnomon.capture.inputs import Read, StoredInput
-from gnomon.capture.looks import Kind, one_value, whole_value
-from gnomon.capture.trees import Look, Segment, Step
+from gnomon.capture.looks import Kind, integers, one_value, whole_value
+from gnomon.capture.segments import Look, Segment, Step
 from gnomon.errors import TraceError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site, user_site
@@ -67,6 +67,7 @@ class Path:
         self.error: Exception | None = None
         """The error of its own in which the function ended."""
         self._answers: dict[tuple[Node, Kind], Tensor] = {}
+        self._integers: dict[Node, Sequence[Any]] = {}
         self._made: list[tuple[Segment, list[Node], Node]] = []
         """Segments of this capture, what they read, and what is looked at."""
         self._taken: dict[Node, Tensor] = {}
@@ -88,10 +89,8 @@ class Path:
         """The results of a call of numpy for a value: inputs of what follows."""
         places = [(k, s.index(None)) for k, s in enumerate(shapes) if None in s]
         self._step(node, call, *places[:1])
-        step, symbols, made = self.steps[-1], self.capture.symbols, []
-        count = step.count
-        if symbols is not None and count is not None:
-            count = symbols.count(count)
+        step, made = self.steps[-1], list[Tensor]()
+        count = next(iter(self._sizes(step)), None)
         for k, (x, shape) in enumerate(zip(step.found, shapes, strict=True)):
             stands = self.capture.arena.input(
                 tuple([count if n is None else n for n in shape]), x.dtype
@@ -107,6 +106,18 @@ class Path:
         step = self._known_step(segment) or Step(segment, segment, [], [], None, [])
         self.steps.append(step._replace(answer=bool(formula())))
         return self.steps[-1].answer
+
+    def integers(self, node: Node) -> Sequence[Any]:
+        """All elements of a value, as Python goes on with them."""
+        if node not in self._integers:
+            self._step(node, integers)
+            self._integers[node] = self._sizes(self.steps[-1])
+        return self._integers[node]
+
+    def _sizes(self, step: Step) -> list[Any]:
+        """Sizes that follow from values, as symbols in a capture on such."""
+        symbols = self.capture.symbols
+        return [*step.sizes] if symbols is None else [*map(symbols.found, step.sizes)]
 
     def lend(self, node: Node, value: DeviceBuffer) -> np.ndarray:
         """A value as an array of its own; a write to it is refused in the end."""

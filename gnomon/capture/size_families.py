@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from gnomon.capture.compile_options import CompileOptions
     from gnomon.capture.guards import Guard
     from gnomon.capture.replay import CapturedProgram
+    from gnomon.capture.segments import Step
     from gnomon.capture.sized_captures import SizedAttempt, SizedCapture
     from gnomon.capture.sized_trees import SizedTree
-    from gnomon.capture.trees import Step, Tree
+    from gnomon.capture.trees import Tree
     from gnomon.tensor.tensor import Tensor
 
 __all__ = ["SizeFamilies", "SizeFamily"]
@@ -103,7 +104,7 @@ class SizeFamily:
         """Captures for many sizes, of ways of which there is no other yet."""
         self.trees: dict[tuple[str, ...], SizedTree] = {}
         """The ways of proven ones, by the sizes of arguments that vary."""
-        self.failed = self.grown = 0
+        self.failed = self.grown = self.doubted = 0
         self._served: list[tuple] = []
 
     def program(
@@ -129,14 +130,14 @@ class SizeFamily:
         self._served.append(key)
         return self._served.pop(0) if len(self._served) > SERVED else None
 
-    def attempt(self, sizes: Sizes, is_count: bool) -> SizedAttempt | None:
+    def attempt(self, sizes: Sizes, is_found: bool) -> SizedAttempt | None:
         """A capture of all sizes, if there should be one now; of one found in values, at once."""
         if self.failed >= UNLUCKY or len(self.captures) + self.grown >= CAPTURES:
             return None
         known = [(x, p) for x, (g, p) in self.samples.items() if x != sizes and g.holds()]
         known += [(x.given, x.program) for x in self.ways if x.guard.holds()]
         others = [x for x in dict.fromkeys(x for x, _ in known) if x != sizes]
-        if not known or (len(others) < self.enough and not is_count):
+        if not known or (len(others) < self.enough and not is_found):
             return None
         if any(p.graph is None for _, p in known):
             return None  # of one without a graph, all results are parts of what was there
@@ -146,7 +147,7 @@ class SizeFamily:
             self.failed = UNLUCKY
             return None
         symbols = sized_captures.Symbols([sizes, *others])
-        if is_count and not symbols.are_distinct:
+        if is_found and not symbols.are_distinct:
             symbols = sized_captures.Symbols([sizes])
         elif not symbols.are_distinct:
             return None
@@ -158,7 +159,8 @@ class SizeFamily:
         pairs = [(x, p) for x, (g, p) in self.samples.items() if g.holds() and not steps]
         pairs += [(x.sizes, x.program) for x in self.ways if x.way == way and x.guard.holds()]
         told = [made.gives(*pair) for pair in pairs]
-        if steps and False not in told and True not in told:
+        if steps and not pairs and self.doubted < CAPTURES:
+            self.doubted += 1
             made.source.first = []
             self.unproven = [*self.unproven, (made, [x.bare for x in steps])][-SAMPLES:]
             raise sized_captures.Unproven("no capture with sizes of its own goes this way yet")
@@ -170,8 +172,8 @@ class SizeFamily:
         self, sizes: Sizes, guard: Guard, program: CapturedProgram, steps: Sequence[Step]
     ) -> None:
         """Learn of one in which Python looks at values, which may prove some for many sizes."""
-        counts = [x.count for x in steps if x.count is not None]
-        made = Sample(sized_trees.way_of(steps), sizes, (*sizes, *counts), guard, program)
+        found = [n for x in steps for n in x.sizes]
+        made = Sample(sized_trees.way_of(steps), sizes, (*sizes, *found), guard, program)
         self.ways = [*self.ways, made][-WAYS:]
         for each in self.unproven:
             if sized_trees.way_of(each[1]) == made.way:

@@ -82,9 +82,9 @@ class Symbols:
         own = tuple([sizes[k] for k in self._first])
         return all(LEAST <= n < MOST for n in own) and self._expected(own) == sizes
 
-    def count(self, n: int) -> Any:
-        """The size of what numpy has found in this call: one more symbol."""
-        found = self.env.symbol(n) if n >= LEAST else n
+    def found(self, n: int) -> Any:
+        """A size that follows from values: one more symbol."""
+        found = self.env.symbol(n) if LEAST <= n < MOST else n
         if found is not n:
             self.places.append(len(self.sizes))
         self.sizes.append(found)

@@ -11,11 +11,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gnomon.capture.inputs import Read
+from gnomon.capture.looks import Answer
+from gnomon.capture.segments import Look, OtherSizes, Segment, Step
 from gnomon.capture.sized_graphs import SizedGraph
-from gnomon.capture.trees import Answer, Look, OtherSizes, Segment, Step, Tree
+from gnomon.capture.trees import Tree
 from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node
-from gnomon.ir.sizes import LEAST, SymInt
+from gnomon.ir.sizes import LEAST, MOST, SymInt
 
 if TYPE_CHECKING:
     from gnomon.capture.compile_options import CompileOptions
@@ -132,7 +134,7 @@ class SizedTree(Tree):
 
     def program(self, end: SizedCapture, sizes: Sequence[int]) -> CapturedProgram | None:
         """The program at the end of a way, for sizes."""
-        return end.program(tuple(sizes), self.tracked)
+        return end.program(tuple(sizes), self.tracked) if end.guard.holds() else None
 
     def grow(self, steps: Sequence[Step], ending: Any) -> None:
         """Add a way; segments that are known stay."""
@@ -153,14 +155,19 @@ class SizedTree(Tree):
         for depth, answer, at in super().segments():
             found = made_of(at)
             if found:
-                yield depth, ANSWERS.get(answer, answer), found[-1]
+                yield depth, said_of(answer), found[-1]
 
     def parts(self) -> list[Any]:
         """Every program that it has made."""
         return [x for *_, at in super().segments() for x in made_of(at)]
 
 
-ANSWERS = {None: "any", 0: "size 0", 1: "size 1", LEAST: "other sizes"}
+def said_of(answer: Answer) -> Answer:
+    """An answer in a few words."""
+    if not isinstance(answer, tuple):
+        return answer
+    told = ["other sizes" if n == LEAST else f"size {n}" for n in answer]
+    return " and ".join(told) or "of any size"
 
 
 def made_of(at: Any) -> list[Any]:
@@ -175,7 +182,11 @@ def way_of(steps: Sequence[Step]) -> Hashable:
 
 
 def turning(step: Step) -> Answer:
-    """The answer; of a size that follows from values, whether it is 0, 1 or another."""
-    if step.segment.look.is_host_call:
-        return None if step.count is None else min(step.count, LEAST)
-    return step.answer
+    """The answer; of sizes that follow from values, whether they are 0, 1 or others."""
+    is_number = step.segment.look.is_host_call or step.sizes
+    return tuple(map(class_of, step.sizes)) if is_number else step.answer
+
+
+def class_of(size: int) -> int:
+    """The least size of those that are symbols, for all of them."""
+    return LEAST if LEAST <= size < MOST else size

@@ -11,30 +11,20 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of
-from gnomon.capture.looks import Answer, Kind, truth
-from gnomon.forking import cached_property
-from gnomon.ir.node import Graph, Node, copy_into
-from gnomon.ir.provenance import Site
-from gnomon.lazy import call_objects, listing, panels
-from gnomon.tensor import nans
-from gnomon.tensor.borrowing import borrows
-from gnomon.tensor.evaluate import evaluate, forced
-from gnomon.tensor.host_calls import HostCall
-from gnomon.tensor.state import grads, leaf_like, state
-from gnomon.tensor.tensor import Tensor, wrap
+from gnomon.capture.looks import Answer, truth
+from gnomon.capture.segments import Segment, Step
+from gnomon.lazy import call_objects, listing
+from gnomon.tensor.evaluate import forced
+from gnomon.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from gnomon.capture.compile_options import CompileOptions
     from gnomon.capture.guards import Guard
     from gnomon.capture.replay import CapturedProgram
     from gnomon.capture.size_families import SizeFamily
-    from gnomon.compiler.tiers import Tiers
-    from gnomon.program.executable import Executable
 
-__all__ = ["Look", "NewAnswer", "Segment", "Step", "Tree"]
+__all__ = ["NewAnswer", "Tree"]
 
 FEWER = "Keep the value a tensor (gn.where, gn.cond, gn.while_loop), or branch on less of it."
 """The advice to whoever asks for much."""
@@ -48,158 +38,13 @@ KEPT_ENDINGS = 16
 Ending = tuple["Guard", "CapturedProgram"]
 
 
-class Look(NamedTuple):
-    """A question of Python's: how the value is read, what of it counts, and the line that asks."""
-
-    read: Read
-    kind: Kind
-    site: Site
-    counted: tuple[int, int] | None = None
-    """Of what numpy gives, the result and its axis whose size follows from values."""
-
-    @property
-    def is_host_call(self) -> bool:
-        """Whether numpy is called."""
-        return isinstance(self.kind, HostCall)
-
-    def asked(self, values: Sequence[Tensor]) -> tuple[Answer, list[Tensor]]:
-        """The answer of this call, and what a call of numpy has found."""
-        found = self.kind(self.read(values))
-        if not self.is_host_call:
-            return found, []
-        return tuple([x._storage.node.shape for x in found]), found
-
-
-class Segment:
-    """A stretch of a captured function up to where Python looks at a value.
-
-    It reads arguments, what lies outside, and what segments before it computed; its outputs are
-    what the look and later ones read.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        options: CompileOptions,
-        graph: Graph | None,
-        reads: Sequence[Read],
-        look: Look,
-    ) -> None:
-        self.name, self.options, self.graph, self.look = name, options, graph, look
-        self.lasting: tuple[int, ...] = ()
-        self.follow: dict[Answer, Segment | list[Ending]] = {}
-        """What comes behind each answer."""
-        self.calls = self.spent = 0
-        """Replays, and their nanoseconds."""
-        self.bind(reads)
-
-    def bind(self, reads: Sequence[Read]) -> None:
-        """Say how inputs are read."""
-        self.constant = [read.tensor if isinstance(read, Always) else None for read in reads]
-        self.varying = [(k, x) for k, x in enumerate(reads) if not isinstance(x, Always)]
-
-    @cached_property
-    def tiers(self) -> Tiers:
-        """The code that runs it."""
-        return self.options.tiers(self.graph, self.name, (), self.lasting)
-
-    @cached_property
-    def leaves(self) -> list[Node]:
-        """Leaves like those that hold its outputs."""
-        return list(map(pattern, self.graph.outputs))
-
-    @property
-    def executable(self) -> Executable:
-        """The machine code that runs now."""
-        return self.tiers.now.executable
-
-    @property
-    def form(self) -> Graph | None:
-        """The graph, or one that differs from it in sizes alone."""
-        return self.graph
-
-    def is_like(self, other: Segment) -> bool:
-        """Whether another capture found the same stretch."""
-        if self.graph is None or other.graph is None:
-            alike = self.graph is other.graph
-        else:
-            alike = self.graph.key == other.graph.key
-        return alike and self.look[1:] == other.look[1:]
-
-    def at(self, _: Sequence[int]) -> Segment:
-        """The segment of some sizes; raises OtherSizes where it is not for them."""
-        return self
-
-    def inputs(self, values: Sequence[Tensor]) -> list[Any]:
-        """The tensors that it reads, from arguments and what was computed before."""
-        found: list[Any] = self.constant.copy()
-        for k, read in self.varying:
-            found[k] = read(values)
-        return found
-
-    def run(self, inputs: Sequence[Tensor], tracked: bool) -> list[Tensor]:
-        """The outputs, with what gradients need to go back behind them where they will."""
-        if self.graph is None:
-            return []
-        if tracked and inputs:
-            return self._tracked(inputs)
-        given, tier = values_of(inputs), self.tiers.now
-        buffers = panels.run(tier, inputs, given, ()) if tier.kept else tier.run(given, ())
-        if nans.looked_for():
-            nans.check(self.graph, given, buffers)
-        return list(map(wrap, map(leaf_like, self.leaves, buffers)))
-
-    def _tracked(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """The same as operations of the graph outside, computed now."""
-        before = grads.get()
-        try:
-            grads.set(True)
-            known = dict(zip(self.graph.inputs, tracked_nodes(inputs), strict=True))
-            nodes = copy_into(state.arena, self.graph.outputs, known)
-            made = [wrap(node, node.dtype.kind == "float") for node in nodes]
-            evaluate([node for node in nodes if not borrows(node)])
-        finally:
-            grads.set(before)
-        return made
-
-
-class Step(NamedTuple):
-    """One segment of a call: what it read, what it computed, and the answer that it gave.
-
-    found: what a call of numpy gave.
-    """
-
-    segment: Segment
-    runs: Segment
-    """The same at the sizes of this call."""
-    inputs: list[Tensor]
-    made: list[Tensor]
-    answer: Answer
-    found: list[Tensor]
-
-    @property
-    def count(self) -> int | None:
-        """The size that follows from values, where one does."""
-        counted: Any = self.segment.look.counted
-        return None if counted is None else self.answer[counted[0]][counted[1]]  # type: ignore
-
-    @property
-    def bare(self) -> Step:
-        """The segment and the answer alone."""
-        return Step(self.segment, self.segment, [], [], self.answer, [])
-
-
-class OtherSizes(Exception):
-    """A segment is not for the sizes at hand."""
-
-
 class NewAnswer(Exception):
     """A call came to where its tree ends: the function is captured on the way that it takes."""
 
     def __init__(self, tree: Tree, steps: list[Step], why: str, is_answer: bool = False) -> None:
         super().__init__(why)
         self.tree, self.steps, self.is_answer = tree, steps, is_answer
-        self.is_count = is_answer and steps[-1].count is not None
+        self.is_size = is_answer and bool(steps[-1].sizes)
         """Whether what is new is a size that follows from values."""
 
     def settled(self) -> Tree | None:
@@ -208,7 +53,7 @@ class NewAnswer(Exception):
         return self.tree if last is not None and last.answer in last.segment.follow else None
 
 
-class Walk:
+class CallOnItsWay:
     """A call on its way through a tree; steps that are known do not run again."""
 
     def __init__(
@@ -232,7 +77,7 @@ class Walk:
             segment.calls += 1
             segment.spent += monotonic_ns() - start
         self.values += [*step.made, *step.found]
-        self.sizes += [] if step.count is None else [step.count]
+        self.sizes += step.sizes
         self.steps.append(step._replace(segment=segment))
         return self.steps[-1]
 
@@ -278,16 +123,16 @@ class Tree:
         return self.way(arguments, self.sizes, known)
 
     def new_answer(self, new: NewAnswer) -> NewAnswer:
-        """What a way for many sizes has met, where there is none of these sizes alone."""
+        """The same of a way for many sizes, where there is none of these sizes alone."""
         made = NewAnswer(self, [], str(new))
-        made.is_count = new.is_count
+        made.is_size = new.is_size
         return made
 
     def way(
         self, arguments: Sequence[Tensor], sizes: Sequence[int], known: Sequence[Step]
     ) -> tuple[CapturedProgram, list[Tensor]]:
         """The same among its own ways."""
-        walk, at = Walk(self, arguments, sizes, known), self.root
+        walk, at = CallOnItsWay(self, arguments, sizes, known), self.root
         if at is None:
             raise NewAnswer(self, [], "no way is known")
         while isinstance(at, Segment):
@@ -379,7 +224,7 @@ class Tree:
         return "\n".join([told, *self.lines(), *several])
 
     def lines(self) -> Iterator[str]:
-        """What is asked where, a line each."""
+        """A line for each question, and the costs up to there."""
         for depth, answer, at in self.segments():
             said = "" if not depth else f"{said_of(answer)}: "
             yield f"{'  ' * (depth + 1)}{said}{cost_of(at)}"

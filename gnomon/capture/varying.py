@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gnomon.capture.code_names import words_of
-from gnomon.capture.looks import one_value
+from gnomon.capture.looks import integers, one_value
 from gnomon.ir.provenance import Site, user_site
 from gnomon.lazy import call_objects, recompile_reasons
 from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec, is_number
@@ -59,7 +59,8 @@ class VaryingNumbers:
     def told(self, met: NewAnswer | None) -> set[Site]:
         """The lines whose item() gives numbers that vary, with one that has done so just now."""
         look = met.steps[-1].segment.look if met is not None and met.is_answer else None
-        if look is not None and look.kind is one_value and not self.is_given_up:
+        is_single = look is not None and (look.kind is one_value or look.kind is integers)
+        if is_single and len(met.steps[-1].sizes) < 2 and not self.is_given_up:
             self.sites.add(look.site)
         return self.sites
 

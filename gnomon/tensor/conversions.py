@@ -38,6 +38,10 @@ from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, alias, from_array, method, raw, value_of
 from gnomon.tensor.writing import write
 
+MOST_INTEGERS = 64
+"""So many integers of a list may each be a size, in a function that is captured."""
+
+
 # numbers, lists, arrays
 
 
@@ -81,7 +85,12 @@ def item(self: Tensor) -> bool | int | float:
 @method
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers."""
-    return array_of(self).tolist()
+    node = raw(self)
+    if state.capture is None or node.value is not None or not self.dtype.is_integer:
+        return array_of(self).tolist()
+    if self.ndim != 1 or node.size > MOST_INTEGERS:
+        return array_of(self).tolist()
+    return [*state.capture.integers(node)]
 
 
 def scalar(self: Tensor, kind: str) -> Any:

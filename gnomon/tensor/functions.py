@@ -17,10 +17,8 @@ from gnomon.dtypes import DType
 from gnomon.errors import ComplexError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import scope, sites_here
-from gnomon.lazy import Lazy, host_calls
+from gnomon.lazy import Lazy, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
-from gnomon.ops.repetition import repeated_places
-from gnomon.runtime.buffer import check_size
 from gnomon.tensor import views
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.borrowing import is_lent
@@ -158,7 +156,7 @@ def by_value(call: Callable) -> Callable:
         if any(map(is_overriding, args)):
             return taken_over(public[op.__name__], args, kwargs)
         if op.facts.meant is not None:
-            meant = explained(functools.partial(op.facts.meant, places), op.__name__)
+            meant = explained(functools.partial(op.facts.meant, repeats.places), op.__name__)
             told = meant(*args, **op.respell(kwargs))
             if told:
                 return call(*told, {})
@@ -174,19 +172,6 @@ def changed(op: Op, kind: Callable, args: Sequence, kwargs: dict) -> tuple[list,
     listed = [kind(x) if word in read else x for word, x in given]
     named = {word: kind(x) if word in read else x for word, x in op.respell(kwargs).items()}
     return [*listed, *args[len(listed) :]], named
-
-
-def places(times: Any, count: int) -> Any:
-    """The positions of so many elements, each as often as it comes."""
-    if not isinstance(times, Tensor):
-        return repeated_places(check_size, np.asarray(times), count)
-    options = () if raw(times).shape == (count,) else (int(count),)
-    return host_calls.done_on_host(places_of_array, [(None,)], times, *options)[0]
-
-
-def places_of_array(times: np.ndarray, count: int | None = None) -> list[np.ndarray]:
-    """The same of an array: without a count, of as many elements as it has."""
-    return [repeated_places(check_size, times, len(times) if count is None else count)]
 
 
 def array(value: Any) -> Any:

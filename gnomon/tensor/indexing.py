@@ -333,13 +333,19 @@ def where_mask(x: Node, mask: Node, value: Node) -> Node:
     inner = x.shape[mask.rank :]
     wide = expand(reshape(mask, mask.shape + (1,) * len(inner)), x.shape)
     value = cast(value, x.dtype)
-    if value.rank <= len(inner):
+    if value.rank <= len(inner) or value.shape[0] == 1:
         return where(wide, expand(value, x.shape), x)
-    count = prod(mask.shape)
-    number = scan("add", cast(reshape(mask, (count,)), int64), 0) - 1
-    last = value.shape[0] - 1
-    place = elementwise("minimum", elementwise("maximum", number, 0), last)
-    table = expand(value, (value.shape[0], *inner))
+    count, rows = prod(mask.shape), value.shape[0]
+    if not count:
+        return x
+    flat = reshape(mask, (count,))
+    number = scan("add", cast(flat, int64), 0)
+    found = expand(slice_(number, ((count - 1, count, 1),)), (count,))
+    # where there are more or fewer values than places, all of these are outside
+    differs = cast(elementwise("ne", found, rows), int64)
+    place = where(flat, number - 1, 0) + differs * max(rows, 1)
+    given = value if rows else constant(x.arena, 0, x.dtype, "x[mask] = y")
+    table = expand(given, (max(rows, 1), *inner))
     rest = letters_of(len(inner))
     return where(wide, reshape(gather(f"y{rest},z->z{rest}", table, place), x.shape), x)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from queue import SimpleQueue
+from random import Random
 from threading import Thread
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
+from tests import fuzz_data_sizes
 
 pytestmark = pytest.mark.unit
 
@@ -252,3 +254,35 @@ def test_threads():
     for each in threads:
         each.join()
     assert not wrong
+
+
+ASKED = {
+    "stretch": lambda x: x[: (x[:, 0] > 0).sum().item()] * 2,
+    "factor": lambda x: x * (x[:, 0] > 0).sum().item(),
+    "parts": lambda x: gn.cat(x.split(gn.bincount((x[:, 0] > 0).long(), None, 2).tolist())[::-1]),
+    "repeated": lambda x: x.repeat_interleave((x[:, 0] > 0).long() * 2, dim=0),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_integers_are_sizes(name: str):
+    compiled = beside(ASKED[name])
+    before = compiled.captures
+    assert before <= 8, compiled.why_recompiled()
+    for count in (4, 6, 8, 11, 13, 21):
+        assert bits(compiled(given(count))) == bits(ASKED[name](given(count)))
+    assert compiled.captures == before
+
+
+def test_integers_that_python_counts_by():
+    def turned(x: gn.Tensor) -> gn.Tensor:
+        for k in range((x[:, 0] > 0).sum().item() % 4):
+            x = x + k
+        return x
+
+    beside(turned, COUNTS[:6])
+
+
+@pytest.mark.parametrize("seed", [0, 14, 39, 280])
+def test_random_programs(seed: int):
+    assert not fuzz_data_sizes.differ(Random(seed))

@@ -170,3 +170,28 @@ def test_an_index_met_again_is_read_of_the_shape_at_hand():
 
         assert x[-1].tolist() == x.numpy()[-1].tolist()
         assert x[:, 1:].tolist() == x.numpy()[:, 1:].tolist()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_as_many_values_as_places_of_a_mask(compiled: bool):
+    def put(mask: gn.Tensor, values: gn.Tensor) -> gn.Tensor:
+        x = gn.zeros(mask.shape[0], *values.shape[1:])
+        x[mask] = values
+        return x
+
+    run = gn.compile(put) if compiled else put
+    mask = gn.tensor([True, False, True, True])
+    assert run(mask, gn.tensor([1.0, 2.0, 3.0])).tolist() == [1.0, 0.0, 2.0, 3.0]
+    assert run(mask, gn.tensor([[1.0, 2.0]])).tolist()[2:] == [[1.0, 2.0], [1.0, 2.0]]
+    assert run(mask & False, gn.zeros(0, 2)).tolist() == [[0.0, 0.0]] * 4
+    assert run(mask[:0], gn.zeros(0, 2)).tolist() == []
+    for count in (0, 2, 4, 5):
+        with pytest.raises(IndexError, match="outside"):
+            run(mask, gn.ones(count)).tolist()
+
+
+def test_a_mask_that_finds_nothing_is_read_and_written():
+    x = gn.ones(3, 2)
+    x[x[:, 0] > 1] *= 2
+
+    assert x.tolist() == [[1.0, 1.0]] * 3

@@ -1,0 +1,27 @@
+"""Positions of elements that are each repeated their own number of times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gnomon.ops.repetition import repeated_places
+from gnomon.runtime.buffer import check_size
+from gnomon.tensor.host_calls import done_on_host
+from gnomon.tensor.tensor import Tensor, raw
+
+__all__ = ["places"]
+
+
+def places(times: Any, count: int) -> Any:
+    """The positions of so many elements, each as often as it comes."""
+    if not isinstance(times, Tensor):
+        return repeated_places(check_size, np.asarray(times), count)
+    options = () if raw(times).shape == (count,) else (int(count),)
+    return done_on_host(places_of_array, [(None,)], times, *options)[0]
+
+
+def places_of_array(times: np.ndarray, count: int | None = None) -> list[np.ndarray]:
+    """The same of an array: without a count, of as many elements as it has."""
+    return [repeated_places(check_size, times, len(times) if count is None else count)]
