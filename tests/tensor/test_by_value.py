@@ -6,7 +6,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError, OutOfMemory, TraceError
-from gnomon.tensor.functions import check_size
+from gnomon.runtime.buffer import check_size
 
 CALLS = [
     (gn.quantile, gn.tensor([0.0, 10.0]), gn.tensor([0.5])),
