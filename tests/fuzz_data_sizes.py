@@ -44,11 +44,17 @@ DATA = (
     "k = int((y > {c}).sum())\ny = y[: max(k, 1)]",
     "for k in range(2):\n    at = y[:, 0] > k\n    y = gn.cat([y[at] * 2, y[~at]])",
     "for k in y[y[:, 0] > {c}][:2]:\n    y = y + k",
+    *("y = y * (1.0 / max(1, {i}))", "y = y + n * 0.5 - m / 3", "y = y * y.numel() ** -0.5"),
+    *("y = y - {i} * 0.25", "y = y * ({i} / max(1, {j}))", "y = y[: int(m * 0.5) + 1]"),
+    "r = y.shape[0] / max(1, y.shape[1])\nif r > 1:\n    y = y * r",
+    "y, _ = gn.scan(lambda c, s: (c * 0.5 + s, c), gn.zeros_like(y[:1]).sum(0), y)\ny = y[None]",
+    "_, y = gn.scan(lambda c, s: (c + s.sum(), s * c), y.sum(), y[y[:, 0] > {c}])",
+    "y = gn.cond(y.sum() > {c}, lambda: y * 2, lambda: y - 1)",
     "if y.sum() > {c}:\n    y = y[y.sum(1) > 0]\nelse:\n    y = y.flip(0)",
     "state['kept'] = y[y > {c}].shape, [y[y[:, 0] > {c}].shape[0]]",
 )
 STEPS = (*DATA, *DATA, *fuzz_sizes.STEPS)
-RESULTS = (*fuzz_sizes.RESULTS, "y[y > 0]", "y, y[y > 0].shape", "(y > 0).nonzero(), y")
+RESULTS = (*fuzz_sizes.RESULTS, "y[y > 0]", "y, y[y > 0].shape", "y, n / 7", "(y > 0).nonzero(), y")
 SHAPES = ((6, 4), (9, 3), (8, 8), (3, 5), (12, 2), (1, 4), (5, 1))
 CALLS = 9
 TALLY: Counter[str] = Counter()

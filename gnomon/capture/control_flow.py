@@ -27,8 +27,8 @@ from gnomon.ops.control_primitives import call
 from gnomon.tensor.creation import tensor
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.pytree import TreeSpec, unflatten
-from gnomon.tensor.state import Storage, grads, state
-from gnomon.tensor.tensor import Tensor, node_of, wrap
+from gnomon.tensor.state import Storage, grads, known, state
+from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 
 __all__ = ["cond", "scan", "while_loop"]
 
@@ -154,7 +154,7 @@ def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
     """A loop that stops by itself."""
     values: list[Tensor] = []
     tree = spread(carried, values)
-    kinds = [(tuple(t.shape), t.dtype) for t in values]
+    kinds = [(raw(t).shape, t.dtype) for t in values]
 
     def test_fn(*carried: Any) -> Tensor:
         return truth(cond_fn(*carried), "while_loop: what cond_fn gives")
@@ -231,7 +231,7 @@ def scan(
     """
     parts: list[Tensor] = []
     tree = spread(xs, parts)
-    counts = {t.shape[dim] for t in parts} | ({length} - {None})
+    counts = {raw(t).shape[dim] for t in parts} | ({known(length)} - {None})
     if len(counts) != 1:
         raise ShapeError(
             f"scan: the number of iterations must be one: sizes along axis {dim} and length are "
@@ -257,8 +257,8 @@ def iterate(
     values: list[Tensor] = []
     parts: list[Tensor] = []
     tree, tree_of_parts = spread(carry, values), spread(xs, parts)
-    kinds = [(tuple(t.shape), t.dtype) for t in values]
-    slices = [(tuple(t.shape[1:]), t.dtype) for t in parts]
+    kinds = [(raw(t).shape, t.dtype) for t in values]
+    slices = [(raw(t).shape[1:], t.dtype) for t in parts]
     held = len(values)
 
     def arguments(given: Sequence[Tensor]) -> tuple:

@@ -119,9 +119,9 @@ class CapturedProgram:
         return self.options.tiers(self.graph, self.title, self.rewritten, self.lasting)
 
     @property
-    def told(self) -> tuple[Any, list[Any]]:
-        """All numbers that results have of it: their tree, and the steps to parts."""
-        return self.outcome.tree, self.results.chains
+    def told(self) -> tuple[Any, list[Any], list[int]]:
+        """All numbers that it has of sizes: in what it gives, in steps to parts, and of draws."""
+        return self.outcome.tree, self.results.chains, [*self.draws.values()]
 
     @property
     def form(self) -> Graph | None:

@@ -21,11 +21,11 @@ from gnomon.errors import TraceError
 from gnomon.forking import cached_property
 from gnomon.ir.dissected import dissection, renumbered
 from gnomon.ir.show import log
-from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt, hint, text_of
+from gnomon.ir.sizes import LEAST, MOST, ShapeEnv, SymInt, hint, is_symbolic, text_of
 from gnomon.ir.sym_number import Unsized
 from gnomon.tensor.pytree import Constant
 from gnomon.tensor.state import known
-from gnomon.tensor.traced_sizes import TracedCount, TracedSize
+from gnomon.tensor.traced_sizes import FloatOfSizes, TracedCount, TracedSize
 
 if TYPE_CHECKING:
     from gnomon.capture.guards import Guard
@@ -159,6 +159,9 @@ class FilledProgram(CapturedProgram):
         self.sized, self.own_sizes = capture.sized, own
         self.results = source.results.settled(partial(capture.filled, own=own))
         self.outcome = source.outcome.settled(partial(capture.filled, own=own))
+        self.draws = dict(
+            zip(source.draws, capture.filled([*source.draws.values()], own), strict=True)
+        )
         self.first, source.first = source.first, []
         self.latest = ((), [])
         self.leaves = self.sized.leaves(own)
@@ -192,6 +195,7 @@ def settle_at_hand(program: CapturedProgram) -> CapturedProgram:
         program.leaves = list(map(pattern, program.graph.outputs))
     program.results = program.results.settled(plain)
     program.outcome = program.outcome.settled(plain)
+    program.draws = plain(program.draws)
     return program
 
 
@@ -223,7 +227,7 @@ def is_of_all(program: CapturedProgram) -> bool:
 
 def has_size(value: Any) -> bool:
     """Whether a value is a size that varies."""
-    return type(value) in (TracedSize, TracedCount, SymInt)
+    return type(value) in (TracedSize, TracedCount, FloatOfSizes) or is_symbolic(value)
 
 
 class Unproven(Unsized):

@@ -45,7 +45,8 @@ class Inner(Capture):
     def __init__(self, name: str, repeats: bool) -> None:
         super().__init__(())
         self.name, self.repeats, self.around = name, repeats, state.capture
-        self.sizes = self.around and self.around.sizes
+        if self.around is not None:
+            self.sizes, self.shapes = self.around.sizes, self.around.shapes
         self.counters: dict[Any, Node] = {}
         self.site = user_site()
         self.asserted: list[Node] = []
@@ -181,14 +182,16 @@ def close(
         {x: outside(t.inner, x) for x in topological(made) if x.op == "input" and x not in mine}
         for t, made, mine in zip(traces, outputs, own, strict=True)
     ]
-    operands = {node_of(tensor): tensor for found in reads for tensor in found.values()}
+    read = {id(tensor): tensor for found in reads for tensor in found.values()}
+    nodes = {key: node_of(tensor) for key, tensor in read.items()}  # of lent memory a new one
+    operands = {nodes[key]: tensor for key, tensor in read.items()}
     graphs = []
     for made, mine, found in zip(outputs, own, reads, strict=True):
         arena = Arena()
         leaves = leaves_like(arena, [*mine, *operands])
         known = dict(zip(mine, leaves, strict=False))
         places = dict(zip(operands, leaves[len(mine) :], strict=True))
-        known.update((x, places[node_of(tensor)]) for x, tensor in found.items())
+        known.update((x, places[nodes[id(tensor)]]) for x, tensor in found.items())
         graphs.append(Graph(leaves, copy_into(arena, made, known)))
     return ClosedTraces(graphs, list(operands.values()))
 

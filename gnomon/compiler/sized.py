@@ -29,7 +29,6 @@ from gnomon.ir.sizes import SymInt, is_symbolic
 from gnomon.ir.sym_number import Unsized
 from gnomon.lazy import assembly, bound, conformance, pipeline
 from gnomon.ops.collectives import MEETINGS
-from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.registry import asks_for_chunks
 from gnomon.passes.localize import ranks_of
 from gnomon.program.executable import Executable
@@ -227,7 +226,7 @@ def refuse_fixed(graph: Graph, known: set[Graph] | None = None) -> None:
     known.add(graph)
     for node in graph:
         over_ranks = node.op in MEETINGS or node.params.get("layout")
-        if over_ranks or node.op in CONTROL:
+        if over_ranks:
             raise Unsized(f"it holds {node.op}")
         if node.op == "region" and asks_for_chunks(node):
             raise Unsized(f"{node.params['name']} is computed in chunks")

@@ -52,10 +52,10 @@ def held(name: str, value: Scalar, dtype: DType) -> Scalar:
     if dtype.kind == "bool":
         return bool(value)
     if sizes.is_symbolic(value) and dtype.bits >= 32:
-        if isinstance(value, float) == is_float(dtype):
-            return value
         if is_float(dtype):
             return sym_float.as_float(value, dtype.bits)
+        if not isinstance(value, float):
+            return value
     if dtype.kind == "float":
         return rounded(name, value, dtype)
     refuse_complex(name, dtype)

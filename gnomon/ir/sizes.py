@@ -315,7 +315,7 @@ def is_whole(x: object) -> bool:
 
 def hint(x: Any) -> Any:
     """A number as it was when the program was made: for what gives the same bits either way."""
-    return x.value if type(x) is SymInt else x
+    return x.value if is_symbolic(x) else x
 
 
 def late(function: Callable[..., int], *numbers: Any) -> Any:

@@ -1,18 +1,35 @@
 """Floats that a program reads when it runs, by their bits: a number of the program like its sizes.
 
-Nothing is computed with one; it stands where a constant would, in a kernel.
+No kernel computes one; it stands there where a constant would. It is computed of sizes, and of
+other such floats, as Python computes it.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from functools import cache
 from struct import pack, unpack
 from typing import Any
 
 import numpy as np
 
+from gnomon.ir.memo import memo
 from gnomon.ir.sym_number import SymNumber, Unsized
 
-__all__ = ["FloatBits", "OF_FLOATS", "SymFloat", "as_float", "ratio", "real"]
+__all__ = [
+    "OF_FLOATS",
+    "FloatBits",
+    "SymFloat",
+    "as_float",
+    "computed",
+    "from_the_right",
+    "gives_float",
+    "ratio",
+    "real",
+]
+
+Compute = Callable[..., Any]
 
 OF_FLOATS = -1 << 63, 1 << 63
 """Bounds of bits."""
@@ -56,6 +73,11 @@ class SymFloat(SymNumber):
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
     __pow__ = __rpow__ = __neg__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
+    @property
+    def sizes(self) -> Any:
+        """The sizes that it is computed of."""
+        return self.bits.sizes
+
     def pinned(self) -> float:
         """The float itself: the program then serves this one alone."""
         self.bits.pinned()
@@ -78,7 +100,9 @@ def real(bits: Any) -> Any:
 
 
 def as_float(x: Any, bits: int) -> SymFloat:
-    """A size as a float of so many bits holds it."""
+    """A size, or a float of sizes, as a float of so many bits holds it."""
+    if isinstance(x, SymFloat):
+        return x if bits == 64 else SymFloat(x.bits.late(bits_as_single))
     return SymFloat(x.late(bits_in_single if bits == 32 else bits_of_double))
 
 
@@ -104,12 +128,74 @@ def bits_of_double(n: int) -> int:
     return int(FloatBits.of(float(n)))
 
 
-def bits_in_single(n: int) -> int:
+def bits_in_single(n: float) -> int:
     """The same of the nearest float of four."""
     return int(FloatBits.of(np.float32(n).item()))
+
+
+def bits_as_single(bits: int) -> int:
+    """The bits of the float of four bytes that is nearest to one of eight."""
+    return bits_in_single(real(bits))
 
 
 def bits_of_single(bits: int) -> int:
     """The bits of a float of four bytes, as a signed integer, of one of eight."""
     with np.errstate(over="ignore"):
         return int(np.float32(real(bits)).view(np.int32))
+
+
+FLOATS = (operator.add, operator.sub, operator.mul)
+QUOTIENT, POWER = operator.truediv, operator.pow
+EXCHANGED: dict[Compute, Compute] = {
+    f: lambda x, y, f=f: f(y, x)  # type: ignore[misc]
+    for f in (*FLOATS, QUOTIENT)
+}
+MOST_POWER = 4
+"""Powers up to here are computed late."""
+
+
+def from_the_right(compute: Compute) -> Compute:
+    """An operator with its operands exchanged."""
+    return EXCHANGED.get(compute) or (lambda x, y: compute(y, x))
+
+
+def gives_float(compute: Compute, *numbers: Any) -> bool:
+    """Whether an operator gives a float of numbers that never is an error, nor complex."""
+    if len(numbers) != 2:
+        return False
+    has_float = any(isinstance(x, float) for x in numbers)
+    if compute in FLOATS or compute in map(from_the_right, FLOATS):
+        return has_float
+    if compute in (QUOTIENT, from_the_right(QUOTIENT)):
+        divisor = numbers[compute is QUOTIENT]
+        return not isinstance(divisor, SymFloat) and divisor != 0
+    base, power = numbers
+    is_plain = isinstance(power, (int, float)) and not hasattr(power, "sizes")
+    is_positive = hasattr(base, "bounds") and base.bounds[0] > 0
+    is_float = is_plain and (isinstance(power, float) or power < 0)
+    return compute is POWER and is_float and is_positive and abs(power) <= MOST_POWER
+
+
+def computed(compute: Compute, *numbers: Any) -> SymFloat:
+    """The float that an operator gives of numbers, once sizes are known."""
+    kinds = tuple([isinstance(x, float) for x in numbers])
+    parts = [bits_of(x) if kind else x for x, kind in zip(numbers, kinds, strict=True)]
+    env = next(x.sizes for x in numbers if hasattr(x, "sizes"))
+    return SymFloat(env.late(of_bits(compute, kinds), parts))
+
+
+def bits_of(x: Any) -> Any:
+    """The bits of a float."""
+    return x.bits if isinstance(x, SymFloat) else FloatBits.of(x)
+
+
+@memo
+@cache
+def of_bits(compute: Compute, kinds: tuple[bool, ...]) -> Compute:
+    """An operator that takes and gives bits in place of floats."""
+
+    def bits(*numbers: int) -> int:
+        pairs = zip(numbers, kinds, strict=True)
+        return int(FloatBits.of(compute(*[real(n) if is_float else n for n, is_float in pairs])))
+
+    return bits

@@ -7,6 +7,7 @@ number itself, for which the program then is: a key of a dictionary, an index, a
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from threading import get_ident
@@ -15,11 +16,13 @@ from weakref import ref
 
 import numpy as np
 
+from gnomon.ir import sym_float
 from gnomon.ir.node import Node, topological
-from gnomon.ir.sizes import SymInt
+from gnomon.ir.sizes import SymInt, is_symbolic
+from gnomon.ir.sym_float import SymFloat
 from gnomon.tensor.state import known, state
 
-__all__ = ["SizeLeft", "TracedSize", "shown"]
+__all__ = ["FloatOfSizes", "SizeLeft", "TracedSize", "shown"]
 
 
 class SizeLeft(TypeError):
@@ -54,6 +57,10 @@ class TracedSize:
         """Whether nobody captures with it any more, or somebody else does."""
         return self._symint.sizes.thread != get_ident()
 
+    def number(self) -> Any:
+        """The number itself: a capture then is for this one alone."""
+        return self._symint.value if self.is_over else self._symint.pinned()
+
     def late(self, function: Callable[[int], int]) -> Any:
         """The result of a function of this number alone, which is called when it is known."""
         return function(self.value()) if self.is_over else shown_size(self._symint.late(function))
@@ -63,10 +70,10 @@ class TracedSize:
         return self._symint.value
 
     def __index__(self) -> int:
-        return self._symint.value if self.is_over else self._symint.pinned()
+        return self.number()
 
     def __hash__(self) -> int:
-        return hash(self.__index__())
+        return hash(self.number())
 
     def __eq__(self, other: object) -> bool:
         if self.is_over:
@@ -86,29 +93,32 @@ class TracedSize:
         return self
 
     def __reduce__(self) -> Any:
-        return int, (self.__index__(),)
+        return self.__class__, (self.number(),)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self.__index__(), dtype)
+        return np.asarray(self.number(), dtype)
 
     def __str__(self) -> str:
-        return str(self.__index__())
+        return str(self.number())
 
     __repr__ = __str__
 
     def __format__(self, spec: str) -> str:
-        return format(self.__index__(), spec)
+        return format(self.number(), spec)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__index__(), name)
+        return getattr(self.number(), name)
 
-    __int__ = __trunc__ = __floor__ = __ceil__ = __index__
+    def __int__(self) -> int:
+        return int(self.number())
+
+    __trunc__ = __floor__ = __ceil__ = __index__
 
     def __float__(self) -> float:
-        return float(self.__index__())
+        return float(self.number())
 
-    def __round__(self, digits: int | None = None) -> int:
-        return round(self.__index__(), digits)
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.number(), digits)
 
 
 class TracedCount(TracedSize):
@@ -121,6 +131,41 @@ class TracedCount(TracedSize):
         return self.shape if dim is None else self.shape[dim]
 
 
+class FloatOfSizes(TracedSize):
+    """A float that was computed of sizes: their quotient, or one of them with a float."""
+
+    __slots__ = ()
+
+    @property
+    def __class__(self) -> type[Any]:
+        return float
+
+    @__class__.setter
+    def __class__(self, kind: type[Any]) -> None:
+        raise TypeError("a float of sizes keeps its class")
+
+    def __index__(self) -> int:
+        raise TypeError("'float' object cannot be interpreted as an integer")
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self.number() == other
+
+    __hash__ = TracedSize.__hash__
+
+    def hex(self) -> Any:
+        """Its text; nothing that a node could be known by."""
+        return self.number().hex() if self.is_over else self.key
+
+    def __trunc__(self) -> int:
+        return int(self.number())
+
+    def __floor__(self) -> int:
+        return math.floor(self.number())
+
+    def __ceil__(self) -> int:
+        return math.ceil(self.number())
+
+
 def computed(compute: Callable[..., Any]) -> Callable[..., Any]:
     """A method that computes with what programs know."""
 
@@ -128,8 +173,13 @@ def computed(compute: Callable[..., Any]) -> Callable[..., Any]:
         if not all(isinstance(x, (int, float)) for x in others):
             return NotImplemented
         if self.is_over:
-            return compute(self.__index__(), *others)
-        return shown_size(compute(self._symint, *map(known, others)))
+            return compute(self.number(), *others)
+        numbers = [self._symint, *map(known, others)]
+        if sym_float.gives_float(compute, *numbers):
+            return shown_size(sym_float.computed(compute, *numbers))
+        if SymFloat in map(type, numbers):
+            return compute(*[x.pinned() if is_symbolic(x) else x for x in numbers])
+        return shown_size(compute(*numbers))
 
     return method
 
@@ -145,18 +195,18 @@ for _compute in (*UNARY, *COMPARING, *BINARY):
     _name = _compute.__name__.strip("_")
     setattr(TracedSize, f"__{_name}__", computed(_compute))
     if _compute in BINARY:
-        setattr(TracedSize, f"__r{_name}__", computed(lambda x, y, f=_compute: f(y, x)))
+        setattr(TracedSize, f"__r{_name}__", computed(sym_float.from_the_right(_compute)))
 TracedSize.__divmod__ = lambda self, other: (self // other, self % other)  # type: ignore
 TracedSize.__rdivmod__ = lambda self, other: (other // self, other % self)  # type: ignore
 
 
 def shown_size(n: Any) -> Any:
     """A number as Python code sees it: the same object for the same one."""
-    if type(n) is not SymInt:
+    if not is_symbolic(n):
         return n
     found = n.sizes.shown.get(n)
     if found is None:
-        found = n.sizes.shown[n] = TracedSize(n)
+        found = n.sizes.shown[n] = (TracedSize if type(n) is SymInt else FloatOfSizes)(n)
         if state.capture is not None:
             state.capture.traced_numbers.append(ref(found))
     return found

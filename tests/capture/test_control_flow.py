@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import gnomon as gn
@@ -565,3 +566,13 @@ def test_samples_go_through_control_together():
     found = gn.vmap(each)
 
     assert gn.compile(found)(xs).tolist() == gn.stack([each(x) for x in xs]).tolist()
+
+
+def test_loops_outside_read_memory_that_numpy_has():
+    weight = gn.from_numpy(np.full((2, 2), 0.5, np.float32))
+    shared = weight.numpy()
+    made, rows = gn.scan(lambda c, s: (c + s @ weight, c), gn.zeros(2), gn.ones(3, 2))
+
+    assert made.tolist() == [3.0, 3.0]
+    assert rows.tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+    assert shared.sum() == 2

@@ -123,6 +123,12 @@ SERVED = {
     "part of a weight": lambda x: (TABLE[: x.shape[1]], x + TABLE[: x.shape[1]]),
     "argument beside what is made": lambda x: (x, x @ W),
     "global mean": lambda x: F.adaptive_avg_pool1d(x.transpose(1, 2), 1),
+    "times a quotient": lambda x: x * (1.0 / x.shape[0]) + x.shape[1] / x.shape[0],
+    "times half a size": lambda x: x + x.shape[0] * 0.5 - 1.5 * x.shape[1],
+    "times a root": lambda x: x * x.shape[1] ** -0.5 * 3.0 / x.shape[0] ** 0.5,
+    "in eight bytes": lambda x: x.double() * (1.0 / x.shape[0]) - x.shape[1] / 3,
+    "bounded by a quotient": lambda x: x.clamp(max=1 / x.shape[0]),
+    "results that are floats": lambda x: (x * 2, 1 / x.shape[0], [x.shape[1] * 0.25]),
     "bags": lambda x: F.embedding_bag((x[..., 0] > 0).to(gn.int64), TABLE, mode="mean"),
 }
 TABLE = gn.ones(32, 8)

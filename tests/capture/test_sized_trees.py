@@ -208,6 +208,20 @@ def test_state_between_calls():
         assert bits(compiled(given(count))) == bits(scaled(given(count)))
 
 
+def test_state_between_calls_of_several_shapes():
+    state = {"factor": 2.0}
+
+    def scaled(x: gn.Tensor) -> gn.Tensor:
+        return x[x[:, 0] > 0] * state["factor"]
+
+    compiled = gn.compile(scaled)
+    calls = [(3, 24), (5, 24), (4, 17), (6, 17), (3, 17), (7, 24)]
+    for factor in (2.0, 3.0, 2.0):
+        state["factor"] = factor
+        for rows in calls:
+            assert bits(compiled(given(*rows))) == bits(scaled(given(*rows))), (factor, rows)
+
+
 def test_errors_are_those_of_the_plain_function():
     def limited(x: gn.Tensor) -> gn.Tensor:
         kept = x[x[:, 0] > 0]

@@ -195,13 +195,13 @@ def test_a_program_that_cannot_have_sizes_is_made_for_each():
     assert len(counted) == 6
 
 
-def test_loops_and_choices_keep_their_sizes():
+def test_loops_of_any_length():
     def f(x: gn.Tensor) -> gn.Tensor:
         return gn.scan(lambda c, row: (c + row, c), gn.zeros(x.shape[1]), x)[0]
 
-    shapes = [(2, 3), (2, 5), (4, 5), (3, 7)]
+    shapes = [(2, 3), (2, 5), (4, 5), (3, 7), (9, 8), (30, 21)]
 
-    assert swept(f, shapes) >= len(shapes)
+    assert swept(f, shapes) <= 4
 
 
 def test_records_and_listings_tell_the_sizes_at_hand():

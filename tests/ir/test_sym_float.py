@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from gnomon.ir.sizes import ShapeEnv
-from gnomon.ir.sym_float import OF_FLOATS, FloatBits, SymFloat, real
+from gnomon.ir.sym_float import (
+    OF_FLOATS,
+    FloatBits,
+    SymFloat,
+    as_float,
+    computed,
+    from_the_right,
+    gives_float,
+    real,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -49,3 +59,42 @@ def test_floats_of_other_bits_are_other_floats_and_cannot_be_reckoned_with():
         one + 1
     with pytest.raises(TypeError, match="keeps its class"):
         one.__class__ = str
+
+
+def test_floats_are_computed_of_sizes_as_python_does():
+    env = ShapeEnv()
+    n, m = env.symbol(12), env.symbol(5)
+    third = computed(operator.truediv, n, 3)
+    made = [third, computed(operator.mul, third, 0.1), computed(operator.truediv, third, m)]
+    made.append(computed(from_the_right(operator.sub), third, 1.5))
+    found = env.function(made)((7, 11))
+
+    assert [x.hex() for x in found] == [
+        x.hex() for x in (7 / 3, 7 / 3 * 0.1, 7 / 3 / 11, 1.5 - 7 / 3)
+    ]
+
+
+def test_which_operators_give_floats_that_are_never_errors():
+    env = ShapeEnv()
+    n = env.symbol(12)
+    third = computed(operator.truediv, n, 3)
+
+    assert gives_float(operator.truediv, n, 3)
+    assert gives_float(operator.add, n, 0.5)
+    assert gives_float(operator.pow, n, 0.5)
+    assert not gives_float(operator.add, n, 2)
+    assert not gives_float(operator.truediv, n, 0)
+    assert not gives_float(operator.truediv, n, third)
+    assert not gives_float(operator.pow, n - 20, 0.5)
+    assert not gives_float(operator.pow, n, 2)
+    assert not gives_float(operator.neg, n)
+    assert not gives_float(operator.mod, n, 0.5)
+
+
+def test_a_float_is_rounded_once():
+    env = ShapeEnv()
+    third = computed(operator.truediv, env.symbol(12), 3)
+    single, double = as_float(third, 32), as_float(third, 64)
+
+    assert double is third
+    assert env.function([single])((7,))[0] == float(np.float32(7 / 3))

@@ -16,7 +16,7 @@ import pytest
 import gnomon as gn
 from gnomon.ir.sizes import ShapeEnv
 from gnomon.tensor.tensor import known
-from gnomon.tensor.traced_sizes import SizeLeft, TracedCount, TracedSize, shown
+from gnomon.tensor.traced_sizes import FloatOfSizes, SizeLeft, TracedCount, TracedSize, shown
 
 pytestmark = pytest.mark.unit
 
@@ -48,7 +48,7 @@ def outcome(function, *values):
         found = function(*values)
     except Exception as error:
         return type(error)
-    plain = found.value() if type(found) is TracedSize else found
+    plain = found.value() if type(found) in (TracedSize, FloatOfSizes) else found
     return (
         [int(x) for x in plain] if isinstance(plain, tuple) else plain.__class__,
         str(plain),
@@ -148,3 +148,74 @@ def test_slices_are_those_of_python():
     for start, stop, step in itertools.product(ends, ends, (None, -3, -1, 1, 2)):
         assert gn.tensor(x)[start:stop:step].tolist() == x[start:stop:step], (start, stop, step)
     assert gn.ones(0)[::-1].tolist() == []
+
+
+FLOATS = {
+    "quotient": lambda n: n / 3,
+    "reciprocal": lambda n: 1.0 / n,
+    "integer over a size": lambda n: 7 / n,
+    "sum": lambda n: 0.1 + n,
+    "difference": lambda n: n - 0.1,
+    "difference from the right": lambda n: 0.1 - n,
+    "product": lambda n: n * 0.1 * 3,
+    "root": lambda n: n**0.5,
+    "power": lambda n: n**-1.5 + n**-2,
+    "several": lambda n: (n * 0.3 - 1) / n + 2 * (1 / n),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_floats_of_sizes_ask_nothing_and_are_those_of_python(env, name):
+    (n,) = shown([env.symbol(12)])
+    made = FLOATS[name](n)
+
+    assert type(made) is FloatOfSizes
+    assert isinstance(made, float)
+    assert not isinstance(made, int)
+    assert not env.guards
+    compute = env.function([known(made)])
+    for k in (2, 3, 7, 12, 1000, 2**31 - 1):
+        assert compute((k,))[0].hex() == FLOATS[name](k).hex()
+
+
+NEEDED = [
+    *(float, int, bool, str, repr, hash, round, math.floor, math.ceil, math.trunc, math.sqrt),
+    *(copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r)), "{:.3f}".format),
+    *(np.asarray, lambda r: r == 4.0, lambda r: r != 4.0, lambda r: r > 3, lambda r: r <= 4.0),
+    *(lambda r: r // 2, lambda r: r % 3, lambda r: -r, abs, lambda r: r**9, lambda r: 1 / r),
+    *(lambda r: r.is_integer(), lambda r: divmod(r, 3), lambda r: r in (4.0, 5.0)),
+]
+
+
+@pytest.mark.parametrize("use", NEEDED)
+def test_other_uses_take_the_float(env, use):
+    (n,) = shown([env.symbol(12)])
+
+    assert outcome(use, n / 3) == outcome(use, 4.0)
+    holds = env.test()
+    assert holds((12,))
+    assert use in (copy.copy, copy.deepcopy) or not holds((13,))
+
+
+def test_a_float_of_sizes_is_no_index(env):
+    (n,) = shown([env.symbol(12)])
+    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+        operator.index(n / 3)
+    with pytest.raises(ZeroDivisionError):
+        n / (n - 12)
+
+
+def test_a_float_of_sizes_is_a_float_afterwards(env):
+    (n,) = shown([env.symbol(12)])
+    made = n / 3
+    env.thread = 0
+
+    assert (made == 4.0, made + 1, made.hex(), float(made)) == (True, 5.0, (4.0).hex(), 4.0)
+    assert pickle.loads(pickle.dumps(made)) == 4.0
+
+
+def test_no_node_is_known_by_a_float_of_sizes(env):
+    (n,) = shown([env.symbol(12)])
+    with pytest.raises(SizeLeft):
+        (n / 3).hex()
+    assert env.is_left
