@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from functools import cache
 from struct import pack, unpack
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from gnomon.ir.memo import memo
 from gnomon.ir.sym_number import SymNumber, Unsized
 
 __all__ = [
-    "OF_FLOATS",
     "FloatBits",
+    "OF_FLOATS",
     "SymFloat",
     "as_float",
     "computed",
@@ -144,36 +144,49 @@ def bits_of_single(bits: int) -> int:
         return int(np.float32(real(bits)).view(np.int32))
 
 
-FLOATS = (operator.add, operator.sub, operator.mul)
-QUOTIENT, POWER = operator.truediv, operator.pow
-EXCHANGED: dict[Compute, Compute] = {
-    f: lambda x, y, f=f: f(y, x)  # type: ignore[misc]
-    for f in (*FLOATS, QUOTIENT)
-}
+def exchanged(compute: Compute) -> Compute:
+    """An operator with its operands exchanged."""
+
+    def from_right(x: Any, y: Any) -> Any:
+        return compute(y, x)
+
+    return from_right
+
+
+ADD: Compute = operator.add
+SUBTRACT: Compute = operator.sub
+MULTIPLY: Compute = operator.mul
+DIVIDE, RAISE = (cast(Compute, vars(operator)[name]) for name in ("truediv", "pow"))
+FLOATS = (ADD, SUBTRACT, MULTIPLY)
+EXCHANGED: dict[Compute, Compute] = {f: exchanged(f) for f in (*FLOATS, DIVIDE)}
 MOST_POWER = 4
 """Powers up to here are computed late."""
 
 
 def from_the_right(compute: Compute) -> Compute:
-    """An operator with its operands exchanged."""
-    return EXCHANGED.get(compute) or (lambda x, y: compute(y, x))
+    """The same, and the same one for those that give floats."""
+    return EXCHANGED.get(compute) or exchanged(compute)
 
 
 def gives_float(compute: Compute, *numbers: Any) -> bool:
     """Whether an operator gives a float of numbers that never is an error, nor complex."""
     if len(numbers) != 2:
         return False
-    has_float = any(isinstance(x, float) for x in numbers)
-    if compute in FLOATS or compute in map(from_the_right, FLOATS):
-        return has_float
-    if compute in (QUOTIENT, from_the_right(QUOTIENT)):
-        divisor = numbers[compute is QUOTIENT]
+    if compute in (DIVIDE, EXCHANGED[DIVIDE]):
+        divisor = numbers[compute is DIVIDE]
         return not isinstance(divisor, SymFloat) and divisor != 0
-    base, power = numbers
-    is_plain = isinstance(power, (int, float)) and not hasattr(power, "sizes")
+    if compute is RAISE:
+        return is_root(*numbers)
+    has_float = any(isinstance(x, float) for x in numbers)
+    return has_float and (compute in FLOATS or compute in [EXCHANGED[x] for x in FLOATS])
+
+
+def is_root(base: Any, power: Any) -> bool:
+    """Whether a power of a size is a float: a small one, of a size that is more than 0."""
+    if isinstance(power, SymFloat) or hasattr(power, "sizes") or abs(power) > MOST_POWER:
+        return False
     is_positive = hasattr(base, "bounds") and base.bounds[0] > 0
-    is_float = is_plain and (isinstance(power, float) or power < 0)
-    return compute is POWER and is_float and is_positive and abs(power) <= MOST_POWER
+    return is_positive and (isinstance(power, float) or power < 0)
 
 
 def computed(compute: Compute, *numbers: Any) -> SymFloat:
