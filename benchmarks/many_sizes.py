@@ -90,6 +90,56 @@ def experts(count: int) -> Case:
     return quiet(step), list(range(count)), None
 
 
+def routed(count: int) -> Case:
+    """A loop over eight experts, two of a token, whose counts follow from data, compiled."""
+    router = nn.Linear(16, 8)
+    layers = [nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 16)) for _ in range(8)]
+
+    @gn.compile
+    def forward(x: gn.Tensor) -> gn.Tensor:
+        shares, chosen = router(x).softmax(-1).topk(2, -1)
+        out = gn.zeros_like(x)
+        for k, layer in enumerate(layers):
+            row, place = gn.where(chosen == k)
+            if row.numel():
+                out = out.index_add(0, row, layer(x[row]) * shares[row, place][:, None])
+        return out
+
+    return quiet(lambda n: forward(values_of(n, 96, 16)).sum().item()), list(range(count)), forward
+
+
+def chosen(count: int) -> Case:
+    """What a mask keeps, and of that what is above its mean, compiled."""
+
+    @gn.compile
+    def forward(x: gn.Tensor) -> gn.Tensor:
+        kept = x[x[:, 0] > 0]
+        return kept[kept[:, 1] > kept[:, 1].mean()].softmax(-1).sum(0)
+
+    return quiet(lambda n: forward(values_of(n, 256, 16)).tolist()), list(range(count)), forward
+
+
+def recurrent(count: int) -> Case:
+    """Training an LSTM of two layers at lengths, compiled."""
+    layers = nn.LSTM(16, 32, num_layers=2, batch_first=True)
+    optimizer = gn.optim.AdamW(layers.parameters())
+
+    @gn.compile
+    def train(x: gn.Tensor) -> gn.Tensor:
+        optimizer.zero_grad()
+        loss = (layers(x)[0] ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return lambda n: train(values_of(n, 4, n, 16)).item(), lengths(count), train
+
+
+def values_of(seed: int, *shape: int) -> gn.Tensor:
+    """Values of a shape, others for each seed."""
+    return gn.from_numpy(np.random.default_rng(seed).standard_normal(shape, np.float32))
+
+
 def mlp(count: int) -> Case:
     """Three layers at batches and lengths, compiled."""
     layers = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32), nn.Linear(32, 8))
@@ -119,6 +169,9 @@ CASES = {
     "sampling eager": sampled_eagerly,
     "cache eager": cached,
     "experts eager": experts,
+    "experts": routed,
+    "masks": chosen,
+    "recurrent": recurrent,
     "mlp": mlp,
     "encoder": encoder,
 }

@@ -11,6 +11,7 @@ from gnomon.forking import cached_property
 from gnomon.ir.node import Graph, Node, copy_into
 from gnomon.ir.provenance import Site
 from gnomon.lazy import panels
+from gnomon.ops.collectives import MEETINGS
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.evaluate import evaluate
@@ -103,6 +104,11 @@ class Segment:
     def form(self) -> Graph | None:
         """The graph, or one that differs from it in sizes alone."""
         return self.graph
+
+    @property
+    def meets(self) -> bool:
+        """Whether ranks meet in it."""
+        return any(x.op in MEETINGS for x in self.graph or ())
 
     def is_like(self, other: Segment) -> bool:
         """Whether another capture found the same stretch."""

@@ -171,7 +171,12 @@ class SizeFamily:
     def note_way(
         self, sizes: Sizes, guard: Guard, program: CapturedProgram, steps: Sequence[Step]
     ) -> None:
-        """Learn of one in which Python looks at values, which may prove some for many sizes."""
+        """Learn of one in which Python looks at values, which may prove some for many sizes.
+
+        Where ranks meet on the way there is none: it would meet others that capture nothing now.
+        """
+        if any(x.segment.meets for x in steps) or program.graph is None:
+            return
         found = [n for x in steps for n in x.sizes]
         made = Sample(sized_trees.way_of(steps), sizes, (*sizes, *found), guard, program)
         self.ways = [*self.ways, made][-WAYS:]

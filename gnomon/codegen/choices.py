@@ -78,13 +78,17 @@ def candidates(spec: MatmulSpec, machine: Machine) -> list[Shape]:
     return list(dict.fromkeys(shapes))[:MOST]
 
 
+FEW_SIZES = 2
+"""Of products in a program of more sizes, each may have few rows or many."""
+
+
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     """The product with the tile that was measured to be best, if one was."""
     rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
     # for sizes that vary all of this makes a difference to speed alone, and asks them nothing
     left = place_of(hint(rows) * hint(steps) * spec.item)
-    if is_symbolic(rows) and hint(rows) < LEAST_ROWS:
-        left = "copied"
+    if is_symbolic(rows) and (hint(rows) < LEAST_ROWS or rows.sizes.symbols > FEW_SIZES):
+        left = "copied"  # else each of many counts of rows would halve what a program serves
     varies = is_symbolic(steps)
     if is_symbolic(rows) or is_symbolic(columns) or (varies and rows <= MOST_ROWS):
         # code that serves many sizes does not choose by one of them

@@ -7,12 +7,14 @@ from queue import SimpleQueue
 from random import Random
 from threading import Thread
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.compiler import sized
 from tests import fuzz_data_sizes
 
 pytestmark = pytest.mark.unit
@@ -300,3 +302,30 @@ def test_integers_that_python_counts_by():
 @pytest.mark.parametrize("seed", [0, 14, 39, 280])
 def test_random_programs(seed: int):
     assert not fuzz_data_sizes.differ(Random(seed))
+
+
+def test_a_way_that_computes_nothing_stands_beside_others():
+    def rows(x: gn.Tensor) -> Any:
+        kept = x[x[:, 0] > 0]
+        return 0.0 if kept.shape[0] == 0 else kept * 2
+
+    assert beside(rows, COUNTS[::-1]).captures <= 5
+
+
+def test_one_program_serves_experts_with_few_rows_and_many():
+    @gn.compile
+    def routed(x: gn.Tensor, chosen: gn.Tensor) -> gn.Tensor:
+        out = gn.zeros_like(x)
+        for k in range(3):
+            at = (chosen == k).nonzero()[:, 0]
+            out = out.index_add(0, at, x[at] @ W[k])
+        return out
+
+    x = given(20, 64)
+    splits = (30, 20, 14), (5, 39, 20), (40, 10, 14), (12, 13, 39), (21, 22, 21), (2, 2, 60)
+    with patch.object(sized, "on_symbols", wraps=sized.on_symbols) as made:
+        for counts in splits:
+            chosen = np.repeat([0, 1, 2], counts)
+            wanted = gn.cat([x[np.flatnonzero(chosen == k)] @ W[k] for k in range(3)])
+            assert bits(routed(x, gn.tensor(chosen))) == bits(wanted), counts
+    assert (routed.captures, made.call_count) == (2, 1)

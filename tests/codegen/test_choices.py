@@ -65,9 +65,20 @@ def test_steps_that_vary_are_asked_for_no_guard():
         spec = chosen(plain("TN", 64, 96, steps), AVX2)
         assert (spec.left, spec.tile) == (left, (0, 0))
     assert chosen(plain("TN", 8, 96, sizes.symbol(48)), AVX2).tile != (0, 0)
-    for rows, left in ((sizes.symbol(9), "copied"), (sizes.symbol(16), "near")):
+    few = ShapeEnv()
+    for rows, left in ((few.symbol(9), "copied"), (few.symbol(16), "near")):
         spec = chosen(plain("NN", rows, 96, 64), AVX2)
         assert spec.left == left
         assert (reader_of(spec) is None) == (left == "copied")
     assert [text for text in sizes.guards if "a2" in text or "a0" in text or "a1" in text] == []
     assert chosen(plain("TN", 64, 96, 48), AVX2).left == "near"
+
+
+def test_of_many_counts_of_rows_each_may_be_few_or_many():
+    sizes = ShapeEnv()
+    rows = [sizes.symbol(16 + k) for k in range(choices.FEW_SIZES + 1)]
+    found = [chosen(plain("NN", n, 96, 64), AVX2) for n in rows]
+
+    assert {spec.left for spec in found} == {"copied"}
+    assert [reader_of(spec) for spec in found] == [None] * len(rows)
+    assert not sizes.guards

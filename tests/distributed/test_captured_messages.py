@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import gnomon as gn
@@ -127,3 +130,23 @@ def test_identical_sends_are_two():
         return step(gn.ones(2)).tolist()
 
     assert on_threads(twice, 2) == [[1.0, 1.0], [2.0, 2.0]]
+
+
+def test_sizes_from_data_that_differ_between_ranks():
+    def run(rank: int, ranks: int) -> list[Any]:
+        def kept(x: gn.Tensor) -> gn.Tensor:
+            total = dist.functional.all_reduce(x)
+            rows = total[total[:, 0] > 0]  # the same on all ranks
+            own = x[x[:, 0] > 0]  # others on each
+            return own.sum() + rows.sum() * own.shape[0]
+
+        compiled, found = gn.compile(kept), []
+        for k in range(8):
+            x = gn.from_numpy(np.random.default_rng(10 * k + rank).standard_normal((9, 2)))
+            if rank:
+                x = x.abs() + 10  # sizes that this rank has met, and the other not
+            found.append((compiled(x).item(), kept(x).item()))
+        return found
+
+    for found in on_threads(run, 2):
+        assert all(one == other for one, other in found)
