@@ -102,8 +102,8 @@ class SizeFamily:
         """The latest captures with sizes of their own in which Python looks at values."""
         self.unproven: list[tuple[SizedCapture, Sequence[Step]]] = []
         """Captures for many sizes, of ways of which there is no other yet."""
-        self.trees: dict[tuple[str, ...], SizedTree] = {}
-        """The ways of proven ones, by the sizes of arguments that vary."""
+        self.trees: list[SizedTree] = []
+        """The ways of proven ones."""
         self.failed = self.grown = self.doubted = 0
         self._served: list[tuple] = []
 
@@ -116,14 +116,12 @@ class SizeFamily:
             if own is not None and each.guard.holds():
                 made = sized_captures.FilledProgram(each, own)
                 return (each.guard, made) if made.holds(arguments) else None
-        shared = self.tree(sizes)
-        if shared is None or not shared.guard.holds():
-            return None
-        return shared.guard, trees.Tree(shared.guard, self, sizes)
+        shared = next((x for x in self.of(sizes) if x.guard.holds()), None)
+        return shared and (shared.guard, trees.Tree(shared.guard, self, sizes))
 
-    def tree(self, sizes: Sizes) -> SizedTree | None:
+    def of(self, sizes: Sizes) -> list[SizedTree]:
         """The ways for many sizes of arguments like these."""
-        return next((x for x in self.trees.values() if x.expects(sizes)), None)
+        return [x for x in self.trees if x.expects(sizes)]
 
     def oldest(self, key: tuple) -> tuple | None:
         """Note a key whose program was filled in; the one that gives way for it."""
@@ -194,8 +192,9 @@ class SizeFamily:
         if not steps:
             self.captures.append(made)
             return
-        symbols = made.symbols
-        if symbols.pattern not in self.trees:
-            self.trees[symbols.pattern] = sized_trees.SizedTree(made.guard, symbols)
-        self.trees[symbols.pattern].grow([x.bare for x in steps], (made.guard, made))
         self.grown += 1
+        way, ending = [x.bare for x in steps], (made.guard, made)
+        alike = [x for x in self.trees if x.pattern == made.symbols.pattern]
+        if not any(x.takes(way, ending) for x in alike):
+            self.trees.append(sized_trees.SizedTree(made.guard, made.symbols))
+            self.trees[-1].takes(way, ending)

@@ -16,8 +16,9 @@ from gnomon.capture.segments import Look, OtherSizes, Segment, Step
 from gnomon.capture.sized_graphs import SizedGraph
 from gnomon.capture.trees import Tree
 from gnomon.forking import cached_property
+from gnomon.ir.dissected import dissection
 from gnomon.ir.node import Graph, Node
-from gnomon.ir.sizes import LEAST, MOST, SymInt
+from gnomon.ir.sizes import LEAST, MOST, is_symbolic
 
 if TYPE_CHECKING:
     from gnomon.capture.compile_options import CompileOptions
@@ -116,7 +117,7 @@ def segment_of(
     look: Look,
 ) -> Segment:
     """A segment of a capture on symbols, which may have none."""
-    if graph is not None and any(SymInt in map(type, x.shape) for x in graph):
+    if graph is not None and any(map(is_symbolic, dissection(graph).numbers)):
         return SizedSegment(symbols, name, options, graph, reads, look)
     return Segment(name, options, graph, reads, look)
 
@@ -126,7 +127,7 @@ class SizedTree(Tree):
 
     def __init__(self, guard: Guard, symbols: Symbols) -> None:
         super().__init__(guard, None, ())
-        self.expects = symbols.expects
+        self.expects, self.pattern = symbols.expects, symbols.pattern
 
     def turning(self, step: Step) -> Answer:
         """The part of an answer that selects what follows."""
@@ -136,15 +137,18 @@ class SizedTree(Tree):
         """The program at the end of a way, for sizes."""
         return end.program(tuple(sizes), self.tracked) if end.guard.holds() else None
 
-    def grow(self, steps: Sequence[Step], ending: Any) -> None:
-        """Add a way; segments that are known stay."""
+    def takes(self, steps: Sequence[Step], ending: Any) -> bool:
+        """Add a way, unless another one leads elsewhere by the same answers."""
         at, merged = self.root, []
         for step in steps:
-            if isinstance(at, Segment) and at.is_like(step.segment):
-                step = step._replace(segment=at)
-            merged.append(step)
-            at = step.segment.follow.get(self.turning(step))
-        super().grow(merged, ending)
+            if at is not None and not (isinstance(at, Segment) and at.is_like(step.segment)):
+                return False
+            merged.append(step if at is None else step._replace(segment=at))
+            at = merged[-1].segment.follow.get(self.turning(step))
+        if isinstance(at, Segment):
+            return False
+        self.grow(merged, ending)
+        return True
 
     def is_differentiable(self, program: Any) -> bool:
         """Whether gradients go back behind a program."""

@@ -111,30 +111,28 @@ class Tree:
 
     def found(self, arguments: Sequence[Tensor]) -> tuple[CapturedProgram, list[Tensor]]:
         """The end of a call's way, and all that it reads: of a way for many sizes first."""
-        known: Sequence[Step] = ()
-        shared = None if self.family is None else self.family.tree(self.sizes)
-        if shared is not None:
+        known, tracked, is_size = list[Step](), self.tracked, False
+        for shared in self.shared:
             try:
-                return shared.way(arguments, self.sizes, ())
+                return shared.way(arguments, self.sizes, known if shared.tracked is tracked else ())
             except NewAnswer as new:
-                known = new.steps if shared.tracked is self.tracked else ()
-                if self.root is None:
-                    raise self.new_answer(new) from new
-        return self.way(arguments, self.sizes, known)
+                known, tracked, is_size = new.steps, shared.tracked, is_size or new.is_size
+        if self.root is not None:
+            return self.way(arguments, self.sizes, known if self.tracked is tracked else ())
+        made = NewAnswer(self, [], "no way of these sizes is known")
+        made.is_size = is_size
+        raise made
 
-    def new_answer(self, new: NewAnswer) -> NewAnswer:
-        """The same of a way for many sizes, where there is none of these sizes alone."""
-        made = NewAnswer(self, [], str(new))
-        made.is_size = new.is_size
-        return made
+    @property
+    def shared(self) -> Sequence[Tree]:
+        """The ways for many sizes."""
+        return () if self.family is None else self.family.of(self.sizes)
 
     def way(
         self, arguments: Sequence[Tensor], sizes: Sequence[int], known: Sequence[Step]
     ) -> tuple[CapturedProgram, list[Tensor]]:
         """The same among its own ways."""
         walk, at = CallOnItsWay(self, arguments, sizes, known), self.root
-        if at is None:
-            raise NewAnswer(self, [], "no way is known")
         while isinstance(at, Segment):
             at = at.follow.get(self.turning(walk.step(at)))
         for guard, end in at or ():
@@ -207,8 +205,8 @@ class Tree:
 
     def parts(self) -> list[Segment | CapturedProgram]:
         """Every program."""
-        shared = None if self.family is None else self.family.tree(self.sizes)
-        return [*(at for *_, at in self.segments()), *(() if shared is None else shared.parts())]
+        own = [at for *_, at in self.segments()]
+        return [*own, *(part for shared in self.shared for part in shared.parts())]
 
     @property
     def guards(self) -> Sequence[tuple[Callable, Any]]:
@@ -218,8 +216,7 @@ class Tree:
 
     def explain(self, name: str) -> str:
         """The tree as text: what is asked where, and what each answer costs per call."""
-        shared = None if self.family is None else self.family.tree(self.sizes)
-        several = [] if shared is None else [f"{name}, for many sizes:", *shared.lines()]
+        several = [line for x in self.shared for line in (f"{name}, for many sizes:", *x.lines())]
         told = f"{name}, {listing.counted(self.ways(), 'way')} by what Python asks of values:"
         return "\n".join([told, *self.lines(), *several])
 

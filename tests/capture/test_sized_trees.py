@@ -329,3 +329,31 @@ def test_one_program_serves_experts_with_few_rows_and_many():
             wanted = gn.cat([x[np.flatnonzero(chosen == k)] @ W[k] for k in range(3)])
             assert bits(routed(x, gn.tensor(chosen))) == bits(wanted), counts
     assert (routed.captures, made.call_count) == (2, 1)
+
+
+def test_numbers_that_vary_before_a_look():
+    def signed(x: gn.Tensor) -> gn.Tensor:
+        scaled = (x + 3) * (x[:, 0] > 0).sum().item()
+        return scaled if scaled.sum() > 0 else -scaled
+
+    compiled = beside(signed)
+    before = compiled.captures
+    for count in (4, 6, 8, 11, 13, 21):
+        assert bits(compiled(given(count))) == bits(signed(given(count)))
+    assert compiled.captures == before <= 6, compiled.why_recompiled()
+
+
+def test_branches_on_a_size_with_a_look_behind_each():
+    def halved(x: gn.Tensor) -> gn.Tensor:
+        kept = x[x[:, 0] > 0]
+        if kept.shape[0] > 10:
+            return kept[kept[:, 1] > -9].exp()
+        return kept[kept[:, 2] > -9] - 1
+
+    compiled = beside(halved)
+    before = compiled.captures
+    assert before <= 8, compiled.why_recompiled()
+    for count in (4, 16, 8, 11, 6, 21, 13, 4):
+        assert bits(compiled(given(count))) == bits(halved(given(count)))
+    assert compiled.captures == before
+    assert compiled.explain().count("for many sizes") == 2
