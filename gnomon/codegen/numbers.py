@@ -148,9 +148,15 @@ def outline_of(node: Node, place: Mapping[Node, int]) -> tuple[object, ...]:
 
 
 def agreeing(nodes: list[Node]) -> tuple[int, ...]:
-    """For each fold the number of the first with as many leaves: these share passes."""
-    leaves = [node.params["leaves"] for node in nodes if node.op == "fold"]
-    return tuple(map(leaves.index, leaves))
+    """For each fold the first over its range with as many leaves: these share passes."""
+    folds = [node for node in nodes if node.op == "fold"]
+    return tuple(next(k for k, x in enumerate(folds) if share(x, node)) for node in folds)
+
+
+def share(one: Node, other: Node) -> bool:
+    """Whether two folds are over one range, with as many leaves."""
+    alike = one.inputs[0] is other.inputs[0]
+    return alike and bool(one.params["leaves"] == other.params["leaves"])
 
 
 # descriptions

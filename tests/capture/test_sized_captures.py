@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ import pytest
 import gnomon as gn
 from gnomon import nn
 from gnomon.capture import size_families
+from gnomon.compiler import sized
 from gnomon.nn import functional as F
 
 pytestmark = pytest.mark.unit
@@ -686,3 +688,23 @@ def test_what_is_given_beside_an_effect():
             assert (part.shape, rest) == ((n - 1,), {"rows": n, "all": n, "shape": (n,)})
             assert [type(x) for x in (rest["rows"], rest["shape"][0])] == [int, int]
     assert seen == [9, 10, 8]
+
+
+PICTURES = ((2, 14, 20), (3, 9, 11), (2, 16, 22), (5, 31, 8), (1, 17, 33), (4, 40, 40), (2, 8, 39))
+
+
+@pytest.mark.parametrize("is_pooled", [False, True])
+def test_one_program_serves_pictures_of_many_sizes(is_pooled: bool):
+    gn.manual_seed(0)
+    pool = nn.MaxPool2d(2) if is_pooled else nn.Identity()
+    layers = nn.Sequential(
+        *(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), pool, nn.Conv2d(8, 4, 3, padding=1)),
+        *(nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)),
+    )
+    compiled, factor = gn.compile(layers), 2 if is_pooled else 1  # odd sizes leave a row out
+    with gn.no_grad(), patch.object(sized, "on_symbols", wraps=sized.on_symbols) as made:
+        for batch, high, wide in PICTURES:
+            shape = batch, 3, high * factor, wide * factor
+            x = gn.from_numpy(np.random.default_rng(high).standard_normal(shape, np.float32))
+            assert bits(compiled(x)) == bits(layers(x)), shape
+    assert (compiled.captures, made.call_count) == (3, 1)

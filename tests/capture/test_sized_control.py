@@ -71,7 +71,7 @@ FUNCTIONS: dict[str, Callable] = {
     "branch on a size": lambda x: gn.cond(x.sum() > x.shape[1], lambda: x + 1, lambda: -x),
     "loop over the sequence": decayed,
     "backwards": lambda x: decayed(x, True),
-    "loop while": turned,
+    "loop while": turned,  # whose gradients would need a bound
     "nested": nested,
     "bounded": bounded,
     "of a length": lambda x: gn.scan(lambda c, _: (c + 1, c * 2), x.sum(), None, length=x.shape[1]),
@@ -90,15 +90,13 @@ def test_a_capture_serves_further_sizes(name: str):
     assert "kernel" in compiled.explain()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "loop while"])
 def test_gradients(name: str):
     def loss(x: gn.Tensor) -> gn.Tensor:
         made = FUNCTIONS[name](x)
         made = made if isinstance(made, gn.Tensor) else sum(y.sum() for y in made)
         return (made * made).sum()
 
-    if name == "loop while":
-        pytest.skip("gradients need a bound")
     inside = gn.compile(gn.func.grad(loss))
     outside, apart = gn.compile(loss), gn.compile(loss, dynamic=False)
     for n in LENGTHS:

@@ -5,6 +5,7 @@ Rows are copied by vectors; nothing is asked element by element. Knows nothing o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
@@ -77,28 +78,34 @@ def find_row(e: Emitter, spec: PaddingSpec, index: str) -> tuple[str, str]:
 
 def move(e: Emitter, spec: PaddingSpec, here: str, there: str) -> None:
     """Copy one row."""
-    whole, kind = spec.sizes[-1] // LANES * LANES, vector(spec.scalar)
 
-    def some(at: str) -> None:
-        place = e.mul(at, spec.item)
+    def some(at: str | int, lanes: int) -> None:
+        place, kind = e.mul(at, spec.item), vector(spec.scalar, lanes)
         value = e.load(e.offset(here, place), kind, spec.item)
         e.store(value, e.offset(there, place), kind, spec.item)
 
-    e.loop(0, whole, LANES, some)
-    for first, lanes in powers(spec.sizes[-1] - whole):
-        place, kind = (whole + first) * spec.item, vector(spec.scalar, lanes)
-        value = e.load(e.offset(here, place), kind, spec.item)
-        e.store(value, e.offset(there, place), kind, spec.item)
+    in_runs(e, spec.sizes[-1], some)
 
 
 def fill(e: Emitter, spec: PaddingSpec, there: str, count: int) -> None:
     """Write zeros."""
-    whole = count // LANES * LANES
 
     def zeros(place: str | int, lanes: int) -> None:
         goal = e.offset(there, e.mul(place, spec.item))
         e.store("zeroinitializer", goal, vector(spec.scalar, lanes), spec.item)
 
-    e.loop(0, whole, LANES, lambda at: zeros(at, LANES))
-    for first, lanes in powers(count - whole):
-        zeros(whole + first, lanes)
+    in_runs(e, count, zeros)
+
+
+def in_runs(e: Emitter, count: int, run: Callable[[str | int, int], None]) -> None:
+    """Runs of values that cover so many: vectors, and what is left by powers of two.
+
+    What is left of a count that is known when it runs comes one by one.
+    """
+    whole = count // LANES * LANES
+    e.loop(0, whole, LANES, lambda at: run(at, LANES))
+    if type(count) is int:
+        for first, lanes in powers(count - whole):
+            run(whole + first, lanes)
+    else:
+        e.loop(whole, count, 1, lambda at: run(at, 1))
