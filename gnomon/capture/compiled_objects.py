@@ -167,4 +167,4 @@ class CompiledReports:
 
     def _kept(self) -> list[CapturedProgram | Tree]:
         """Every program and tree."""
-        return [p for each in self.programs.values() for _, p in each]
+        return [p for each in [*self.programs.values()] for _, p in each]

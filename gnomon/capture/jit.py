@@ -138,10 +138,10 @@ class Compiled(CompiledObject, CompiledReports):
         if key in self.uncompiled:
             return self._called(self.function, key, arguments)
         self.varying = self.varying or varying.VaryingNumbers()
-        if met is None and call_objects.learn_classes(self.by_content, key, self.programs):
+        if met is None and call_objects.learn_classes(self.by_content, key, {**self.programs}):
             return self._called(self, key, arguments)
         if met is None and self._may_lift() and self.varying.learn(key[0]):
-            self.varying.reasons = recompile_reasons.reasons(key, self.programs)
+            self.varying.reasons = recompile_reasons.reasons(key, {**self.programs})
             return self._called(self, key, arguments)
         with self.lock:
             lock = self.locks.setdefault(key, threading.RLock())
@@ -151,8 +151,8 @@ class Compiled(CompiledObject, CompiledReports):
             if run is None:
                 run, undo = self._sized(key, arguments, met)
             if run is None:
-                if met is None and key in self.programs:
-                    self.varying.learn_places(self.programs[key][-1][0])
+                for guard, _ in self.programs.get(key, ())[-1:] if met is None else ():
+                    self.varying.learn_places(guard)
                 try:
                     run, undo = self._capture(key, arguments, met)
                 except StandInRefused:
@@ -198,7 +198,7 @@ class Compiled(CompiledObject, CompiledReports):
 
     def _may_lift(self) -> bool:
         """Whether captures do nothing that a replay would not: a stand-in leaves no traces then."""
-        return not any(guard.lost for kept in self.programs.values() for guard, _ in kept)
+        return not any(guard.lost for kept in [*self.programs.values()] for guard, _ in kept)
 
     def _find(self, key: tuple, arguments: Sequence[Tensor]) -> CapturedProgram | Tree | None:
         """The program of a signature whose guards hold."""
@@ -348,7 +348,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _note_reasons(self, key: tuple, met: NewAnswer | None) -> str:
         """Keep why none of the programs fits this call, and say it."""
         found, self.varying.reasons = self.varying.reasons if met is None else [str(met)], []
-        found = "; ".join(found or recompile_reasons.reasons(key, self.programs))
+        found = "; ".join(found or recompile_reasons.reasons(key, {**self.programs}))
         told = f"{self.name}, capture {self.captures + 1}: {found}   [{user_site()}]"
         self.recompiled = [*self.recompiled[1 - KEPT_REASONS :], told]
         show.log(1, lambda: f"recompile: {told}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of
 from gnomon.capture.looks import Answer, Kind, integers
@@ -49,11 +49,11 @@ class Look(NamedTuple):
         """Whether numpy is called."""
         return isinstance(self.kind, HostCall)
 
-    def asked(self, values: Sequence[Tensor]) -> tuple[Answer, list[Tensor]]:
+    def asked(self, values: Sequence[Tensor]) -> tuple[Answer, Sequence[Tensor]]:
         """The answer of this call, and what a call of numpy has found."""
         found = self.kind(self.read(values))
-        if not self.is_host_call:
-            return found, []
+        if not isinstance(self.kind, HostCall):
+            return found, ()
         return tuple([x._storage.node.shape for x in found]), found
 
 
@@ -73,6 +73,8 @@ class Segment:
         look: Look,
     ) -> None:
         self.name, self.options, self.graph, self.look = name, options, graph, look
+        self.finds_sizes = look.kind is integers or look.counted is not None
+        """Whether sizes follow from what is asked."""
         self.lasting: tuple[int, ...] = ()
         self.follow: dict[Answer, Segment | list[Ending]] = {}
         """What comes behind each answer."""
@@ -166,16 +168,16 @@ class Step(NamedTuple):
     """The same at the sizes of this call."""
     inputs: list[Tensor]
     made: list[Tensor]
-    answer: Answer
-    found: list[Tensor]
+    answer: Any
+    found: Sequence[Tensor]
 
     @property
     def sizes(self) -> Sequence[int]:
         """The sizes that follow from values: one that numpy has found, or integers."""
-        look, answer = self.segment.look, cast(Any, self.answer)
+        look = self.segment.look
         if look.kind is integers:
-            return answer
-        return () if look.counted is None else (answer[look.counted[0]][look.counted[1]],)
+            return self.answer
+        return () if look.counted is None else (self.answer[look.counted[0]][look.counted[1]],)
 
     @property
     def bare(self) -> Step:

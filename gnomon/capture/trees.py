@@ -64,27 +64,39 @@ class CallOnItsWay:
 
     def step(self, segment: Segment) -> Step:
         """Run a segment, and ask."""
-        at, start = len(self.steps), monotonic_ns()
+        step = self._known(segment) if self.known else None
+        if step is None:
+            step = self._run(segment)
+        if segment.finds_sizes:
+            self.sizes += step.sizes
+        self.steps.append(step)
+        return step
+
+    def _known(self, segment: Segment) -> Step | None:
+        """The step of a segment that ran already."""
+        at = len(self.steps)
         step = self.known[at] if at < len(self.known) else None
         if step is None or not step.segment.is_like(segment):
             self.known = ()
-            try:
-                step = self._run(segment)
-            except Exception as error:
-                # the function may catch what is raised in the midst of it
-                told = f"{type(error).__name__} is raised"
-                raise NewAnswer(self.tree, self.steps, told) from error
-            segment.calls += 1
-            segment.spent += monotonic_ns() - start
+            return None
         self.values += [*step.made, *step.found]
-        self.sizes += step.sizes
-        self.steps.append(step._replace(segment=segment))
-        return self.steps[-1]
+        return step._replace(segment=segment)
 
     def _run(self, segment: Segment) -> Step:
-        inputs, runs = segment.inputs(self.values), segment.at(self.sizes)
-        made = runs.run(inputs, self.tree.tracked)
-        answer, found = segment.look.asked([*self.values, *made])
+        """The step of one that runs now."""
+        start = monotonic_ns()
+        try:
+            inputs, runs = segment.inputs(self.values), segment.at(self.sizes)
+            made = runs.run(inputs, self.tree.tracked)
+            self.values += made
+            answer, found = segment.look.asked(self.values)
+            self.values += found
+        except Exception as error:
+            # the function may catch what is raised in the midst of it
+            told = f"{type(error).__name__} is raised"
+            raise NewAnswer(self.tree, self.steps, told) from error
+        segment.calls += 1
+        segment.spent += monotonic_ns() - start
         return Step(segment, runs, inputs, made, answer, found)
 
 
@@ -111,6 +123,8 @@ class Tree:
 
     def found(self, arguments: Sequence[Tensor]) -> tuple[CapturedProgram, list[Tensor]]:
         """The end of a call's way, and all that it reads: of a way for many sizes first."""
+        if self.family is None or not self.family.trees:
+            return self.way(arguments, self.sizes, ())
         known, tracked, is_size = list[Step](), self.tracked, False
         for shared in self.shared:
             try:

@@ -9,6 +9,7 @@ import pytest
 
 import gnomon as gn
 from gnomon import nn
+from gnomon.capture import recompile_reasons
 from gnomon.compiler.pipeline import kernels_of
 from gnomon.compiler.target import context
 from gnomon.errors import ArgumentError, TraceError
@@ -380,3 +381,17 @@ def test_a_name_that_appears_later_is_seen():
         assert f(gn.ones(1)).item() == 3
     finally:
         del globals()["late"]
+
+
+def test_programs_that_come_while_others_are_looked_through(monkeypatch):
+    compiled = gn.compile(lambda x: x * 2)
+    for n in (2, 3):
+        compiled(gn.ones(n))
+    compare = recompile_reasons.of_key
+
+    def meanwhile(*keys):
+        compiled.programs[len(compiled.programs)] = []  # as another thread does
+        yield from compare(*keys)
+
+    monkeypatch.setattr(recompile_reasons, "of_key", meanwhile)
+    assert compiled(gn.ones(4, 4)).shape == (4, 4)

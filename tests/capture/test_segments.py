@@ -28,8 +28,8 @@ def test_the_answer_to_a_call_of_numpy_is_the_shapes_of_its_results():
 
 
 def test_other_answers_are_values():
-    assert Look(first, truth, user_site()).asked([gn.tensor([2.0])]) == (True, [])
-    assert Look(first, integers, user_site()).asked([gn.tensor([[2], [3]])]) == ((2, 3), [])
+    assert Look(first, truth, user_site()).asked([gn.tensor([2.0])]) == (True, ())
+    assert Look(first, integers, user_site()).asked([gn.tensor([[2], [3]])]) == ((2, 3), ())
 
 
 @pytest.mark.parametrize(
