@@ -19,6 +19,7 @@ SEARCHES = (
     ("tests.fuzz_capture",),
     ("tests.fuzz_breaks",),
     ("tests.fuzz_objects",),
+    ("tests.fuzz_ranks",),
     ("tests.fuzz_files",),
     ("tests.fuzz_hostile",),
     ("tests.stress", "forks"),

@@ -150,10 +150,13 @@ def names_of(parameter: str, axes: AxisNames) -> Sequence[str]:
 
 
 def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank: int) -> None:
-    """Keep of every parameter this rank's part; each stays the tensor that it is."""
+    """Keep of every parameter this rank's part; each stays the tensor that it is.
+
+    One that no axis splits is said to be replicated too: as a plain tensor it would vary.
+    """
     parameters = dict(model.named_parameters())
     for row in rows:
-        if any(axis is not None for *_, axis in row.layout):
+        if row.layout:
             p = parameters[row.name]
             p.data = spread(own_part(p, row.layout, mesh, rank), row.layout, row.keeps, row.unit)
 

@@ -19,7 +19,7 @@ from gnomon.ir.node import Graph, Node
 from gnomon.passes.choose import Plan, product_flops
 from gnomon.passes.divide import divide
 from gnomon.passes.inline import inline
-from gnomon.passes.layout import REPLICATED, Layout, MeshAxis
+from gnomon.passes.layout import REPLICATED, VARYING, Layout, MeshAxis
 from gnomon.program.blocks import ControlCall
 from gnomon.program.buffer_assignment import places_of
 from gnomon.program.collectives import is_transfer
@@ -111,7 +111,7 @@ def repetitions(graph: Graph, least: float = SMALL) -> list[str]:
         whole = sum(map(product_flops, divided))
         for node in divided:
             share = product_flops(node) / whole if whole else 0.0
-            if share >= least and plan[node].given == REPLICATED:
+            if share >= least and is_repeated(node, plan):
                 found.append(
                     f"every rank along {across.name} computes {node!r}, {share:.1%} of the "
                     f"products{at(node)}"
@@ -119,6 +119,12 @@ def repetitions(graph: Graph, least: float = SMALL) -> list[str]:
 
     divide(inline(graph, is_claimed), hear)
     return found
+
+
+def is_repeated(node: Node, plan: Plan) -> bool:
+    """Whether all ranks compute a node of what they have alike, in part at least."""
+    alike = [plan[x].given == REPLICATED for x in node.inputs]
+    return plan[node].given == REPLICATED or (plan[node].given == VARYING and any(alike))
 
 
 def lines(program: RankProgram) -> Iterator[str]:

@@ -8,7 +8,8 @@ splits; None where all ranks hold all, a fold's name where what they hold is sti
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, MutableMapping
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from gnomon.dtypes import DType
@@ -24,6 +25,11 @@ __all__ = ["LAYOUTS", "Lying", "Unit", "axes_of", "folded", "from_local", "place
 Lying = tuple[tuple[str, int, int | str | None], ...]
 """(mesh axis, its ranks, the axis that it splits, a fold or None), outermost mesh axis first."""
 LAYOUTS = frozenset({"from_local", "place", "to_local"})
+NUMBER = "number"
+"""The name of an input that stands for a constant of the program: all ranks have it alike."""
+
+
+T = TypeVar("T")
 
 
 class Boundary(Primitive):
@@ -68,7 +74,12 @@ class ToLocal(Boundary):
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
         back, shares = node.params.get("back"), node.params.get("shares", 1)
         g = g if shares == 1 else elementwise("div", g, float(shares))
-        return (from_local(g, folded(node.params["layout"]) if back is None else back),)
+        if back is not None:
+            return (from_local(g, back),)
+        layout = folded(node.params["layout"])
+        # each rank's own gradient of what all have: nobody said that these are alike
+        own = tuple(name for name, _, axis in layout if axis is None)
+        return (from_local(g, layout, varies=own),)
 
 
 @primitive("place")
@@ -135,15 +146,18 @@ def from_local(
     keeps: tuple[str, ...] = (),
     unit: Unit = ALONE,
     rows: tuple[str, ...] = (),
+    varies: tuple[str, ...] = (),
 ) -> Node:
     """The whole value of which x is this rank's part in a layout.
 
     keeps: mesh axes along which it is a weight that is used where it lies.
     rows: mesh axes along which its parts are rows that stay where they are.
+    varies: mesh axes along which each rank has a value of its own, which counts as replicated.
     """
     if not layout:
         return x
-    whole = x.arena.node("from_local", (x,), layout=layout, keeps=keeps, unit=unit)
+    own = {"varies": varies} if varies else {}
+    whole = x.arena.node("from_local", (x,), layout=layout, keeps=keeps, unit=unit, **own)
     stay = [
         (mesh, n, axis) for mesh, n, axis in layout if mesh in rows and in_leaves(whole, n, axis)
     ]
@@ -170,20 +184,36 @@ def in_leaves(x: Node, ranks: int, axis: int | str | None) -> bool:
     return isinstance(axis, int) and leaves(x.shape[axis], ROWS) % ranks == 0
 
 
-_axes: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
 NOWHERE: frozenset[str] = frozenset()
+_axes: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
+_constant: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
 
 
 def axes_of(node: Node) -> frozenset[str]:
     """The mesh axes along which a value is a whole one of which each rank has a part."""
+    return derived(node, _axes, lambda x: NOWHERE if is_known(x) else own_axes(x))
+
+
+def is_constant(node: Node) -> bool:
+    """Whether a value is made of constants alone: every rank has it alike, and by itself."""
+    return not is_known(node) and derived(node, _constant, made_of_constants)
+
+
+def made_of_constants(node: Node) -> bool:
+    """Whether a node reads constants alone, where that is known of what it reads."""
+    return not is_known(node) and all(_constant[x] for x in node.inputs)
+
+
+def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node], T]) -> T:
+    """A fact of a node that follows from those of its inputs; `found` keeps all of them."""
     stack = [node]
     while stack:
         x = stack[-1]
-        waiting = [] if x in _axes or is_known(x) else [y for y in x.inputs if y not in _axes]
+        waiting = [] if x in found or is_known(x) else [y for y in x.inputs if y not in found]
         stack.extend(waiting)
         if not waiting:
-            _axes[stack.pop()] = NOWHERE if is_known(x) else own_axes(x)
-    return _axes[node]
+            found[stack.pop()] = own(x)
+    return found[node]
 
 
 def is_known(node: Node) -> bool:
@@ -192,7 +222,7 @@ def is_known(node: Node) -> bool:
 
 
 def own_axes(node: Node) -> frozenset[str]:
-    """The same, where those of what a node reads are known."""
+    """The mesh axes of a node, where those of what it reads are known."""
     read = NOWHERE.union(*(_axes[x] for x in node.inputs))
     if node.op not in LAYOUTS:
         return read

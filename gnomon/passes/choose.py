@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -20,15 +21,18 @@ from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.passes.layout import (
     REPLICATED,
+    VARYING,
     MeshAxis,
     Partial,
     Placement,
     Replicated,
     Split,
+    is_whole,
     move_price,
 )
 from gnomon.passes.regions import is_closed, of_region, primitives_of
 from gnomon.passes.strategies import Strategy, strategies
+from gnomon.passes.varying import ends_varying, is_divided_freely, usable, varies
 
 Plan = dict[Node, Strategy]
 Cost = tuple[float, float, float]
@@ -55,6 +59,7 @@ class ChosenStrategy(NamedTuple):
     """In which placement each input is wanted, as a bit; none where all ranks hold all."""
     is_row: bool
     is_weight: bool
+    is_free: bool
 
 
 class Choices:
@@ -71,6 +76,8 @@ class Choices:
         """The placements in which readers wanted each value, as bits."""
         self.rows: set[Node] = set()
         self.weights: set[Node] = set()
+        self.free: set[Node] = set()
+        """What is divided although no layout says so: whole values to whoever wrote the program."""
         self.calls: dict[tuple[Node, ...], tuple[Placement, ...]] = {}
         self.met: dict[object, ChosenStrategy] = {}
         """All that a choice depends on -> the choice: layers repeat each other."""
@@ -99,27 +106,33 @@ class Choices:
             self.rows.add(node)
         if found.is_weight:
             self.weights.add(node)
+        if found.is_free:
+            self.free.add(node)
 
     def _choice(self, node: Node) -> ChosenStrategy:
         """The choice for a node that is met for the first time."""
-        plan = self.plan
-        alike = all(plan[x].given == REPLICATED for x in node.inputs)
-        if alike and node.op not in LAYOUTS and not product_flops(node):
-            found = everywhere(len(node.inputs))
-            return ChosenStrategy(found, self._state(node, found.given), (), False, False)
-        found = plan[node] = self._chosen(node)
+        plan, across = self.plan, self.across
+        given = tuple(plan[x].given for x in node.inputs)
+        varying = varies(node, given, across)
+        alike = all(map(is_whole, given)) and node.op not in LAYOUTS
+        if alike and (varying or ends_varying(node, across) or not product_flops(node)):
+            found = everywhere(given, varying)
+            return ChosenStrategy(found, self._state(node, found.given), (), False, False, False)
+        found = self._chosen(node)
+        if varying and found.given == REPLICATED:
+            found = replace(found, given=VARYING)
+        plan[node] = found
         split = isinstance(found.given, Split)
         is_row = split and has_rows(node, plan, self.rows)
         is_weight = split and is_kept(node, self.weights, self.across)
         asked = tuple(self.bits.setdefault(want, 1 << len(self.bits)) for want in found.wanted)
-        state = self._state(node, found.given, is_row, is_weight)
-        return ChosenStrategy(found, state, asked, is_row, is_weight)
+        is_free = is_divided_freely(node, plan, self.free)
+        state = self._state(node, found.given, is_row, is_weight, is_free)
+        return ChosenStrategy(found, state, asked, is_row, is_weight, is_free)
 
-    def _state(
-        self, node: Node, placement: Placement, is_row: bool = False, is_weight: bool = False
-    ) -> int:
+    def _state(self, node: Node, placement: Placement, *facts: bool) -> int:
         """The number of all that a choice for a reader of this value depends on."""
-        key = (node.shape, node.dtype, placement, is_row, is_weight)
+        key = (node.shape, node.dtype, placement, *facts)
         return self.states.setdefault(key, len(self.states))
 
     def _placements(self, x: Node) -> frozenset[Placement]:
@@ -129,7 +142,8 @@ class Choices:
     def _chosen(self, node: Node) -> Strategy:
         """The strategy of a node that is met for the first time."""
         plan, across = self.plan, self.across
-        every = options(node, across)
+        given = [REPLICATED if x in self.free else plan[x].given for x in node.inputs]
+        every = usable(options(node, across), given)
         found = [s for s in every if follows(node, s, plan, bool(self.rows))]
         if node.op == "region" and node.inputs in self.calls:
             found = [s for s in found if s.wanted == self.calls[node.inputs]] or found
@@ -144,9 +158,9 @@ class Choices:
 
 @memo
 @cache
-def everywhere(count: int) -> Strategy:
-    """The strategy of what all ranks compute alike, of so many inputs."""
-    return Strategy((REPLICATED,) * count, REPLICATED)
+def everywhere(given: tuple[Placement, ...], varying: bool) -> Strategy:
+    """The strategy of what every rank computes of whole values, alike or of its own."""
+    return Strategy(given, VARYING if varying else REPLICATED)
 
 
 def cheapest(
@@ -196,7 +210,7 @@ def follows(node: Node, strategy: Strategy, plan: Plan, rows: bool) -> bool:
     """
     if strategy.rule == "boundary":
         return True
-    if node.op == "region" and any(plan[x].given != REPLICATED for x in node.inputs):
+    if node.op == "region" and not all(is_whole(plan[x].given) for x in node.inputs):
         return True
     if rows and len({x for x in node.inputs if isinstance(plan[x].given, Partial)}) > 1:
         return True

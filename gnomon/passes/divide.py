@@ -1,8 +1,9 @@
 """A program over a mesh becomes one rank's: the shard pass, for every mesh axis that it names.
 
 Which mesh axes there are, the program says itself, where parts become whole values and where these
-become parts (gnomon/ops/layouts.py). Everything else a program takes and gives, all ranks hold. Its
-last inputs are then the rank's numbers along those axes. Microbatches are ranks too, the innermost.
+become parts (gnomon/ops/layouts.py). Everything else that a program takes varies: it is each rank's
+own (varying.py). Its last inputs are then the rank's numbers along those axes. Microbatches are
+ranks too, the innermost.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from gnomon.ops.layouts import LAYOUTS
 from gnomon.passes.accumulate import in_microbatches, is_microbatches
 from gnomon.passes.choose import Plan
 from gnomon.passes.coalesce import coalesce
-from gnomon.passes.layout import NETWORK, REPLICATED, MeshAxis
+from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis
+from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up, shard
 from gnomon.passes.virtual_ranks import shares_of, virtual_ranks
 from gnomon.settings import current
@@ -48,8 +50,8 @@ def divide(graph: Graph, hear: Hear = unheard) -> Graph:
         ordered = current().numerics != "fast"
         shares = shares_of(graph, name, ranks, ordered)
         refuse_uneven(graph, name, shares)
-        across = MeshAxis(name, shares, NETWORK, ordered)
-        held = [REPLICATED] * len(graph.inputs)
+        across = MeshAxis(name, shares, NETWORK, ordered, frozenset(axes) - {name})
+        held = [REPLICATED if is_alike(x) else VARYING for x in graph.inputs]
         made = shard(graph, across, held, [REPLICATED] * len(graph.outputs))
         hear(across, graph, made.plan)
         graph = made.graph

@@ -41,6 +41,17 @@ class Replicated(Placement):
 
 
 @dataclass(frozen=True)
+class Varying(Replicated):
+    """Every rank holds a value of its own, of one shape: no rank may compute another's.
+
+    It counts as replicated where it meets what is split or pending, and only there.
+    """
+
+    def __repr__(self) -> str:
+        return "V"
+
+
+@dataclass(frozen=True)
 class Split(Placement):
     """Every rank holds an equal stretch of one axis, in rank order."""
 
@@ -79,6 +90,7 @@ Layout = Mapping[str, Placement]
 """Mesh axis -> placement; an axis that is not named replicates."""
 
 REPLICATED = Replicated()
+VARYING = Varying()
 
 
 @memo
@@ -119,6 +131,8 @@ class MeshAxis:
     prices: Prices = NETWORK
     ordered: bool = True
     """Keep canonical order: sums are cut at subtrees only, and combined as a tree."""
+    beside: frozenset[str] = frozenset()
+    """The program's other mesh axes: of their collectives all ranks along this one give alike."""
 
 
 def move_price(have: Placement, want: Placement, x: Node, across: MeshAxis) -> float:
@@ -126,6 +140,8 @@ def move_price(have: Placement, want: Placement, x: Node, across: MeshAxis) -> f
     size, prices = x.size * x.dtype.itemsize, across.prices
     match have, want:
         case _ if have == want:
+            return 0.0
+        case Varying(), Replicated():
             return 0.0
         case Replicated(), Split():
             return 0.0
@@ -139,6 +155,11 @@ def move_price(have: Placement, want: Placement, x: Node, across: MeshAxis) -> f
             return size * prices.reduce_scatter
         case _:
             return math.inf
+
+
+def is_whole(placement: Placement) -> bool:
+    """Whether every rank holds a value of the whole shape that nobody else adds to."""
+    return isinstance(placement, Replicated)
 
 
 def local_shape(shape: Shape, placement: Placement, ranks: int) -> Shape:

@@ -16,8 +16,10 @@ from gnomon.ops.collectives import COLLECTIVES
 from gnomon.ops.layouts import Lying
 from gnomon.passes.choose import Plan, has_rows
 from gnomon.passes.divide import mesh_axes
-from gnomon.passes.layout import NETWORK, REPLICATED, MeshAxis, Split
+from gnomon.passes.layout import NETWORK, REPLICATED, VARYING, MeshAxis, Split
+from gnomon.passes.localize import is_alike
 from gnomon.passes.shard import open_up, shard
+from gnomon.passes.varying import is_divided_freely
 from gnomon.settings import Settings, current
 
 __all__ = ["Leaving", "leaving"]
@@ -29,6 +31,8 @@ class Leaving(NamedTuple):
     layout: Lying
     rows: tuple[str, ...]
     meets: bool
+    varies: tuple[str, ...] = ()
+    """Mesh axes along which each rank has a value of its own, which counts as replicated."""
 
 
 _known: Recent[tuple[str, tuple[str, ...], Settings], Leaving] = memo(Recent())
@@ -49,16 +53,32 @@ def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Le
     graph = open_up(graph)
     layout: list[tuple[str, int, int | str | None]] = []
     rows: list[str] = []
+    varies: list[str] = []
     for name in sorted(axes, key=lambda name: order.index(name) if name in order else len(order)):
-        across = MeshAxis(name, axes[name], NETWORK, current().numerics != "fast")
-        made = shard(graph, across, [REPLICATED] * len(graph.inputs), [None])
+        ordered, others = current().numerics != "fast", frozenset(axes) - {name}
+        across = MeshAxis(name, axes[name], NETWORK, ordered, others)
+        held = [REPLICATED if is_alike(x) else VARYING for x in graph.inputs]
+        made = shard(graph, across, held, [None])
+        if graph.outputs[0] in divided_freely(graph, made.plan):  # as in a program of many nodes
+            made = shard(graph, across, held, [REPLICATED])
         (lying,), (result,) = made.outputs, graph.outputs
         if result in rows_of(graph, made.plan):
             rows.append(name)
+        if lying == VARYING:
+            varies.append(name)
         if name in along:
             layout.append((name, axes[name], lying.axis if isinstance(lying, Split) else None))
         graph = made.graph
-    return Leaving(tuple(layout), tuple(rows), any(map(meets, graph)))
+    return Leaving(tuple(layout), tuple(rows), any(map(meets, graph)), tuple(varies))
+
+
+def divided_freely(graph: Graph, plan: Plan) -> set[Node]:
+    """The nodes of a program that are divided although no layout says so."""
+    free: set[Node] = set()
+    for node in graph.nodes:
+        if node.inputs and is_divided_freely(node, plan, free):
+            free.add(node)
+    return free
 
 
 def rows_of(graph: Graph, plan: Plan) -> set[Node]:

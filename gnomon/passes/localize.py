@@ -13,7 +13,7 @@ from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
 from gnomon.ops.external import parts_of_results
-from gnomon.ops.layouts import ALONE, Unit
+from gnomon.ops.layouts import ALONE, NUMBER, Unit
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import split_spec
 from gnomon.ops.scalars import where
@@ -135,7 +135,17 @@ def mesh_axis_of(rank: Node) -> str:
 
 def ranks_of(graph: Graph) -> list[Node]:
     """The inputs of a rank's program that are its numbers along mesh axes: the last ones."""
-    return [x for x in graph.inputs if x.params["name"].startswith(RANK)]
+    return [x for x in graph.inputs if is_rank(x)]
+
+
+def is_rank(x: Node) -> bool:
+    """Whether an input is a rank's number along a mesh axis."""
+    return x.params["name"].startswith(RANK)
+
+
+def is_alike(x: Node) -> bool:
+    """Whether all ranks along other mesh axes have an input alike; no input of a user's is so."""
+    return x.params["name"] == NUMBER or is_rank(x)
 
 
 def local_params(node: Node, strategy: Strategy, across: MeshAxis) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from gnomon.passes.layout import (
     Placement,
     Split,
     fits,
+    is_whole,
     local_shape,
     pending,
     split_along,
@@ -225,7 +226,7 @@ def part_of(
 
 def region_part(node: Node, strategy: Strategy, parts: tuple[Node, ...], local: Locals) -> Node:
     """A region over parts: the same call, its body over the parts' shapes."""
-    if strategy.given == REPLICATED:
+    if is_whole(strategy.given):
         return local.arena.with_inputs(node, parts)
     counted = strategy.rule == COUNTED
     body = part_of(node.params["body"], strategy.wanted, local.across, counted)

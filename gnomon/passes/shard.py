@@ -28,12 +28,14 @@ from gnomon.passes.layout import (
     Placement,
     Split,
     fits,
+    is_whole,
     local_shape,
 )
 from gnomon.passes.legalize import legalize
 from gnomon.passes.localize import Locals
 from gnomon.passes.regions import is_closed, region_part
 from gnomon.passes.strategies import CARRIERS, Strategy
+from gnomon.passes.varying import check_varying
 from gnomon.passes.widen import widen
 
 
@@ -67,6 +69,7 @@ def shard(
     plan = choose(graph, across, dict(zip(graph.inputs, inputs, strict=True)))
     ends = [end_of(x, want, plan) for x, want in zip(graph.outputs, outputs, strict=True)]
     sink(graph, across, plan, ends)
+    check_varying(plan, across)
     return Sharded(emit(graph, across, plan, ends), tuple(ends), plan)
 
 
@@ -112,7 +115,7 @@ def sink(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) 
         ask(x, end)
     for node in reversed(graph.nodes):
         want = wants[node]
-        if isinstance(want, Split) and node.op != "input" and plan[node].given == REPLICATED:
+        if isinstance(want, Split) and node.op != "input" and is_whole(plan[node].given):
             plan[node] = in_parts(node, want, plan, across) or plan[node]
         for x, want in zip(node.inputs, plan[node].wanted, strict=True):
             ask(x, want)
@@ -122,7 +125,9 @@ def in_parts(node: Node, want: Split, plan: Plan, across: MeshAxis) -> Strategy 
     """A strategy that gives this split without a message."""
     for strategy in options(node, across):
         moves = zip(node.inputs, strategy.wanted, strict=True)
-        if strategy.given == want and all(plan[x].given in (w, REPLICATED) for x, w in moves):
+        if strategy.given == want and all(
+            is_whole(plan[x].given) or plan[x].given == w for x, w in moves
+        ):
             return strategy
     return None
 
@@ -174,7 +179,7 @@ class Emission:
             as_it_lies = want is self.plan[x].given
             parts.append(self.images[x] if as_it_lies else self.fetch(x, want, node))
         scope.sites = node.sites
-        whole = strategy.given is REPLICATED and strategy.rule == "letter"
+        whole = is_whole(strategy.given) and strategy.rule == "letter"
         like = node if whole else self.alike.get(id(strategy))
         if like is not None:
             return self.local.arena.with_inputs(like, tuple(parts))
@@ -191,7 +196,7 @@ class Emission:
     def fetch(self, x: Node, want: Placement, reader: Node | None = None) -> Node:
         """A value as a reader wants it."""
         have = self.plan[x].given
-        if want is have or want == have:
+        if want is have or want == have or (is_whole(want) and is_whole(have)):
             return self.images[x]
         found = self.moved.get((x, want))
         if found is None:

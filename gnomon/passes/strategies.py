@@ -16,7 +16,15 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.ops.scalars import SCALARS
-from gnomon.passes.layout import REPLICATED, MeshAxis, Placement, fits, pending, split_along
+from gnomon.passes.layout import (
+    REPLICATED,
+    VARYING,
+    MeshAxis,
+    Placement,
+    fits,
+    pending,
+    split_along,
+)
 
 UNORDERED = frozenset({"max", "min", "and", "or"})
 """Folds whose result does not depend on their order."""
@@ -62,7 +70,9 @@ def boundary(node: Node, across: MeshAxis) -> Strategy:
         lying: Placement = REPLICATED
     else:
         lying = pending(axis) if isinstance(axis, str) else split_along(axis)
-    outside = {"from_local": (REPLICATED, lying), "to_local": (lying, REPLICATED)}
+    if node.op == "from_local" and across.name in node.params.get("varies", ()):
+        lying = VARYING
+    outside = {"from_local": (REPLICATED, lying), "to_local": (lying, VARYING)}
     wanted, given = outside.get(node.op, (lying, lying))
     return Strategy((wanted,), given, "boundary")
 

@@ -17,12 +17,14 @@ from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
 from gnomon.ir.provenance import inherit, user_site
 from gnomon.lazy import build
 from gnomon.ops.control_primitives import CONTROL
+from gnomon.ops.layouts import NUMBER
 from gnomon.runtime import events
+from gnomon.runtime.comm.groups import membership
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
-from gnomon.tensor.constants import NONE_VARY, generalized
+from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.state import LOOK, Storage, at_home, grads, leaf, refusal, state, waiting
 from gnomon.tensor.views import STEPS
 
@@ -65,8 +67,6 @@ CAPTURED = ".compiled"
 MANY_WAIT = 128
 """Tensors that may wait when a call without gradients ends."""
 
-forced: set[Graph] = memo(set())
-"""Bodies of captured functions whose values were wanted before their gradients."""
 evaluations = 0
 """How many programs were run, in all threads; for tests."""
 
@@ -129,7 +129,7 @@ def note_forced(calls: Iterable[Node]) -> None:
     """
     for node in calls:
         if node.op == "region" and node.params["name"].endswith(CAPTURED):
-            forced.add(node.params["body"])
+            membership().forced.add(node.params["body"])
 
 
 def siblings(computed: Iterable[Node], held: Iterable[Node]) -> list[Node]:
@@ -273,7 +273,7 @@ def prepare(leaves: Sequence[Node], roots: Sequence[Node]) -> Executable:
     """Compile the graph between leaves and roots."""
     arena = Arena()
     with inherit(()):  # a value's line is no part of the program that reads it
-        known: dict[Node, Node] = {x: arena.input(x.shape, x.dtype) for x in leaves}
+        known = {x: arena.input(x.shape, x.dtype, NUMBER * is_number(x)) for x in leaves}
     images = list(known.values())
     outputs = copy_into(arena, between(leaves, roots), known)
     return build.build(Graph(images, outputs))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from gnomon.ir.between import between
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.lazy import leaving
-from gnomon.ops.layouts import ALONE, Lying, Unit, axes_of, to_local
+from gnomon.ops.layouts import ALONE, Lying, Unit, axes_of, is_constant, to_local
 from gnomon.runtime.comm import here
 from gnomon.tensor.borrowing import is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
@@ -43,18 +43,20 @@ def spread(
     keeps: tuple[str, ...] = (),
     unit: Unit = ALONE,
     rows: tuple[str, ...] = (),
+    varies: tuple[str, ...] = (),
 ) -> Tensor:
     """The whole value of which a tensor is this rank's part; they share memory.
 
     keeps: mesh axes along which programs use it where it lies, and do not gather it.
     unit: parameters of the same one are gathered together.
     rows: mesh axes along which its parts are rows of a batch, which stay where they are.
+    varies: mesh axes along which each rank has a value of its own, which counts as replicated.
     """
     if not layout:
         return local
     if not laid:
         laid.append(as_it_lies)
-    params = {"layout": layout, "keeps": keeps, "unit": unit, "rows": rows}
+    params = {"layout": layout, "keeps": keeps, "unit": unit, "rows": rows, "varies": varies}
     return alias(local, (("from_local", params),))
 
 
@@ -131,9 +133,11 @@ def lying(
     tracked: bool = False,
     unit: Unit = ALONE,
     rows: tuple[str, ...] = (),
+    varies: tuple[str, ...] = (),
 ) -> Tensor:
     """A new tensor of a node's value, of which this rank keeps its part."""
-    return spread(wrap(to_local(node, layout, unit), tracked), layout, rows=rows)
+    part = wrap(to_local(node, layout, unit), tracked)
+    return spread(part, layout, rows=rows, varies=varies)
 
 
 def lying_like(node: Node, tensor: Tensor, tracked: bool = False) -> Tensor:
@@ -149,7 +153,7 @@ def as_it_lies(node: Node, tracked: bool) -> Tensor | None:
     if state.capture is not None or state.unknown or not axes_of(node):
         return None
     found = left(node)
-    made = lying(node, found.layout, tracked, rows=found.rows)
+    made = lying(node, found.layout, tracked, rows=found.rows, varies=found.varies)
     if found.meets or reads_lent(node):
         evaluate([made._storage.node])
     return made
@@ -166,7 +170,7 @@ def opened(node: Node) -> Graph:
     seen: set[Node] = set()
     while stack:
         x = stack.pop()
-        if x not in seen and axes_of(x):
+        if x not in seen and (axes_of(x) or is_constant(x)):
             stack.extend(reversed(x.inputs))
         elif x not in seen:
             cuts[x] = arena.input(x.shape, x.dtype)

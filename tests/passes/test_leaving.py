@@ -66,4 +66,4 @@ def test_one_axis_split_twice_has_the_outer_mesh_axis_outside():
 def test_what_is_a_part_along_an_axis_has_none_there():
     both = (("dp", 2, 0), ("tp", 2, 1))
 
-    assert left(lambda x: to_local(x, OTHER), both) == Leaving(ROWS, (), False)
+    assert left(lambda x: to_local(x, OTHER), both) == Leaving(ROWS, (), False, ("tp",))

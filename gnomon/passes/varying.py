@@ -1,0 +1,92 @@
+"""Values that vary over a mesh axis: each rank has its own, and no rank may compute another's.
+
+Plain inputs of a rank's program vary, and so does the part that a rank takes of a value over a
+mesh. Constants are alike on all ranks; collectives give what is alike. What is made of a varying
+value varies, and each rank computes it whole. Where it meets what is split, and the result can be
+split with that, each rank takes the stretch of its own value, which counts as replicated at this
+one node; nothing is divided for its sake. A product that folds an axis of both is no such node:
+what is split is gathered, and each rank folds it with its own value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+
+from gnomon.ir.node import Node
+from gnomon.ops.collectives import MEETINGS
+from gnomon.ops.layouts import LAYOUTS
+from gnomon.passes.layout import VARYING, MeshAxis, Partial, Placement, Split, is_whole
+from gnomon.passes.strategies import Strategy, is_named
+
+ALIKE = frozenset({"all_reduce", "all_gather", "gather_ranks"})
+"""Collectives whose results are the same on all ranks."""
+
+
+def varies(node: Node, given: Sequence[Placement], across: MeshAxis) -> bool:
+    """Whether a node that is neither split nor pending is each rank's own."""
+    if node.op in LAYOUTS and is_named(node, across):
+        return False
+    if ends_varying(node, across):
+        return node.op not in ALIKE or node.params["mesh"] != across.name
+    return VARYING in given
+
+
+def ends_varying(node: Node, across: MeshAxis) -> bool:
+    """Whether a node is a collective of the program's author, over this mesh axis or any group."""
+    return node.op in MEETINGS and node.params["mesh"] not in across.beside
+
+
+def is_divided_freely(node: Node, plan: Mapping[Node, Strategy], free: Container[Node]) -> bool:
+    """Whether a node is divided although no layout says so of anything that it reads.
+
+    Such a value is whole to whoever wrote the program: what varies must not be divided with it.
+    """
+    own = plan[node].rule != "boundary" and not is_whole(plan[node].given)
+    return own and all(is_whole(plan[x].given) or x in free for x in node.inputs)
+
+
+def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[Strategy]:
+    """The strategies that are left for a choice by cost: all of them where no operand varies.
+
+    Where one does, whether the result is split changes its value, and cost has no say in that: it
+    is split wherever what a layout splits can stay as it lies, and whole on each rank elsewhere.
+    """
+    if VARYING not in given or [s.rule for s in every] == ["boundary"]:
+        return every
+    if all(map(is_whole, given)):
+        return [s for s in every if all(map(is_whole, (*s.wanted, s.given)))]
+    found = [s for s in every if divides(s, given)]
+    return [s for s in found if stays(s, given)] or found
+
+
+def divides(strategy: Strategy, given: Sequence[Placement]) -> bool:
+    """Whether a strategy divides by what is split alone, and never for a varying value's sake."""
+    if is_whole(strategy.given):
+        return True
+    pairs = list(zip(given, strategy.wanted, strict=True))
+    kept = any(isinstance(have, Split) and have == want for have, want in pairs)
+    cut = any(have == VARYING and isinstance(want, Split) for have, want in pairs)
+    return kept and not (cut and isinstance(strategy.given, Partial))
+
+
+def stays(strategy: Strategy, given: Sequence[Placement]) -> bool:
+    """Whether a strategy takes what is split as it lies, and leaves its result in parts."""
+    pairs = zip(given, strategy.wanted, strict=True)
+    kept = [have == want for have, want in pairs if isinstance(have, Split)]
+    divided = isinstance(strategy.given, Split) or strategy.rule == "lookup"
+    return divided and bool(kept) and all(kept)
+
+
+def check_varying(plan: Mapping[Node, Strategy], across: MeshAxis) -> None:
+    """Check that no value counts as alike on all ranks that is made of what varies."""
+    for node, strategy in plan.items():
+        if not node.inputs or (node.op in LAYOUTS and is_named(node, across)):
+            continue
+        given = [plan[x].given for x in node.inputs]
+        if VARYING not in given or ends_varying(node, across):
+            continue
+        assert (
+            strategy.given == VARYING
+            or not all(map(is_whole, given))
+            or isinstance(strategy.given, Split)
+        ), f"shard: {node.op} {node.shape} of what varies over {across.name!r} is {strategy.given}"

@@ -1,0 +1,135 @@
+"""Ranks' own values in programs over a mesh: no rank computes another's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from gnomon import nn
+from gnomon.distributed.device_mesh import init_device_mesh
+from gnomon.distributed.fsdp import fully_shard
+from gnomon.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from tests.distributed.attention_plan import (
+    attention_alone,
+    batch_of,
+    loss_of,
+    model_of,
+    whole_plan,
+)
+from tests.distributed.on_threads import on_threads
+from tests.fuzz_ranks import findings
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_product_of_a_ranks_part_is_that_ranks(compiled: bool):
+    def work(rank: int, ranks: int) -> list[float]:
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(gn.arange(8.0).reshape(2, 4), mesh, [Shard(1)])
+
+        def product(x: gn.Tensor) -> gn.Tensor:
+            return ((x * 1.0).to_local() @ gn.ones(2, 3))[:, 0]
+
+        return (gn.compile(product) if compiled else product)(x).tolist()
+
+    assert on_threads(work, 2) == [[1.0, 9.0], [5.0, 13.0]]
+
+
+def test_the_loss_of_a_fully_sharded_models_own_rows_is_each_ranks():
+    rng = np.random.default_rng(3)
+    weight = rng.integers(-2, 3, (4, 6)).astype(np.float32)
+    rows = rng.integers(-2, 3, (2, 3, 6)).astype(np.float32)
+
+    def work(rank: int, ranks: int) -> tuple[float, float]:
+        model, teacher = nn.Linear(6, 4, bias=False), nn.Linear(6, 4, bias=False)
+        for each in (model, teacher):
+            each.load_state_dict({"weight": gn.tensor(weight)})
+        x = gn.tensor(rows[rank])
+        y = fully_shard(model)(x)
+        apart = (y @ y.t()).square().mean()
+        return apart.item(), ((y * 2.0 - teacher(x)) @ y.t()).sum().item()
+
+    made = [x @ weight.T for x in rows]
+    wanted = [(float(((y @ y.T) ** 2).mean()), float((y @ y.T).sum())) for y in made]
+    assert on_threads(work, 2) == [pytest.approx(each) for each in wanted]
+
+
+def test_a_replicated_and_a_plain_tensor_make_each_ranks_own():
+    whole = np.arange(16, dtype=np.float32).reshape(4, 4)
+
+    def work(rank: int, ranks: int) -> None:
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(gn.tensor(whole), mesh, [Replicate()])
+        y = x * gn.tensor([rank + 1.0])
+        assert y.placements == (Replicate(),)
+        assert (y @ x).tolist() == ((rank + 1) * whole @ whole).tolist()
+        split = distribute_tensor(gn.tensor(whole), mesh, [Shard(1)])
+        z = split @ (gn.ones(4, 4) * gn.tensor([rank + 1.0]))
+        assert z.tolist() == (whole @ np.full((4, 4), rank + 1.0)).tolist()
+        assert (split * y).placements == (Shard(1),), "rotary tables and masks mix so"
+
+    on_threads(work, 2)
+
+
+def test_a_gradient_of_what_all_ranks_have_is_each_ranks_own():
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (2,))
+        x = gn.ones(4, 4).requires_grad_()
+        y = DTensor.from_local(x, mesh, [Replicate()]) @ distribute_tensor(
+            gn.eye(4), mesh, [Replicate()]
+        )
+        (y.to_local() * (rank + 1.0)).sum().backward()
+        return x.grad.tolist()
+
+    assert on_threads(work, 2) == [[[k + 1.0] * 4] * 4 for k in range(2)]
+
+
+LAYOUTS = [(1, 2), (1, 3), (1, 4), (2, 2), (2, 3), (3, 2)]
+ROWS = 12
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("plan", [attention_alone, whole_plan])
+def test_torchtitans_plans_have_one_processs_loss_and_gradients(plan, compiled: bool):
+    model = model_of(gn)
+    loss = loss_of(gn, model, *batch_of(gn, ROWS))
+    loss.backward()
+    wanted = loss.item(), norm_of(model)
+
+    for data, tensor in LAYOUTS if plan is attention_alone else LAYOUTS[::2]:
+
+        def work(rank: int, ranks: int, data: int = data, tensor: int = tensor):
+            mesh = init_device_mesh("cpu", (data, tensor), mesh_dim_names=("dp", "tp"))
+            model = model_of(gn)
+            plan(model, mesh["tp"])
+            for each in (*model.layers, model) if data > 1 else ():
+                fully_shard(each, mesh=mesh["dp"])
+            rows = slice(rank // tensor * ROWS // data, (rank // tensor + 1) * ROWS // data)
+            given = [x[rows] for x in batch_of(gn, ROWS)]
+
+            def step(*given: gn.Tensor) -> gn.Tensor:
+                return loss_of(gn, model, *given)
+
+            loss = (gn.compile(step) if compiled else step)(*given)
+            loss.backward()
+            return loss.item(), norm_of(model)
+
+        found = on_threads(work, data * tensor)
+        assert np.mean([loss for loss, _ in found]) == pytest.approx(wanted[0], rel=1e-6)
+        assert len({norm for _, norm in found}) == 1
+        assert found[0][1] == pytest.approx(wanted[1], rel=1e-6)
+
+
+def norm_of(model: nn.Module) -> float:
+    """The norm of all gradients together."""
+    grads = [
+        p.grad.full_tensor() if isinstance(p.grad, DTensor) else p.grad for p in model.parameters()
+    ]
+    return float(np.sqrt(sum((x.numpy().astype(np.float64) ** 2).sum() for x in grads)))
+
+
+@pytest.mark.parametrize(
+    "first", [0, 20, *(pytest.param(k, marks=pytest.mark.long) for k in (100, 600))]
+)
+def test_random_programs_have_each_ranks_truth(first: int):
+    assert not [each for seed in range(first, first + 20) for each in findings(seed)]
