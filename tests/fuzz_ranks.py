@@ -192,6 +192,7 @@ def run(program: Program, rank: int, seed: int) -> list[str]:
     module = fully_shard(Sharded(side), mesh=mesh)
     leaves = [laid(kind, arrays[rank], mesh) for kind, arrays in program.leaves]
     values, taken, known = [*leaves], [], Truth(program)
+    constant = {k for k, (kind, _) in enumerate(program.leaves) if kind == "constant"}
     for name, operands in program.steps:
         if name in ("matmul", "multiply", "gram", "module") and not known.small(operands):
             name, operands = "relu", operands[:1]
@@ -200,7 +201,9 @@ def run(program: Program, rank: int, seed: int) -> list[str]:
         values.append(called(name, [values[k] for k in operands], mesh, module))
         taken.append((name, operands))
         known.add(name, operands, was, split_of(values[-1]), plain)
-        if glances.random() < 0.2 and not isinstance(values[-1], DTensor):
+        constant |= {len(values) - 1} if constant.issuperset(operands) else set()
+        plain = not isinstance(values[-1], DTensor) and len(values) - 1 not in constant
+        if plain and glances.random() < 0.2:
             gn.evaluate([values[-1]])
 
     @gn.compile

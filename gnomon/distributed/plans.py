@@ -152,13 +152,17 @@ def names_of(parameter: str, axes: AxisNames) -> Sequence[str]:
 def distribute(model: Module, rows: Sequence[ParameterLayout], mesh: Mesh, rank: int) -> None:
     """Keep of every parameter this rank's part; each stays the tensor that it is.
 
-    One that no axis splits is said to be replicated too: as a plain tensor it would vary.
+    One that no axis splits is said to be replicated, and so is every buffer: as plain tensors they
+    would vary.
     """
     parameters = dict(model.named_parameters())
     for row in rows:
         if row.layout:
             p = parameters[row.name]
             p.data = spread(own_part(p, row.layout, mesh, rank), row.layout, row.keeps, row.unit)
+    everywhere = tuple((name, ranks, None) for name, ranks in mesh.divided)
+    for _, buffer in model.named_buffers():
+        buffer.data = spread(buffer.detach(), everywhere)
 
 
 def own_part(p: Tensor, layout: Lying, mesh: Mesh, rank: int) -> Tensor:

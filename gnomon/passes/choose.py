@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph, Node
+from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.passes.layout import (
@@ -78,6 +79,8 @@ class Choices:
         self.weights: set[Node] = set()
         self.free: set[Node] = set()
         """What is divided although no layout says so: whole values to whoever wrote the program."""
+        self.constant: set[Node] = set()
+        """What is made of constants alone, which a rank may have computed before."""
         self.calls: dict[tuple[Node, ...], tuple[Placement, ...]] = {}
         self.met: dict[object, ChosenStrategy] = {}
         """All that a choice depends on -> the choice: layers repeat each other."""
@@ -108,6 +111,8 @@ class Choices:
             self.weights.add(node)
         if found.is_free:
             self.free.add(node)
+        if self._is_constant(node):
+            self.constant.add(node)
 
     def _choice(self, node: Node) -> ChosenStrategy:
         """The choice for a node that is met for the first time."""
@@ -115,9 +120,13 @@ class Choices:
         given = tuple(plan[x].given for x in node.inputs)
         varying = varies(node, given, across)
         alike = all(map(is_whole, given)) and node.op not in LAYOUTS
-        if alike and (varying or ends_varying(node, across) or not product_flops(node)):
+        undivided = (
+            varying or ends_varying(node, across) or not self.constant.isdisjoint(node.inputs)
+        )
+        if alike and (undivided or not product_flops(node)):
             found = everywhere(given, varying)
-            return ChosenStrategy(found, self._state(node, found.given), (), False, False, False)
+            state = self._state(node, found.given, self._is_constant(node))
+            return ChosenStrategy(found, state, (), False, False, False)
         found = self._chosen(node)
         if varying and found.given == REPLICATED:
             found = replace(found, given=VARYING)
@@ -129,6 +138,11 @@ class Choices:
         is_free = is_divided_freely(node, plan, self.free)
         state = self._state(node, found.given, is_row, is_weight, is_free)
         return ChosenStrategy(found, state, asked, is_row, is_weight, is_free)
+
+    def _is_constant(self, node: Node) -> bool:
+        """Whether a node whose inputs are known is made of constants alone."""
+        made = node.op not in LAYOUTS and node.op not in MEETINGS
+        return made and node.op != "input" and self.constant.issuperset(node.inputs)
 
     def _state(self, node: Node, placement: Placement, *facts: bool) -> int:
         """The number of all that a choice for a reader of this value depends on."""
