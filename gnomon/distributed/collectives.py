@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from gnomon.distributed.complex_parts import by_parts
 from gnomon.distributed.groups import Group, found
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
@@ -97,6 +98,7 @@ def barrier(group: Group = None, async_op: bool = False, device_ids: object = No
     return handed(Done(), async_op)
 
 
+@by_parts
 def all_reduce(
     tensor: Tensor, op: Reduction = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Began:
@@ -107,6 +109,7 @@ def all_reduce(
     return handed(Done(), async_op)
 
 
+@by_parts
 def reduce(
     tensor: Tensor,
     dst: int | None = None,
@@ -123,6 +126,7 @@ def reduce(
     return handed(Done(), async_op)
 
 
+@by_parts
 def broadcast(
     tensor: Tensor,
     src: int | None = None,
@@ -142,6 +146,7 @@ def broadcast(
     return handed(move(known, sends, receives), async_op)
 
 
+@by_parts
 def all_gather_single(
     output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Began:
@@ -154,6 +159,7 @@ def all_gather_single(
     return handed(Done(), async_op)
 
 
+@by_parts
 def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Began:
@@ -189,6 +195,7 @@ def at_root(name: str, tensors: Sequence[Tensor], root: int, group: ProcessGroup
     return whole(tensors)
 
 
+@by_parts
 def reduce_scatter_single(
     output: Tensor,
     input: Tensor,
@@ -204,6 +211,7 @@ def reduce_scatter_single(
     return handed(Done(), async_op)
 
 
+@by_parts
 def reduce_scatter(
     output: Tensor,
     input_list: Sequence[Tensor],
@@ -222,6 +230,7 @@ def reduce_scatter(
     return handed(Done(), async_op)
 
 
+@by_parts
 def all_to_all_single(
     output: Tensor,
     input: Tensor,
@@ -257,6 +266,7 @@ def stretches(
     return found
 
 
+@by_parts
 def all_to_all(
     output_tensor_list: Sequence[Tensor],
     input_tensor_list: Sequence[Tensor],
@@ -272,6 +282,7 @@ def all_to_all(
     return handed(move(known, whole(input_tensor_list), whole(output_tensor_list)), async_op)
 
 
+@by_parts
 def gather(
     tensor: Tensor,
     gather_list: Sequence[Tensor] | None = None,
@@ -289,6 +300,7 @@ def gather(
     return handed(move(known, [Part(root, tensor, 0, tensor.numel())], receives), async_op)
 
 
+@by_parts
 def scatter(
     tensor: Tensor,
     scatter_list: Sequence[Tensor] | None = None,

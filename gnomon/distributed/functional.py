@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from operator import index
 
 from gnomon.distributed.collectives import stretches
+from gnomon.distributed.complex_parts import by_parts
 from gnomon.distributed.groups import Group, found
 from gnomon.errors import ArgumentError, GradientError
 from gnomon.ir.node import Node
@@ -76,6 +77,7 @@ def linear(name: str, op: Reduction, x: Tensor, ranks: int) -> tuple[Tensor, flo
     return x, 1.0
 
 
+@by_parts
 def all_reduce(self: Tensor, reduceOp: Reduction | str = "sum", group: Group = None) -> Tensor:
     """The fold of every rank's tensor."""
     known, op = member("all_reduce", group), reduction(reduceOp)
@@ -87,6 +89,7 @@ def all_reduce(self: Tensor, reduceOp: Reduction | str = "sum", group: Group = N
     return made if share == 1.0 else made / share
 
 
+@by_parts
 def all_gather_single(self: Tensor, gather_dim: int = 0, group: Group = None) -> Tensor:
     """Every rank's tensor side by side along an axis."""
     known = member("all_gather_single", group)
@@ -110,6 +113,7 @@ def gathering(group: ProcessGroup, axis: int) -> tuple[Do, Do]:
     return gather, scatter
 
 
+@by_parts
 def reduce_scatter_single(
     self: Tensor, reduceOp: Reduction | str = "sum", scatter_dim: int = 0, group: Group = None
 ) -> Tensor:
@@ -128,6 +132,7 @@ def reduce_scatter_single(
     return met(known, x, build)
 
 
+@by_parts
 def all_to_all_single(
     self: Tensor,
     output_split_sizes: Sequence[int] | None = None,
@@ -166,6 +171,7 @@ def all_to_all_single(
     return passing(self, trade(goes, comes), trade(comes, goes))
 
 
+@by_parts
 def broadcast(self: Tensor, src: int, group: Group = None) -> Tensor:
     """One rank's tensor, on every rank."""
     known = member("broadcast", group)

@@ -33,6 +33,7 @@ LISTED = {
         "test_point_to_point.into_parts",
         "test_static.traded",
         "test_works.dropped",
+        "test_works.known_and_new",
         "test_works.together",
     ),
     3: (

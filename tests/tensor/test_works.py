@@ -15,6 +15,7 @@ from gnomon.distributed.ranks import run_ranks
 from gnomon.errors import CollectiveError
 from gnomon.runtime.comm.base import KINDS, Transfer
 from gnomon.runtime.comm.groups import membership
+from gnomon.runtime.comm.posted import DIGEST
 from gnomon.runtime.comm.slow import SlowWorld, Wire
 from gnomon.runtime.comm.threads import ThreadLink
 from tests.distributed.on_mpi import on_mpi
@@ -165,7 +166,9 @@ def test_transfers_start_at_the_call_in_program_order(monkeypatch: pytest.Monkey
                 each.wait()
         return seen
 
-    assert on_threads(work, 2) == [[("gather", 8), ("gather", 20), ("exchange", 12)]] * 2
+    digest = ("gather", DIGEST)
+    pairs = [digest, ("gather", 8), digest, ("gather", 20), digest, ("exchange", 12)]
+    assert on_threads(work, 2) == [pairs] * 2
 
 
 def dropped(rank: int, ranks: int) -> list[float]:
@@ -243,3 +246,22 @@ def test_ranks_that_begin_different_collectives_hear_of_both():
     assert rows[1].startswith("  rank 0: all_reduce[max] of float32, 16 bytes, asked by ")
     assert rows[2].startswith("  rank 1: all_reduce of float32, 16 bytes, asked by ")
     assert all("test_works.py:" in row for row in rows[1:3])
+
+
+def known_and_new(rank: int, ranks: int) -> str:
+    """A rank's words where one rank begins what it knows, and the other what it does not."""
+    group = dist.new_group([0, 1])
+    dist.all_reduce(gn.ones(4), group=group)
+    try:
+        dist.all_reduce(gn.ones(8 if rank else 4), group=group)
+    except CollectiveError as error:
+        return str(error)
+    return "no error"
+
+
+def test_no_rank_takes_data_for_words_or_words_for_data():
+    first, second = on_mpi(known_and_new, 2)
+
+    assert first == second
+    assert first.splitlines()[1].startswith("  rank 0: all_reduce of float32, 16 bytes, asked by ")
+    assert first.splitlines()[2].startswith("  rank 1: all_reduce of float32, 32 bytes, asked by ")

@@ -205,6 +205,8 @@ class Link(ABC):
         """What a conversation outside of programs is about, while it lasts."""
         self.agreed: set[str] = set()
         """The plans of transfers that all ranks were found to share."""
+        self.labels: dict[str, ctypes.Array[ctypes.c_char]] = {}
+        """The digests of collectives that Python began."""
         self.under_way: set[UnderWay] = set()
         """Transfers that Python began and has not waited for: what they read and write stays."""
         self._look_at = SWEEP

@@ -1,8 +1,8 @@
 """Transfers that Python starts: they go on by themselves, in any number, until they are waited for.
 
 The ranks of a group start its gathers and exchanges in one order. What a transfer reads and writes
-is kept while it is under way, whoever drops it. Ranks that begin something for the first time tell
-each other what it is, so that those that would move different things hear so.
+is kept while it is under way, whoever drops it. Ranks send each other a digest of what they begin,
+so that those that would move different things hear so.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from gnomon.errors import CollectiveError
 from gnomon.ir.provenance import Site
+from gnomon.runtime.cache import digest
 from gnomon.runtime.comm.base import (
     ENTRY,
     GATHER,
@@ -32,8 +33,8 @@ __all__ = ["Comparison", "Posted", "messages", "whole"]
 
 SHOWN = 4
 """Messages of a list that an error names."""
-LABEL = 512
-"""Bytes by which a rank tells what it begins."""
+DIGEST, LABEL = 16, 512
+"""Bytes of a digest of what a rank begins, and of its words about it."""
 
 
 class Posted:
@@ -98,42 +99,56 @@ def messages(link: Link, listed: Sequence[Message], held: Any = None) -> Posted:
 
 
 class Comparison:
-    """The words of ranks about a collective that they begin in a group for the first time."""
+    """A digest of a collective, which ranks exchange before what it moves.
+
+    Every call sends one: a rank cannot know whether the others begin what they began before. Only
+    where digests differ do ranks tell each other in words.
+    """
 
     def __init__(self, link: Link, what: str, site: Site) -> None:
-        self.link, self.what, self._posted = link, what, None
-        if what in link.agreed or link.count == 1:
+        self.link, self.what, self.site, self._posted = link, what, site, None
+        if link.count == 1:
             return
-        link.agreed.add(what)
-        told = f"{what}\n{site}".encode()[:LABEL]
-        mine = ctypes.create_string_buffer(told, LABEL)
-        self._rows = (ctypes.c_char * (LABEL * link.count))()
-        ends = ctypes.addressof(self._rows), ctypes.addressof(mine)
-        self._posted = whole(link, GATHER, ends, LABEL, lambda: what, (mine, self._rows))
+        mine = link.labels.get(what)
+        if mine is None:
+            words = bytes.fromhex(digest(what))[:DIGEST]
+            mine = link.labels[what] = ctypes.create_string_buffer(words, DIGEST)
+        self._mine, self._rows = mine, (ctypes.c_char * (DIGEST * link.count))()
+        self._posted = self._gather(mine, self._rows, DIGEST)
+
+    def _gather(self, mine: Any, rows: Any, nbytes: int) -> Posted:
+        """Begin to send these bytes to all ranks."""
+        ends = ctypes.addressof(rows), ctypes.addressof(mine)
+        return whole(self.link, GATHER, ends, nbytes, lambda: self.what, (mine, rows))
 
     def is_done(self) -> bool:
-        """Whether all have told."""
+        """Whether all digests are there."""
         return self._posted is None or self._posted.is_done()
 
     def wait(self) -> None:
-        """Return when all have told the same, and refuse what differs."""
+        """Return when all digests are there, and refuse what differs."""
         if self._posted is None:
             return
         self._posted.wait()
-        rows = [self._rows[k * LABEL :][:LABEL].rstrip(b"\0") for k in range(self.link.count)]
-        told = [row.decode(errors="replace").partition("\n") for row in rows]
-        here = self.link.place
-        for k, (what, _, site) in enumerate(told):
-            if what and what != self.what:
-                pair = sorted([(k, what, site), (here, self.what, told[here][2])])
-                self._refuse(pair)
+        rows = {self._rows.raw[k * DIGEST :][:DIGEST] for k in range(self.link.count)}
+        if not rows <= {self._mine.raw, bytes(DIGEST)}:  # ranks that are not there send zeros
+            self._refuse()
 
-    def _refuse(self, pair: list[tuple[int, str, str]]) -> None:
+    def _refuse(self) -> None:
         """Raise, with what two ranks begin, and where."""
-        ranks = [self.link.ranks[place] for place, _, _ in pair]
-        rows = [f"  rank {r}: {x[1]}, asked by {x[2]}" for r, x in zip(ranks, pair, strict=True)]
+        told = f"{self.what}\n{self.site}".encode()[:LABEL]
+        rows = (ctypes.c_char * (LABEL * self.link.count))()
+        self._gather(ctypes.create_string_buffer(told, LABEL), rows, LABEL).wait()
+        labels = [rows[k * LABEL :][:LABEL].rstrip(b"\0") for k in range(self.link.count)]
+        found = [row.decode(errors="replace").partition("\n") for row in labels]
+        other = next(k for k, (what, *_) in enumerate(found) if what != found[0][0])
+        ranks = [self.link.ranks[place] for place in (0, other)]
+        lines = [
+            f"  rank {rank}: {found[place][0]}, asked by {found[place][2]}"
+            for rank, place in zip(ranks, (0, other), strict=True)
+        ]
         raise CollectiveError(
             f"ranks {ranks[0]} and {ranks[1]} begin different collectives of "
-            f"{self.link.name!r}.\n" + "\n".join(rows) + "\n"
+            f"{self.link.name!r}.\n" + "\n".join(lines) + "\n"
             "Let all ranks of a group call the same, with the same shapes."
         )
