@@ -23,7 +23,7 @@ from gnomon.nn.module import Module
 from gnomon.ops.layouts import Lying, Unit
 from gnomon.passes.layout import Split
 from gnomon.runtime.comm.groups import membership
-from gnomon.tensor.layouts import in_order, lying_as, part_of, spread
+from gnomon.tensor.layouts import in_order, lying_as, own_rows, part_of, spread
 from gnomon.tensor.pytree import flatten, unflatten
 from gnomon.tensor.tensor import Tensor
 
@@ -128,7 +128,16 @@ def entering(mesh: DeviceMesh) -> Callable:
         if outermost.get() not in (None, module):
             return None
         outermost.set(module)
-        return over_tensors((inputs, named), lambda x: rows_of(x, mesh))
+        own: list[Tensor] = []
+
+        def laid(x: Tensor) -> Tensor:
+            y = rows_of(x, mesh)
+            own.extend([x] if y is not x else [])
+            return y
+
+        found = over_tensors((inputs, named), laid)
+        own_rows.set(mesh.axes if own else ())
+        return found
 
     return enter
 
@@ -140,6 +149,7 @@ def leaving(mesh: DeviceMesh) -> Callable:
         if outermost.get() is not module:
             return output
         outermost.set(None)
+        own_rows.set(())
         return over_tensors(output, lambda x: part_of(x, mesh.axes, shares=mesh.size()))
 
     return leave

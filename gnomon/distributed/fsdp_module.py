@@ -16,7 +16,7 @@ from gnomon.distributed.plans import bound_of
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
 from gnomon.ops.layouts import Unit
-from gnomon.tensor.layouts import in_unit, unit_of
+from gnomon.tensor.layouts import in_unit, own_rows, unit_of
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["FSDPModule", "UnshardHandle", "outermost", "sharded_class"]
@@ -108,6 +108,7 @@ class FSDPModule:
     def reset_iter_state(self) -> None:
         """End a forward pass that an error left."""
         outermost.set(None)
+        own_rows.set(())
 
     # when gradients are reduced: in every backward pass
 

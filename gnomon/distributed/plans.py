@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gnomon.distributed.mesh import Mesh, local_part
 from gnomon.distributed.token_dispatch.travel import TokenTravel
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, LayoutError
 from gnomon.ir.node import Shape
 from gnomon.nn.module import Module
 from gnomon.ops.layouts import Lying, Unit, divided
@@ -95,7 +95,7 @@ class ShardingPlan:
         """The layout of every parameter, by name."""
         rows = ((name, tuple(p.shape)) for name, p in model.named_parameters())
         units: dict[str, int] = {}
-        return [
+        table = [
             ParameterLayout(
                 name,
                 shape,
@@ -105,6 +105,19 @@ class ShardingPlan:
             )
             for name, shape in rows
         ]
+        self.refuse_idle(table, mesh)
+        return table
+
+    def refuse_idle(self, table: Sequence[ParameterLayout], mesh: Mesh) -> None:
+        """Refuse a mesh axis of several ranks over which neither rows nor a parameter is split."""
+        split = {name for row in table for name, _, axis in row.layout if axis is not None}
+        for name, ranks in mesh.divided:
+            if name not in split and name not in self.rows:
+                axes = ", ".join(sorted(k for k, place in self.axes.items() if place == name))
+                raise LayoutError(
+                    f"plan: {ranks} ranks of mesh axis {name!r} divide no parameter's {axes}, so "
+                    "all would compute the same. Use a number of ranks that divides one of them."
+                )
 
 
 PLAN = ShardingPlan()

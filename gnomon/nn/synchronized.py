@@ -9,6 +9,7 @@ from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
 from gnomon.nn.module import Module
 from gnomon.nn.normalization import BatchNorm
+from gnomon.nn.own_rows import layout_of_rows, normalized_apart
 from gnomon.runtime.comm.groups import ProcessGroup, default_group
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.creation import full
@@ -55,6 +56,21 @@ class SyncBatchNorm(BatchNorm):
         if group is None or group.size() == 1 or not own:
             return super().forward(input)
         self.check(input)
+        rows = layout_of_rows(input)
+        if rows:
+            return normalized_apart(
+                input, rows, lambda x: self.normalized(group, x), self.weight, self.bias
+            )
+        return self.normalized(group, input, self.weight, self.bias)
+
+    def normalized(
+        self,
+        group: ProcessGroup,
+        input: Tensor,
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> Tensor:
+        """The rank's rows, normalized by the statistics of all ranks', which are followed."""
         mean, var, count = moments(group, input)
         if self.training and self.track_running_stats:
             kept, new = (self.running_mean, self.running_var), (mean, var * (count / (count - 1)))
@@ -62,7 +78,7 @@ class SyncBatchNorm(BatchNorm):
             with no_grad():
                 for running, value in zip(kept, new, strict=True):
                     F.follow(running, value.detach(), share)
-        return F.batch_norm(input, mean, var, self.weight, self.bias, False, 0.0, self.eps)
+        return F.batch_norm(input, mean, var, weight, bias, False, 0.0, self.eps)
 
     @classmethod
     def convert_sync_batchnorm(

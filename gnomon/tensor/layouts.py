@@ -9,6 +9,7 @@ an operation gives lies as the operation leaves it; ranks that must meet for it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 
 from gnomon.ir.between import between
 from gnomon.ir.node import Arena, Graph, Node
@@ -23,6 +24,7 @@ from gnomon.tensor.views import BOUNDARIES, lying_of
 from gnomon.tensor.writing import full_chain
 
 __all__ = [
+    "own_rows",
     "in_unit",
     "layout_of",
     "local_of",
@@ -35,6 +37,9 @@ __all__ = [
     "unit_of",
     "whole_of",
 ]
+
+own_rows: ContextVar[tuple[str, ...]] = ContextVar("own_rows", default=())
+"""Mesh axes whose ranks each gave rows of their own to the fully sharded module that runs."""
 
 
 def spread(

@@ -64,8 +64,8 @@ def why_not(config: Config, mesh: Mesh, plan: ShardingPlan) -> str:
     """Why a step cannot be shared out so; empty where it can."""
     sizes, model = dict(mesh.axes), config.model
     rows, ranks = config.train.batch_size, prod(sizes.get(name, 1) for name in plan.rows)
-    if rows % ranks:
-        return f"{ranks} ranks do not divide the {rows} rows of a batch (train.batch_size)"
+    if ranks > rows:
+        return f"{ranks} ranks are more than the {rows} rows of a batch (train.batch_size)"
     named = {"heads": model.num_attention_heads, "intermediate": model.inner_size}
     for name, size in named.items():
         split = plan.axes.get(name, "")

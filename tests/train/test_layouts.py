@@ -40,7 +40,7 @@ def test_a_plan_names_the_axes():
 @pytest.mark.parametrize(
     ("mesh", "why"),
     [
-        ("data=3", r"3 ranks do not divide the 16 rows of a batch \(train.batch_size\)"),
+        ("data=17", r"17 ranks are more than the 16 rows of a batch \(train.batch_size\)"),
         ("data=2,tensor=4", r"4 ranks along 'tensor' do not divide heads \(6\)"),
         ("data=2,tensor=2", ""),
     ],
@@ -78,7 +78,7 @@ def test_deep_models_are_told_by_deeper_ones():
 def test_what_fits_nowhere_says_why():
     config = config_of("six heads", layers=1)
 
-    with pytest.raises(ConfigError, match=r"(?s)no layout of 7 ranks of h100 fits:\n  7 ranks"):
+    with pytest.raises(ConfigError, match=r"(?s)no layout of 17 ranks of h100 fits:\n  17 ranks"):
         best_layouts(config, 7, CHIP)
     small = replace(CHIP, memory=1e6)
     with pytest.raises(ConfigError, match=r"needs .* MB on each rank: h100 has 1.00 MB"):

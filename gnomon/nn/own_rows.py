@@ -1,0 +1,41 @@
+"""Statistics over a rank's own rows, inside of a fully sharded module that was given these.
+
+There values show the rows of all ranks, while PyTorch's modules see their rank's alone. What mixes
+rows is therefore computed of this rank's part, and the rest of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gnomon.ops.layouts import Lying
+from gnomon.tensor.layouts import lying_as, own_rows, part_of, spread
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["layout_of_rows", "normalized_apart"]
+
+
+def layout_of_rows(x: Tensor) -> Lying:
+    """The layout of x along mesh axes where its rows are the ranks' own; else nothing."""
+    axes = own_rows.get()
+    if not axes:
+        return ()
+    return tuple(each for each in lying_as(x) if each[0] in axes and each[2] == 0)
+
+
+def normalized_apart(
+    x: Tensor,
+    layout: Lying,
+    normalize: Callable[[Tensor], Tensor],
+    weight: Tensor | None,
+    bias: Tensor | None,
+) -> Tensor:
+    """x, of which each rank's rows are normalized by themselves, scaled and moved per channel.
+
+    Shapes: x (n, c, *s), weight (c), bias (c) -> (n, c, *s)
+    """
+    axes = tuple(name for name, _, _ in layout)
+    y = spread(normalize(part_of(x, axes)), layout, rows=axes)
+    shape = (-1, *(1,) * (x.ndim - 2))
+    y = y if weight is None else y * weight.reshape(shape)
+    return y if bias is None else y + bias.reshape(shape)
