@@ -94,12 +94,15 @@ def rounded(name: str, value: Scalar, dtype: DType) -> float:
 
 
 def wrapped(value: Scalar, dtype: DType) -> Scalar:
-    """A number cast to a dtype: integers wrap, floats stop at its limits, and NaN is 0."""
+    """A number cast to a dtype of integers: it wraps, a float as in codegen/scalar.py."""
     if not dtype.is_integer:
         return value
     low, high = dtype.limits
     if isinstance(value, float):
-        return 0 if math.isnan(value) else int(min(max(value, low), high))
+        if dtype.kind == "int" and dtype.bits >= 32:
+            return 0 if math.isnan(value) else int(min(max(value, low), high))
+        most = 1 << (31 if dtype.bits <= 16 else 63)
+        value = int(value) if abs(value) < most or most <= value <= high else 0
     return low + (value - low) % (high - low + 1)
 
 
