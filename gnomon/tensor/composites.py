@@ -189,7 +189,7 @@ def rsub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     >>> rsub(gn.tensor([1, 2]), 10)
     Tensor([9, 8])
     """
-    return other - (input if alpha == 1 else input * alpha)
+    return FUNCTIONS["subtract"](other, input, alpha=alpha)
 
 
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
