@@ -37,7 +37,12 @@ STEPS = (
     *("y = y.sum(0, keepdim=True)", "y = y.mean(1, keepdim=True)", "y = y.transpose(0, 1)"),
     *("y = gn.cat([y, y[: {i} % 4]], 0)", "y = y.flatten()[None]", "y = y @ y.mT"),
     *("y = y + gn.arange(y.shape[1])", "y = y * gn.full((y.shape[0], 1), {i})", "y = y.tril()"),
-    *("y = y.softmax(1)", "y = F.pad(y, (0, {i} % 3))", "y = y.expand(2, *y.shape).sum(0)"),
+    *(
+        "y = y.softmax(1)",
+        "y = F.pad(y, (0, {i} % 3))",
+        "y = F.pad(y, (1, {i} % 3, 2, 0))",
+        "y = y.expand(2, *y.shape).sum(0)",
+    ),
     *("y = y.repeat({i} % 3 + 1, 1)", "y = y.cumsum(0)", "y = gn.zeros(y.shape) + y"),
     *("if {i} > {j}:\n    y = y * 2\nelse:\n    y = y - 1", "if {i} == {j}:\n    y = y + 3"),
     *("if y.shape == x.shape:\n    y = y + x", "for k in range({i} % 4):\n    y = y + k"),

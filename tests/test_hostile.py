@@ -78,7 +78,7 @@ FOUND = [
     (lambda x: gn.nn.GRU(6, 2**31, num_layers=(2**40,)), "GRU: num_layers must be 1 or more"),
     (lambda x: gn.diff(x, -1), "diff: n must be 0 or more: got -1"),
     (lambda x: x.copy_([[1.0], [2.0, 3.0]]), "copy_: rows differ in length"),
-    (lambda x: x[[[1], [0, 1]]], "index: rows differ in length"),
+    (lambda x: x[([[1], [0, 1]],)], "index: rows differ in length"),
     (lambda x: x.unfold(3, 7, 1), "unfold: 7 elements do not fit into axis 3"),
     (lambda x: x.argmax(2) + x[:, :, :0].argmax(2), "argmax: nothing to choose from"),
     (lambda x: gn.bmm(x[0], x[0]), "bmm: inner sizes differ: left .3, 4, 6. ends in 6"),

@@ -49,6 +49,7 @@ WORDS: dict[str, set[str]] = {
     "gnomon/codegen/kernels/attention.py": {"sum"},  # names in the text that is written
     "gnomon/codegen/kernels/product.py": {"narrow", "tile"},  # fields
     "gnomon/codegen/emitter.py": {"i1"},  # a type of LLVM's
+    "gnomon/codegen/integers.py": {"i1"},
     "gnomon/codegen/kernels/scan.py": {"i1"},
     "gnomon/codegen/scalar.py": {"i1"},
     "gnomon/codegen/llvm_algebra.py": {"equal", "less", "less_equal"},

@@ -108,19 +108,27 @@ def mask_kinds(lanes: int) -> Iterator[tuple[str, Callable[[Emitter], str], Mask
 
 
 def converted(x: np.ndarray, made: DType) -> np.ndarray:
-    """A cast as gnomon defines it: to integers it saturates, NaN is 0, narrow floats round once."""
+    """A cast as gnomon defines it: as in codegen/scalar.py; narrow floats round once."""
     kind = made.numpy
     with np.errstate(all="ignore"):
         if made is bool_:
             return x != 0
         if kind.kind in "iu" and x.dtype.kind in "fV":
-            low, high = made.limits
-            wide = np.trunc(x.astype(np.float64))
-            inside = np.where((wide >= low) & (wide < high), wide, 0).astype(kind)
-            return np.where(wide >= high, high, np.where(wide < low, low, inside)).astype(kind)
+            return cut(np.trunc(x.astype(np.float64)), made)
         if made in (float16, bfloat16):
             return x.astype(np.float32).astype(kind)
         return x.astype(kind)
+
+
+def cut(x: np.ndarray, made: DType) -> np.ndarray:
+    """Whole numbers as integers of a dtype."""
+    low, high = made.limits
+    most = float(high + 1 if made in (int32, int64) else 1 << (31 if made.bits <= 16 else 63))
+    found = np.where(np.abs(x) < most, x, 0).astype(np.int64).astype(made.numpy)
+    if made in (int32, int64):
+        return np.where(x >= most, high, np.where(x <= -most, low, found)).astype(made.numpy)
+    upper = (x >= most) & (x < 2.0**64) & (made.bits == 64)
+    return np.where(upper, np.where(upper, x, 0).astype(np.uint64).astype(made.numpy), found)
 
 
 def samples(dtype: np.dtype, lanes: int, seed: int) -> np.ndarray:

@@ -12,7 +12,14 @@ from gnomon.distributions.continuous import Uniform
 from gnomon.distributions.discrete import ByChance
 from gnomon.distributions.distribution import ExponentialFamily, Shape
 from gnomon.distributions.elementwise_transforms import AffineTransform, PowerTransform
-from gnomon.distributions.parameters import EULER, LIMITS, log_beta, open_share
+from gnomon.distributions.parameters import (
+    EULER,
+    clamp_probs,
+    lazy_property,
+    log_beta,
+    logits_to_probs,
+    open_share,
+)
 from gnomon.distributions.transformed import Law
 from gnomon.nn import functional as F
 from gnomon.tensor.tensor import Tensor
@@ -42,8 +49,12 @@ class ContinuousBernoulli(ByChance, ExponentialFamily):
         self._lims = lims
         super().__init__(probs, logits, validate_args)
         if probs is not None:
-            eps = LIMITS[self.probs.dtype].eps
-            self.probs = self.probs.clamp(eps, 1 - eps)
+            self.probs = clamp_probs(self.probs)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        """The chance, never 0 or 1."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     @property
     def middle(self) -> Tensor:

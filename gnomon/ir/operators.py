@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gnomon.dtypes import DType, promote, weak
+from gnomon.dtypes import DType, float32, promote, weak
 from gnomon.errors import ArgumentError, ComplexError, ShapeError
 from gnomon.ir.keyed import Keyed
 from gnomon.lazy import sizes, sym_float
@@ -27,6 +28,8 @@ LOGIC = ("and", "or", "xor")
 
 WRAP = frozenset({"add", "sub", "mul", "and", "or", "xor"} | {f"bitwise_{f}" for f in LOGIC})
 """Functions of integers that know a number by its lowest bits alone: any number will do."""
+IN_FLOAT = frozenset({"mul", "div", "floor_divide"})
+"""Functions of narrow floats that take a number as float32 holds it, as PyTorch's do."""
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 """Comparisons, and what they become when their sides change places."""
 ABOVE = {"lt": "le", "le": "le", "gt": "gt", "ge": "gt", "eq": "gt", "ne": "le"}
@@ -94,12 +97,15 @@ def rounded(name: str, value: Scalar, dtype: DType) -> float:
 
 
 def wrapped(value: Scalar, dtype: DType) -> Scalar:
-    """A number cast to a dtype: integers wrap, floats stop at its limits, and NaN is 0."""
+    """A number cast to a dtype of integers: it wraps, a float as in codegen/scalar.py."""
     if not dtype.is_integer:
         return value
     low, high = dtype.limits
     if isinstance(value, float):
-        return 0 if math.isnan(value) else int(min(max(value, low), high))
+        if dtype.kind == "int" and dtype.bits >= 32:
+            return 0 if math.isnan(value) else int(min(max(value, low), high))
+        most = 1 << (31 if dtype.bits <= 16 else 63)
+        value = int(value) if abs(value) < most or most <= value <= high else 0
     return low + (value - low) % (high - low + 1)
 
 
@@ -117,7 +123,7 @@ def elementwise(f: str, *operands: Node | Scalar) -> Node:
 def binary(f: str, x: Node, other: Node | Scalar) -> Node:
     """map[f] over a node and another or a number; short ways where nothing has to be changed."""
     if isinstance(other, SCALAR_TYPES):
-        if x.dtype.kind == "float":
+        if x.dtype.kind == "float" and not (f in IN_FLOAT and is_finer(other, x.dtype)):
             return x.arena.node("map", (x, constant(x.arena, other, x.dtype, f)), f=f)
     elif x.dtype is other.dtype and alike(x.shape, other.shape):
         return x.arena.node("map", (x, other), f=f)
@@ -133,8 +139,34 @@ def mapped(f: str, operands: tuple[Node | Scalar, ...]) -> Node:
     """map[f] over operands that are brought together first."""
     if f in MIRRORED:
         f, operands = within_limits(f, *operands)
+    if f in IN_FLOAT:
+        numbers = [x for x in operands if isinstance(x, SCALAR_TYPES)]
+        nodes = [x for x in operands if not isinstance(x, SCALAR_TYPES)]
+        if numbers and nodes and is_finer(numbers[0], nodes[0].dtype):
+            return rounded_once(partial(elementwise, f), *operands)
     nodes = together(f, operands)
     return nodes[0].arena.node("map", tuple(nodes), f=f)
+
+
+def is_finer(value: Scalar, dtype: DType) -> bool:
+    """Whether a number is not one that a narrow dtype of floats holds, or may be none."""
+    if not is_narrow(dtype):
+        return False
+    return sizes.is_symbolic(value) or rounded("number", value, dtype) != value
+
+
+def is_narrow(dtype: DType) -> bool:
+    """Whether a dtype is one of floats that are computed with in float32."""
+    return dtype.kind == "float" and dtype.bits == 16
+
+
+def rounded_once(function: Callable[..., Node], *operands: Node | Scalar) -> Node:
+    """A function of operands; of narrow floats computed in float32, and rounded at its end."""
+    kinds = {x.dtype for x in operands if not isinstance(x, SCALAR_TYPES)}
+    if len(kinds) != 1 or not all(map(is_narrow, kinds)):
+        return function(*operands)
+    wide = [x if isinstance(x, SCALAR_TYPES) else cast(x, float32) for x in operands]
+    return cast(function(*wide), kinds.pop())
 
 
 def within_limits(

@@ -16,14 +16,12 @@ from itertools import count
 from math import prod
 from typing import Any
 
+from gnomon.ir.polynomials import Monomial, Terms, long_division, without
 from gnomon.ir.sym_float import SymFloat, real
 from gnomon.ir.sym_number import Operator, SymNumber
 
 __all__ = ["ShapeEnv", "SymInt", "divides", "hint", "is_symbolic", "late"]
 
-Monomial = tuple[int, ...]
-"""The atoms that are multiplied, by number, ascending."""
-Terms = dict[Monomial, int]
 Bounds = tuple[int, int]
 
 LEAST, MOST = 2, 1 << 31
@@ -365,7 +363,10 @@ def divided(a: Any, b: Any) -> Any:
     if b == 0:
         raise ZeroDivisionError("sizes: division by zero")
     if type(b) is SymInt and len(b.terms) > 1:
-        return 1 if a is b else sizes.quotient(a, b)
+        found = long_division(dict(terms_of(a)), dict(b.terms))
+        if found is None:
+            return sizes.quotient(a, b)
+        return sizes.of(found[0]) + quotient_of(sizes, found[1], b)
     ((by, k),) = terms_of(b)
     whole: Terms = {}
     rest: Terms = {}
@@ -386,14 +387,6 @@ def divided(a: Any, b: Any) -> Any:
 
 def quotient_of(sizes: ShapeEnv, a: Any, b: Any) -> Any:
     """A quotient of which nothing comes out even."""
-    return a // b if type(a) is int and type(b) is int else sizes.quotient(a, b)
-
-
-def without(m: Monomial, by: Monomial) -> Monomial | None:
-    """The atoms of a product without those of another; None where it has them not."""
-    left = list(m)
-    for k in by:
-        if k not in left:
-            return None
-        left.remove(k)
-    return tuple(left)
+    if type(a) is int and (a == 0 or type(b) is int):
+        return a and a // b
+    return sizes.quotient(a, b)

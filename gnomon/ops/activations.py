@@ -10,9 +10,9 @@ import numpy as np
 
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import elementwise
+from gnomon.ir.operators import elementwise, rounded_once
 from gnomon.ops.arguments import choice, floating, floats_only, in_float, one_axis, promoted
-from gnomon.ops.elementwise import Operand, divide
+from gnomon.ops.elementwise import Operand
 from gnomon.ops.logic import clip
 from gnomon.ops.primitives import reshape
 from gnomon.ops.registry import op
@@ -157,8 +157,12 @@ def selu(x: Node) -> Node:
 def bent(x: Node, alpha: float, rate: float) -> Node:
     """x above 0, alpha · (exp(rate · x) − 1) below."""
     floats_only("elu", x)
-    above = elementwise("gt", x, 0)
-    return where(above, x, elementwise("expm1", where(above, 0.0, x) * rate) * alpha)
+
+    def of(x: Node) -> Node:
+        above = elementwise("gt", x, 0)
+        return where(above, x, elementwise("expm1", where(above, 0.0, x) * rate) * alpha)
+
+    return rounded_once(of, x)
 
 
 @op(
@@ -296,8 +300,12 @@ def softshrink(x: Node, lambd: float = 0.5) -> Node:
     >>> softshrink(tensor([-2.0, 0.3, 2.0]))
     Tensor([-1.5,  0. ,  1.5])
     """
-    below = where(elementwise("lt", x, -lambd), x + lambd, 0.0 * x)
-    return where(elementwise("gt", x, lambd), x - lambd, below)
+
+    def of(x: Node) -> Node:
+        below = where(elementwise("lt", x, -lambd), x + lambd, 0.0 * x)
+        return where(elementwise("gt", x, lambd), x - lambd, below)
+
+    return rounded_once(of, x)
 
 
 @op(reference=lambda x, lambd=0.5: np.where(np.abs(x) > lambd, x, 0), functional=True)
@@ -444,44 +452,3 @@ def xlogy(x: Operand, y: Operand) -> Node:
         return where(nothing, 0.0, product)
 
     return in_float(of, x, y)
-
-
-@op(reference=lambda x, end, weight: x + weight * (end - x))
-def lerp(x: Node, end: Node, weight: Operand) -> Node:
-    """From x towards end by a weight: x at 0, end at 1.
-
-    Shapes: x (...), end (...) -> (...)
-
-    >>> lerp(tensor([0.0, 10.0]), tensor([10.0, 20.0]), 0.25)
-    Tensor([ 2.5, 12.5])
-    """
-    if isinstance(weight, Node):
-        near = elementwise("lt", elementwise("abs", weight), 0.5)
-        return where(near, x + weight * (end - x), end - (end - x) * (1.0 - weight))
-    if -0.5 < weight < 0.5:
-        return x + weight * (end - x)
-    return end - (end - x) * (1.0 - weight)
-
-
-@op(inline=True, reference=lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2)
-def addcmul(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
-    """x + value · tensor1 · tensor2.
-
-    Shapes: x (...), tensor1 (...), tensor2 (...) -> (...)
-
-    >>> addcmul(tensor([1.0]), tensor([2.0]), tensor([3.0]), value=10)
-    Tensor([61.])
-    """
-    return x + (tensor1 if value == 1 else tensor1 * value) * tensor2
-
-
-@op(inline=True, reference=lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2)
-def addcdiv(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
-    """x + value · tensor1 / tensor2.
-
-    Shapes: x (...), tensor1 (...), tensor2 (...) -> (...)
-
-    >>> addcdiv(tensor([1.0]), tensor([6.0]), tensor([3.0]), value=10)
-    Tensor([21.])
-    """
-    return x + divide(tensor1 if value == 1 else tensor1 * value, tensor2)

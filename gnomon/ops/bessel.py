@@ -74,6 +74,15 @@ def root(x: Node) -> Node:
     return elementwise("sqrt", x)
 
 
+TINY = 1e-150
+"""Below it a function of order 1 is its pole and nothing else, to all digits."""
+
+
+def vanishing(x: Node) -> Node:
+    """Whether x is 0 or just above."""
+    return elementwise("and", elementwise("ge", x, 0.0), elementwise("lt", x, TINY))
+
+
 # growing
 
 
@@ -88,7 +97,8 @@ def scaled_growing(x: Node, order: int) -> Node:
     inside = polynomial(b * b * 0.25, series(order, TERMS)) * elementwise("exp", -b)
     inside = inside * b * 0.5 if order else inside
     c = where(near, FAR, a)
-    outside = polynomial(0.125 / c, far_series(order, FAR_TERMS)) / root(c * (2 * pi))
+    width = root(c * 2.0**-8 * (2 * pi)) * 2.0**4  # c times 2π may be too large
+    outside = polynomial(0.125 / c, far_series(order, FAR_TERMS)) / width
     made = where(near, inside, outside)
     return elementwise("copysign", made, x) if order else made
 
@@ -109,8 +119,9 @@ def falling(x: Node, order: int, scaled: bool) -> Node:
     z, log = a * a * 0.25, elementwise("log", a * 0.5) + EULER
     first, more = (polynomial(z, series(order, 16, sums)) for sums in (False, True))
     inside = a * 0.5 * first * log + 1.0 / a - a * 0.25 * more if order else more - log * first
+    inside = where(vanishing(a), 1.0 / size(a), inside) if order else inside
     c = where(near, 2.0, x)
-    total = c * 0.0
+    total = 1.0 / c * 0.0
     for place, share in zip(PLACES, SHARES, strict=True):
         bend = root(place * 0.5 / c + 1.0)
         total = total + (bend * (2 * place * share) if order else share / bend)
@@ -165,7 +176,10 @@ def second_kind(x: Node, order: int) -> Node:
     first, more = (polynomial(z, series(order, 22, sums, -1)) for sums in (False, True))
     even = (first * log - more) * 2.0
     inside = b * first * log - b * 0.5 * more - 2.0 / b if order else even
-    return where(near, inside * (1 / pi), waves(where(near, NEAR, x), order)[1])
+    inside = inside * (1 / pi)
+    # 2 / b may be too large where its part of π is not
+    inside = where(vanishing(b), (-2 / pi) / size(b), inside) if order else inside
+    return where(near, inside, waves(where(near, NEAR, x), order)[1])
 
 
 # the operations
@@ -308,7 +322,11 @@ bessel_y1 = function(
 spherical_bessel_j0 = function(
     "spherical_bessel_j0",
     "sin(x) / x, and 1 at 0.",
-    lambda x: where(elementwise("eq", x, 0.0), 1.0, elementwise("sin", x) / x),
+    lambda x: where(
+        elementwise("isinf", x),
+        0.0,
+        where(elementwise("eq", x, 0.0), 1.0, elementwise("sin", x) / x),
+    ),
     lambda y, x: where(elementwise("eq", x, 0.0), 0.0, (elementwise("cos", x) - y) / x),
     "spherical_bessel_j0(tensor([0.0, 1.0])) -> Tensor([1.    , 0.8415])",
     alone=True,
@@ -326,10 +344,13 @@ def scaled_tail(x: Node) -> Node:
     rest = elementwise("fma", a, a, -square)
     inside = elementwise("exp", square) * elementwise("erfc", a)
     c = where(near, 2.0, x)
-    total, inverse = c * 0.0, 1.0 / c
+    inverse = 1.0 / c
+    total = inverse * 0.0
     for place, share in zip(PLACES, SHARES, strict=True):
         total = total + share / (inverse * inverse * place + 1.0)
-    return where(near, inside + inside * rest, total * inverse * (1 / sqrt(pi)))
+    endless = elementwise("isinf", inside)
+    inside = where(endless, inside, inside + inside * where(endless, 0.0, rest))
+    return where(near, inside, total * inverse * (1 / sqrt(pi)))
 
 
 erfcx = function(

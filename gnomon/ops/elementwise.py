@@ -14,7 +14,15 @@ import numpy as np
 from gnomon.dtypes import bool_, float64, int64
 from gnomon.errors import ArgumentError, DtypeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import Scalar, cast, constant, elementwise
+from gnomon.ir.operators import (
+    Scalar,
+    cast,
+    constant,
+    elementwise,
+    is_narrow,
+    rounded,
+    rounded_once,
+)
 from gnomon.ops import scalars
 from gnomon.ops.arguments import floating, is_number, promoted
 from gnomon.ops.documentation import illustrated
@@ -97,7 +105,9 @@ def add(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     Traceback (most recent call last):
     gnomon.errors.ShapeError: add: shapes do not broadcast: (2,) and (3,) differ in axis -1.
     """
-    return on_truth_values("add", x, y if alpha == 1 else y * alpha, "or")
+    if alpha == 1:
+        return on_truth_values("add", x, y, "or")
+    return scaled("add", x, y, alpha)
 
 
 @op(
@@ -118,10 +128,23 @@ def subtract(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     Traceback (most recent call last):
     gnomon.errors.DtypeError: subtract: truth values cannot be subtracted. Use logical_xor.
     """
-    y = y if alpha == 1 else y * alpha
     if is_truth(x) and is_truth(y):
         raise DtypeError("subtract: truth values cannot be subtracted. Use logical_xor.")
-    return elementwise("sub", x, y)
+    return elementwise("sub", x, y) if alpha == 1 else scaled("sub", x, y, alpha)
+
+
+def scaled(row: str, x: Operand, y: Operand, alpha: Scalar) -> Node:
+    """x ± alpha · y, all in the dtype of the result."""
+    x, y = promoted(row, x, y)
+    if x.dtype is bool_:
+        return elementwise("or", x, elementwise("and", y, bool(alpha)))
+    if is_narrow(x.dtype):
+        alpha = rounded(row, alpha, x.dtype)
+
+    def of(x: Node, y: Node) -> Node:
+        return elementwise(row, x, y * alpha)
+
+    return rounded_once(of, x, y)
 
 
 @op(inline=True, reference=np.multiply, aliases=("mul",), operator="__mul__", complex="formula")
@@ -172,16 +195,21 @@ def divide(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Node:
         return elementwise("div", *((x, y) if floats else as_floats("divide", x, y)))
     if rounding_mode == "floor":
         return elementwise("floor_divide", x, y)
-    x, y = promoted("divide", x, y)
     if rounding_mode != "trunc":
         raise ArgumentError(
             f'divide: rounding_mode is None, "floor" or "trunc": got {rounding_mode!r}.'
         )
-    if x.dtype.is_floating_point:
-        return elementwise("trunc", elementwise("div", x, y))
+    if is_float(x) or is_float(y):
+        return rounded_once(truncated_quotient, x, y)
+    x, y = promoted("divide", x, y)
     quotient = elementwise("floor_divide", x, y)
     uneven = elementwise("ne", quotient * y, x)
     return quotient + cast(elementwise("and", uneven, elementwise("lt", quotient, 0)), x.dtype)
+
+
+def truncated_quotient(x: Operand, y: Operand) -> Node:
+    """x / y without what is behind the point."""
+    return elementwise("trunc", elementwise("div", x, y))
 
 
 floor_divide = binary(
@@ -388,4 +416,5 @@ def float_power(x: Operand, y: Operand) -> Node:
     >>> float_power(tensor([2, 3]), 0.5).dtype
     gnomon.float64
     """
-    return elementwise("pow", *[cast(v, float64) for v in promoted("float_power", x, y)])
+    wide = [cast(v, float64) if isinstance(v, Node) else float(v) for v in (x, y)]
+    return pow(*wide)

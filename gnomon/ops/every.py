@@ -10,6 +10,7 @@ from gnomon.ops import (
     adaptive_pooling,
     attention,
     bessel,
+    blends,
     combining,
     convolution,
     creation,
@@ -53,7 +54,7 @@ from gnomon.ops import (
 
 FILES = (
     *(creation, elementwise, transcendental, rounding, special, bessel, incomplete),
-    *(divisors, logic, activations),
+    *(divisors, logic, activations, blends),
     *(reductions, scans, statistics, sorting),
     *(views, joining, combining, diagonals, indexing, occurrences, repetition, embedding),
     *(linalg, einsum, grouped, routed, random, rejection),

@@ -127,9 +127,12 @@ def cholesky(a: np.ndarray, check: bool) -> tuple[np.ndarray, ...]:
     """The lower factor, and 0 or the order of the first leading minor that is not positive."""
     failed = np.zeros(a.shape[:-2], np.int32)
     try:
-        return np.linalg.cholesky(a), failed
+        made = np.linalg.cholesky(a)
+        if is_factor(made):
+            return made, failed
     except np.linalg.LinAlgError:
-        made = np.full_like(a, np.nan)
+        pass
+    made = np.full_like(a, np.nan)
     for k in np.ndindex(failed.shape):
         failed[k] = first_not_positive(a[k])
         if not failed[k]:
@@ -145,10 +148,14 @@ def cholesky(a: np.ndarray, check: bool) -> tuple[np.ndarray, ...]:
 def is_positive(a: np.ndarray) -> bool:
     """Whether a matrix is positive definite."""
     try:
-        np.linalg.cholesky(a)
+        return is_factor(np.linalg.cholesky(a))
     except np.linalg.LinAlgError:
         return False
-    return True
+
+
+def is_factor(low: np.ndarray) -> bool:
+    """Whether what came of a matrix is a factor: of a NaN none is, nor of what follows infinity."""
+    return bool(np.isfinite(low[..., :-1]).all()) and not np.isnan(low[..., -1:, -1:]).any()
 
 
 def nth(k: tuple[int, ...]) -> str:
@@ -195,8 +202,9 @@ def triangular(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> tuple[n
 
 @routine
 def solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-    """x of a · x = b."""
-    return (np.linalg.solve(a, b),)
+    """x of a · x = b; all of it is NaN where a has one, whatever rows are exchanged."""
+    x = np.linalg.solve(a, b)
+    return (np.where(np.isnan(a).any((-2, -1), keepdims=True), np.full_like(x, np.nan), x),)
 
 
 @routine
@@ -257,7 +265,9 @@ def rows(pivots: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
 @routine
 def exponential(a: np.ndarray) -> tuple[np.ndarray, ...]:
     """Σ aᵏ / k!, of a halved to a norm below 1/2 and squared as often (Higham 2005)."""
-    x = a.astype(np.float64)
+    if a.shape[-1] == 1:
+        return (np.exp(a),)
+    x = np.where(np.isfinite(a).all((-2, -1), keepdims=True), a.astype(np.float64), np.nan)
     size = np.abs(x).sum(-2).max(-1, initial=0.0)
     halvings = np.maximum(np.ceil(np.log2(np.maximum(np.nan_to_num(size), 0.5))) + 1, 0)
     x = np.ldexp(x, -halvings.astype(int)[..., None, None])

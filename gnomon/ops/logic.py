@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnomon.dtypes import bool_, dtype_of
+from gnomon.dtypes import bool_, dtype_of, uint8
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
@@ -290,6 +290,8 @@ def where(condition: Node, x: Operand, y: Operand) -> Node:
     """
     if not isinstance(x, Node) and not isinstance(y, Node):
         x = constant(condition.arena, x, dtype_of(type(x)))
+    if condition.dtype is uint8:
+        condition = elementwise("ne", condition, 0)
     return chosen("where", condition, *promoted("where", x, y))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, bfloat16, bool_, float16, float32, int32
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ir.operators import cast, constant, elementwise, rounded_once
 from gnomon.ops.documentation import illustrated
 from gnomon.ops.elementwise import Operand, as_floats, whole
 from gnomon.ops.logic import clip
@@ -88,9 +88,13 @@ def round(x: Node, *, decimals: int = 0) -> Node:
     if decimals == 0:
         return elementwise("round", x)
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
-    if decimals > 0:
-        return elementwise("round", x * scale) / scale
-    return elementwise("round", x / scale) * scale
+
+    def of(x: Node) -> Node:
+        if decimals > 0:
+            return elementwise("round", x * scale) / scale
+        return elementwise("round", x / scale) * scale
+
+    return rounded_once(of, x)
 
 
 @op(reference=lambda x: x - np.trunc(x))

@@ -17,9 +17,10 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops.arguments import filling_of, flag, floats_only, one_axis
 from gnomon.ops.elementwise import Operand
+from gnomon.ops.indexing import rows
 from gnomon.ops.joining import stack
 from gnomon.ops.lookup_primitives import gather, sort_positions
-from gnomon.ops.primitives import reshape, unsqueeze
+from gnomon.ops.primitives import expand, reshape, unsqueeze
 from gnomon.ops.reductions import fold, pick, position, refuse_empty, zero_of
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
@@ -265,12 +266,25 @@ def between_ranks(x: Node, q: float, axis: int, interpolation: str) -> Node:
     if interpolation != "linear" and interpolation not in choices:
         raise ArgumentError(f"quantile: no interpolation {interpolation!r}.")
     share = choices.get(interpolation, share)
-    order = sort_positions(x, axis)
-    lower = at_rank(x, axis, part(order, axis, low, low + 1), False)[0]
-    if share == 0:
-        return lower
-    upper = at_rank(x, axis, part(order, axis, low + 1, low + 2), False)[0]
-    return lower + (upper - lower) * share
+    order, broken = sort_positions(x, axis), fold("or", elementwise("isnan", x), (axis,), True)
+    last = part(order, axis, x.shape[axis] - 1, x.shape[axis])
+
+    def at(place: int) -> Node:
+        found = where(broken, last, part(order, axis, place, place + 1))
+        return at_rank(x, axis, found, False)[0]
+
+    if share in (0, 1):
+        return at(low + int(share))
+    return between(at(low), at(low + 1), share)
+
+
+def between(lower: Node, upper: Node, share: float) -> Node:
+    """The value at a share of the way from one to another; from an infinity there is none to go."""
+    below = elementwise(
+        "and", elementwise("eq", lower, -math.inf), elementwise("lt", upper, math.inf)
+    )
+    stays = elementwise("or", below, elementwise("eq", lower, math.inf))
+    return where(stays, lower, lower + (upper - lower) * share)
 
 
 # places in what is sorted
@@ -309,16 +323,33 @@ def searchsorted(
         sorted_sequence = fetched(sorted_sequence, sorter, sorted_sequence.rank - 1)
     if not isinstance(values, Node):
         values = filling_of("searchsorted", sorted_sequence, values)
-    row = "le" if right or side == "right" else "lt"
-    one_row = sorted_sequence.rank == 1
-    if not one_row and sorted_sequence.shape[:-1] != values.shape[:-1]:
+    row = "gt" if right or side == "right" else "ge"
+    lone = sorted_sequence.rank == 1
+    if not lone and sorted_sequence.shape[:-1] != values.shape[:-1]:
         raise ShapeError(
             f"searchsorted: rows differ: {sorted_sequence.shape[:-1]} and {values.shape[:-1]}."
         )
-    lead = (1,) * values.rank if one_row else (*values.shape[:-1], 1)
-    ahead = reshape(sorted_sequence, (*lead, sorted_sequence.shape[-1]))
-    before = elementwise(row, ahead, unsqueeze(values, values.rank))
-    return fold("add", cast(before, int32 if out_int32 else int64), (before.rank - 1,), False)
+    found = bisected(sorted_sequence, values, row)
+    return cast(found, int32) if out_int32 else found
+
+
+def bisected(ordered: Node, values: Node, row: str) -> Node:
+    """The first place whose element is not before a value: halving, as far as the size asks.
+
+    A NaN is after all, and nothing is before it.
+    """
+    size, axis = ordered.shape[-1], ordered.rank - 1
+    start = expand(constant(values.arena, 0, int64), values.shape)
+    stop, steps = expand(constant(values.arena, size, int64), values.shape), 0
+    while size >> steps:
+        steps += 1
+        middle = elementwise("floor_divide", start + stop, 2)
+        place = elementwise("minimum", middle, size - 1)
+        found = rows(ordered, 0, place) if ordered.rank == 1 else fetched(ordered, place, axis)
+        searching, after = elementwise("lt", start, stop), elementwise(row, found, values)
+        start = where(elementwise("and", searching, elementwise("not", after)), middle + 1, start)
+        stop = where(elementwise("and", searching, after), middle, stop)
+    return start
 
 
 @op(

@@ -16,7 +16,7 @@ from gnomon.dtypes import DType, complex64, dtype_of, promote
 from gnomon.errors import ComplexError
 from gnomon.ir.node import Arena, Node
 from gnomon.ops.registry import OPS, Op
-from gnomon.tensor import complex_folds, complex_math, views
+from gnomon.tensor import complex_circles, complex_folds, complex_math, views
 from gnomon.tensor.complex_creation import view_as_complex
 from gnomon.tensor.complex_math import complex_abs, conj, plus
 from gnomon.tensor.complex_tensor import (
@@ -171,7 +171,7 @@ def of_truth(op: Op, places: Sequence[int], x: Complex, *args: Any, **kwargs: An
 
 def by_formula(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     """An operation's own function of complex numbers."""
-    homes = complex_math, complex_folds
+    homes = complex_math, complex_circles, complex_folds
     found = (getattr(home, f"complex_{op.__name__}", None) for home in homes)
     return next(filter(None, found))(*args, **kwargs)
 

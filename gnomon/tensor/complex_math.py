@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gnomon.dtypes import complex64, promote
+import numpy as np
+
+from gnomon.dtypes import complex64, float32, float64, promote
 from gnomon.errors import ComplexError
 from gnomon.tensor.complex_tensor import Complex, as_complex, joined, parts
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
 F = FUNCTIONS
+LARGEST = {kind: float(np.finfo(kind.numpy).max) for kind in (float32, float64)}
 
 
 def chosen(condition: Tensor, x: Any, y: Any) -> Tensor:
@@ -62,15 +65,37 @@ def complex_divide(x: Any, y: Any, rounding_mode: str | None = None) -> Complex:
     (a, b), (c, d) = parts(x), parts(y)
     if d is None:
         return joined(a / c, b / c)
-    numbers = isinstance(y, complex)
-    if numbers and y == 0:
-        return complex_multiply(x, complex(math.nan, math.nan))
-    scale = max(abs(c), abs(d)) if numbers else F["maximum"](c.detach().abs(), d.detach().abs())
-    c, d = c / scale, d / scale
+    if isinstance(y, complex):
+        if y == 0:
+            return complex_multiply(x, math.inf)
+        scale = max(abs(c), abs(d))
+        return quotient(a, b, c / scale, d / scale, scale)
+    scale = F["maximum"](c.detach().abs(), d.detach().abs())
+    nothing = scale == 0
+    made = quotient(
+        a, b, chosen(nothing, 1.0, shared(c, d, scale)), shared(d, c, scale), scale + nothing
+    )
+    # parts over 0 are infinite, or NaN where they are 0 too
+    over = [
+        x.detach() * math.inf if isinstance(x, Tensor) else (x or math.nan) * math.inf
+        for x in (a, b)
+    ]
+    return joined(chosen(nothing, over[0], made.real), chosen(nothing, over[1], made.imag))
+
+
+def quotient(a: Any, b: Any, c: Any, d: Any, scale: Any) -> Complex:
+    """(a + ib) / ((c + id) · scale), where c or d is ±1; b may be missing."""
     size = (c * c + d * d) * scale
     if b is None:
         return joined(a * c / size, -(a * d) / size)
     return joined((a * c + b * d) / size, (b * c - a * d) / size)
+
+
+def shared(x: Tensor, y: Tensor, scale: Tensor) -> Tensor:
+    """x / scale, scale the larger of |x| and |y|: ±1 or ±0 where it is infinite, NaN of two."""
+    endless = scale.isinf()
+    share = chosen(x.isinf() & y.isinf(), math.nan, side(x) * x.isinf())
+    return chosen(endless, share, x / chosen(endless | (scale == 0), 1.0, scale))
 
 
 def complex_reciprocal(x: Complex) -> Complex:
@@ -113,8 +138,16 @@ def angle(x: Complex) -> Tensor:
 
 def complex_sign(x: Complex) -> Complex:
     """The number of size 1 in the same direction, 0 at 0."""
+    x = smaller(x)[0]
     size = complex_abs(x)
     return complex_divide(x, chosen(size == 0, 1.0, size))
+
+
+def smaller(x: Complex) -> tuple[Complex, Tensor]:
+    """A number of which no square root of squares overflows, and whether it is a sixteenth."""
+    large = F["maximum"](x.real.detach().abs(), x.imag.detach().abs()) > LARGEST[x.real.dtype] / 16
+    scale = chosen(large, 1 / 16, 1.0).to(x.real.dtype)
+    return joined(x.real * scale, x.imag * scale), large
 
 
 # powers
@@ -122,7 +155,24 @@ def complex_sign(x: Complex) -> Complex:
 
 def complex_exp(x: Complex) -> Complex:
     """e to the power of x."""
-    return polar(x.real.exp(), x.imag)
+    (a, b), endless = parts(x), x.real.isinf() & ~x.imag.isfinite()
+    a, factor = halted(a, a.detach(), math.log(LARGEST[a.dtype]))
+    # of an infinite size the angle tells nothing but for its sign, and not even that above
+    made = polar(a.exp(), chosen(endless, zero_of(b), b))
+    im = chosen(endless & (a > 0), math.nan, made.imag)
+    return joined(made.real * factor, times(factor, im))
+
+
+def zero_of(x: Tensor) -> Tensor:
+    """0 with the sign of x."""
+    return side(x.detach()) * 0.0
+
+
+def halted(a: Tensor, size: Tensor, most: float) -> tuple[Tensor, Tensor]:
+    """a brought nearer to 0 where its size says that e^|a| is too large, and the factor left."""
+    over = size > most
+    factor = chosen(over, F["full_like"](size, math.exp(64)), 1.0)
+    return a - chosen(over, side(a.detach()) * 64.0, 0.0), factor
 
 
 def polar(size: Tensor, angle: Tensor) -> Complex:
@@ -131,8 +181,8 @@ def polar(size: Tensor, angle: Tensor) -> Complex:
 
 
 def times(size: Tensor, x: Tensor) -> Tensor:
-    """size · x, and 0 where x is, also of an infinite size."""
-    return chosen((x == 0) & size.isinf(), x, size * x)
+    """size · x, and 0 where x is, also of a size that is infinite or NaN."""
+    return chosen((x == 0) & ~size.isfinite(), x * side(size.detach()), size * x)
 
 
 def complex_expm1(x: Complex) -> Complex:
@@ -144,7 +194,9 @@ def complex_expm1(x: Complex) -> Complex:
 
 def complex_log(x: Complex) -> Complex:
     """The natural logarithm."""
-    return joined(F["hypot"](x.real, x.imag).log(), F["atan2"](x.imag, x.real))
+    part, large = smaller(x)
+    size = F["hypot"](part.real, part.imag).log()
+    return joined(chosen(large, size + math.log(16), size), F["atan2"](x.imag, x.real))
 
 
 def complex_log2(x: Complex) -> Complex:
@@ -173,6 +225,19 @@ def complex_log1p(x: Complex) -> Complex:
 
 def complex_sqrt(x: Complex) -> Complex:
     """The root whose real part is not negative."""
+    a, b = parts(x)
+    good = a.isfinite() & b.isfinite()
+    part, large = smaller(joined(chosen(good, a, 1.0), chosen(good, b, 0.0)))
+    made, scale = finite_root(part), chosen(large, 4.0, 1.0).to(a.dtype)
+    # of an infinite imaginary part the root is infinite, whatever the other is
+    flat, up = chosen(a.isnan() | b.isnan(), math.nan, 0.0), side(b.detach())
+    re = chosen(b.isinf(), math.inf, chosen(a == math.inf, math.inf, flat))
+    im = chosen(b.isinf(), b, chosen(a == -math.inf, up * math.inf, flat * up))
+    return joined(chosen(good, made.real * scale, re), chosen(good, made.imag * scale, im))
+
+
+def finite_root(x: Complex) -> Complex:
+    """The root of finite numbers."""
     a, b = parts(x)
     none = at_zero(x)
     size = ((complex_abs(x) + a.abs()) * 0.5).detach()
@@ -224,94 +289,6 @@ def whole_power(x: Any, count: int) -> Any:
     half = x if count == 1 else whole_power(x, count // 2)
     made = half if count == 1 else complex_multiply(half, half)
     return complex_multiply(made, x) if count % 2 and count > 1 else made
-
-
-# circles and hyperbolas
-
-
-def turned(x: Complex) -> Complex:
-    """i · x."""
-    return joined(-x.imag, x.real)
-
-
-def turned_back(x: Complex) -> Complex:
-    """−i · x."""
-    return joined(x.imag, -x.real)
-
-
-def complex_sinh(x: Complex) -> Complex:
-    """The hyperbolic sine."""
-    a, b = parts(x)
-    return joined(a.sinh() * b.cos(), times(a.cosh(), b.sin()))
-
-
-def complex_cosh(x: Complex) -> Complex:
-    """The hyperbolic cosine."""
-    a, b = parts(x)
-    return joined(a.cosh() * b.cos(), times(a.sinh(), b.sin()))
-
-
-def complex_tanh(x: Complex) -> Complex:
-    """The hyperbolic tangent, by powers of e that can't overflow."""
-    a, b = parts(x)
-    size = a * side(a)
-    little, wide, across = (size * -2).exp(), -(size * -2).expm1(), b.cos()
-    below = wide * wide + 4 * little * across * across
-    return joined(side(a) * -(size * -4).expm1() / below, 4 * little * b.sin() * across / below)
-
-
-def complex_sin(x: Complex) -> Complex:
-    """The sine."""
-    return turned_back(complex_sinh(turned(x)))
-
-
-def complex_cos(x: Complex) -> Complex:
-    """The cosine."""
-    return complex_cosh(turned(x))
-
-
-def complex_tan(x: Complex) -> Complex:
-    """The tangent."""
-    return turned_back(complex_tanh(turned(x)))
-
-
-def complex_asinh(x: Complex) -> Complex:
-    """The inverse of the hyperbolic sine."""
-    s, t = complex_sqrt(complex_subtract(1.0, turned(x))), complex_sqrt(complex_add(turned(x), 1.0))
-    re = (s.real * t.imag - t.real * s.imag).asinh()
-    return joined(re, F["atan2"](x.imag, s.real * t.real - s.imag * t.imag))
-
-
-def complex_acos(x: Complex) -> Complex:
-    """The inverse of the cosine."""
-    s, t = complex_sqrt(complex_subtract(1.0, x)), complex_sqrt(complex_add(x, 1.0))
-    return joined(2 * F["atan2"](s.real, t.real), (t.real * s.imag - t.imag * s.real).asinh())
-
-
-def complex_acosh(x: Complex) -> Complex:
-    """The inverse of the hyperbolic cosine."""
-    s, t = complex_sqrt(complex_subtract(x, 1.0)), complex_sqrt(complex_add(x, 1.0))
-    re = (s.real * t.real + s.imag * t.imag).asinh()
-    return joined(re, 2 * F["atan2"](s.imag, t.real))
-
-
-def complex_atanh(x: Complex) -> Complex:
-    """The inverse of the hyperbolic tangent."""
-    a, b = parts(x)
-    size = a * side(a)
-    re = (4 * size / ((1 - size) * (1 - size) + b * b)).log1p() * 0.25
-    im = F["atan2"](2 * b, (1 - size) * (1 + size) - b * b) * 0.5
-    return joined(re * side(a), im)
-
-
-def complex_asin(x: Complex) -> Complex:
-    """The inverse of the sine."""
-    return turned_back(complex_asinh(turned(x)))
-
-
-def complex_atan(x: Complex) -> Complex:
-    """The inverse of the tangent."""
-    return turned_back(complex_atanh(turned(x)))
 
 
 def complex_sigmoid(x: Complex) -> Complex:

@@ -189,7 +189,7 @@ def rsub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     >>> rsub(gn.tensor([1, 2]), 10)
     Tensor([9, 8])
     """
-    return other - (input if alpha == 1 else input * alpha)
+    return FUNCTIONS["subtract"](other, input, alpha=alpha)
 
 
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
@@ -321,11 +321,11 @@ def nanquantile(
     Tensor(5.)
     """
     choices: dict[str, Callable[[Tensor], Tensor]] = {
-        "linear": lambda share: share,
-        "lower": lambda share: share * 0,
-        "higher": lambda share: share.ceil(),
-        "nearest": lambda share: share.round(),
-        "midpoint": lambda share: share.ceil() * 0.5,
+        "linear": lambda place: place,
+        "lower": lambda place: place.floor(),
+        "higher": lambda place: place.ceil(),
+        "nearest": lambda place: place.round(),
+        "midpoint": lambda place: (place.floor() + place.ceil()) * 0.5,
     }
     dim = dim if input.ndim else None
     shares = q if isinstance(q, Tensor) else tensor(q, dtype=input.dtype)
@@ -336,12 +336,16 @@ def nanquantile(
         )
     rows = (input.reshape(-1) if dim is None else input.movedim(dim, -1)).sort(dim=-1).values
     count = (~rows.isnan()).sum(-1, keepdim=True)
-    exact = ((count - 1).clamp(0).to(input.dtype) * shares.reshape(-1)).expand(
-        *rows.shape[:-1], shares.numel()
+    exact = choices[interpolation](
+        ((count - 1).clamp(0).to(input.dtype) * shares.reshape(-1)).expand(
+            *rows.shape[:-1], shares.numel()
+        )
     )
-    low = exact.floor()
-    ends = [rows.gather(-1, place.to(int64)) for place in (low, exact.ceil())]
-    made = FUNCTIONS["lerp"](*ends, choices[interpolation](exact - low)).movedim(-1, 0)
+    low, high = (rows.gather(-1, place.to(int64)) for place in (exact.floor(), exact.ceil()))
+    # from an infinity there is no way to go
+    stays = (exact == exact.floor()) | (low == math.inf) | ((low == -math.inf) & (high < math.inf))
+    made = FUNCTIONS["lerp"](low, high, exact - exact.floor())
+    made = FUNCTIONS["where"](stays, low, made).movedim(-1, 0)
     lead = () if not shares.ndim else (shares.numel(),)
     made = made.reshape((*lead, *rows.shape[:-1]))
     if not keepdim:

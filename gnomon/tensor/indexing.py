@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.dtypes import bool_, int64
+from gnomon.dtypes import bool_, int64, uint8
 from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
@@ -24,7 +24,6 @@ from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute, slice_
-from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import array_from, from_numbers
 from gnomon.tensor.functions import apply, apply_view
 from gnomon.tensor.state import whole
@@ -33,6 +32,8 @@ from gnomon.tensor.writing import write
 
 BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
 """The types of an index that cuts a stretch out of a tensor."""
+SHORT = 32
+"""Lists of so many items and more are positions, whatever they hold."""
 
 
 class IndexPlan(NamedTuple):
@@ -44,12 +45,19 @@ class IndexPlan(NamedTuple):
     """(axis of the basic part's result, tensor or array of positions)"""
 
 
+class AlongNewAxis(NamedTuple):
+    """A single truth value: a new axis of size 1, of which it takes all or nothing."""
+
+    positions: Any
+
+
 def read_index(shape: Sequence[int], index: Any) -> IndexPlan:
     """Sort an index into its parts."""
     items = expand_masks(complete(shape, index if isinstance(index, tuple) else (index,)), shape)
     bounds, out, positions, axis = [], [], [], 0
     for item in items:
-        if item is None:
+        if item is None or isinstance(item, AlongNewAxis):
+            positions += [(len(out), item.positions)] if item else []
             out.append(1)
             continue
         size = shape[axis]
@@ -90,7 +98,7 @@ def plain(item: Any) -> Any:
     if isinstance(item, bool | np.bool_):
         return np.asarray(item)
     if isinstance(item, Tensor):
-        return item
+        return item.ne(0) if item.dtype is uint8 else item
     if hasattr(item, "__index__") and not isinstance(item, np.ndarray):
         return whole(item)
     if isinstance(item, (list, tuple, range)):
@@ -101,7 +109,7 @@ def plain(item: Any) -> Any:
             raise DtypeError(
                 f"index: positions must be integers or truth values: got {item.dtype}."
             )
-        return item
+        return item != 0 if item.dtype == np.uint8 else item
     raise IndexOutOfBounds(
         "index: only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays "
         f"are valid indices: got {type(item).__name__}."
@@ -130,19 +138,14 @@ def expand_masks(items: list, shape: Sequence[int]) -> list:
             out.append(item)
             axis += consumed(item)
             continue
-        if not item.ndim:
-            raise IndexOutOfBounds("index: a single truth value stands alone. Use x[True].")
         if tuple(item.shape) != tuple(shape[axis : axis + item.ndim]):
             raise IndexOutOfBounds(
                 f"index: the shape of the mask {tuple(item.shape)} does not match the indexed "
                 f"tensor's {tuple(shape[axis : axis + item.ndim])}."
             )
         axis += item.ndim
-        if not item.ndim:
-            mask = item if isinstance(item, np.ndarray) else array_of(item)
-            out += [None, np.zeros(int(mask), np.int64)]
-        else:
-            out += np.nonzero(item) if isinstance(item, np.ndarray) else positions(item)
+        found = position_arrays(item) if isinstance(item, np.ndarray) else positions(item)
+        out += found if item.ndim else [AlongNewAxis(*found)]
     return out
 
 
@@ -187,10 +190,17 @@ def one_place(item: int, size: int, axis: int) -> tuple[int, int, int]:
 # reading
 
 
+def as_items(index: Any) -> Any:
+    """A list that holds more than numbers as the tuple that PyTorch takes it for."""
+    nested = (Tensor, Sequence, np.ndarray, slice, type(None), type(Ellipsis))
+    deep = isinstance(index, list) and any(isinstance(x, nested) for x in index)
+    return tuple(index) if deep and len(index) < SHORT else index
+
+
 @method
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     """The part of the tensor at an index."""
-    shown, axes, arrays = basic_part(self, index)
+    shown, axes, arrays = basic_part(self, as_items(index))
     return apply(take_at, (shown, axes, *arrays)) if axes else shown
 
 
@@ -276,6 +286,7 @@ def take_at(x: Node, axes: tuple[int, ...], *arrays: Node) -> Node:
 @method
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """Give the part of the tensor at an index other values."""
+    index = as_items(index)
     if is_single_mask(index) and set_by_mask(self, plain(index), value):
         return
     shown, axes, arrays = basic_part(self, index)
@@ -287,7 +298,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 
 def is_single_mask(index: Any) -> bool:
     """Whether an index is one mask and nothing else."""
-    return isinstance(index, (Tensor, np.ndarray, list)) and is_mask(plain(index))
+    return isinstance(index, Tensor | np.ndarray | list) and is_mask(plain(index))
 
 
 def out_of_sight(shown: Tensor) -> Tensor:
@@ -319,7 +330,7 @@ def fitted(value: Node, shape: tuple[int, ...]) -> Node:
 def set_by_mask(tensor: Tensor, mask: Any, value: Any) -> bool:
     """Write where a mask holds without evaluating it."""
     mask = mask if isinstance(mask, Tensor) else from_array(mask)
-    if tuple(mask.shape) != tuple(raw(tensor).shape[: mask.ndim]):
+    if not mask.ndim or tuple(mask.shape) != tuple(raw(tensor).shape[: mask.ndim]):
         return False
     value = as_value(value, tensor)
     place = alias(tensor, (), detached=not tensor.requires_grad)

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.dtypes import KINDS
+from gnomon.dtypes import KINDS, DType, float32
 from gnomon.errors import ComplexError, DtypeError
 from gnomon.ir.node import Node
+from gnomon.ir.operators import cast, is_narrow
 from gnomon.ir.provenance import scope, sites_here
 from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS, Op, operations
@@ -20,7 +21,7 @@ from gnomon.tensor.autocast import fitted
 from gnomon.tensor.overrides import is_overriding, public, taken_over
 from gnomon.tensor.state import grads, known, narrow, of_complex
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
-from gnomon.tensor.traced_numbers import beside, varies
+from gnomon.tensor.traced_numbers import beside, plain_of, varies
 from gnomon.tensor.writing import write
 
 COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
@@ -64,18 +65,31 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
         if isinstance(right, Tensor):
             tracked = tracked or right.requires_grad
             y = node_of(right)
-        if varies(y):
-            y = beside(y, x) if function in WITH_NUMBERS else y.value()
-        elif varies(x):
-            x = beside(x, y) if function in WITH_NUMBERS else x.value()
+        kept = None
+        if varies(x) or varies(y):
+            x, y, kept = beside_each(function, x, y)
         if narrow.get() is not None:
             x, y = (fitted(function, each) for each in (x, y))
-        result = function(x, y)
+        result = function(x, y) if kept is None else cast(function(x, y), kept)
     except ComplexError:
         return of_complex("called")(function, (left, right))
     finally:
         scope.sites = before
     return wrap(result, tracked and grads.get() and result.dtype.kind == "float")
+
+
+def beside_each(function: Callable, x: Any, y: Any) -> tuple[Any, Any, DType | None]:
+    """A node and a number that varies as operands, and the dtype to which the result goes back.
+
+    Narrow floats are multiplied and divided in float32, as they are by a constant.
+    """
+    if function not in WITH_NUMBERS:
+        return plain_of(x), plain_of(y), None
+    node, kept = x if varies(y) else y, None
+    if function in PRODUCTS and is_narrow(node.dtype):
+        kept, node = node.dtype, cast(node, float32)
+    x, y = (beside(each, node) if varies(each) else node for each in (x, y))
+    return x, y, kept
 
 
 def with_stranger(function: Callable, name: str, left: Any, right: Any) -> Any:
@@ -161,6 +175,11 @@ WITH_NUMBERS = {
     for function in (OPERATORS[slot], OPERATORS[slot].function)
 }
 """Operations that take a number as a tensor of no axes just as well."""
+PRODUCTS = {
+    function
+    for slot in ("__mul__", "__truediv__")
+    for function in (OPERATORS[slot], OPERATORS[slot].function)
+}
 POWER = forward(OPERATORS["__pow__"].function, OPERATORS["__pow__"].__name__)
 
 

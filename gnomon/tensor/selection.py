@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.dtypes import dtype_of, int64
-from gnomon.errors import ArgumentError, ShapeError
+from gnomon.dtypes import bool_, dtype_of, int64
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.lazy import host_calls
 from gnomon.ops.registry import OPS, explained
 from gnomon.runtime.buffer import check_size
@@ -72,6 +72,10 @@ def masked_select(self: Tensor, mask: Tensor) -> Tensor:
     >>> gn.masked_select(gn.tensor([1, 2, 3]), gn.tensor([True, False, True]))
     Tensor([1, 3])
     """
+    if mask.dtype is not bool_:
+        raise DtypeError(
+            f"masked_select: the mask must be bool: got {mask.dtype.name}. Use mask != 0."
+        )
     x, mask = FUNCTIONS["broadcast_tensors"](self, mask)
     return x.reshape(-1)[mask.reshape(-1)]
 

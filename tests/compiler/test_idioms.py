@@ -8,16 +8,23 @@ import numpy as np
 import pytest
 
 from gnomon.compiler.idioms import converted, idioms, masks_of, samples, suspects
-from gnomon.dtypes import bfloat16, bool_, int8, uint8
+from gnomon.dtypes import bfloat16, bool_, int8, int64, uint8
 
 pytestmark = pytest.mark.unit
 
 
-def test_casts_saturate_and_round_once():
+def test_casts_keep_low_bits_and_round_once():
     x = np.array([300.0, -300.0, np.nan, 2.9, -2.9], np.float32)
 
-    assert converted(x, int8).tolist() == [127, -128, 0, 2, -2]
-    assert converted(x, uint8).tolist() == [255, 0, 0, 2, 0]
+    assert converted(x, int8).tolist() == [44, -44, 0, 2, -2]
+    assert converted(x, uint8).tolist() == [44, 212, 0, 2, 254]
+    assert converted(x.astype(np.float64) * 1e38, int64).tolist() == [
+        2**63 - 1,
+        -(2**63),
+        0,
+        2**63 - 1,
+        -(2**63),
+    ]
     assert converted(x, bool_).tolist() == [True] * 5
     assert float(converted(np.array([1.00390625], np.float64), bfloat16)[0]) == 1.0
 

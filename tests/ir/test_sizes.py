@@ -70,6 +70,9 @@ def test_what_comes_out_even_is_no_quotient():
     assert type((n - 1) // n) is int
     assert n - n == 0
     assert type(n - n) is int
+    assert (3 * n + n * m) // (m + 3) is n
+    assert type((3 * n + n * m) % (m + 3)) is int
+    assert type((n + m - 1) // (n + m)) is int
 
 
 def test_decisions_are_kept_and_hold_for_some_sizes():

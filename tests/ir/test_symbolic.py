@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import pytest
 
 from gnomon.dtypes import int64
 from gnomon.ir.node import Arena, Node
 from gnomon.ir.operators import constant
+from gnomon.ir.sizes import ShapeEnv
 from gnomon.ir.symbolic import (
     bounds,
     divide,
@@ -111,6 +113,22 @@ def test_unflattening_what_was_flattened_leaves_no_division(shape: list[int]):
     index = tuple(loop_range(arena, n, f"i{k}") for k, n in enumerate(shape))
 
     assert unflatten(flatten(arena, index, shape), shape) == index
+
+
+@given(st.integers(1, 3), st.integers(2, 9), st.integers(2, 9), st.randoms())
+def test_so_does_it_where_sizes_are_read_at_run_time(rank: int, n: int, m: int, random):
+    env, arena = ShapeEnv(), Arena()
+    a, b = env.symbol(n), env.symbol(m)
+    wide = (a, b, a + 3, a + b, 2 * a + b + 1, 5, a * b + a, a * b + 2)
+    shape = [random.choice(wide) for _ in range(rank)]
+    rows, inner = loop_range(arena, prod(shape[:-1]), "rows"), loop_range(arena, shape[-1], "i")
+
+    at = unflatten(plus(times(rows, shape[-1]), inner), shape)
+
+    assert at[-1] is inner
+    padded = [*shape[:-1], shape[-1] + b + 2]
+    terms, _ = split(flatten(arena, (*at[:-1], plus(at[-1], 2)), padded))
+    assert {**terms} == {rows: padded[-1], inner: 1} or rank == 1
 
 
 def test_terms_that_cancel_are_gone():

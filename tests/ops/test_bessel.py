@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import gnomon as gn
 from gnomon.ops import bessel
 from tests.graphs import value
 
@@ -64,3 +65,17 @@ def test_below_zero_functions_are_even_odd_or_nothing():
         np.testing.assert_array_equal(both[0], sign * both[1])
     assert np.isnan(value(bessel.bessel_y0, x)).all()
     assert np.isnan(value(bessel.modified_bessel_k1, x)).all()
+
+
+def test_the_ends_of_the_range_have_their_limits():
+    inf, special = float("inf"), gn.special
+    x = gn.tensor([0.0, 5e-324, 1e-308, inf], dtype=gn.float64)
+
+    assert special.erfcx(gn.tensor([-inf, -30.0, inf])).tolist() == [inf, inf, 0.0]
+    assert special.log_ndtr(gn.tensor([-inf, inf])).tolist() == [-inf, 0.0]
+    assert special.bessel_y1(x[:3]).tolist() == [-inf, -inf, -2 / np.pi / 1e-308]
+    assert special.bessel_y1(gn.tensor([-1e-40, -1.0])).isnan().all()
+    for name in ("modified_bessel_k1", "scaled_modified_bessel_k1"):
+        assert getattr(special, name)(x).tolist() == [inf, inf, 1e308, 0.0]
+    assert special.i0(gn.tensor([1.7e308], dtype=gn.float64)).item() == inf
+    assert special.spherical_bessel_j0(x[3:]).item() == 0.0

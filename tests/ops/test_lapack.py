@@ -118,3 +118,14 @@ def test_any_number_of_threads_gives_the_same_bits(rng):
     for other in made[1:]:
         for a, b in zip(made[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_a_nan_leaves_no_factor_and_no_solution():
+    a = gn.tensor([[[gn.nan, 1.0], [1.0, 3.0]], [[4.0, 2.0], [2.0, 5.0]]])
+
+    with pytest.raises(gn.linalg.LinAlgError, match="leading minor of order 1"):
+        L.cholesky(a)
+    assert L.cholesky_ex(a).info.tolist() == [1, 0]
+    assert L.inv(a).isnan().flatten(1).all(1).tolist() == [True, False]
+    assert L.solve(a, gn.ones(2)).isnan().tolist() == [[True, True], [False, False]]
+    assert L.matrix_exp(a.nan_to_num(gn.inf)).isnan().flatten(1).all(1).tolist() == [True, False]

@@ -117,8 +117,19 @@ def cast_value(x: np.ndarray, given: DType, result: DType) -> np.ndarray:
 
 
 def saturated(x: np.ndarray, result: DType) -> np.ndarray:
-    """Floats cut towards zero to integers; what is too large gives the limit, NaN gives 0."""
-    limits, wide = np.iinfo(result.numpy), x.astype(np.float64)
-    above, below = wide >= float(limits.max + 1), wide <= float(limits.min)
-    inside = np.where(above | below | np.isnan(wide), 0.0, wide).astype(result.numpy)
-    return np.where(above, limits.max, np.where(below, limits.min, inside)).astype(result.numpy)
+    """Floats as integers, one by one, by Python's own."""
+    return np.array([whole(float(v), result) for v in x.reshape(-1)], result.numpy).reshape(x.shape)
+
+
+def whole(x: float, result: DType) -> int:
+    """A float as an integer of a dtype: int32 and int64 have limits, the others low bits."""
+    low, high = result.limits
+    if np.isnan(x):
+        return 0
+    if result.kind == "int" and result.bits >= 32:
+        return int(max(low, min(high, x)))
+    if result.bits == 64:
+        return int(x) % (1 << 64) if -(2.0**63) < x < 2.0**64 else 0
+    bits = 32 if result.bits <= 16 else 64
+    kept = int(x) % (1 << result.bits) if abs(x) < 2.0 ** (bits - 1) else 0
+    return kept - (1 << result.bits) if kept > high else kept

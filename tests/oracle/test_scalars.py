@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnomon.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int64, uint8
+from gnomon.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int64,
+    uint8,
+    uint64,
+)
 from tests.oracle.scalars import cast_value, float_value, rsqrt, saturated, sign
 
 pytestmark = pytest.mark.unit
@@ -27,11 +38,16 @@ def test_rsqrt_rounds_twice():
 
 @pytest.mark.parametrize(
     ("dtype", "expected"),
-    [(int8, [127, -128, 0, 1, -1]), (uint8, [255, 0, 0, 1, 0]), (int64, [2**63 - 1, -(2**63)])],
+    [
+        (int8, [0, 0, 0, 1, -1, 44]),
+        (uint8, [0, 0, 0, 1, 255, 44]),
+        (int64, [2**63 - 1, -(2**63), 0]),
+        (uint64, [0, 0, 0, 1, 2**64 - 1]),
+    ],
     ids=lambda x: getattr(x, "name", ""),
 )
-def test_casts_to_integers_saturate(dtype: DType, expected: list[int]):
-    x = np.array([np.inf, -np.inf, np.nan, 1.9, -1.9])
+def test_casts_to_integers_stop_at_limits_or_keep_low_bits(dtype: DType, expected: list[int]):
+    x = np.array([np.inf, -np.inf, np.nan, 1.9, -1.9, 300.5])
 
     assert saturated(x, dtype).tolist()[: len(expected)] == expected
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -415,3 +416,20 @@ def test_composed_distributions_are_torchs(rng: np.random.Generator):
 
     for k, (a, b) in enumerate(zip(told(gn), told(torch), strict=True)):
         same(a, b, str(k))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_continuous_bernoulli_with_extreme_logits_is_torchs(dtype):
+    def seen(lib):
+        made = []
+        for logit in (-math.inf, -1e38, -1e4, -50.0, -16.0, 0.0, 16.0, 50.0, 1e4, 1e38, math.inf):
+            x = lib.tensor(logit, dtype=getattr(lib, dtype), requires_grad=True)
+            law = lib.distributions.ContinuousBernoulli(logits=x, validate_args=False)
+            value = law.log_prob(lib.tensor(float(logit > 0), dtype=x.dtype))
+            value.backward()
+            half = lib.tensor(0.5, dtype=x.dtype)
+            parts = (law.mean, law.variance, law.cdf(half), law.icdf(half), value, x.grad)
+            made.append([part.item() for part in parts])
+        return np.array(made)
+
+    np.testing.assert_allclose(seen(gn), seen(torch), rtol=2e-5, atol=1e-7)

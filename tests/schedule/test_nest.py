@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+import gnomon as gn
 from gnomon.dtypes import float32
 from gnomon.ir.symbolic import has_division
+from gnomon.nn import functional as F
 from gnomon.ops.joining import join
 from gnomon.ops.primitives import expand, reduce, reshape
 from gnomon.ops.scalars import exp
 from gnomon.ops.view_primitives import permute
+from tests.compiler.test_sized import passes, swept
 from tests.schedule.kernels_of import kernels, leaf, softmax
 
 pytestmark = pytest.mark.unit
@@ -103,3 +108,29 @@ def test_an_axis_of_one_is_no_loop():
     (kernel,) = kernels(exp(expand(x, (5, 1, 7))))
 
     assert kernel.flat
+
+
+def framed(x: gn.Tensor) -> gn.Tensor:
+    """A picture written into a larger one."""
+    found = gn.zeros(x.shape[0], x.shape[1] + 4, x.shape[2] + 5)
+    found.narrow(1, 4, x.shape[1]).narrow(2, 2, x.shape[2]).copy_(x)
+    return found * 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        framed,
+        lambda x: F.pad(x, (2, 3, 4, 2)),
+        lambda x: F.pad(x, (0, 2, 4, 0)).cumsum(-1) * 2,
+    ],
+)
+def test_a_part_of_a_domain_is_stored_along_its_rows_at_every_size(body: Callable):
+    swept(body, [(3, 17, 7), (5, 6, 33), (7, 33, 3), (16, 7, 9)])
+
+
+def test_diagonals_are_written_at_every_size_and_offset():
+    with passes():
+        for shape, offset in (((5, 5), 2), ((5, 5), 1), ((3, 5), 2), ((4, 9), -3)):
+            found = gn.diag_embed(gn.ones(shape), offset)
+            assert found.numpy().sum((1, 2)).tolist() == [shape[1]] * shape[0]

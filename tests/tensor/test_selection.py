@@ -93,3 +93,22 @@ def test_several_shares_come_along_a_first_axis():
     assert x.quantile((0.5, 1), 1, keepdim=True).tolist() == [[[1], [10]], [[2], [20]]]
     assert gn.quantile(x, np.array([0.5, 1.0]), dim=1).tolist() == [[1, 10], [2, 20]]
     assert gn.quantile(input=x, q=gn.tensor(0.25), dim=1).tolist() == [0.5, 5]
+
+
+def test_quantiles_of_nan_are_nan_and_infinities_are_values():
+    x = gn.tensor([[-gn.inf, 1.0, 2.0, gn.inf], [0.0, gn.nan, 1.0, 2.0]])
+
+    for function in (gn.quantile, gn.nanquantile):
+        assert function(x[0], gn.tensor([0.0, 0.2, 0.5, 0.8, 1.0])).tolist() == [
+            *(-gn.inf, -gn.inf, 1.5, gn.inf, gn.inf)
+        ]
+        assert function(x[0], 0.5, interpolation="higher").item() == 2.0
+    assert x.quantile(0.5, 1).isnan().tolist() == [False, True]
+    assert x.nanquantile(0.5, 1).tolist() == [1.5, 1.0]
+
+
+def test_a_nan_is_put_behind_all_that_is_sorted():
+    row, values = gn.tensor([1.0, 2.0, 3.0]), gn.tensor([gn.nan, gn.inf, 2.0])
+
+    assert gn.searchsorted(row, values).tolist() == [3, 3, 1]
+    assert gn.bucketize(values, row, right=True).tolist() == [3, 3, 2]

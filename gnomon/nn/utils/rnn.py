@@ -137,7 +137,7 @@ def pad_packed_sequence(
         places[t, order[:size]] = start + np.arange(size)
     taken = FUNCTIONS["take"](sequence.data, from_array(np.maximum(places, 0)), axis=0)
     here = from_array((places >= 0).reshape(*places.shape, *(1,) * (taken.ndim - 2)))
-    padded = FUNCTIONS["where"](here, taken, padding_value)
+    padded = FUNCTIONS["where"](here, taken, full((), padding_value, dtype=taken.dtype))
     lengths = from_array((places >= 0).sum(0))
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 

@@ -48,7 +48,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """Items in a random order, each once; or drawn with replacement."""
+    """Items in a random order, each once before any comes again; or drawn with replacement."""
 
     def __init__(
         self,
@@ -61,12 +61,13 @@ class RandomSampler(Sampler):
         self.num_samples = num_samples or len(data_source)
 
     def __iter__(self) -> Iterator[int]:
-        count = len(self.data_source)
+        count, left = len(self.data_source), self.num_samples
         if self.replacement:
-            found = randint(0, count, (self.num_samples,), generator=self.generator)
-        else:
-            found = randperm(count, generator=self.generator)[: self.num_samples]
-        return iter(found.tolist())
+            yield from randint(0, count, (left,), generator=self.generator).tolist()
+            return
+        while count and left > 0:
+            yield from randperm(count, generator=self.generator)[:left].tolist()
+            left -= count
 
     def __len__(self) -> int:
         return self.num_samples

@@ -158,3 +158,12 @@ def test_orders_that_exclude_each_other_are_refused():
         data.TensorDataset(gn.ones(2), gn.ones(3))
     with pytest.raises(TypeError, match="takes no argument speed"):
         data.DataLoader(Squares(3), speed=9)
+
+
+def test_more_samples_than_items_are_drawn_in_rounds():
+    drawn = list(data.RandomSampler(range(5), num_samples=13))
+
+    assert [sorted(drawn[k : k + 5]) for k in (0, 5)] == [[0, 1, 2, 3, 4]] * 2
+    assert len(drawn) == 13
+    assert len(set(drawn[10:])) == 3
+    assert list(data.RandomSampler([], num_samples=3)) == []

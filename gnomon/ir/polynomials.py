@@ -1,0 +1,55 @@
+"""Polynomials over whole numbers, and their division: what symbolic sizes are made of.
+
+Not the sizes themselves, with their values, bounds and guards (sizes.py).
+"""
+
+from __future__ import annotations
+
+Monomial = tuple[int, ...]
+"""The atoms that are multiplied, by number, ascending."""
+Terms = dict[Monomial, int]
+
+
+def long_division(a: Terms, b: Terms) -> tuple[Terms, int] | None:
+    """The quotient of two polynomials and a constant remainder; None if the remainder is none.
+
+    So what was multiplied by a sum, as the rows of an axis that is joined or padded are, is divided
+    by it again.
+
+    >>> long_division({(0,): 3, (0, 1): 1, (): 5}, {(): 3, (1,): 1})
+    ({(0,): 1}, 5)
+    >>> long_division({(0, 1): 1}, {(): 3, (1,): 1}) is None
+    True
+    """
+    rest, found = {m: c for m, c in a.items() if m}, Terms()
+    number, lead = a.get((), 0), max(b, key=order)
+    while rest:
+        top = max(rest, key=order)
+        left = without(top, lead)
+        if left is None or rest[top] % b[lead]:
+            return None
+        by = found[left] = rest[top] // b[lead]
+        for m, c in b.items():
+            product = tuple(sorted((*left, *m)))
+            if not product:
+                number -= by * c
+                continue
+            rest[product] = rest.get(product, 0) - by * c
+            if not rest[product]:
+                del rest[product]
+    return found, number
+
+
+def order(m: Monomial) -> tuple[int, Monomial]:
+    """The place of a monomial in an order that products keep: by degree, then by atoms."""
+    return len(m), m
+
+
+def without(m: Monomial, by: Monomial) -> Monomial | None:
+    """The atoms of a product without those of another; None where it has them not."""
+    left = list(m)
+    for k in by:
+        if k not in left:
+            return None
+        left.remove(k)
+    return tuple(left)

@@ -1,0 +1,62 @@
+"""Sums of elements with weights: lerp, addcmul, addcdiv. Narrow floats are rounded once."""
+
+from __future__ import annotations
+
+from gnomon.ir.node import Node
+from gnomon.ir.operators import elementwise, rounded_once
+from gnomon.ops.elementwise import Operand, divide
+from gnomon.ops.registry import op
+from gnomon.ops.scalars import where
+
+
+@op(reference=lambda x, end, weight: x + weight * (end - x))
+def lerp(x: Node, end: Node, weight: Operand) -> Node:
+    """From x towards end by a weight: x at 0, end at 1.
+
+    Shapes: x (...), end (...) -> (...)
+
+    >>> lerp(tensor([0.0, 10.0]), tensor([10.0, 20.0]), 0.25)
+    Tensor([ 2.5, 12.5])
+    """
+
+    def of(x: Node, end: Node, weight: Operand) -> Node:
+        if isinstance(weight, Node):
+            near = elementwise("lt", elementwise("abs", weight), 0.5)
+            return where(near, x + weight * (end - x), end - (end - x) * (1.0 - weight))
+        if -0.5 < weight < 0.5:
+            return x + weight * (end - x)
+        return end - (end - x) * (1.0 - weight)
+
+    return rounded_once(of, x, end, weight)
+
+
+@op(inline=True, reference=lambda x, tensor1, tensor2, value=1: x + value * tensor1 * tensor2)
+def addcmul(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
+    """x + value · tensor1 · tensor2.
+
+    Shapes: x (...), tensor1 (...), tensor2 (...) -> (...)
+
+    >>> addcmul(tensor([1.0]), tensor([2.0]), tensor([3.0]), value=10)
+    Tensor([61.])
+    """
+
+    def of(x: Node, a: Node, b: Node) -> Node:
+        return x + (a if value == 1 else a * value) * b
+
+    return rounded_once(of, x, tensor1, tensor2)
+
+
+@op(inline=True, reference=lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2)
+def addcdiv(x: Node, tensor1: Node, tensor2: Node, *, value: float = 1) -> Node:
+    """x + value · tensor1 / tensor2.
+
+    Shapes: x (...), tensor1 (...), tensor2 (...) -> (...)
+
+    >>> addcdiv(tensor([1.0]), tensor([6.0]), tensor([3.0]), value=10)
+    Tensor([21.])
+    """
+
+    def of(x: Node, a: Node, b: Node) -> Node:
+        return x + divide(a if value == 1 else a * value, b)
+
+    return rounded_once(of, x, tensor1, tensor2)
