@@ -605,7 +605,7 @@ class Tensor:
     def const_data_ptr(self) -> _int:
         """The address of the first element."""
     def contiguous(self, memory_format: object = ...) -> Tensor:
-        """Itself: every value is computed in the order of its axes."""
+        """The tensor where it shows elements in the order of its axes, else a copy that does."""
     def conv1d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
         """A kernel slid over 1 axes of x: sums over channels and kernel."""
     def conv1d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
@@ -1063,7 +1063,7 @@ class Tensor:
     def is_conj(self, *args: Any, **kwargs: Any) -> Any:
         """is_conj of this tensor."""
     def is_contiguous(self, memory_format: object = ...) -> _bool:
-        """Whether values are laid out in the order of their axes: always, once computed."""
+        """Whether the tensor shows its storage's elements in the order of its axes, without gaps."""
     @property
     def is_cpu(self, value: Any = ...) -> Any:
         ...
@@ -1102,14 +1102,14 @@ class Tensor:
     def is_nonzero(self, *args: Any, **kwargs: Any) -> Any:
         """is_nonzero of this tensor."""
     def is_pinned(self) -> _int:
-        """0: every value begins its own memory, which is neither pinned nor shared."""
+        """0: memory is neither pinned nor shared between processes."""
     @property
     def is_quantized(self, value: Any = ...) -> Any:
         ...
     def is_same_size(self, *args: Any, **kwargs: Any) -> Any:
         """is_same_size of this tensor."""
     def is_shared(self) -> _int:
-        """0: every value begins its own memory, which is neither pinned nor shared."""
+        """0: memory is neither pinned nor shared between processes."""
     def is_signed(self, *args: Any, **kwargs: Any) -> Any:
         """is_signed of this tensor."""
     @property
@@ -1882,7 +1882,7 @@ class Tensor:
     def stft(self, *args: Any, **kwargs: Any) -> Any:
         """stft of this tensor."""
     def storage_offset(self) -> _int:
-        """0: every value begins its own memory, which is neither pinned nor shared."""
+        """The place of the first element in its storage."""
     def stride(self, dim: _int | None = ...) -> Any:
         """The stride: the number of elements between neighbours along each axis, or along one."""
     def sub(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -2012,8 +2012,6 @@ class Tensor:
     def unflatten(self, axis: _int = ..., shape: Sequence[_int] = ..., *, dim: _int = ..., size: Sequence[_int] = ...) -> Tensor:
         """One axis as several; one size may be -1."""
     def unfold(self, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ...) -> Tensor:
-        """Overlapping stretches of an axis, along a new last one."""
-    def unfold_(self, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ...) -> Tensor:
         """Overlapping stretches of an axis, along a new last one."""
     def uniform_(self, from_: _float = ..., to: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Take numbers spread evenly over [from, to)."""
