@@ -53,6 +53,8 @@ class Facts(NamedTuple):
 
     view: bool = False
     """Its results show its argument's storage."""
+    views: bool = False
+    """Of its several tensors, each result may show the storage of one."""
     strided: bool = False
     """Where no strides show its result it is a copy, as PyTorch's."""
     shown: tuple[str, ...] = ()

@@ -8,13 +8,15 @@ while a program runs is the compiler's, and tensors are not here: see gnomon/ten
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.ir.node import Shape
-from gnomon.ops.view_primitives import length_of
+from gnomon.ir.node import Node, Shape
+from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.view_primitives import length_of, permute, slice_, window
 
 __all__ = [
     "Form",
@@ -93,10 +95,28 @@ def strided(
     form: that of the values; None where they lie in the order of their axes.
     """
     strides = row_major(shape) if form is None else strides_of(form, shape)
-    laid: Laid | None = Laid(shape, 0, strides)
+    before = laid = Laid(shape, 0, strides)
     for op, params in steps:
-        laid = None if laid is None else MOVES[op](laid, **params)
+        if laid is not None:
+            before, laid = laid, MOVES[op](laid, **params)
+        elif op == "slice":  # a diagonal has strides where the axes that it crosses have none
+            laid = on_diagonal(before, params["bounds"])
+        if laid is None and op != "reshape":
+            return None
     return laid
+
+
+def on_diagonal(laid: Laid, bounds: Sequence[tuple[int, int, int]]) -> Laid | None:
+    """The places of a slice behind a reshape that made one of the last two axes."""
+    if len(bounds) != len(laid.shape) - 1:
+        return None
+    (*shape, _, columns), (*strides, down, across) = laid.shape, laid.strides
+    (*whole, (first, _, step)), count = bounds, length_of(*bounds[-1])
+    plain = [(0, n, 1) for n in shape] == whole
+    if not plain or step != columns + 1 or first % columns + count > columns:
+        return None
+    start = laid.start + first // columns * down + first % columns * across
+    return Laid((*shape, count), start, (*strides, down + across))
 
 
 def permuted(laid: Laid, order: Sequence[int]) -> Laid:
@@ -163,6 +183,74 @@ def runs_of(laid: Laid) -> list[tuple[int, int]]:
         else:
             runs.append((n, step))
     return runs
+
+
+def merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Sizes and strides in which neighbouring axes that lie like one are one.
+
+    >>> merged([2, 3, 4], [24, 4, 1])
+    ([2, 12], [24, 1])
+    """
+    kept: list[tuple[int, int]] = []
+    for n, step in zip(sizes, strides, strict=True):
+        if kept and kept[-1][1] == n * step:
+            kept[-1] = kept[-1][0] * n, step
+        else:
+            kept.append((n, step))
+    return [n for n, _ in kept], [step for _, step in kept]
+
+
+def at_places(x: Node, laid: Laid) -> Node:
+    """The elements at such places of x, which has one axis; strides go forward."""
+    shape, _, strides = laid
+    if 0 in shape:
+        return reshape(slice_(x, ((0, 0, 1),)), shape)
+    moving = [k for k, (n, step) in enumerate(zip(shape, strides, strict=True)) if n > 1 and step]
+    moving.sort(key=lambda k: -strides[k])
+    found = by_slices(x, moved(laid, moving))
+    if found is None:
+        moving.sort(key=lambda k: -shape[k])
+        found = by_windows(x, moved(laid, moving))
+    order = tuple(sorted(range(len(moving)), key=lambda k: moving[k]))
+    found = permute(reshape(found, tuple(shape[k] for k in moving)), order)
+    return expand(
+        reshape(found, tuple(n if k in moving else 1 for k, n in enumerate(shape))), shape
+    )
+
+
+def moved(laid: Laid, axes: Sequence[int]) -> Laid:
+    """The places along some of the axes."""
+    shape, start, strides = laid
+    return Laid(tuple(shape[k] for k in axes), start, tuple(strides[k] for k in axes))
+
+
+def by_slices(x: Node, laid: Laid) -> Node | None:
+    """A slice of each digit of the places, for strides that divide each other; None for others."""
+    (sizes, strides), rest = merged(laid.shape, laid.strides), laid.start
+    if not strides:
+        return slice_(x, ((rest, rest + 1, 1),))
+    grid = [x.size // strides[0], *(a // b for a, b in pairwise(strides))]
+    bounds = list[tuple[int, int, int]]()
+    for n, step, most in zip(sizes, strides, grid, strict=True):
+        first, rest = divmod(rest, step)
+        bounds.append((first, first + n, 1))
+        if first + n > most:
+            return None
+    if any(a % b for a, b in pairwise(strides)):
+        return None
+    whole = slice_(x, ((0, grid[0] * strides[0], 1),))
+    return slice_(reshape(whole, (*grid, strides[-1])), (*bounds, (rest, rest + 1, 1)))
+
+
+def by_windows(x: Node, laid: Laid) -> Node:
+    """Stretches of stretches along all axes but the first, which moves by a stride of its own."""
+    (most, *sizes), start, (own, *strides) = laid
+    found = slice_(x, ((start, x.size, 1),))
+    for k, (n, step) in enumerate(zip(sizes, strides, strict=True), 1):
+        found = window(found, 0, n, own if k == len(sizes) else 1, step)
+    by = 1 if sizes else own
+    rest = tuple((0, n, 1) for n in sizes)
+    return slice_(found, ((0, (most - 1) * by + 1, by), *rest))
 
 
 def is_row_major(laid: Laid | None) -> bool:

@@ -146,6 +146,54 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
     return several(made) if several else made[0]
 
 
+def apply_views(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
+    """The same for an operation of several tensors, each of whose results may show one of them."""
+    tensors = tensors_in(args)
+    if narrow.get() is not None or any(map(is_plain_no_more, tensors)):
+        return apply(op, args, kwargs)
+    before = scope.sites
+    scope.sites = sites_here() if before is None else before
+    try:
+        result = op.function(*map(as_raw, args), **(kwargs or {}))
+        parts = [result] if isinstance(result, Node) else result
+        starts = [raw(x) for x in tensors]
+        made = [shown_by(part, k, tensors, starts) for k, part in enumerate(parts)]
+    finally:
+        scope.sites = before
+    if None in made:
+        return apply(op, args, kwargs)
+    return made[0] if isinstance(result, Node) else type(result)(made)
+
+
+def tensors_in(args: Sequence) -> list[Tensor]:
+    """The tensors among arguments, and in lists of them."""
+    flat = [x for y in args for x in (y if isinstance(y, (list, tuple)) else (y,))]
+    return [x for x in flat if isinstance(x, Tensor)]
+
+
+def is_plain_no_more(tensor: Tensor) -> bool:
+    """Whether a tensor is complex, or of a class that takes functions over."""
+    return pair_of(tensor) is not tensor or (tensor._overrides and is_overriding(tensor))
+
+
+def as_raw(value: Any) -> Any:
+    """An argument with nodes in place of tensors, for a look at shapes."""
+    if isinstance(value, Tensor):
+        return raw(value)
+    return type(value)(map(as_raw, value)) if type(value) in (list, tuple) else value
+
+
+def shown_by(
+    part: Node, k: int, tensors: Sequence[Tensor], starts: Sequence[Node]
+) -> Tensor | None:
+    """The k-th result as a view of an argument, of the k-th if it can be; None if of none."""
+    for j in sorted(range(len(tensors)), key=lambda j: j != k):
+        chain = views.chain_between(part, starts[j])
+        if chain is not None:
+            return alias(tensors[j], chain, not grads.get() and tensors[j].requires_grad)
+    return None
+
+
 def apply_shown(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
     """The same for an operation that copies where no strides show its result."""
     made = apply_view(op, args, kwargs)

@@ -197,6 +197,9 @@ class Complex(Paired):
         """A copy, through which gradients flow."""
         return Complex((self._pair.clone(),))
 
+    def __copy__(self) -> Complex:
+        return Complex((copy.copy(self._pair),))
+
     def __deepcopy__(self, memo: dict) -> Complex:
         made = memo[id(self)] = Complex((copy.deepcopy(self._pair, memo),))
         return made

@@ -15,7 +15,7 @@ import numpy as np
 
 from gnomon.lazy import Lazy, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
-from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view
+from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.overrides import is_overriding, overridable, public, taken_over
@@ -72,6 +72,7 @@ def as_function(op: Op, name: str = "") -> Callable:
     """An operation on tensors, under one of its names."""
     facts = op.facts
     call = apply_view if facts.view else prompt if facts.prompt else apply
+    call = apply_views if facts.views else call
     if facts.strided and name not in facts.shown:
         call = apply_flat if name in facts.flat else apply_shown
     call = by_value(call) if op.facts.read else call
@@ -256,8 +257,8 @@ LATE: dict[str, tuple[str, ...]] = {
 }
 """Functions that are methods too, by the file of this folder that they are in."""
 METHODS = (
-    *("apply_", "map2_", "map_", "new", "new_empty_strided", "resize_", "resize_as_"),
-    "sum_to_size",
+    *("apply_", "map2_", "map_", "narrow_copy", "new", "new_empty_strided", "resize_"),
+    *("resize_as_", "sum_to_size"),
 )
 """Methods of splicing.py that are no functions."""
 WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")

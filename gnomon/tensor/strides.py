@@ -8,10 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.ops.strides import Laid, is_row_major, overlaps, repeats, row_major, strided
-from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, method, pair_of, source
-from gnomon.tensor.views import BOUNDARIES, REPEATS, full_chain, read
+from gnomon.ops.primitives import reshape
+from gnomon.ops.strides import Laid, at_places, is_row_major, overlaps, repeats, row_major, strided
+from gnomon.tensor.state import grads, state
+from gnomon.tensor.tensor import Tensor, alias, method, pair_of, raw, source
+from gnomon.tensor.views import (
+    BOUNDARIES,
+    REPEATS,
+    chain_between,
+    full_chain,
+    lying_of,
+    read,
+)
 
 
 def laid_of(tensor: Tensor) -> Laid | None:
@@ -45,6 +53,27 @@ def check_places(tensor: Tensor, reads: str = "") -> None:
             "element of the written-to tensor refers to a single memory location. Use clone() "
             "first."
         )
+
+
+def over_storage(tensor: Tensor, laid: Laid) -> Tensor:
+    """A view of the storage behind a tensor, whichever part of it this one shows."""
+    if state.capture is not None:
+        state.capture.need_whole(tensor._storage)
+    view = tensor._view
+    base = tensor if tensor._requires or view is None else view.base
+    whole = source(tensor._storage) if base is None else raw(base)
+    if lying_of(view) or (base is not None and base._view is not None and base._view.chain):
+        raise ArgumentError(
+            "as_strided: this tensor lies over ranks, or is part of a leaf that is part of another "
+            "tensor. Take a clone() of it first."
+        )
+    chain = chain_between(at_places(reshape(whole, (whole.size,)), laid), whole)
+    hidden = not grads.get() and tensor.requires_grad
+    if base is not None:
+        return alias(base, chain, hidden)
+    made = alias(tensor, (), hidden)
+    made._view.chain = chain
+    return made
 
 
 # methods

@@ -136,6 +136,8 @@ class Tensor:
         """The one element as a complex number."""
     def __contains__(self, element: Any) -> _bool:
         """Whether any element equals this one."""
+    def __copy__(self) -> Tensor:
+        """A tensor of the same storage: a leaf, which wants gradients if this one does."""
     def __deepcopy__(self, memo: dict) -> Tensor:
         """A leaf of its own with the same value."""
     def __dlpack__(self, *, stream: object = ..., max_version: tuple[_int, _int] | None = ..., dl_device: tuple[_int, _int] | None = ..., copy: _bool | None = ...) -> Any:
@@ -986,8 +988,6 @@ class Tensor:
         """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
     def hsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """Parts along axis 1, of vectors along axis 0."""
-    def hsplit_(self, sections: _int | Sequence[_int]) -> Tensor:
-        """Parts along axis 1, of vectors along axis 0."""
     def huber_loss(self, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
         """Half the squared difference, growing only linearly beyond delta."""
     def huber_loss_(self, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
@@ -1499,6 +1499,8 @@ class Tensor:
         """The sum over axes of what is a number."""
     def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
         """A stretch of one axis."""
+    def narrow_copy(self, *args: Any, **kwargs: Any) -> Any:
+        """narrow_copy of this tensor."""
     @property
     def nbytes(self) -> Any:
         ...
@@ -1626,11 +1628,7 @@ class Tensor:
         ...
     def pos(self) -> Tensor:
         """x."""
-    def pos_(self) -> Tensor:
-        """x."""
     def positive(self) -> Tensor:
-        """x."""
-    def positive_(self) -> Tensor:
         """x."""
     def pow(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x to the power y."""
@@ -1947,8 +1945,6 @@ class Tensor:
         """x − tanh(x)."""
     def tensor_split(self, sections: _int | Sequence[_int] | Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
         """So many parts of nearly one size, or parts that begin at the places given."""
-    def tensor_split_(self, sections: _int | Sequence[_int] | Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """So many parts of nearly one size, or parts that begin at the places given."""
     def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
         """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
     def tensordot_(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ...) -> Tensor:
@@ -2060,8 +2056,6 @@ class Tensor:
     def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def vsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Parts along axis 0."""
-    def vsplit_(self, sections: _int | Sequence[_int]) -> Tensor:
         """Parts along axis 0."""
     def where(self, condition: Any, other: Any) -> Any:
         ...

@@ -13,7 +13,7 @@ from gnomon.ops.primitives import expand
 from gnomon.tensor import views
 from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
-from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.evaluate import evaluate, is_filled
 from gnomon.tensor.state import FREED, Storage, grads, laid, refusal, state
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, detached, raw, source
@@ -23,7 +23,8 @@ from gnomon.tensor.views import full_chain
 def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
     """Give a tensor a new value; everything that shows its storage changes with it."""
     check_writable(tensor)
-    check_places(tensor)
+    if not is_filled(value):  # one number may be written several times to one place
+        check_places(tensor)
     storage, view = tensor._storage, tensor._view
     overwritten(storage, value.serial)
     before = raw(tensor)
