@@ -209,6 +209,7 @@ _LATE_NAMES = {
     "gnomon.tensor.splicing": (
         *_LATE_METHODS["splicing"],
         *("constant_pad_nd", "empty_permuted", "empty_strided", "range", "scalar_tensor"),
+        "slice_copy",
     ),
     "gnomon.tensor.switches": (
         *("clear_autocast_cache", "get_autocast_cpu_dtype"),

@@ -125,7 +125,7 @@ def argsort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bo
 def argwhere(x: Tensor) -> Tensor:
     """The positions of what is not zero, one row each."""
 def as_strided(input: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = ...) -> Tensor:
-    """Elements at equal distances in a tensor that is laid flat: a copy, not a view."""
+    """A view of the storage behind a tensor: elements at equal distances along each axis."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = ...) -> Tensor:
     """A tensor with other values at equal distances, as if it were laid flat."""
 def as_tensor(data: Any, dtype: object = ..., device: object = ...) -> Tensor:
@@ -1077,6 +1077,8 @@ def sinc(x: Tensor) -> Tensor:
     """sin(πx) / (πx), and 1 at 0."""
 def sinh(x: Tensor) -> Tensor:
     """The hyperbolic sine."""
+def slice_copy(input: Tensor, dim: _int = ..., start: _int | None = ..., end: _int | None = ..., step: _int = ...) -> Tensor:
+    """A slice of an axis, in memory of its own."""
 def slice_scatter(input: Tensor, src: Tensor, dim: _int = ..., start: _int | None = ..., end: _int | None = ..., step: _int = ...) -> Tensor:
     """A tensor with other values in a slice of an axis."""
 def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:

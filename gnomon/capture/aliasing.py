@@ -11,22 +11,15 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
 from gnomon.capture.inputs import GivenInput, whole
 from gnomon.capture.tracing import Capture
+from gnomon.capture.wholes import Apart
 from gnomon.errors import TraceError
+from gnomon.ops.strides import form_of
 from gnomon.tensor.state import Storage, storage_of
+from gnomon.tensor.strides import laid_of
 from gnomon.tensor.tensor import Tensor, View, raw
-from gnomon.tensor.views import lying_of
-from gnomon.tensor.writing import full_chain
+from gnomon.tensor.views import full_chain, lying_of
 
 __all__ = ["Apart", "check", "groups", "outside", "parts", "stand_ins"]
-
-
-class Apart(Exception):
-    """Memory that was passed as apart is written: the function is captured again."""
-
-    def __init__(self, places: frozenset[int]) -> None:
-        super().__init__(places)
-        self.places = places
-        """The arguments that show such memory."""
 
 
 def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
@@ -94,6 +87,7 @@ def stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
         return tensor
     made = tensor.__class__.__new__(tensor.__class__)
     storage = storage_of(raw(tensor), tensor.requires_grad and not tensor._requires)
+    storage.form, capture.parts[storage] = form_of(laid_of(tensor)), number
     made._storage, made._requires = storage, tensor._requires
     made._rare = tensor._rare if tensor._requires else None
     made._view = None
@@ -125,6 +119,8 @@ def check(capture: Capture, arguments: Sequence[Tensor], once: bool) -> None:
     Captured again it is passed in whole; refused where gradients pass it, or where the function
     can run only `once`, since it has changed something.
     """
+    if capture.needs_whole:
+        raise Apart(frozenset(capture.needs_whole))
     found = list(written_apart(capture, arguments))
     for storage in found:
         if once or any(of_leaf(t) for t in arguments if t._storage is storage):

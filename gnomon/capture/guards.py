@@ -29,7 +29,7 @@ from gnomon.tensor.pytree import Constant, TreeSpec
 from gnomon.tensor.state import refusal
 from gnomon.tensor.tensor import Tensor, pair_of, pairs_of
 from gnomon.tensor.traced_numbers import kind_of_number
-from gnomon.tensor.writing import full_chain
+from gnomon.tensor.views import full_chain
 
 CHANGES = "the function changes Python values that it may read"
 UNSEEN = "another profiling tool was active while it was captured first"

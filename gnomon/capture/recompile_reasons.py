@@ -24,7 +24,7 @@ __all__ = ["changed_numbers", "reasons"]
 
 SIGNATURE = (
     *("shape", "dtype", "requires_grad", "being a leaf that wants gradients", "having .grad"),
-    "being part of what gradients pass",
+    *("being part of what gradients pass", "the form of its strides"),
 )
 """What signature_of says of a tensor, in words."""
 MODES = ("inference_mode", "autocast", "the default dtype")

@@ -20,8 +20,8 @@ from gnomon.tensor.autograd.hooks import hooks_of
 from gnomon.tensor.layouts import layout_of
 from gnomon.tensor.state import FREED, Storage, grads, refusal
 from gnomon.tensor.tensor import Tensor, View, alias, node_of, source, wrap
-from gnomon.tensor.views import Chain
-from gnomon.tensor.writing import full_chain, settled
+from gnomon.tensor.views import Chain, full_chain
+from gnomon.tensor.writing import settled
 
 __all__ = ["Results", "keep_hooks"]
 

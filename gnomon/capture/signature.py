@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from gnomon.ir.memo import memo
 from gnomon.lazy import call_objects
+from gnomon.ops.strides import form_of
 from gnomon.tensor.pytree import LONGEST, PLACES, TreeSpec, nothing
+from gnomon.tensor.strides import laid_of
 from gnomon.tensor.tensor import Tensor, raw
-from gnomon.tensor.views import check_kept, lying_of
-from gnomon.tensor.writing import full_chain
+from gnomon.tensor.views import check_kept, full_chain, lying_of
 
 if TYPE_CHECKING:
     from gnomon.capture.call_objects import Named
@@ -51,14 +52,15 @@ def signature_of(tensor: Tensor) -> tuple:
     """The signature of an argument: all that a program fixes about it."""
     rare, leaf = tensor._rare, tensor._requires
     gathered = rare is not None and rare.grad is not None
-    storage, view, part = tensor._storage, tensor._view, False
+    storage, view, part, form = tensor._storage, tensor._view, False, None
     if view is None:
         node, wanted = storage.node, leaf or storage.tracked
     else:
         node, wanted = raw(tensor), tensor.requires_grad
         check_kept(view)
         part = storage.tracked or view.base is not None
+        form = form_of(laid_of(tensor))
         if lying_of(view):
             steps = tuple((op, *sorted(params.items())) for op, params in full_chain(tensor))
             part = (part, steps)
-    return (node.shape, node.dtype, wanted, leaf, gathered, part)
+    return (node.shape, node.dtype, wanted, leaf, gathered, part, form)

@@ -26,6 +26,7 @@ from gnomon.capture.inputs import (
 )
 from gnomon.capture.looks import Questioned
 from gnomon.capture.storage_names import named
+from gnomon.capture.wholes import Wholes
 from gnomon.dtypes import DType, float64, int64, uint32
 from gnomon.errors import CollectiveError
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
@@ -42,12 +43,13 @@ from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state
 from gnomon.tensor.tensor import Tensor, View, detached, from_array, rare, raw, wrap
 
 
-class Capture(Questioned, Ambient):
+class Capture(Questioned, Ambient, Wholes):
     """One thread's record of a function that it captures."""
 
     def __init__(self, arguments: Sequence[Tensor]) -> None:
         Questioned.__init__(self)
         Ambient.__init__(self)
+        Wholes.__init__(self)
         self.arena = Arena()
         self.home = state.arena, state.images
         self.arguments = list(arguments)
@@ -86,8 +88,6 @@ class Capture(Questioned, Ambient):
         """Whether storages from outside were tracked and released before."""
         self.switched: dict[int, tuple[Tensor, bool, Site]] = {}
         """Tensors from outside that wanted gradients, or none, for a while; before, and a line."""
-        self.by_value: set[Storage] = set()
-        """What stands for views without gradients: all that shows it is cut off by nature."""
         self.passed: set[Storage] = set()
         """Storages from outside that were given a value which gradients pass."""
         self.known: set[Storage] = set()

@@ -255,9 +255,9 @@ class Arena:
         node.sites = current_sites() if sites is None else sites
         return node
 
-    def unique(self, op: str, x: Node) -> Node:
-        """An identity of x (detach, barrier) that equals no other one."""
-        return self.node(op, (x,), serial=next(self._serial))
+    def unique(self, op: str, x: Node, **params: Any) -> Node:
+        """An identity (detach, barrier) or a view of x that equals no other one."""
+        return self.node(op, (x,), **params, serial=next(self._serial))
 
 
 def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:

@@ -19,16 +19,14 @@ from gnomon.ops.arguments import one_axis
 from gnomon.ops.creation import meshgrid
 from gnomon.ops.joining import cat, stack
 from gnomon.ops.primitives import reshape
-from gnomon.ops.registry import op
+from gnomon.ops.registry import op, view
 from gnomon.ops.views import part
 
 MOST_POWERS = MOST_PARTS = 1 << 16
 
 
-@op(
-    inline=True,
+@view(
     reference=lambda x, sections, axis=0: tuple(np.array_split(x, sections, axis)),
-    complex="parts",
     read=("sections",),
 )
 def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple[Node, ...]:
@@ -56,7 +54,7 @@ def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple
     return tuple(part(x, axis, a, max(a, b)) for a, b in zip(starts, ends, strict=True))
 
 
-@op(inline=True, reference=np.hsplit, complex="parts")
+@view(reference=np.hsplit)
 def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     """Parts along axis 1, of vectors along axis 0.
 
@@ -68,7 +66,7 @@ def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     return tensor_split(x, sections, 1 if x.rank > 1 else 0)
 
 
-@op(inline=True, reference=np.vsplit, complex="parts")
+@view(reference=np.vsplit)
 def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
     """Parts along axis 0.
 
@@ -96,7 +94,7 @@ def lifted(x: Node, rank: int) -> Node:
     return reshape(x, (1,) * (rank - x.rank) + x.shape)
 
 
-@op(inline=True, reference=np.atleast_1d, complex="parts")
+@op(inline=True, reference=np.atleast_1d, views=True, complex="parts")
 def atleast_1d(x: Node | Sequence[Node], *more: Node) -> Any:
     """x with at least one axis.
 
@@ -108,7 +106,7 @@ def atleast_1d(x: Node | Sequence[Node], *more: Node) -> Any:
     return lifted_all(x, more, 1)
 
 
-@op(inline=True, reference=np.atleast_2d, complex="parts")
+@op(inline=True, reference=np.atleast_2d, views=True, complex="parts")
 def atleast_2d(x: Node | Sequence[Node], *more: Node) -> Any:
     """x with at least two axes.
 
@@ -120,7 +118,7 @@ def atleast_2d(x: Node | Sequence[Node], *more: Node) -> Any:
     return lifted_all(x, more, 2)
 
 
-@op(inline=True, reference=np.atleast_3d, complex="parts")
+@op(inline=True, reference=np.atleast_3d, views=True, complex="parts")
 def atleast_3d(x: Node | Sequence[Node], *more: Node) -> Any:
     """x with at least three axes.
 

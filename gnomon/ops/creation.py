@@ -156,7 +156,7 @@ def np_meshgrid(*xs: np.ndarray, indexing: Any = "xy") -> tuple[np.ndarray, ...]
     return tuple(np.meshgrid(*xs, indexing=indexing))
 
 
-@op(inline=True, reference=np_meshgrid)
+@op(inline=True, reference=np_meshgrid, views=True)
 def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ...]:
     """Coordinates of a grid: each vector repeated along the axes of the others.
 
@@ -186,7 +186,13 @@ def np_broadcast(*xs: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(np.broadcast_arrays(*xs))
 
 
-@op(inline=True, reference=np_broadcast, aliases=("broadcast_arrays",), complex="formula")
+@op(
+    inline=True,
+    reference=np_broadcast,
+    aliases=("broadcast_arrays",),
+    views=True,
+    complex="formula",
+)
 def broadcast_tensors(*xs: Node) -> tuple[Node, ...]:
     """All of them in the shape that they share when broadcast.
 

@@ -88,7 +88,7 @@ def np_einsum(spec: str, *xs: np.ndarray) -> Any:
     return np.einsum(spec.replace(" ", ""), *xs)
 
 
-@op(reference=np_einsum, autocast="narrow", complex="product")
+@op(reference=np_einsum, autocast="narrow", views=True, complex="product")
 def einsum(spec: str, *xs: Node | Sequence[Node]) -> Node:
     """Sums of products over the letters that the result lacks.
 

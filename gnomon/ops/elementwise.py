@@ -27,7 +27,7 @@ from gnomon.ops import scalars
 from gnomon.ops.arguments import floating, is_number, promoted
 from gnomon.ops.documentation import illustrated
 from gnomon.ops.primitives import expand
-from gnomon.ops.registry import Op, Reference, op
+from gnomon.ops.registry import Op, Reference, op, view
 
 Operand = Node | Scalar
 
@@ -293,7 +293,7 @@ def negative(x: Node) -> Node:
     return -x
 
 
-@op(inline=True, reference=lambda x: x, aliases=("pos",), complex="parts")
+@view(reference=lambda x: x, aliases=("pos",))
 def positive(x: Node) -> Node:
     """x.
 

@@ -53,6 +53,14 @@ class Facts(NamedTuple):
 
     view: bool = False
     """Its results show its argument's storage."""
+    views: bool = False
+    """Of its several tensors, each result may show the storage of one."""
+    strided: bool = False
+    """Where no strides show its result it is a copy, as PyTorch's."""
+    shown: tuple[str, ...] = ()
+    """Names under which it is a view all the same."""
+    flat: tuple[str, ...] = ()
+    """Names under which it is a copy of all that is not contiguous."""
     reshapes: tuple[str, ...] = ()
     """Names whose in-place method changes what a tensor shows, not what it holds: squeeze_."""
     method: bool = True

@@ -32,6 +32,8 @@ def np_reshape(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndar
 @view(
     reference=np_reshape,
     aliases=("view",),
+    strided=True,
+    shown=("view",),
     copies=True,
 )
 def reshape(x: Node, shape: int | Sequence[int], *more: int) -> Node:
@@ -49,7 +51,12 @@ def reshape(x: Node, shape: int | Sequence[int], *more: int) -> Node:
     return primitives.reshape(x, completed("reshape", sizes(shape, more), x.size))
 
 
-@view(reference=lambda x, y: x.reshape(y.shape), aliases=("view_as",))
+@view(
+    reference=lambda x, y: x.reshape(y.shape),
+    aliases=("view_as",),
+    strided=True,
+    shown=("view_as",),
+)
 def reshape_as(x: Node, y: Node) -> Node:
     """x in the shape of y.
 
@@ -224,7 +231,7 @@ def unsqueeze(x: Node, axis: int = 0) -> Node:
     return primitives.unsqueeze(x, one_axis("unsqueeze", axis, x.rank + 1))
 
 
-@view(reference=lambda x: x.reshape(-1), aliases=("ravel",))
+@view(reference=lambda x: x.reshape(-1), aliases=("ravel",), strided=True, flat=("ravel",))
 def flatten(x: Node, start_dim: int = 0, end_dim: int = -1) -> Node:
     """A run of axes as one.
 
@@ -466,11 +473,7 @@ def fliplr(x: Node) -> Node:
     return flip(x, 1)
 
 
-@op(
-    inline=True,
-    reference=lambda x, axis, size, step: np_windows(x, axis, size, step),
-    complex="parts",
-)
+@view(reference=lambda x, axis, size, step: np_windows(x, axis, size, step))
 def unfold(x: Node, axis: int, size: int, step: int) -> Node:
     """Overlapping stretches of an axis, along a new last one.
 

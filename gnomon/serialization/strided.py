@@ -1,13 +1,12 @@
-"""Offset, sizes and strides of PyTorch's as a view of a storage: slices, a permutation, repeats."""
+"""Offset, sizes and strides of PyTorch's that a file names, as a view of a storage."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
 from math import prod
 
 import gnomon as gn
 from gnomon.errors import brief
+from gnomon.ops.strides import merged
 
 __all__ = ["is_whole", "strided"]
 
@@ -16,22 +15,9 @@ LARGEST_REPEAT = 1 << 22
 
 
 def strided(storage: gn.Tensor, offset: int, size: tuple, stride: tuple) -> gn.Tensor:
-    """The elements of a storage, which has one axis, at an offset and in steps of strides.
-
-    A write to what overlaps otherwise than by repeating is not seen by the storage: it is a copy.
-    """
+    """The elements of a storage, which has one axis, at an offset and in steps of strides."""
     check(storage.numel(), offset, size, stride)
-    if 0 in size:
-        return storage[:0].reshape(size)
-    moving = [k for k, (n, step) in enumerate(zip(size, stride, strict=True)) if n > 1 and step]
-    moving.sort(key=lambda k: -stride[k])
-    sizes = [size[k] for k in moving]
-    found = sliced(storage, offset, *merged(sizes, [stride[k] for k in moving]))
-    if found is None:
-        return storage[places(offset, size, stride)]
-    order = sorted(range(len(moving)), key=lambda k: moving[k])
-    shape = [n if k in moving else 1 for k, n in enumerate(size)]
-    return found.reshape(sizes).permute(order).reshape(shape).expand(size)
+    return gn.as_strided(storage, size, stride, offset)
 
 
 def is_whole(numel: int, offset: int, size: tuple, stride: tuple) -> bool:
@@ -54,46 +40,3 @@ def check(numel: int, offset: int, size: tuple, stride: tuple) -> None:
             f"a tensor of size {brief(size)}, strides {brief(stride)} and offset {offset} needs "
             f"more than the {numel} elements of its storage"
         )
-
-
-def merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Sizes and strides in which neighbouring axes that lie like one are one.
-
-    >>> merged([2, 3, 4], [24, 4, 1])
-    ([2, 12], [24, 1])
-    """
-    kept: list[tuple[int, int]] = []
-    for n, step in zip(sizes, strides, strict=True):
-        if kept and kept[-1][1] == n * step:
-            kept[-1] = kept[-1][0] * n, step
-        else:
-            kept.append((n, step))
-    return [n for n, _ in kept], [step for _, step in kept]
-
-
-def sliced(
-    storage: gn.Tensor, offset: int, sizes: Sequence[int], strides: Sequence[int]
-) -> gn.Tensor | None:
-    """A slice of each digit of the places, for strides that divide each other; None for others."""
-    numel = storage.numel()
-    if not strides:
-        return storage[offset]
-    grid = [numel // strides[0], *(a // b for a, b in pairwise(strides))]
-    part, rest = [], offset
-    for n, step, most in zip(sizes, strides, grid, strict=True):
-        first, rest = divmod(rest, step)
-        part.append(slice(first, first + n))
-        if first + n > most:
-            return None
-    if any(a % b for a, b in pairwise(strides)):
-        return None
-    whole = storage[: grid[0] * strides[0]].reshape([*grid, strides[-1]])
-    return whole[(*part, rest)]
-
-
-def places(offset: int, size: tuple, stride: tuple) -> gn.Tensor:
-    """The place of each element in its storage."""
-    found = gn.asarray(offset)
-    for n, step in zip(size, stride, strict=True):
-        found = found[..., None] + gn.arange(n) * step
-    return found

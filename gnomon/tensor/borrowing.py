@@ -14,6 +14,7 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.view_primitives import places_of
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.state import grads, leaf
+from gnomon.tensor.views import STEPS
 
 BORROWERS = frozenset({"detach", "barrier", "reshape", "slice"})
 INSIDE = frozenset({"region", *CONTROL})
@@ -171,6 +172,13 @@ def kept_apart(node: Node, lent: bool = False) -> Node:
         return over(node, copied(node.value), bool(node.watch or node.inputs))
     # a write to the copy must not look like one to the original
     return node.arena.unique("barrier", node) if has_history(node) else node
+
+
+def taken_apart(node: Node) -> Node:
+    """The value of a view as a node of its own, where a gradient may need the other."""
+    if node.op not in STEPS or is_lent(node):
+        return kept_apart(node)
+    return node.arena.unique(node.op, *node.inputs, **node.params) if has_history(node) else node
 
 
 def has_history(node: Node) -> bool:

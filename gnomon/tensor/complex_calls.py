@@ -17,6 +17,7 @@ from gnomon.errors import ComplexError
 from gnomon.ir.node import Arena, Node
 from gnomon.ops.registry import OPS, Op
 from gnomon.tensor import complex_circles, complex_folds, complex_math, views
+from gnomon.tensor.calls import unwrapped
 from gnomon.tensor.complex_creation import view_as_complex
 from gnomon.tensor.complex_math import complex_abs, conj, plus
 from gnomon.tensor.complex_tensor import (
@@ -30,13 +31,17 @@ from gnomon.tensor.complex_tensor import (
     seen,
 )
 from gnomon.tensor.creation import full
-from gnomon.tensor.functions import FUNCTIONS, as_function, unwrapped
+from gnomon.tensor.functions import FUNCTIONS, as_function
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["called", "filled", "of_array", "view_as_complex", "viewed"]
 
 Row = Callable[..., Any]
-BESIDE_OPERATIONS: dict[str, Row] = {"cast": cast, "kept_apart": lambda x: x.clone()}
+BESIDE_OPERATIONS: dict[str, Row] = {
+    "cast": cast,
+    "kept_apart": lambda x: x.clone(),
+    "taken_apart": lambda x: x.clone(),
+}
 """Functions of nodes that are no operations."""
 
 
@@ -90,7 +95,7 @@ def views_of(op: Callable, x: Complex, args: Sequence[Any], kwargs: dict[str, An
     chains = [views.chain_between(part, start) for part in found]
     if None in chains:
         return None
-    made = [Complex((seen(x._pair, tuple(map(views.longer, chain))),)) for chain in chains]
+    made = [Complex((seen(x._pair, views.longer(chain, start.rank)),)) for chain in chains]
     return made[0] if isinstance(result, Node) else type(result)(made)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterator
-from math import prod
 from types import MethodType
 from typing import Any
 
@@ -163,8 +162,12 @@ class Complex(Paired):
 
     def stride(self, dim: int | None = None) -> Any:
         """The number of elements between neighbours along each axis, or along one."""
-        steps = tuple(prod(self.shape[k + 1 :]) for k in range(self.ndim))
+        steps = tuple(step // 2 for step in self._pair.stride()[:-1])
         return steps if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """The place of the first element in its storage."""
+        return self._pair.storage_offset() // 2
 
     # parts of it, and writes
 
@@ -193,6 +196,9 @@ class Complex(Paired):
     def clone(self, *, memory_format: object = None) -> Complex:
         """A copy, through which gradients flow."""
         return Complex((self._pair.clone(),))
+
+    def __copy__(self) -> Complex:
+        return Complex((copy.copy(self._pair),))
 
     def __deepcopy__(self, memo: dict) -> Complex:
         made = memo[id(self)] = Complex((copy.deepcopy(self._pair, memo),))

@@ -274,14 +274,6 @@ def numel(self: Tensor) -> int:
 
 
 @method
-def stride(self: Tensor, dim: int | None = None) -> Any:
-    """The stride: the number of elements between neighbours along each axis, or along one."""
-    shape = self.shape
-    steps = tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
-    return steps if dim is None else steps[dim]
-
-
-@method
 def pin_memory(self: Tensor) -> Tensor:
     """Itself: there is no other memory to copy to."""
     return self
@@ -304,18 +296,6 @@ def element_size(self: Tensor) -> int:
 
 
 @method
-def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
-    """Whether values are laid out in the order of their axes: always, once computed."""
-    return True
-
-
-@method
-def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
-    """Itself: every value is computed in the order of its axes."""
-    return self
-
-
-@method
 def is_floating_point(self: Tensor) -> bool:
     """Whether elements are floats."""
     return self.dtype.is_floating_point
@@ -334,7 +314,7 @@ def data_ptr(self: Tensor) -> int:
 
 
 def nowhere(self: Tensor) -> int:
-    """0: every value begins its own memory, which is neither pinned nor shared."""
+    """0: memory is neither pinned nor shared between processes."""
     return 0
 
 
@@ -349,7 +329,7 @@ def install_properties() -> None:
     Tensor.is_cuda = property(lambda self: False, doc="Whether this is on a GPU.")
     Tensor.names = property(lambda self: (None,) * self.ndim)
     Tensor.ndimension, Tensor.const_data_ptr = Tensor.dim, Tensor.data_ptr
-    Tensor.storage_offset = Tensor.is_pinned = Tensor.is_shared = nowhere
+    Tensor.is_pinned = Tensor.is_shared = nowhere
     Tensor.dim_order = lambda self: tuple(range(self.ndim))
     Tensor.retains_grad = property(lambda self: self._rare is not None and self._rare.retains)
 

@@ -1,4 +1,4 @@
-"""Deep copies and pickles of tensors: values, class, attributes, whether gradients are wanted."""
+"""Copies and pickles of tensors: values, class, attributes, whether gradients are wanted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,18 @@ import numpy as np
 from gnomon.errors import GradientError
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.tensor import Tensor, alias, from_array, method
+
+
+@method
+def __copy__(self: Tensor) -> Tensor:
+    """A tensor of the same storage: a leaf, which wants gradients if this one does."""
+    made = self.__class__.__new__(self.__class__)
+    plain = self._view is None and not self.requires_grad
+    made._view = None if plain else alias(self, (), detached=True)._view
+    made._storage, made._rare, made._requires = self._storage, None, self.requires_grad
+    if hasattr(self, "__dict__"):
+        made.__dict__.update(self.__dict__)
+    return made
 
 
 @method

@@ -13,135 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.dtypes import DType
-from gnomon.errors import ComplexError
-from gnomon.ir.node import Node
-from gnomon.ir.provenance import scope, sites_here
 from gnomon.lazy import Lazy, repeats
 from gnomon.ops.registry import OPS, Op, explained, operations
-from gnomon.tensor import views
-from gnomon.tensor.autocast import fitted
-from gnomon.tensor.borrowing import is_lent
-from gnomon.tensor.device import Device
+from gnomon.tensor.calls import apply, apply_flat, apply_shown, apply_view, apply_views
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.operators import write_result
-from gnomon.tensor.overrides import Overridden, is_overriding, overridable, public, taken_over
-from gnomon.tensor.state import grads, known, narrow, of_complex, state
-from gnomon.tensor.tensor import Tensor, alias, from_array, node_of, raw, source, wrap
+from gnomon.tensor.overrides import is_overriding, overridable, public, taken_over
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor, node_of
 
 FIRST = ("x",)
-PLAIN = frozenset({int, float, bool, str, type(None), DType, slice, type(Ellipsis), Device})
-
-
-# calls: tensors become nodes on the way in, and nodes tensors on the way out
-
-
-def unwrapped(value: Any, found: list[Tensor]) -> Any:
-    """An argument with nodes in place of tensors, which are added to the list."""
-    if type(value) in PLAIN:
-        return value
-    if isinstance(value, Tensor):
-        if value._overrides and is_overriding(value):
-            raise Overridden
-        found.append(value)
-        return node_of(value)
-    if isinstance(value, (list, tuple)):
-        made = [unwrapped(v, found) for v in value]
-        return made if isinstance(value, list) else tuple(made)
-    if isinstance(value, np.ndarray):
-        return node_of(from_array(value))
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, complex):
-        raise ComplexError(f"complex: a function of real numbers met {value!r}.")
-    if is_overriding(value):
-        raise Overridden
-    if hasattr(type(value), "_symint"):
-        return known(value)  # a size of a function that is captured for all of them
-    return next((kind(value) for kind in (int, float) if isinstance(value, kind)), value)
-
-
-def wrapped(result: Any, tracked: bool) -> Any:
-    """An operation's result with tensors in place of nodes."""
-    if isinstance(result, Node):
-        return wrap(result, tracked and result.dtype.kind == "float")
-    if isinstance(result, (tuple, list)):
-        parts = [wrapped(part, tracked) for part in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    return result
-
-
-def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
-    """Call an operation on nodes with tensors."""
-    found: list[Tensor] | None = []
-    before = scope.sites
-    if before is None:  # all nodes of a call have its line: it is looked up once
-        scope.sites = sites_here()
-    try:
-        nodes = [unwrapped(value, found) for value in args]
-        if narrow.get() is not None:
-            nodes = [fitted(op, value) for value in nodes]
-        if kwargs:
-            named = {word: unwrapped(value, found) for word, value in kwargs.items()}
-            if narrow.get() is not None:
-                named = {word: fitted(op, value) for word, value in named.items()}
-            result = op(*nodes, **named)
-        else:
-            result = op(*nodes)
-    except ComplexError:
-        return of_complex("called")(op, args, kwargs)
-    except Overridden:
-        found = None  # it is taken over below, or what a class raises would seem to come of this
-    finally:
-        scope.sites = before
-    if found is None:
-        return taken_over(public[op.__name__], args, kwargs or {})
-    tracked = False
-    if grads.get():
-        for tensor in found:
-            if tensor.requires_grad:
-                tracked = True
-                break
-    return wrapped(result, tracked)
-
-
-def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
-    """The same for an operation whose results show its first argument's storage."""
-    tensor = args[0] if args else None
-    if not isinstance(tensor, Tensor):
-        return apply(op, args, kwargs)
-    if tensor._overrides and is_overriding(tensor):
-        return taken_over(public[op.__name__], args, kwargs or {})
-    try:
-        before, start = scope.sites, raw(tensor)
-    except ComplexError:
-        return of_complex("viewed")(op, tensor, args[1:], kwargs or {})
-    try:
-        key = None if kwargs else (op, start.shape, start.dtype, *map(views.key_of, args[1:]))
-    except TypeError:
-        key = None
-    found = None if key is None else views.known.get(key)
-    scope.sites = sites_here() if before is None else before
-    try:
-        if found is None:
-            result = op(start, *[unwrapped(v, []) for v in args[1:]], **(kwargs or {}))
-            parts, found = views.as_shown(result, start)
-            if key is not None and found is not None:
-                views.known[key] = found
-        else:
-            parts = [views.followed(start, steps) for steps in found[1]]
-    finally:
-        scope.sites = before
-    if found is None:
-        return apply(op, args, kwargs)
-    chains, _, several = found
-    hidden = not grads.get() and tensor.requires_grad
-    made = [alias(tensor, chain, hidden) for chain in chains]
-    whole = source(tensor._storage)
-    if state.capture is None and not is_lent(whole):
-        for each, part in zip(made, parts, strict=True):
-            each._view.node, each._view.source = part, whole
-    return several(made) if several else made[0]
 
 
 # calls that depend on values: tensors are read, and sizes refused, before there are nodes
@@ -187,9 +68,13 @@ def number(value: Any) -> Any:
 # operations as functions
 
 
-def as_function(op: Op) -> Callable:
-    """An operation on tensors."""
-    call = apply_view if op.facts.view else prompt if op.facts.prompt else apply
+def as_function(op: Op, name: str = "") -> Callable:
+    """An operation on tensors, under one of its names."""
+    facts = op.facts
+    call = apply_view if facts.view else prompt if facts.prompt else apply
+    call = apply_views if facts.views else call
+    if facts.strided and name not in facts.shown:
+        call = apply_flat if name in facts.flat else apply_shown
     call = by_value(call) if op.facts.read else call
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -248,7 +133,9 @@ def renamed(function: Callable, name: str) -> Callable:
 def generated() -> dict[str, Callable]:
     """All operations as functions of tensors, by name and alias."""
     made = {op: as_function(op) for op in operations()}
-    return {name: renamed(made[op], name) for name, op in OPS.items()}
+    special = [(name, op) for name, op in OPS.items() if name in (*op.facts.shown, *op.facts.flat)]
+    others = {name: as_function(op, name) for name, op in special}
+    return {name: renamed(others.get(name, made[op]), name) for name, op in OPS.items()}
 
 
 FUNCTIONS: dict[str, Callable] = generated()
@@ -370,8 +257,8 @@ LATE: dict[str, tuple[str, ...]] = {
 }
 """Functions that are methods too, by the file of this folder that they are in."""
 METHODS = (
-    *("apply_", "map2_", "map_", "new", "new_empty_strided", "resize_", "resize_as_"),
-    "sum_to_size",
+    *("apply_", "map2_", "map_", "narrow_copy", "new", "new_empty_strided", "resize_"),
+    *("resize_as_", "sum_to_size"),
 )
 """Methods of splicing.py that are no functions."""
 WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")

@@ -24,9 +24,10 @@ from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.scalars import where
 from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute, slice_
+from gnomon.tensor.calls import apply, apply_view
 from gnomon.tensor.creation import array_from, from_numbers
-from gnomon.tensor.functions import apply, apply_view
 from gnomon.tensor.state import whole
+from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, alias, from_array, method, node_of, raw
 from gnomon.tensor.writing import write
 
@@ -292,6 +293,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     shown, axes, arrays = basic_part(self, index)
     value = as_value(value, self)
     if axes:
+        check_places(shown, "x[...] = y")
         value = apply(put_at, (out_of_sight(shown), value, axes, False, *arrays))
     write(shown, fitted(node_of(value), raw(shown).shape), value.requires_grad)
 
@@ -333,6 +335,7 @@ def set_by_mask(tensor: Tensor, mask: Any, value: Any) -> bool:
     if not mask.ndim or tuple(mask.shape) != tuple(raw(tensor).shape[: mask.ndim]):
         return False
     value = as_value(value, tensor)
+    check_places(tensor, "x[mask] = y")
     place = alias(tensor, (), detached=not tensor.requires_grad)
     result = apply(where_mask, (place, mask, value))
     write(tensor, node_of(result), result.requires_grad)
@@ -392,6 +395,7 @@ def index_put(x: Tensor, indices: Sequence, values: Any, accumulate: bool = Fals
 @method
 def index_put_(self: Tensor, indices: Sequence, values: Any, accumulate: bool = False) -> Tensor:
     """Write values at positions along the first axes."""
+    check_places(self, "index_put_")
     result = index_put(out_of_sight(self), indices, values, accumulate)
     return write(self, node_of(result), result.requires_grad)
 

@@ -20,8 +20,7 @@ from gnomon.tensor.borrowing import is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import laid, state
 from gnomon.tensor.tensor import Tensor, alias, node_of, raw, wrap
-from gnomon.tensor.views import BOUNDARIES, lying_of
-from gnomon.tensor.writing import full_chain
+from gnomon.tensor.views import BOUNDARIES, full_chain, lying_of
 
 __all__ = [
     "own_rows",

@@ -23,7 +23,7 @@ from gnomon.tensor.borrowing import copied, numbered, over, renamed
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import Storage, leaf, state, waiting
 from gnomon.tensor.tensor import Paired, Tensor, method, raw, source, value_of
-from gnomon.tensor.writing import full_chain
+from gnomon.tensor.views import full_chain
 
 ALONE = 3
 """References to what only one storage holds: its holder, a variable, the count itself."""

@@ -20,6 +20,7 @@ from gnomon.ops.registry import OPS, Op, operations
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.overrides import is_overriding, public, taken_over
 from gnomon.tensor.state import grads, known, narrow, of_complex
+from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 from gnomon.tensor.traced_numbers import beside, plain_of, varies
 from gnomon.tensor.writing import write
@@ -147,6 +148,8 @@ def in_place(function: Callable, symbol: str) -> Callable:
 def write_result(tensor: Tensor, result: Tensor, name: str) -> Tensor:
     """Store a result in the tensor itself."""
     refuse_kind(tensor, result, name)
+    if name != "copy_":
+        check_places(tensor, name)
     return write(tensor, node_of(result), result.requires_grad)
 
 

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from gnomon.dtypes import dtype_of, float64
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ops.strides import Laid
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import arange, empty, get_default_dtype, shape_of, tensor
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.tensor.strides import over_storage
+from gnomon.tensor.tensor import Tensor, from_array, pair_of, source
 
 # parts of tensors
 
@@ -100,6 +102,18 @@ def slice_scatter(
     return written(input, lambda x: x[at], src, "slice_scatter")
 
 
+def slice_copy(
+    input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A slice of an axis, in memory of its own.
+
+    >>> import gnomon as gn
+    >>> slice_copy(gn.arange(4), 0, 1, 3)
+    Tensor([1, 2])
+    """
+    return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)].clone()
+
+
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A tensor with values at positions, counted as if it were laid flat.
 
@@ -139,17 +153,34 @@ def index_reduce(
 def as_strided(
     input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """Elements at equal distances in a tensor that is laid flat: a copy, not a view.
+    """A view of the storage behind a tensor: elements at equal distances along each axis.
 
     >>> import gnomon as gn
     >>> as_strided(gn.arange(6), (2, 3), (1, 2))
     Tensor([[0, 2, 4],
             [1, 3, 5]])
     """
-    places = np.full((), storage_offset or 0, np.int64)
-    for n, step in zip(size, stride, strict=True):
-        places = places[..., None] + np.arange(n) * step
-    return FUNCTIONS["take"](input, from_array(places))
+    start = input.storage_offset() if storage_offset is None else storage_offset
+    laid = Laid(tuple(size), start, tuple(stride))
+    pair = pair_of(input)
+    count = source(pair._storage).size // (1 + (pair is not input))
+    check_inside(laid, count)
+    if pair is input:
+        return over_storage(input, laid)
+    doubled = Laid((*laid.shape, 2), 2 * start, (*(2 * step for step in laid.strides), 1))
+    return type(input)((over_storage(pair, doubled),))
+
+
+def check_inside(laid: Laid, count: int) -> None:
+    """Refuse places that a storage of so many elements does not have."""
+    shape, start, strides = laid
+    fits = len(shape) == len(strides) and min((start, *shape, *strides)) >= 0
+    reach = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=fits))
+    if not fits or (0 not in shape and reach >= count):
+        raise ArgumentError(
+            f"as_strided: size {shape}, strides {strides} and offset {start} are out of bounds for "
+            f"a storage of {count} elements. Each size has a stride, and none is negative."
+        )
 
 
 def as_strided_scatter(
@@ -211,6 +242,11 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 
 # methods alone
+
+
+def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """So many slices of an axis, in memory of their own."""
+    return self.narrow(dim, start, length).clone()
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:

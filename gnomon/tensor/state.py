@@ -6,7 +6,7 @@ No graph is walked here: see evaluate.py. Nothing is shared between threads but 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import index
@@ -95,7 +95,7 @@ def leave(block: object) -> tuple:
 class Storage:
     """A place that holds a value: the current node. Every alias of a tensor has the same one."""
 
-    __slots__ = ("__weakref__", "kept", "node", "released", "tracked", "version")
+    __slots__ = ("__weakref__", "form", "kept", "node", "released", "tracked", "version")
 
     node: Node
     tracked: bool
@@ -103,6 +103,8 @@ class Storage:
     released: bool
     kept: bool
     """Whether it is a model's: computed before the first step, and no part of it."""
+    form: Hashable
+    """How strides run through its axes (strides.py) where it stands for a view; else None."""
 
     def set(self, node: Node) -> None:
         """Replace the value; every alias sees it."""
@@ -119,7 +121,7 @@ def storage_of(node: Node, tracked: bool) -> Storage:
     """A new storage; every result has one, and a class with a constructor takes twice as long."""
     made = Storage.__new__(Storage)
     made.node, made.tracked, made.version = node, tracked, 0
-    made.released = made.kept = False
+    made.released, made.kept, made.form = False, False, None
     if node.value is None:
         note(made)
     return made

@@ -136,6 +136,8 @@ class Tensor:
         """The one element as a complex number."""
     def __contains__(self, element: Any) -> _bool:
         """Whether any element equals this one."""
+    def __copy__(self) -> Tensor:
+        """A tensor of the same storage: a leaf, which wants gradients if this one does."""
     def __deepcopy__(self, memo: dict) -> Tensor:
         """A leaf of its own with the same value."""
     def __dlpack__(self, *, stream: object = ..., max_version: tuple[_int, _int] | None = ..., dl_device: tuple[_int, _int] | None = ..., copy: _bool | None = ...) -> Any:
@@ -605,7 +607,7 @@ class Tensor:
     def const_data_ptr(self) -> _int:
         """The address of the first element."""
     def contiguous(self, memory_format: object = ...) -> Tensor:
-        """Itself: every value is computed in the order of its axes."""
+        """The tensor where it shows elements in the order of its axes, else a copy that does."""
     def conv1d(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
         """A kernel slid over 1 axes of x: sums over channels and kernel."""
     def conv1d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] | str = ..., dilation: _int | Sequence[_int] = ..., groups: _int = ...) -> Tensor:
@@ -986,8 +988,6 @@ class Tensor:
         """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
     def hsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """Parts along axis 1, of vectors along axis 0."""
-    def hsplit_(self, sections: _int | Sequence[_int]) -> Tensor:
-        """Parts along axis 1, of vectors along axis 0."""
     def huber_loss(self, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
         """Half the squared difference, growing only linearly beyond delta."""
     def huber_loss_(self, target: Tensor, *, reduction: str = ..., delta: _float = ...) -> Tensor:
@@ -1063,7 +1063,7 @@ class Tensor:
     def is_conj(self, *args: Any, **kwargs: Any) -> Any:
         """is_conj of this tensor."""
     def is_contiguous(self, memory_format: object = ...) -> _bool:
-        """Whether values are laid out in the order of their axes: always, once computed."""
+        """Whether the tensor shows its storage's elements in the order of its axes, without gaps."""
     @property
     def is_cpu(self, value: Any = ...) -> Any:
         ...
@@ -1102,14 +1102,14 @@ class Tensor:
     def is_nonzero(self, *args: Any, **kwargs: Any) -> Any:
         """is_nonzero of this tensor."""
     def is_pinned(self) -> _int:
-        """0: every value begins its own memory, which is neither pinned nor shared."""
+        """0: memory is neither pinned nor shared between processes."""
     @property
     def is_quantized(self, value: Any = ...) -> Any:
         ...
     def is_same_size(self, *args: Any, **kwargs: Any) -> Any:
         """is_same_size of this tensor."""
     def is_shared(self) -> _int:
-        """0: every value begins its own memory, which is neither pinned nor shared."""
+        """0: memory is neither pinned nor shared between processes."""
     def is_signed(self, *args: Any, **kwargs: Any) -> Any:
         """is_signed of this tensor."""
     @property
@@ -1499,6 +1499,8 @@ class Tensor:
         """The sum over axes of what is a number."""
     def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int = ..., *, dim: _int = ...) -> Tensor:
         """A stretch of one axis."""
+    def narrow_copy(self, *args: Any, **kwargs: Any) -> Any:
+        """narrow_copy of this tensor."""
     @property
     def nbytes(self) -> Any:
         ...
@@ -1626,11 +1628,7 @@ class Tensor:
         ...
     def pos(self) -> Tensor:
         """x."""
-    def pos_(self) -> Tensor:
-        """x."""
     def positive(self) -> Tensor:
-        """x."""
-    def positive_(self) -> Tensor:
         """x."""
     def pow(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x to the power y."""
@@ -1882,7 +1880,7 @@ class Tensor:
     def stft(self, *args: Any, **kwargs: Any) -> Any:
         """stft of this tensor."""
     def storage_offset(self) -> _int:
-        """0: every value begins its own memory, which is neither pinned nor shared."""
+        """The place of the first element in its storage."""
     def stride(self, dim: _int | None = ...) -> Any:
         """The stride: the number of elements between neighbours along each axis, or along one."""
     def sub(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1946,8 +1944,6 @@ class Tensor:
     def tanhshrink_(self) -> Tensor:
         """x − tanh(x)."""
     def tensor_split(self, sections: _int | Sequence[_int] | Tensor, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
-        """So many parts of nearly one size, or parts that begin at the places given."""
-    def tensor_split_(self, sections: _int | Sequence[_int] | Tensor, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """So many parts of nearly one size, or parts that begin at the places given."""
     def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
         """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
@@ -2013,8 +2009,6 @@ class Tensor:
         """One axis as several; one size may be -1."""
     def unfold(self, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ...) -> Tensor:
         """Overlapping stretches of an axis, along a new last one."""
-    def unfold_(self, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ...) -> Tensor:
-        """Overlapping stretches of an axis, along a new last one."""
     def uniform_(self, from_: _float = ..., to: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Take numbers spread evenly over [from, to)."""
     def unique(self, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
@@ -2062,8 +2056,6 @@ class Tensor:
     def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def vsplit(self, sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Parts along axis 0."""
-    def vsplit_(self, sections: _int | Sequence[_int]) -> Tensor:
         """Parts along axis 0."""
     def where(self, condition: Any, other: Any) -> Any:
         ...

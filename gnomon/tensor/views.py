@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gnomon.dtypes import DType, bool_
-from gnomon.errors import ArgumentError, GradientError, LayoutError
+from gnomon.dtypes import DType, bool_, int64
+from gnomon.errors import GradientError, LayoutError
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Node, kind_of
 from gnomon.ir.operators import constant
+from gnomon.ops.indexing import index_copy
 from gnomon.ops.layouts import Lying, from_local, to_local
 from gnomon.ops.primitives import expand, flip, reshape
 from gnomon.ops.scalars import where
@@ -29,7 +30,9 @@ LOST = (
 )
 Step = tuple[str, dict]
 Chain = tuple[Step, ...]
-STEPS = frozenset({"permute", "reshape", "slice", "expand"})
+STEPS = frozenset({"permute", "reshape", "slice", "expand", "window"})
+REPEATS = frozenset({"expand", "window"})
+"""Steps that show an element in several places."""
 BOUNDARIES = {"from_local": from_local, "to_local": to_local}
 """Steps between a rank's part and the whole value."""
 
@@ -106,11 +109,27 @@ LONGER: dict[str, tuple[str, Callable[[tuple], Any]]] = {
 """A step of a view -> the parameter that tells of each axis, and what it says of the last one."""
 
 
-def longer(step: Step) -> Step:
-    """A view's step on the pair."""
-    op, params = step
-    word, last = LONGER[op]
-    return op, params | {word: (*params[word], last(params[word]))}
+def full_chain(tensor: Tensor) -> Chain:
+    """The steps from the storage to the tensor."""
+    view = tensor._view
+    if view is None:
+        return ()
+    before = full_chain(view.base) if view.base is not None and view.base._view else ()
+    return (*before, *view.chain)
+
+
+def longer(chain: Chain, rank: int) -> Chain:
+    """Steps of a view of so many axes, on the pair."""
+    made: list[Step] = []
+    for op, params in chain:
+        if op == "window":  # its own axis comes behind the parts, and goes before them
+            made += [(op, params), ("permute", {"order": (*range(rank), rank + 1, rank)})]
+            rank += 1
+            continue
+        word, last = LONGER[op]
+        made.append((op, params | {word: (*params[word], last(params[word]))}))
+        rank = len(params[word])
+    return tuple(made)
 
 
 def chain_between(result: Node, start: Node) -> Chain | None:
@@ -154,6 +173,8 @@ def write(node: Node, chain: Chain, value: Node) -> Node:
     """The storage's node after the view was given a new value of its own shape."""
     if not chain:
         return value
+    if not REPEATS.isdisjoint(op for op, _ in chain) and chain[0][0] not in BOUNDARIES:
+        return put_places(node, chain, value)
     (op, params), rest = chain[0], chain[1:]
     inner = write(node.arena.node(op, (node,), **params), rest, value)
     return put_back(node, op, params, inner)
@@ -170,12 +191,15 @@ def put_back(old: Node, op: str, params: dict, new: Node) -> Node:
     if op == "permute":
         order = params["order"]
         return permute(new, tuple(order.index(k) for k in range(len(order))))
-    if op == "slice":
-        return put_slice(old, params["bounds"], new)
-    raise ArgumentError(
-        "write: an expanded tensor shows one element in several places, "
-        "so a write to it has no meaning. Use clone() first."
-    )
+    return put_slice(old, params["bounds"], new)
+
+
+def put_places(old: Node, chain: Chain, new: Node) -> Node:
+    """old, with new where a view shows it; an element that is shown twice takes the last value."""
+    own = old.arena.node("iota", (), size=old.size, dtype=int64)
+    places = read(reshape(own, old.shape), chain)
+    flat, index, values = (reshape(x, (x.size,)) for x in (old, places, new))
+    return reshape(index_copy(flat, 0, index, values), old.shape)
 
 
 def kept(layout: Lying) -> Lying:

@@ -13,15 +13,18 @@ from gnomon.ops.primitives import expand
 from gnomon.tensor import views
 from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
-from gnomon.tensor.evaluate import evaluate
+from gnomon.tensor.evaluate import evaluate, is_filled
 from gnomon.tensor.state import FREED, Storage, grads, laid, refusal, state
+from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, detached, raw, source
-from gnomon.tensor.views import Chain
+from gnomon.tensor.views import full_chain
 
 
 def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
     """Give a tensor a new value; everything that shows its storage changes with it."""
     check_writable(tensor)
+    if not is_filled(value):  # one number may be written several times to one place
+        check_places(tensor)
     storage, view = tensor._storage, tensor._view
     overwritten(storage, value.serial)
     before = raw(tensor)
@@ -97,15 +100,6 @@ def put(target: Tensor, node: Node | None, flags: tuple[bool, bool], since: int)
 def settled(node: Node) -> Node:
     """A node behind which no gradient looks."""
     return node if node.value is not None else detached(node)
-
-
-def full_chain(tensor: Tensor) -> Chain:
-    """The steps from the storage to the tensor."""
-    view = tensor._view
-    if view is None:
-        return ()
-    before = full_chain(view.base) if view.base is not None and view.base._view else ()
-    return (*before, *view.chain)
 
 
 def check_writable(tensor: Tensor) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.serialization.strided import is_whole, merged, strided
+from gnomon.ops.strides import merged
+from gnomon.serialization.strided import is_whole, strided
 
 
 @pytest.mark.parametrize(

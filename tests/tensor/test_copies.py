@@ -1,4 +1,4 @@
-"""Copies that share nothing with what they were made from."""
+"""Shallow copies share memory, and deep ones nothing."""
 
 from __future__ import annotations
 
@@ -39,3 +39,36 @@ def test_class_attributes_and_gradients_come_along():
 def test_a_result_of_operations_cannot_be_copied_deeply():
     with pytest.raises(GradientError, match="graph leaves"):
         copy.deepcopy(gn.ones(1, requires_grad=True) * 2)
+
+
+def test_a_shallow_copy_is_a_leaf_over_the_same_memory():
+    x = nn.Parameter(gn.ones(2, 3))
+    x.note = "kept"
+    (x * 3).sum().backward()
+
+    for source in (x, (x * 1)[:, 1:], x.detach().t()):
+        y = copy.copy(source)
+        with gn.no_grad():
+            y.fill_(7.0)
+        assert (source == 7).all()
+        assert (type(y), y.requires_grad, y.is_leaf) == (type(source), source.requires_grad, True)
+        assert y.grad is None
+    assert copy.copy(x).note == "kept"
+
+
+def test_gradients_gather_in_the_copy_alone():
+    x = gn.ones(2, requires_grad=True)
+    y = copy.copy(x)
+
+    (y * 5).sum().backward()
+
+    assert y.grad.tolist() == [5, 5]
+    assert x.grad is None
+
+
+def test_a_shallow_copy_of_complex_numbers_shares_them():
+    x = gn.tensor([1 + 2j])
+
+    copy.copy(x).zero_()
+
+    assert x.tolist() == [0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ShapeError
 
 
 def test_elements_at_equal_distances_are_numpys():
@@ -17,6 +17,59 @@ def test_elements_at_equal_distances_are_numpys():
     step = x.itemsize
     wanted = np.lib.stride_tricks.as_strided(x[1:], (2, 3), (step, 2 * step))
     np.testing.assert_array_equal(made.numpy(), wanted)
+
+
+LYING = [
+    ((2, 3), (3, 1), 5),
+    ((3, 2), (1, 4), 1),
+    ((4, 3), (1, 1), 2),
+    ((2, 3, 2), (5, 2, 1), 0),
+    ((3,), (2,), 7),
+    ((), (), 11),
+    ((0, 3), (3, 1), 12),
+    ((2, 1, 3), (0, 9, 3), 1),
+]
+
+
+@pytest.mark.parametrize(("size", "stride", "start"), LYING)
+def test_it_is_a_view_of_the_storage_behind_any_part(size, stride, start):
+    base, memory = gn.arange(12.0).reshape(3, 4), np.arange(12.0)
+    part = base.t()[1:, ::2]
+    steps = tuple(memory.itemsize * step for step in stride)
+    shown = np.lib.stride_tricks.as_strided(memory[start:], size, steps)
+
+    made = part.as_strided(size, stride, start)
+    assert made.tolist() == shown.tolist()
+    assert 0 in size or made.storage_offset() == start
+
+    made.fill_(-1.0)
+    shown[...] = -1.0
+    assert base.reshape(-1).tolist() == memory.tolist()
+
+
+@pytest.mark.parametrize(("size", "stride", "start"), LYING)
+def test_the_gradient_of_an_element_is_the_sum_over_its_places(size, stride, start):
+    x = gn.zeros(12, requires_grad=True)
+    counts = np.zeros(12)
+    places = np.asarray(start)
+    for n, step in zip(size, stride, strict=True):
+        places = places[..., None] + np.arange(n) * step
+    np.add.at(counts, places, 1)
+
+    (x * 2).as_strided(size, stride, start).sum().backward()
+
+    assert x.grad.tolist() == (2 * counts).tolist()
+
+
+def test_places_that_a_storage_lacks_are_refused():
+    for size, stride, start in [
+        ((3,), (2,), 8),
+        ((2,), (-1,), 3),
+        ((2, 2), (1,), 0),
+        ((1,), (1,), -1),
+    ]:
+        with pytest.raises(ArgumentError, match="as_strided: size"):
+            gn.arange(12.0).as_strided(size, stride, start)
 
 
 def test_a_part_is_replaced_and_gradients_pass_both_ways():

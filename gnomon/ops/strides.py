@@ -1,0 +1,298 @@
+"""Strides: the places in its storage of the elements that a view shows, as PyTorch has them.
+
+A storage holds values in the order of their axes, and views move along it. Strides say whether
+another shape can show the same memory: where none can, PyTorch copies, and so do we. How values lie
+while a program runs is the compiler's, and tensors are not here: see gnomon/tensor/strides.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gnomon.ir.node import Node, Shape
+from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.view_primitives import length_of, permute, slice_, window
+
+__all__ = [
+    "Form",
+    "Laid",
+    "form_of",
+    "is_row_major",
+    "overlaps",
+    "repeats",
+    "reshaped",
+    "row_major",
+    "strided",
+]
+
+
+class Laid(NamedTuple):
+    """The places of elements in a storage."""
+
+    shape: Shape
+    start: int
+    """The place of the first one."""
+    strides: tuple[int, ...]
+
+
+Form = tuple[tuple[int, int], ...]
+"""Axes from the innermost out, each with a code: 0 where it repeats, 1 where it follows the ones
+before without a gap, 2 behind a gap; negative where it runs backwards."""
+
+
+def form_of(laid: Laid | None) -> Form | None:
+    """The form of strides, which is one for many sizes; None for values in the order of their axes.
+
+    >>> form_of(Laid((2, 3), 0, (1, 2))), form_of(Laid((2, 3), 0, (3, 1)))
+    (((0, 1), (1, 1)), None)
+    """
+    if laid is None or is_row_major(laid):
+        return None
+    reach, found = 1, list[tuple[int, int]]()
+    for axis in sorted(range(len(laid.shape)), key=lambda k: (abs(laid.strides[k]), -k)):
+        step = laid.strides[axis]
+        code = 0 if step == 0 else 1 if abs(step) == reach else 2
+        found.append((axis, -code if step < 0 else code))
+        reach = abs(step) * laid.shape[axis] if step else reach
+    return tuple(found)
+
+
+def strides_of(form: Form, shape: Shape) -> tuple[int, ...]:
+    """Strides of this form.
+
+    >>> strides_of(((0, 1), (1, 1)), (4, 5))
+    (1, 4)
+    """
+    reach, found = 1, [0] * len(shape)
+    for axis, code in form:
+        found[axis] = reach * code
+        reach = reach * abs(code or 1) * (shape[axis] if code else 1)
+    return tuple(found)
+
+
+def row_major(shape: Shape) -> tuple[int, ...]:
+    """The strides of values in the order of their axes; an axis without elements counts as one.
+
+    >>> row_major((2, 3, 4)), row_major((2, 0, 4))
+    ((12, 4, 1), (4, 4, 1))
+    """
+    steps = [1]
+    for n in reversed(shape[1:]):
+        steps.append(steps[-1] * (n if n != 0 else 1))
+    return tuple(reversed(steps)) if shape else ()
+
+
+def strided(
+    shape: Shape, steps: Sequence[tuple[str, dict[str, Any]]], form: Form | None
+) -> Laid | None:
+    """The places of what steps of views show of values in a shape; None where no strides tell.
+
+    form: that of the values; None where they lie in the order of their axes.
+    """
+    strides = row_major(shape) if form is None else strides_of(form, shape)
+    before = laid = Laid(shape, 0, strides)
+    for op, params in steps:
+        if laid is not None:
+            before, laid = laid, MOVES[op](laid, **params)
+        elif op == "slice":  # a diagonal has strides where the axes that it crosses have none
+            laid = on_diagonal(before, params["bounds"])
+        if laid is None and op != "reshape":
+            return None
+    return laid
+
+
+def on_diagonal(laid: Laid, bounds: Sequence[tuple[int, int, int]]) -> Laid | None:
+    """The places of a slice behind a reshape that made one of the last two axes."""
+    if len(bounds) != len(laid.shape) - 1:
+        return None
+    (*shape, _, columns), (*strides, down, across) = laid.shape, laid.strides
+    (*whole, (first, _, step)), count = bounds, length_of(*bounds[-1])
+    plain = [(0, n, 1) for n in shape] == whole
+    if not plain or step != columns + 1 or first % columns + count > columns:
+        return None
+    start = laid.start + first // columns * down + first % columns * across
+    return Laid((*shape, count), start, (*strides, down + across))
+
+
+def permuted(laid: Laid, order: Sequence[int]) -> Laid:
+    """The places behind a permutation."""
+    shape, start, strides = laid
+    return Laid(tuple(shape[k] for k in order), start, tuple(strides[k] for k in order))
+
+
+def sliced(laid: Laid, bounds: Sequence[tuple[int, int, int]]) -> Laid:
+    """The places behind a slice."""
+    start = laid.start + sum(a * n for (a, _, _), n in zip(bounds, laid.strides, strict=True))
+    strides = tuple(step * n for (_, _, step), n in zip(bounds, laid.strides, strict=True))
+    return Laid(tuple(length_of(*each) for each in bounds), start, strides)
+
+
+def expanded(laid: Laid, shape: Shape) -> Laid:
+    """The places of axes that are repeated."""
+    rows = zip(laid.shape, shape, laid.strides, strict=True)
+    return Laid(shape, laid.start, tuple(0 if n != m else step for n, m, step in rows))
+
+
+def windowed(laid: Laid, axis: int, size: int, stride: int, dilation: int) -> Laid:
+    """The places of stretches of an axis."""
+    (shape, start, strides), step = laid, laid.strides[axis]
+    count = (shape[axis] - (size - 1) * dilation - 1) // stride + 1
+    return Laid(
+        (*shape[:axis], count, *shape[axis + 1 :], size),
+        start,
+        (*strides[:axis], step * stride, *strides[axis + 1 :], step * dilation),
+    )
+
+
+def reshaped(laid: Laid, shape: Shape) -> Laid | None:
+    """The places of the same elements over other axes; None where no strides show them.
+
+    >>> reshaped(Laid((2, 3), 0, (3, 1)), (6,)), reshaped(Laid((3, 2), 0, (1, 3)), (6,))
+    (Laid(shape=(6,), start=0, strides=(1,)), None)
+    """
+    if prod(shape) == 0:
+        return Laid(shape, laid.start, row_major(shape))
+    runs, found, rest = list(runs_of(laid)), list[int](), list(shape)
+    for size, step in runs or [(1, 1)]:
+        taken = 1
+        while rest and (taken < size or rest[-1] == 1):
+            found.append(taken * step)
+            taken = taken * rest.pop()
+        if taken != size:
+            return None
+    return None if rest else Laid(shape, laid.start, tuple(reversed(found)))
+
+
+def runs_of(laid: Laid) -> list[tuple[int, int]]:
+    """Sizes and strides of axes that lie like one, the last first.
+
+    >>> runs_of(Laid((2, 3, 4), 0, (24, 4, 1)))
+    [(12, 1), (2, 24)]
+    """
+    runs: list[tuple[int, int]] = []
+    for n, step in zip(reversed(laid.shape), reversed(laid.strides), strict=True):
+        if n == 1:
+            continue
+        if runs and step == runs[-1][0] * runs[-1][1]:
+            runs[-1] = runs[-1][0] * n, runs[-1][1]
+        else:
+            runs.append((n, step))
+    return runs
+
+
+def merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Sizes and strides in which neighbouring axes that lie like one are one.
+
+    >>> merged([2, 3, 4], [24, 4, 1])
+    ([2, 12], [24, 1])
+    """
+    kept: list[tuple[int, int]] = []
+    for n, step in zip(sizes, strides, strict=True):
+        if kept and kept[-1][1] == n * step:
+            kept[-1] = kept[-1][0] * n, step
+        else:
+            kept.append((n, step))
+    return [n for n, _ in kept], [step for _, step in kept]
+
+
+def at_places(x: Node, laid: Laid) -> Node:
+    """The elements at such places of x, which has one axis; strides go forward."""
+    shape, _, strides = laid
+    if 0 in shape:
+        return reshape(slice_(x, ((0, 0, 1),)), shape)
+    moving = [k for k, (n, step) in enumerate(zip(shape, strides, strict=True)) if n > 1 and step]
+    moving.sort(key=lambda k: -strides[k])
+    found = by_slices(x, moved(laid, moving))
+    if found is None:
+        moving.sort(key=lambda k: -shape[k])
+        found = by_windows(x, moved(laid, moving))
+    order = tuple(sorted(range(len(moving)), key=lambda k: moving[k]))
+    found = permute(reshape(found, tuple(shape[k] for k in moving)), order)
+    return expand(
+        reshape(found, tuple(n if k in moving else 1 for k, n in enumerate(shape))), shape
+    )
+
+
+def moved(laid: Laid, axes: Sequence[int]) -> Laid:
+    """The places along some of the axes."""
+    shape, start, strides = laid
+    return Laid(tuple(shape[k] for k in axes), start, tuple(strides[k] for k in axes))
+
+
+def by_slices(x: Node, laid: Laid) -> Node | None:
+    """A slice of each digit of the places, for strides that divide each other; None for others."""
+    (sizes, strides), rest = merged(laid.shape, laid.strides), laid.start
+    if not strides:
+        return slice_(x, ((rest, rest + 1, 1),))
+    grid = [x.size // strides[0], *(a // b for a, b in pairwise(strides))]
+    bounds = list[tuple[int, int, int]]()
+    for n, step, most in zip(sizes, strides, grid, strict=True):
+        first, rest = divmod(rest, step)
+        bounds.append((first, first + n, 1))
+        if first + n > most:
+            return None
+    if any(a % b for a, b in pairwise(strides)):
+        return None
+    whole = slice_(x, ((0, grid[0] * strides[0], 1),))
+    return slice_(reshape(whole, (*grid, strides[-1])), (*bounds, (rest, rest + 1, 1)))
+
+
+def by_windows(x: Node, laid: Laid) -> Node:
+    """Stretches of stretches along all axes but the first, which moves by a stride of its own."""
+    (most, *sizes), start, (own, *strides) = laid
+    found = slice_(x, ((start, x.size, 1),))
+    for k, (n, step) in enumerate(zip(sizes, strides, strict=True), 1):
+        found = window(found, 0, n, own if k == len(sizes) else 1, step)
+    by = 1 if sizes else own
+    rest = tuple((0, n, 1) for n in sizes)
+    return slice_(found, ((0, (most - 1) * by + 1, by), *rest))
+
+
+def is_row_major(laid: Laid | None) -> bool:
+    """Whether elements lie in the order of their axes, without gaps."""
+    if laid is None:
+        return False
+    return prod(laid.shape) == 0 or runs_of(laid) in ([], [(prod(laid.shape), 1)])
+
+
+def repeats(laid: Laid) -> bool:
+    """Whether one element is shown along a whole axis."""
+    return any(n > 1 and not step for n, step in zip(laid.shape, laid.strides, strict=True))
+
+
+def overlaps(laid: Laid) -> bool:
+    """Whether an element is shown in several places.
+
+    >>> overlaps(Laid((3, 2), 0, (2, 1))), overlaps(Laid((3, 2), 0, (1, 1)))
+    (False, True)
+    """
+    reach = 0
+    pairs = zip(map(abs, laid.strides), laid.shape, strict=True)
+    for step, n in sorted(pair for pair in pairs if pair[1] != 1):
+        if step <= reach:
+            return prod(laid.shape) > 0 and shown_twice(laid)
+        reach += (n - 1) * step
+    return False
+
+
+def shown_twice(laid: Laid) -> bool:
+    """The same, by a look at all places."""
+    places = np.zeros((), np.int64)
+    for n, step in zip(laid.shape, laid.strides, strict=True):
+        places = places[..., None] + np.arange(n) * step
+    return len(np.unique(places)) < places.size
+
+
+MOVES: dict[str, Callable[..., Any]] = {
+    "permute": permuted,
+    "slice": sliced,
+    "expand": expanded,
+    "window": windowed,
+    "reshape": reshaped,
+}
+"""Steps of views -> what they do to places."""

@@ -1,0 +1,224 @@
+"""Calls of operations: tensors become nodes on the way in, and nodes tensors on the way out.
+
+A view that shows its argument's storage becomes another view of it, and no storage of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gnomon.dtypes import DType
+from gnomon.errors import ComplexError
+from gnomon.ir.node import Node
+from gnomon.ir.provenance import scope, sites_here
+from gnomon.ops.registry import Op
+from gnomon.ops.strides import reshaped
+from gnomon.tensor import views
+from gnomon.tensor.autocast import fitted
+from gnomon.tensor.borrowing import is_lent, taken_apart
+from gnomon.tensor.device import Device
+from gnomon.tensor.overrides import Overridden, is_overriding, public, taken_over
+from gnomon.tensor.state import grads, known, narrow, of_complex, state
+from gnomon.tensor.strides import has_no_gaps, laid_of
+from gnomon.tensor.tensor import (
+    Tensor,
+    alias,
+    from_array,
+    method,
+    node_of,
+    pair_of,
+    raw,
+    source,
+    wrap,
+)
+
+PLAIN = frozenset({int, float, bool, str, type(None), DType, slice, type(Ellipsis), Device})
+
+
+def unwrapped(value: Any, found: list[Tensor]) -> Any:
+    """An argument with nodes in place of tensors, which are added to the list."""
+    if type(value) in PLAIN:
+        return value
+    if isinstance(value, Tensor):
+        if value._overrides and is_overriding(value):
+            raise Overridden
+        found.append(value)
+        return node_of(value)
+    if isinstance(value, (list, tuple)):
+        made = [unwrapped(v, found) for v in value]
+        return made if isinstance(value, list) else tuple(made)
+    if isinstance(value, np.ndarray):
+        return node_of(from_array(value))
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, complex):
+        raise ComplexError(f"complex: a function of real numbers met {value!r}.")
+    if is_overriding(value):
+        raise Overridden
+    if hasattr(type(value), "_symint"):
+        return known(value)  # a size of a function that is captured for all of them
+    return next((kind(value) for kind in (int, float) if isinstance(value, kind)), value)
+
+
+def wrapped(result: Any, tracked: bool) -> Any:
+    """An operation's result with tensors in place of nodes."""
+    if isinstance(result, Node):
+        return wrap(result, tracked and result.dtype.kind == "float")
+    if isinstance(result, (tuple, list)):
+        parts = [wrapped(part, tracked) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
+    """Call an operation on nodes with tensors."""
+    found: list[Tensor] | None = []
+    before = scope.sites
+    if before is None:  # all nodes of a call have its line: it is looked up once
+        scope.sites = sites_here()
+    try:
+        nodes = [unwrapped(value, found) for value in args]
+        if narrow.get() is not None:
+            nodes = [fitted(op, value) for value in nodes]
+        if kwargs:
+            named = {word: unwrapped(value, found) for word, value in kwargs.items()}
+            if narrow.get() is not None:
+                named = {word: fitted(op, value) for word, value in named.items()}
+            result = op(*nodes, **named)
+        else:
+            result = op(*nodes)
+    except ComplexError:
+        return of_complex("called")(op, args, kwargs)
+    except Overridden:
+        found = None  # it is taken over below, or what a class raises would seem to come of this
+    finally:
+        scope.sites = before
+    if found is None:
+        return taken_over(public[op.__name__], args, kwargs or {})
+    tracked = False
+    if grads.get():
+        for tensor in found:
+            if tensor.requires_grad:
+                tracked = True
+                break
+    return wrapped(result, tracked)
+
+
+def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
+    """The same for an operation whose results show its first argument's storage."""
+    tensor = args[0] if args else None
+    if not isinstance(tensor, Tensor):
+        return apply(op, args, kwargs)
+    if tensor._overrides and is_overriding(tensor):
+        return taken_over(public[op.__name__], args, kwargs or {})
+    try:
+        before, start = scope.sites, raw(tensor)
+    except ComplexError:
+        return of_complex("viewed")(op, tensor, args[1:], kwargs or {})
+    try:
+        key = None if kwargs else (op, start.shape, start.dtype, *map(views.key_of, args[1:]))
+    except TypeError:
+        key = None
+    found = None if key is None else views.known.get(key)
+    scope.sites = sites_here() if before is None else before
+    try:
+        if found is None:
+            result = op(start, *[unwrapped(v, []) for v in args[1:]], **(kwargs or {}))
+            parts, found = views.as_shown(result, start)
+            if key is not None and found is not None:
+                views.known[key] = found
+        else:
+            parts = [views.followed(start, steps) for steps in found[1]]
+    finally:
+        scope.sites = before
+    if found is None:
+        return apply(op, args, kwargs)
+    chains, _, several = found
+    hidden = not grads.get() and tensor.requires_grad
+    made = [alias(tensor, chain, hidden) for chain in chains]
+    whole = source(tensor._storage)
+    if state.capture is None and not is_lent(whole):
+        for each, part in zip(made, parts, strict=True):
+            each._view.node, each._view.source = part, whole
+    return several(made) if several else made[0]
+
+
+def apply_views(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
+    """The same for an operation of several tensors, each of whose results may show one of them."""
+    tensors = tensors_in(args)
+    if narrow.get() is not None or any(map(is_plain_no_more, tensors)):
+        return apply(op, args, kwargs)
+    before = scope.sites
+    scope.sites = sites_here() if before is None else before
+    try:
+        result = op.function(*map(as_raw, args), **(kwargs or {}))
+        parts = [result] if isinstance(result, Node) else result
+        starts = [raw(x) for x in tensors]
+        made = [shown_by(part, k, tensors, starts) for k, part in enumerate(parts)]
+    finally:
+        scope.sites = before
+    if None in made:
+        return apply(op, args, kwargs)
+    return made[0] if isinstance(result, Node) else type(result)(made)
+
+
+def tensors_in(args: Sequence) -> list[Tensor]:
+    """The tensors among arguments, and in lists of them."""
+    flat = [x for y in args for x in (y if isinstance(y, (list, tuple)) else (y,))]
+    return [x for x in flat if isinstance(x, Tensor)]
+
+
+def is_plain_no_more(tensor: Tensor) -> bool:
+    """Whether a tensor is complex, or of a class that takes functions over."""
+    return pair_of(tensor) is not tensor or (tensor._overrides and is_overriding(tensor))
+
+
+def as_raw(value: Any) -> Any:
+    """An argument with nodes in place of tensors, for a look at shapes."""
+    if isinstance(value, Tensor):
+        return raw(value)
+    return type(value)(map(as_raw, value)) if type(value) in (list, tuple) else value
+
+
+def shown_by(
+    part: Node, k: int, tensors: Sequence[Tensor], starts: Sequence[Node]
+) -> Tensor | None:
+    """The k-th result as a view of an argument, of the k-th if it can be; None if of none."""
+    for j in sorted(range(len(tensors)), key=lambda j: j != k):
+        chain = views.chain_between(part, starts[j])
+        if chain is not None:
+            return alias(tensors[j], chain, not grads.get() and tensors[j].requires_grad)
+    return None
+
+
+def apply_shown(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
+    """The same for an operation that copies where no strides show its result."""
+    made = apply_view(op, args, kwargs)
+    x, shown = pair_of(args[0]) if args else None, pair_of(made)
+    if not (isinstance(x, Tensor) and isinstance(shown, Tensor)) or has_no_gaps(x):
+        return made
+    if shown._storage is not x._storage or shows(x, shown):
+        return made
+    return apply(taken_apart, (made,))
+
+
+def apply_flat(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
+    """The same for one that copies all that is not contiguous, as ravel does."""
+    if args and isinstance(args[0], Tensor):
+        args = (contiguous(args[0]), *args[1:])
+    return apply_view(op, args, kwargs)
+
+
+@method
+def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
+    """The tensor where it shows elements in the order of its axes, else a copy that does."""
+    return self if has_no_gaps(pair_of(self)) else apply(taken_apart, (self,))
+
+
+def shows(x: Tensor, other: Tensor) -> bool:
+    """Whether the memory of a view shows the shape of another, in strides."""
+    laid = laid_of(x)
+    return laid is not None and reshaped(laid, raw(other).shape) is not None

@@ -1,0 +1,107 @@
+"""Strides of tensors, as PyTorch has them: what they say of copies, and of writes.
+
+How they follow from the steps of a view is in gnomon/ops/strides.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gnomon.errors import ArgumentError
+from gnomon.ops.primitives import reshape
+from gnomon.ops.strides import Laid, at_places, is_row_major, overlaps, repeats, row_major, strided
+from gnomon.tensor.state import grads, state
+from gnomon.tensor.tensor import Tensor, alias, method, pair_of, raw, source
+from gnomon.tensor.views import (
+    BOUNDARIES,
+    REPEATS,
+    chain_between,
+    full_chain,
+    lying_of,
+    read,
+)
+
+
+def laid_of(tensor: Tensor) -> Laid | None:
+    """The places of a tensor's elements in its storage; None where no strides show them."""
+    storage, chain = tensor._storage, full_chain(tensor)
+    whole = source(storage)
+    for k in range(len(chain), 0, -1):
+        if chain[k - 1][0] in BOUNDARIES:  # counted in what all ranks hold
+            return strided(read(whole, chain[:k]).shape, chain[k:], None)
+    return strided(whole.shape, chain, storage.form)
+
+
+def has_no_gaps(tensor: Tensor) -> bool:
+    """Whether a tensor shows elements of its storage in the order of its axes, without gaps."""
+    plain = tensor._view is None and tensor._storage.form is None
+    return plain or is_row_major(laid_of(tensor))
+
+
+def check_places(tensor: Tensor, reads: str = "") -> None:
+    """Refuse a write whose outcome depends on which of an element's places is written last.
+
+    reads: an operation that reads what it writes over.
+    """
+    view = tensor._view
+    if view is None or REPEATS.isdisjoint(op for op, _ in full_chain(tensor)):
+        return
+    found = laid_of(tensor)
+    if found is None or repeats(found) or (reads and overlaps(found)):
+        raise ArgumentError(
+            f"{reads or 'write'}: this view shows one element in several places: more than one "
+            "element of the written-to tensor refers to a single memory location. Use clone() "
+            "first."
+        )
+
+
+def over_storage(tensor: Tensor, laid: Laid) -> Tensor:
+    """A view of the storage behind a tensor, whichever part of it this one shows."""
+    if state.capture is not None:
+        state.capture.need_whole(tensor._storage)
+    view = tensor._view
+    base = tensor if tensor._requires or view is None else view.base
+    whole = source(tensor._storage) if base is None else raw(base)
+    if lying_of(view) or (base is not None and base._view is not None and base._view.chain):
+        raise ArgumentError(
+            "as_strided: this tensor lies over ranks, or is part of a leaf that is part of another "
+            "tensor. Take a clone() of it first."
+        )
+    chain = chain_between(at_places(reshape(whole, (whole.size,)), laid), whole)
+    hidden = not grads.get() and tensor.requires_grad
+    if base is not None:
+        return alias(base, chain, hidden)
+    made = alias(tensor, (), hidden)
+    made._view.chain = chain
+    return made
+
+
+# methods
+
+
+def own_places(tensor: Tensor) -> Laid | None:
+    """The places of a tensor's elements, of which a function that is captured makes numbers."""
+    if state.capture is not None:
+        state.capture.need_whole(tensor._storage)
+    return laid_of(tensor)
+
+
+@method
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """The stride: the number of elements between neighbours along each axis, or along one."""
+    laid = own_places(self)
+    steps = row_major(tuple(self.shape)) if laid is None else laid.strides
+    return steps if dim is None else steps[dim]
+
+
+@method
+def storage_offset(self: Tensor) -> int:
+    """The place of the first element in its storage."""
+    laid = own_places(self)
+    return 0 if laid is None else laid.start
+
+
+@method
+def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
+    """Whether the tensor shows its storage's elements in the order of its axes, without gaps."""
+    return has_no_gaps(pair_of(self))
