@@ -16,11 +16,13 @@ from gnomon.capture.inputs import Always, GivenInput, Read, whole
 from gnomon.capture.tracing import Capture
 from gnomon.ir.node import Node, topological
 from gnomon.ir.provenance import user_site
+from gnomon.ops.registry import rule_of
 from gnomon.tensor.autograd.hooks import hooks_of
 from gnomon.tensor.layouts import layout_of
 from gnomon.tensor.state import FREED, Storage, grads, refusal
 from gnomon.tensor.tensor import Tensor, View, alias, node_of, source, wrap
 from gnomon.tensor.views import Chain, full_chain
+from gnomon.tensor.watchers import GradientWatcher, is_watched
 from gnomon.tensor.writing import settled
 
 __all__ = ["Results", "keep_hooks"]
@@ -214,15 +216,24 @@ class Results:
 
 def keep_hooks(capture: Capture, roots: Sequence[Node]) -> None:
     """Refuse hooks that a backward pass from these results would have to call: nothing is kept."""
-    hooked = [x for x in topological(roots) if x.watch and x not in capture.inputs]
-    for node in hooked:
-        found = [t for at in node.watch if (t := at()) is not None and capture.is_made(t)]
-        if any(hooks_of(t) or (t._rare is not None and t._rare.retains) for t in found):
+    for node in topological(roots):
+        if node not in capture.inputs and is_hooked(capture, node):
             raise refusal(
                 "register_hook: a function that is captured hooks a tensor that it makes, and "
                 "gradients reach it only after the call. Go backward inside, or hook what the "
                 f"function gives back.   [{node.sites[0] if node.sites else user_site()}]"
             )
+
+
+def is_hooked(capture: Capture, node: Node) -> bool:
+    """Whether hooks of tensors that were made here, or of modules, wait for a node's gradient."""
+    rule = rule_of(node)
+    if rule is not None and rule.calls_hooks:
+        return True
+    if is_watched(node):
+        return any(capture.is_made(x.tensor) for x in node.watch if type(x) is GradientWatcher)
+    found = [t for at in node.watch or () if (t := at()) is not None and capture.is_made(t)]
+    return any(map(hooks_of, found))
 
 
 def place_of(make: Make) -> int | None:

@@ -63,9 +63,14 @@ def scaled_dot_product_attention(
 
 
 def attention_weights(
-    query: Tensor, key: Tensor, mask: Tensor | None, causal: bool, scale: float | None
+    query: Tensor,
+    key: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    scale: float | None,
+    unseen: Tensor | None = None,
 ) -> Tensor:
-    """The shares with which each query mixes the rows."""
+    """The shares with which each query mixes the rows; equal ones where it is known to see none."""
     factor = 1 / sqrt(query.shape[-1]) if scale is None else scale
     scores = (query * factor) @ key.mT
     if causal:
@@ -74,7 +79,17 @@ def attention_weights(
         scores = scores.masked_fill(~mask, float("-inf"))
     elif mask is not None:
         scores = scores + mask
+    scores = scores if unseen is None else scores.masked_fill(unseen, 0.0)
     return FUNCTIONS["softmax"](scores, -1)
+
+
+def nothing_seen(mask: Tensor) -> Tensor:
+    """The queries that a mask hides everything from: (b, h, t, 1).
+
+    What they mix is NaN, and put in their place at the end: gradients of others then stay numbers.
+    """
+    hidden = ~mask if mask.dtype is bool_ else mask == float("-inf")
+    return hidden.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape)).all(-1, keepdim=True)
 
 
 def drop(x: Tensor, p: float) -> Tensor:
@@ -181,9 +196,12 @@ class MultiheadAttention(Module):
         if is_causal and attn_mask is None:
             attn_mask = ~ones(q.shape[2], k.shape[2], dtype=bool_).tril()
         mask = self._mask(query, k.shape[2], key_padding_mask, attn_mask)
-        mixed, weights = self._mix(q, k, v, mask, need_weights)
+        unseen = nothing_seen(mask) if need_weights and mask is not None else None
+        mixed, weights = self._mix(q, k, v, mask, need_weights, unseen)
         mixed = mixed.transpose(1, 2).reshape(query.shape[0], query.shape[1], self.embed_dim)
         mixed = self.out_proj(mixed)
+        if unseen is not None:
+            mixed = mixed.masked_fill(unseen.any(1), float("nan"))
         if weights is not None and average_attn_weights:
             weights = weights.mean(dim=1)
         if alone:
@@ -238,14 +256,22 @@ class MultiheadAttention(Module):
         return found
 
     def _mix(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        need_weights: bool,
+        unseen: Tensor | None,
     ) -> tuple[Tensor, Tensor | None]:
+        """Mixed values and weights; where a query sees nothing, weights are NaN, and values any."""
         p = self.dropout if self.training else 0.0
         if not need_weights:
             return scaled_dot_product_attention(q, k, v, mask, p), None
-        weights = attention_weights(q, k, mask, False, None)
+        weights = attention_weights(q, k, mask, False, None, unseen)
         weights = drop(weights, p) if p else weights
-        return weights @ v, weights
+        shown = weights if unseen is None else weights.masked_fill(unseen, float("nan"))
+        return weights @ v, shown
 
 
 @overridable

@@ -16,6 +16,7 @@ from gnomon.capture.jit import compile as compile_function
 from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError
 from gnomon.ir.provenance import scope
+from gnomon.nn.backward_hooks import HookedCall
 from gnomon.nn.parameter import Buffer, Parameter, is_lazy
 from gnomon.nn.states import Stateful
 from gnomon.nn.walks import Walked
@@ -88,14 +89,14 @@ class Module(Stateful, Walked):
                 inputs, named = answer
             elif answer is not None:
                 inputs = answer if isinstance(answer, tuple) else (answer,)
+        call = HookedCall(self, [*self._backward_hooks.values()]) if self._backward_hooks else None
+        inputs = inputs if call is None else call.inputs_of(inputs)
         output = self.forward(*inputs, **named)
         for hook, with_named in list(self._forward_hooks.values()):
             given = (self, inputs, named, output) if with_named else (self, inputs, output)
             answer = hook(*given)
             output = output if answer is None else answer
-        for hook in list(self._backward_hooks.values()):
-            watch_output(self, hook, output)
-        return output
+        return output if call is None else call.output_of(output)
 
     # attributes
 
@@ -303,8 +304,15 @@ class Module(Stateful, Walked):
         return attached(self._forward_pre_hooks, (hook, with_kwargs), prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(module, (), gradients of outputs) when they are known."""
-        return attached(self._backward_hooks, hook, prepend)
+        """Call hook(module, gradients of inputs, gradients of outputs) when they are known.
+
+        What it returns, if anything, takes the place of the inputs' gradients.
+        """
+        return attached(self._backward_hooks, (hook, False), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call hook(module, gradients of outputs) first; what it returns takes their place."""
+        return attached(self._backward_hooks, (hook, True), prepend)
 
     # text
 
@@ -368,13 +376,6 @@ def attached(hooks: dict, hook: Any, prepend: bool) -> Handle:
     else:
         hooks[key] = hook
     return Handle(hooks, key)
-
-
-def watch_output(module: Module, hook: Callable, output: Any) -> None:
-    """Call a backward hook with the gradient of a module's output."""
-    first = output[0] if isinstance(output, (tuple, list)) else output
-    if isinstance(first, Tensor) and first.requires_grad:
-        first.register_hook(lambda gradient: hook(module, (), (gradient,)) and None)
 
 
 def indented(text: str) -> str:

@@ -262,14 +262,17 @@ def svdvals(x: Node) -> Node:
 
 
 def eigh_gradient(gs: Gradients, ys: Sequence[Node], x: Node, UPLO: str = "L") -> Node:
-    """V (diag(g_λ) + Vᵀ g_V / E) Vᵀ, E how far eigenvalues are apart (Giles 2008, section 3.1)."""
+    """V (diag(g_λ) + Vᵀ g_V / E) Vᵀ, E how far eigenvalues are apart (Giles 2008, section 3.1).
+
+    Its symmetric part: a step along it leaves a symmetric matrix symmetric.
+    """
     values, vectors = map(wide, ys)
     if gs[0] is not None:
         inner = scaled_columns(vectors, wide(gs[0]))
     else:
         (gradient,) = [g for g in gs if g is not None]
         product = matmul(turned(vectors), wide(gradient))
-        inner = matmul(vectors, product / apart(values, np.inf))
+        inner = matmul(vectors, (product - turned(product)) / (2.0 * apart(values, np.inf)))
     return cast(matmul(inner, turned(vectors)), x.dtype)
 
 

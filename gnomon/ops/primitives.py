@@ -197,8 +197,8 @@ class Reduce(Primitive):
         assert monoid in ("max", "min"), (
             f"reduce[{monoid}] has no gradient: write it as a composite"
         )
-        # a maximum gives its gradient to the winners, in equal parts when they tie
-        won = elementwise("eq", x, y)
+        # a maximum gives its gradient to the winners, in equal parts when they tie; NaN wins
+        won = elementwise("or", elementwise("eq", x, y), elementwise("isnan", x))
         ties = unsqueeze(reduce("add", cast(won, x.dtype), (axis,)), axis)
         return (where(won, expand(g / ties, x.shape), 0.0),)
 

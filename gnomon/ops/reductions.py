@@ -167,8 +167,20 @@ def extreme(name: str, x: Node, axis: Axes, keepdims: bool) -> Node:
     return fold(name, x, axes, keepdims)
 
 
+def to_equals(g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
+    """The gradient of a choice over axes: equals of it share it, over all axes together."""
+    axes = many_axes("max", axis, x.rank)
+    kept = kept_sizes(x.shape, axes)
+    g, y = reshape(g, kept), reshape(y, kept)
+    broken = elementwise("and", elementwise("isnan", x), elementwise("isnan", y))
+    won = elementwise("or", elementwise("eq", x, y), broken)
+    ties = fold("add", cast(won, x.dtype), axes, True)
+    return where(won, expand(g / ties, x.shape), 0.0)
+
+
 @op(
     reference=lambda x, axis=None, keepdims=False: np.max(x, np_axis(axis), keepdims=keepdims),
+    gradient=to_equals,
     aliases=("amax",),
     of_two=maximum,
 )
@@ -188,6 +200,7 @@ def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 
 @op(
     reference=lambda x, axis=None, keepdims=False: np.min(x, np_axis(axis), keepdims=keepdims),
+    gradient=to_equals,
     aliases=("amin",),
     of_two=minimum,
 )

@@ -220,6 +220,9 @@ class GradientRule:
     Such regions are never equal to others, and their gradients are asked for in every pass.
     """
 
+    calls_hooks = False
+    """Whether it calls what a user hooked."""
+
     def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> Sequence[Node | None]:
         """The gradients of the call's inputs, given those of its results."""
         raise NotImplementedError("a rule says what its gradients are")

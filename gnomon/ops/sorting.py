@@ -21,8 +21,8 @@ from gnomon.ops.indexing import rows
 from gnomon.ops.joining import stack
 from gnomon.ops.lookup_primitives import gather, sort_positions
 from gnomon.ops.primitives import expand, reshape, unsqueeze
-from gnomon.ops.reductions import fold, pick, position, refuse_empty, zero_of
-from gnomon.ops.registry import op
+from gnomon.ops.reductions import fold, pick, position, refuse_empty, to_equals, zero_of
+from gnomon.ops.registry import internal, op
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.views import part
@@ -145,9 +145,20 @@ def at_rank(x: Node, axis: int, found: Node, keepdims: bool) -> tuple[Node, Node
     return (unsqueeze(values, axis), found) if keepdims else (values, lone)
 
 
+def to_all_of_one(g: Node, y: Node, x: Node, chosen: Node) -> tuple[Node, None]:
+    """The gradient of an element, in equal parts for all that equal it."""
+    return to_equals(g, y, x), None
+
+
+@internal(gradient=to_all_of_one)
+def one_of(x: Node, chosen: Node) -> Node:
+    """An element of x, whatever its place: all that equal it share its gradient."""
+    return chosen.arena.node("detach", (chosen,))
+
+
 @op(inline=True, reference=lambda x: np.sort(x, None)[(x.size - 1) // 2])
 def median(x: Node) -> Node:
-    """The middle element of all, the lower of two; NaN of nothing.
+    """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient.
 
     Shapes: x (...) -> ()
 
@@ -156,7 +167,7 @@ def median(x: Node) -> Node:
     """
     if not x.size and x.dtype.is_floating_point:
         return constant(x.arena, math.nan, x.dtype)
-    return median_with_positions(reshape(x, (x.size,)), 0)[0]
+    return one_of(x, median_with_positions(reshape(x, (x.size,)), 0)[0])
 
 
 @op(
@@ -183,7 +194,7 @@ def median_with_positions(x: Node, axis: int = -1, keepdims: bool = False) -> tu
     found = part(order, axis, (size - 1) // 2, (size - 1) // 2 + 1)
     if x.dtype.is_floating_point:
         broken = fold("or", elementwise("isnan", x), (axis,), True)
-        found = where(broken, part(order, axis, size - 1, size), found)
+        found = where(broken, position("max", x, axis, True), found)
     return at_rank(x, axis, found, keepdims)
 
 

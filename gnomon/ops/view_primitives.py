@@ -18,6 +18,9 @@ from gnomon.ir.operators import constant
 from gnomon.ops.index_primitives import IndexPrimitive, ViewPrimitive
 from gnomon.ops.primitives import expand, letters, reshape, sum_to
 
+STEPS = frozenset({"permute", "reshape", "slice", "expand", "window"})
+"""The primitives of which a tensor's views are made."""
+
 
 @primitive("permute")
 class Permute(ViewPrimitive):

@@ -7,6 +7,7 @@ repeated backward() adds gradients as PyTorch does, and has other bits for other
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from gnomon.errors import ArgumentError
@@ -18,13 +19,12 @@ from gnomon.passes.accumulate import check_count, rows_over
 from gnomon.passes.grad import pull_back
 from gnomon.tensor.autograd.engine import (
     enable_grad,
-    gather,
-    observe,
     release,
     seeds_of,
     watched,
     whole_seed,
 )
+from gnomon.tensor.autograd.gathering import gather_all, observe
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import state
@@ -53,15 +53,14 @@ def accumulate(
     loss, *others = told if isinstance(told, tuple) else (told,)
     seeds = {x: whole_seed(x, g) for x, g in seeds_of([loss], [None], False).items()}
     waiting = watched(numbered(seeds, is_plain_part))
-    found = zip(waiting, pull_back(seeds, list(waiting), observe), strict=True)
+    seen = partial(observe, tracked=False)
+    found = zip(waiting, pull_back(seeds, list(waiting), seen), strict=True)
     gradients = {node: g for node, g in found if g is not None}
     roots = [*(raw(x) for x in (loss, *others)), *gradients.values()]
     made = roots if microbatches == 1 else divided(roots, rows, microbatches)
     release([loss], False)
-    for node, gradient in zip(gradients, made[1 + len(others) :], strict=True):
-        for tensor in waiting[node]:
-            if tensor._requires:
-                gather(tensor, gradient, False)
+    summed = dict(zip(gradients, made[1 + len(others) :], strict=True))
+    gather_all(waiting, [summed.get(node) for node in waiting], None, False)
     given = tuple(wrap(x) for x in made[: 1 + len(others)])
     return given if isinstance(told, tuple) else given[0]
 

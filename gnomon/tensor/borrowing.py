@@ -11,10 +11,9 @@ import numpy as np
 
 from gnomon.ir.node import Node, asked_by, leaf_kind
 from gnomon.ops.control_primitives import CONTROL
-from gnomon.ops.view_primitives import places_of
+from gnomon.ops.view_primitives import STEPS, places_of
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.state import grads, leaf
-from gnomon.tensor.views import STEPS
 
 BORROWERS = frozenset({"detach", "barrier", "reshape", "slice"})
 INSIDE = frozenset({"region", *CONTROL})

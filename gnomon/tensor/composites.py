@@ -14,8 +14,9 @@ from typing import Any
 from gnomon.dtypes import bool_, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.grids import BORDERS, MODES
+from gnomon.ops.sorting import one_of
 from gnomon.tensor.creation import full, full_like, get_default_dtype, tensor
-from gnomon.tensor.functions import FUNCTIONS, Values
+from gnomon.tensor.functions import FUNCTIONS, Values, apply
 from gnomon.tensor.tensor import Tensor, alias
 
 Axes = int | Sequence[int] | None
@@ -303,7 +304,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     pair = [part.gather(axis, place) for part in (found.values, found.indices)]
     kept = keepdim and dim is not None and input.ndim
     pair = pair if kept else [part.squeeze(axis) for part in pair]
-    return pair[0] if dim is None else Values(*pair)
+    return apply(one_of, (input, pair[0])) if dim is None else Values(*pair)
 
 
 def nanquantile(

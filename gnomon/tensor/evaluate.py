@@ -18,6 +18,7 @@ from gnomon.ir.provenance import inherit, user_site
 from gnomon.lazy import build
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import NUMBER
+from gnomon.ops.view_primitives import STEPS
 from gnomon.runtime import events
 from gnomon.runtime.comm.groups import membership
 from gnomon.settings import Settings, current
@@ -26,7 +27,6 @@ from gnomon.tensor.autograd.backward import read_by_gradients
 from gnomon.tensor.borrowing import Survey, borrows
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.state import LOOK, Storage, at_home, grads, leaf, refusal, state, waiting
-from gnomon.tensor.views import STEPS
 
 if TYPE_CHECKING:
     from gnomon.program.executable import Executable, Lines

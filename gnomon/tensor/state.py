@@ -95,7 +95,7 @@ def leave(block: object) -> tuple:
 class Storage:
     """A place that holds a value: the current node. Every alias of a tensor has the same one."""
 
-    __slots__ = ("__weakref__", "form", "kept", "node", "released", "tracked", "version")
+    __slots__ = ("__weakref__", "form", "kept", "node", "released", "tracked", "used", "version")
 
     node: Node
     tracked: bool
@@ -105,13 +105,15 @@ class Storage:
     """Whether it is a model's: computed before the first step, and no part of it."""
     form: Hashable
     """How strides run through its axes (strides.py) where it stands for a view; else None."""
+    used: bool
+    """Whether something was computed from its value that gradients pass."""
 
     def set(self, node: Node) -> None:
         """Replace the value; every alias sees it."""
         if state.capture is not None and self.node.arena is not state.arena:
             state.capture.assign(self, node)
             return
-        self.node = node
+        self.node, self.used = node, False
         self.version += 1
         if node.value is None or state.capture is not None:
             note(self)
@@ -121,7 +123,8 @@ def storage_of(node: Node, tracked: bool) -> Storage:
     """A new storage; every result has one, and a class with a constructor takes twice as long."""
     made = Storage.__new__(Storage)
     made.node, made.tracked, made.version = node, tracked, 0
-    made.released, made.kept, made.form = False, False, None
+    made.released = made.kept = made.used = False
+    made.form = None
     if node.value is None:
         note(made)
     return made

@@ -20,7 +20,7 @@ from gnomon.ops.histories import rewritten
 from gnomon.runtime.buffer import DeviceBuffer, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import afresh, borrows, is_lent, kept_apart
+from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.state import (
@@ -36,6 +36,7 @@ from gnomon.tensor.state import (
     storage_of,
 )
 from gnomon.tensor.views import Chain, View
+from gnomon.tensor.watchers import GradientWatcher
 
 
 class Size(tuple):
@@ -58,7 +59,7 @@ class Size(tuple):
 class Rare:
     """Attributes that few tensors have: a gradient, hooks, and the node that stands for a leaf."""
 
-    __slots__ = ("accumulated", "ends", "grad", "hooks", "leaf", "retains", "source", "watches")
+    __slots__ = ("accumulated", "ends", "grad", "hooks", "leaf", "retains", "source", "watcher")
 
     def __init__(self) -> None:
         self.grad: Tensor | None = None
@@ -66,7 +67,8 @@ class Rare:
         self.accumulated: dict[int, Callable] = {}
         self.ends: Callable[[], None] | None = None
         """What follows a backward pass that gave it a gradient."""
-        self.retains = self.watches = False
+        self.retains = False
+        self.watcher: GradientWatcher | None = None
         self.source: Node | None = None
         self.leaf: Node | None = None
 
@@ -249,6 +251,11 @@ def alias(tensor: Tensor, chain: Chain, detached: bool = False) -> Tensor:
             # a leaf that is itself a view: steps count from the leaf
             chain = chain[len(before.chain) :]
     made._view = View(chain, base, detached, before is not None and before.lost and not asked)
+    made._view.version = tensor._storage.version
+    if before is not None and not (detached or tensor._requires):
+        if before.own is not None:
+            node_of_view(tensor)  # as it is after what was written since
+        made._view.parent, before.used = before, True
     if state.capture is not None:
         known = state.capture.views
         known[made._view] = asked or known.get(before, False)
@@ -287,7 +294,11 @@ def raw(tensor: Tensor) -> Node:
     if view.base is not None and view.base._view is not None:
         node = raw(view.base)
     if view.source is not node or is_lent(node):
-        view.node, view.source = views.read(afresh(node), view.chain), node
+        if view.base is None:
+            view.node = views.settled(view, node, tensor._storage.version)
+        else:
+            view.node = views.shown(view, node)
+        view.source = node
     return view.node
 
 
@@ -299,8 +310,12 @@ def node_of(tensor: Tensor) -> Node:
             node = source(storage)
         if node.value is not None and node.value.lent:
             node = kept_apart(node)
-        # a leaf that wants no gradients for a while is not what is watched
-        return detached(node) if (not grads.get() if storage.tracked else node.watch) else node
+        if not storage.tracked:  # a leaf that wants no gradients for a while is not what is watched
+            return detached(node) if node.watch else node
+        if not grads.get():
+            return detached(node)
+        storage.used = True
+        return node
     node = node_of_view(tensor)
     if not is_lent(source(tensor._storage)) or views.lying_of(tensor._view):
         return node
@@ -321,8 +336,13 @@ def node_of_view(tensor: Tensor) -> Node:
         return detached(raw(tensor))
     if tensor._requires:
         return leaf_node(tensor)
-    base = tensor._view.base
-    return raw(tensor) if base is None else views.read(afresh(leaf_node(base)), tensor._view.chain)
+    view, storage = tensor._view, tensor._storage
+    if view.base is None:
+        node = raw(tensor)
+    else:
+        node = views.settled(view, leaf_node(view.base), storage.version)
+    storage.used = view.used = True
+    return node
 
 
 def detached(node: Node) -> Node:

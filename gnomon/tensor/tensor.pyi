@@ -28,11 +28,12 @@ from gnomon.ops.histories import rewritten
 from gnomon.runtime.buffer import DeviceBuffer, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import afresh, borrows, is_lent, kept_apart
+from gnomon.tensor.borrowing import borrows, is_lent, kept_apart
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.state import Storage, at_home, grads, keep, known, laid, leaf, of_complex, state, storage_of
 from gnomon.tensor.views import Chain, View
+from gnomon.tensor.watchers import GradientWatcher
 class Size(tuple):
 
     def numel(self) -> _int:
@@ -48,7 +49,7 @@ class Rare:
     leaf: Any
     retains: Any
     source: Any
-    watches: Any
+    watcher: Any
 
     def __init__(self) -> None:
         ...

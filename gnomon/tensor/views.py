@@ -18,8 +18,10 @@ from gnomon.ops.indexing import index_copy
 from gnomon.ops.layouts import Lying, from_local, to_local
 from gnomon.ops.primitives import expand, flip, reshape
 from gnomon.ops.scalars import where
-from gnomon.ops.view_primitives import pad, permute
+from gnomon.ops.view_primitives import STEPS, pad, permute
+from gnomon.tensor.borrowing import afresh
 from gnomon.tensor.state import grads
+from gnomon.tensor.watchers import apart, attach, retained
 
 if TYPE_CHECKING:
     from gnomon.tensor.tensor import Tensor
@@ -30,7 +32,6 @@ LOST = (
 )
 Step = tuple[str, dict]
 Chain = tuple[Step, ...]
-STEPS = frozenset({"permute", "reshape", "slice", "expand", "window"})
 REPEATS = frozenset({"expand", "window"})
 """Steps that show an element in several places."""
 BOUNDARIES = {"from_local": from_local, "to_local": to_local}
@@ -60,7 +61,10 @@ def key_of(value: Any) -> Any:
 class View:
     """A view of a storage: a chain of steps from the base tensor's value."""
 
-    __slots__ = ("base", "chain", "detached", "lost", "node", "source")
+    __slots__ = (
+        *("base", "chain", "detached", "lost", "node", "own", "parent", "source"),
+        *("used", "version"),
+    )
 
     def __init__(
         self, chain: Chain, base: Tensor | None, detached: bool, lost: bool = False
@@ -70,6 +74,14 @@ class View:
         """Whether values were written whose history would be this view's alone: none is kept."""
         self.source: Node | None = None
         self.node: Node | None = None
+        self.parent: View | None = None
+        """The view of which it shows a part."""
+        self.own: tuple[Node, Node] | None = None
+        """A storage's node, and what this view shows of it, if that is watched."""
+        self.used = False
+        """Whether something was computed from it, or shows part of it."""
+        self.version = 0
+        """The storage's when it was last read."""
 
 
 def lying_of(view: View | None) -> Lying:
@@ -149,6 +161,32 @@ def read(node: Node, chain: Chain) -> Node:
         boundary = BOUNDARIES.get(op)
         node = boundary(node, **params) if boundary else node.arena.node(op, (node,), **params)
     return node
+
+
+def shown(view: View, start: Node) -> Node:
+    """The node that a view shows of its storage's, through those on the way that are watched."""
+    above = view
+    while above is not None:
+        if above.own is not None and above.own[0] is start:
+            return read(above.own[1], view.chain[len(above.chain) :])
+        above = above.parent
+    return read(afresh(start), view.chain)
+
+
+def settled(view: View, start: Node, version: int) -> Node:
+    """The same where the storage may have been written to since it was last read.
+
+    The view then shows the storage alone, and the gradients that are kept of it go with it.
+    """
+    if view.version != version:
+        moved = [] if view.own is None else retained(view.own[1])
+        view.version, view.used, view.parent, view.own = version, False, None, None
+        if moved:
+            node = apart(shown(view, start))
+            view.own = (start, node)
+            for tensor in moved:
+                attach(node, tensor)
+    return shown(view, start)
 
 
 def as_shown(result: Any, start: Node) -> tuple[list[Node], Shown | None]:

@@ -10,7 +10,7 @@ from gnomon.ir.operators import cast
 from gnomon.ir.provenance import user_site
 from gnomon.ops.histories import has_other_history, rewritten
 from gnomon.ops.primitives import expand
-from gnomon.tensor import views
+from gnomon.tensor import views, watchers
 from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
 from gnomon.tensor.evaluate import evaluate, is_filled
@@ -37,6 +37,8 @@ def write(tensor: Tensor, value: Node, tracked: bool) -> Tensor:
     else:
         storage.tracked, storage.released = storage.tracked or tracked, False
         give(storage, written_through(tensor, value))
+        if view.own is not None and view.base is None:
+            views.settled(view, source(storage), storage.version)
     if laid and state.capture is None and views.lying_of(view):
         evaluate([storage.node])  # ranks meet here, and not when one of them looks
     return tensor
@@ -69,7 +71,13 @@ def give(storage: Storage, node: Node, history: bool = False) -> None:
         evaluate([] if borrows(node) else [node])
         ctypes.memmove(value.address, node.value.address, value.nbytes)
         node = over(node, value, history or has_history(node))
-    storage.set(node)
+    before = storage.node
+    moved = watchers.retained(before) if before.watch and before.arena is state.arena else []
+    storage.set(watchers.apart(node) if moved else node)
+    for tensor in moved:  # a gradient is kept of the latest value
+        if tensor._storage is storage and tensor._view is None:
+            storage.used = True
+            watchers.attach(storage.node, tensor)
 
 
 def replace(storage: Storage, node: Node | None, flags: tuple[bool, bool], since: int) -> None:

@@ -104,3 +104,24 @@ def test_any_backend_of_attention_is_the_compilers():
         assert F.scaled_dot_product_attention(x, x, x).equal(x)
     with pytest.raises(ArgumentError, match="backends are of SDPBackend"), sdpa_kernel([]):
         pass
+
+
+@pytest.mark.parametrize("kind", ["truth values", "numbers", "padding"])
+def test_a_query_that_sees_nothing_spoils_no_gradient_of_the_others(kind, rng):
+    layer = nn.MultiheadAttention(4, 2, batch_first=True)
+    x = gn.tensor(rng.normal(size=(2, 3, 4)).astype(np.float32))
+    hidden = np.zeros((3, 3), bool)
+    hidden[1] = True
+    masks = {
+        "truth values": {"attn_mask": gn.tensor(hidden)},
+        "numbers": {"attn_mask": gn.tensor(np.where(hidden, -np.inf, 0).astype(np.float32))},
+        "padding": {"key_padding_mask": gn.tensor([[False] * 3, [True] * 3])},
+    }[kind]
+
+    y, shares = layer(x, x, x, **masks)
+    unseen = y.isnan().any(-1)
+    y[~unseen].square().sum().backward()
+
+    assert unseen.sum() == (3 if kind == "padding" else 2)
+    assert (shares.isnan().any(-1) == unseen).all()
+    assert all(p.grad.isfinite().all() for p in layer.parameters())

@@ -6,6 +6,7 @@ Gradients themselves are derived from the graph by gnomon/passes/grad.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from gnomon.errors import GradientError
@@ -24,8 +25,10 @@ from gnomon.tensor.autograd.backward import (
     whole_seed,
 )
 from gnomon.tensor.autograd.function import Function
+from gnomon.tensor.autograd.gathering import gather_all, hooks_of_leaf, observe, through
+from gnomon.tensor.autograd.hooks import recorded, retain_grad
 from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
-from gnomon.tensor.state import Storage, enter, grads, inference, laid, leave, state
+from gnomon.tensor.state import Storage, enter, grads, inference, leave, state
 from gnomon.tensor.tensor import (
     Tensor,
     alias,
@@ -36,9 +39,8 @@ from gnomon.tensor.tensor import (
     pairs_of,
     raw,
     source,
-    wrap,
 )
-from gnomon.tensor.writing import write
+from gnomon.tensor.watchers import GradientWatcher, is_watched
 
 __all__ = [
     "Function",
@@ -155,16 +157,6 @@ def seeds_of(
     return seeds
 
 
-def recorded(tensor: Tensor) -> Node:
-    """A tensor's node, with all that gradients pass behind it."""
-    before = grads.get()
-    try:
-        grads.set(True)
-        return node_of(tensor)
-    finally:
-        grads.set(before)
-
-
 def seed_from(root: Tensor, gradient: Tensor, create_graph: bool) -> Node:
     """The gradient that the user passes for a root."""
     if tuple(gradient.shape) != tuple(root.shape):
@@ -176,62 +168,30 @@ def seed_from(root: Tensor, gradient: Tensor, create_graph: bool) -> Node:
     return node_of(gradient) if whole else raw(gradient)
 
 
-def observe(node: Node, gradient: Node) -> Node:
-    """The pass's callback for every gradient: hooks change it, results that retain keep it."""
-    for reference in node.watch or ():
-        tensor = reference()
-        if tensor is None or tensor._rare is None:
-            continue
-        for hook in list(tensor._rare.hooks.values()):
-            answer = hook(wrap(gradient))
-            gradient = gradient if answer is None else raw(answer)
-        if tensor._rare.retains and not tensor._requires:
-            gather(tensor, gradient, False)
-    return gradient
-
-
-def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
-    """Add a gradient to what a tensor has gathered."""
-    node = gradient if tracked else detached(gradient)
-    before = tensor.grad
-    if before is None:
-        tensor.grad = layouts.lying_like(node, tensor, tracked) if laid else wrap(node, tracked)
-    elif tracked:
-        tensor.grad = wrap(node_of(before) + node, True)
-    else:
-        quietly_add(before, node)
-    if tensor._rare is not None:
-        for hook in list(tensor._rare.accumulated.values()):
-            hook(tensor)
-
-
-def quietly_add(tensor: Tensor, node: Node) -> None:
-    """Add to a tensor in place, unseen by later passes."""
-    before = grads.get()
-    try:
-        grads.set(False)
-        write(tensor, node_of(tensor) + node, False)
-    finally:
-        grads.set(before)
-
-
 def pulled(
     seeds: dict[Node, Node | None],
     waiting: dict[Node, list[Tensor]],
     order: dict[Node, int],
     create_graph: bool,
+    chosen: set[int] | None,
 ) -> list[Node | None]:
     """The gradients of the nodes that wait: by a plan where nobody looks, else node by node."""
-    wanted = list(waiting)
+    wanted = [x for x in waiting if chosen is None or is_asked(x, chosen)]
     if state.overwritten:
         versions.check(seeds, wanted)
-    rares = [t._rare for tensors in waiting.values() for t in tensors]
-    hooked = any(x is not None and (x.hooks or x.retains) for x in rares)
+    seen = partial(observe, tracked=create_graph) if any(map(is_watched, waiting)) else None
     ruled = any(rule_of(node) is not None for node in order)
-    if create_graph or hooked or ruled or state.capture is not None:
-        whole = {x: whole_seed(x, g) for x, g in seeds.items()}
-        return pull_back(whole, wanted, observe if hooked else None)
-    return gradients_by_plan(seeds, order, wanted)
+    if create_graph or seen is not None or ruled or state.capture is not None:
+        found = pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, seen)
+        by_node = dict(zip(wanted, found, strict=True))
+        return [by_node.get(x) for x in waiting]
+    return gradients_by_plan(seeds, order, list(waiting))
+
+
+def is_asked(node: Node, chosen: set[int]) -> bool:
+    """Whether a node is the value, now, of a tensor that is to have a gradient."""
+    latest = [x for x in node.watch or () if type(x) is not GradientWatcher or x.is_latest]
+    return any(id(reference()) in chosen for reference in latest)
 
 
 def run_backward(
@@ -245,31 +205,35 @@ def run_backward(
     before, provenance.scope.phase = provenance.scope.phase, "backward"
     try:
         roots, given, inputs = map(pairs_of, (roots, given, inputs))
+        chosen = None if inputs is None else chosen_of(inputs)
         seeds = seeds_of(roots, given, create_graph)
         order = numbered(seeds, is_plain_part)
         waiting = watched(order)
         if state.capture is not None:
             retains = create_graph if retain_graph is None else retain_graph
             state.capture.go_back([] if retains else seeds, waiting)
-        chosen = None if inputs is None else set(map(id, inputs))
         if state.capture is not None and not seen_inside(waiting, chosen):
             state.capture.keep_inside(seeds)
-        gradients, ends, gathered = pulled(seeds, waiting, order, create_graph), {}, []
-        for tensors, gradient in zip(waiting.values(), gradients, strict=True):
-            for tensor in tensors:
-                asked = chosen is None or id(tensor) in chosen
-                if gradient is not None and tensor._requires and asked:
-                    gather(tensor, gradient, create_graph)
-                    gathered.append(tensor.grad)
-                    ends[None if tensor._rare is None else tensor._rare.ends] = None
+        gradients = pulled(seeds, waiting, order, create_graph, chosen)
+        gathered = gather_all(waiting, gradients, chosen, create_graph)
         if any(node.op in LAYOUTS for node in order):
-            layouts.meet(gathered)
-        for end in ends:
+            layouts.meet([tensor.grad for tensor in gathered])
+        rares = [tensor._rare for tensor in gathered]
+        for end in dict.fromkeys(None if rare is None else rare.ends for rare in rares):
             if end is not None:
                 end()
     finally:
         provenance.scope.phase = before
     release(roots, create_graph if retain_graph is None else retain_graph)
+
+
+def chosen_of(inputs: Sequence[Tensor]) -> set[int]:
+    """The tensors that a pass is to give gradients, by their ids; results keep theirs from now."""
+    if not inputs:
+        raise GradientError("backward: `inputs` cannot be empty. Leave it out for all leaves.")
+    for tensor in inputs:
+        retain_grad(tensor)
+    return set(map(id, inputs))
 
 
 def seen_inside(waiting: dict[Node, list[Tensor]], chosen: set[int] | None) -> bool:
@@ -334,8 +298,13 @@ def grad(
     waiting = watched(numbered(seeds, is_plain_part))
     reads = [reads_of(x, waiting) for x in pairs_of(asked)]
     wanted = [node for nodes in reads for node in nodes]
-    found = iter(pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, observe))
+    seen = partial(observe, tracked=create_graph)
+    found = iter(pull_back({x: whole_seed(x, g) for x, g in seeds.items()}, wanted, seen))
     parts = [sum_of([next(found) for _ in nodes]) for nodes in reads]
+    parts = [
+        None if x is None else through(hooks_of_leaf(t), x, create_graph)
+        for t, x in zip(pairs_of(asked), parts, strict=True)
+    ]
     if None in parts and state.capture is not None:
         state.capture.keep_inside(seeds)
     if None in parts and not allow_unused:

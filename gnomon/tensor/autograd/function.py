@@ -72,6 +72,9 @@ class Function:
     Tensor(6.)
     """
 
+    calls_hooks = False
+    """Whether backward calls what a user hooked, and is to do so in every pass."""
+
     @staticmethod
     def forward(*args: Any, **named: Any) -> Any:
         """The results, from (context, *arguments), or from the arguments with setup_context."""
@@ -156,6 +159,7 @@ class Written(GradientRule):
         passing: list[int],
     ) -> None:
         self.kind, self.context, self.passing = kind, context, passing
+        self.calls_hooks = kind.calls_hooks
         self.count, made = len(results), [results[k] for k in passing]
         self.arguments = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
         self.total = len(args)

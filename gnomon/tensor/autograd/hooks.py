@@ -9,8 +9,11 @@ from collections.abc import Callable
 from itertools import count
 
 from gnomon.errors import GradientError
+from gnomon.ir.node import Node
 from gnomon.tensor import module_versions as changes
-from gnomon.tensor.tensor import Tensor, method, rare, raw
+from gnomon.tensor import watchers
+from gnomon.tensor.state import grads
+from gnomon.tensor.tensor import Tensor, leaf_node, method, node_of, rare, raw, source
 
 
 class Handle:
@@ -43,21 +46,51 @@ def attach(hooks: dict[int, Callable], hook: Callable) -> Handle:
 
 
 def watch(tensor: Tensor) -> None:
-    """Make backward passes tell this tensor its gradient."""
+    """Have backward passes find this tensor, with the gradient of the value that it has now."""
     if not tensor.requires_grad:
         raise GradientError("hook: this tensor does not require grad. Set requires_grad_() first.")
-    rare(tensor)
-    if tensor._requires or tensor._rare.watches:
+    kept = rare(tensor)
+    if tensor._requires:
         return
-    tensor._rare.watches = True
-    storage, node = tensor._storage, raw(tensor)
-    if tensor._view is None:
-        # equal expressions are one node: this tensor's must be its own
-        storage.node = node.arena.unique("barrier", node)
-        storage.node.value = node.value
-        node = storage.node
-    # a hook outlives its tensor's last name: the graph holds the tensor
-    node.watch = [*(node.watch or ()), lambda: tensor]
+    node = own_node(tensor)
+    if kept.watcher is None or kept.watcher not in (node.watch or ()):
+        watchers.attach(node, tensor)
+
+
+def own_node(tensor: Tensor) -> Node:
+    """The node of this tensor alone, as far as it can be told: equal expressions are one node.
+
+    One that nothing was computed from yet gets an identity of its own. Behind one that was used
+    stand the uses, so it is kept, and equal expressions to come are others.
+    """
+    storage, view = tensor._storage, tensor._view
+    if view is None:
+        node = raw(tensor)
+        if storage.used:
+            node.arena.part_with(node)
+        else:
+            storage.node, storage.used = watchers.apart(node), True
+        return storage.node
+    used = view.used
+    start = source(storage) if view.base is None else leaf_node(view.base)
+    if view.own is None or view.own[0] is not start:
+        node = recorded(tensor)
+        node = node if used else watchers.apart(node)
+        view.own, view.used = (start, node), used
+        if view.base is None:
+            view.node, view.source = node, start
+        node.arena.part_with(node)
+    return view.own[1]
+
+
+def recorded(tensor: Tensor) -> Node:
+    """A tensor's node, with all that gradients pass behind it."""
+    before = grads.get()
+    try:
+        grads.set(True)
+        return node_of(tensor)
+    finally:
+        grads.set(before)
 
 
 @method

@@ -51,3 +51,54 @@ def test_a_tensor_in_the_middle_keeps_its_gradient_when_asked_to():
 def test_a_tensor_without_gradients_has_no_hooks():
     with pytest.raises(GradientError, match="does not require grad"):
         gn.ones(1).register_hook(print)
+
+
+def test_a_tensor_that_was_used_is_hooked_and_keeps_its_gradient():
+    x, seen = gn.ones(2, requires_grad=True), []
+    y = x * 2
+    loss = (y * 3).sum()
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.retain_grad()
+
+    loss.backward()
+
+    assert seen == [[3.0, 3.0]]
+    assert y.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_view_of_a_leaf_is_hooked():
+    x, seen = gn.ones(3, 2, requires_grad=True), []
+    row = x[1]
+    row.register_hook(lambda g: seen.append(g.tolist()))
+    row.retain_grad()
+
+    (row[1:] * 5 + row.sum() + x.sum()).sum().backward()
+
+    assert seen == [[1.0, 6.0]]
+    assert row.grad.tolist() == [1.0, 6.0]
+
+
+def test_hooks_belong_to_a_value_and_kept_gradients_to_the_tensor():
+    x, seen = gn.ones(2, requires_grad=True), {"before": [], "after": []}
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: seen["before"].append(g.tolist()))
+    y.mul_(3)
+    y.register_hook(lambda g: seen["after"].append(g.tolist()))
+
+    (y * 5).sum().backward()
+
+    assert seen == {"before": [[15.0, 15.0]], "after": [[5.0, 5.0]]}
+    assert y.grad.tolist() == [5.0, 5.0]
+
+
+def test_equal_tensors_before_and_after_have_hooks_of_their_own():
+    x, seen = gn.ones(2, requires_grad=True), []
+    y = x * 2
+    used = y * 3
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    equal = x * 2
+
+    (used + equal).sum().backward()
+
+    assert seen == [[3.0, 3.0]]

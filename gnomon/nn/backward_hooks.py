@@ -1,0 +1,136 @@
+"""Hooks of modules in backward passes: with the gradients of outputs, and of inputs too.
+
+A call's tensors are passed on by a function whose gradient calls the hooks. Hooks of single tensors
+are in tensor/autograd/hooks.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gnomon.errors import GradientError
+from gnomon.tensor.autograd.function import Function
+from gnomon.tensor.creation import zeros
+from gnomon.tensor.state import grads
+from gnomon.tensor.tensor import Tensor
+
+Gradients = tuple[Tensor | None, ...]
+
+
+class HookedCall:
+    """One call of a module: its hooks, and the gradients of its outputs when they are known."""
+
+    def __init__(self, module: Any, hooks: Sequence[tuple[Callable, bool]]) -> None:
+        self.module = module
+        self.before = [hook for hook, first in hooks if first]
+        self.after = [hook for hook, first in hooks if not first]
+        self.outputs: Gradients | None = None
+        self.count, self.places = 0, None
+        self.kinds: list[tuple | None] = []
+        """Shapes and dtypes of the inputs that are floats: one without a gradient shows zeros."""
+
+    def inputs_of(self, given: tuple) -> tuple:
+        """The call's inputs, whose gradients come to hooks."""
+        self.count = len(given)
+        made, self.places = passed_on(given, self._at_inputs)
+        self.kinds = [(x.shape, x.dtype) if is_float(x) else None for x in given]
+        return made
+
+    def output_of(self, output: Any) -> Any:
+        """The call's output, whose gradients come to hooks."""
+        given = output if isinstance(output, tuple) else (output,)
+        made, _ = passed_on(given, self._at_outputs)
+        if not isinstance(output, tuple):
+            return made[0]
+        return type(output)(*made) if hasattr(output, "_fields") else made
+
+    def _at_outputs(self, gradients: Gradients) -> Gradients:
+        """The gradients to go on with, from those of all outputs."""
+        for hook in self.before:
+            answer = hook(self.module, gradients)
+            gradients = gradients if answer is None else checked(answer, gradients, "pre hook")
+        self.outputs = gradients
+        if self.places is None:  # no input has a gradient: there is nothing to wait for
+            for hook in self.after:
+                answer = hook(self.module, (None,) * self.count, gradients)
+                if answer is not None and any(x is not None for x in answer):
+                    raise GradientError(
+                        "full backward hook: no input of the module requires a gradient, and the "
+                        "hook gives one. Return None, or a tuple of None."
+                    )
+            self.outputs = None
+        return gradients
+
+    def _at_inputs(self, gradients: Gradients) -> Gradients:
+        """The same for all inputs, once all gradients are known."""
+        if self.outputs is None:
+            return gradients  # a gradient came past the outputs, as those of gradients do
+        gradients = tuple(
+            zeros(kind[0], dtype=kind[1]) if g is None and kind else g
+            for g, kind in zip(gradients, self.kinds, strict=True)
+        )
+        for hook in self.after:
+            answer = hook(self.module, gradients, self.outputs)
+            gradients = gradients if answer is None else checked(answer, gradients, "hook")
+        self.outputs = None
+        return gradients
+
+
+class Passed(Function):
+    """Tensors as they are; their gradients go through a function, which may change them."""
+
+    calls_hooks = True
+
+    @staticmethod
+    def forward(context: Any, through: Callable[[list], list], *tensors: Tensor) -> tuple:
+        """The tensors; gradients reach those that want them."""
+        context.through, wanted = through, context.needs_input_grad[1:]
+        context.set_materialize_grads(False)
+        silent = [x for x, needed in zip(tensors, wanted, strict=True) if not needed]
+        context.mark_non_differentiable(*silent)
+        return tensors
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor | None) -> tuple:
+        """The gradients as the function changes them."""
+        return (None, *context.through([*gradients]))
+
+
+def passed_on(given: tuple, change: Callable[[Gradients], Gradients]) -> tuple[tuple, Any]:
+    """Arguments of a call, the gradients of whose tensors are changed, and the tensors' places.
+
+    Where no tensor has a gradient, they are as they were, and there are no places.
+    """
+    places = [k for k, x in enumerate(given) if isinstance(x, Tensor)]
+    tensors = [given[k] for k in places]
+    if not (grads.get() and any(x.requires_grad for x in tensors)):
+        return given, None
+
+    def through(gradients: list[Tensor | None]) -> list[Tensor | None]:
+        whole: list[Tensor | None] = [None] * len(given)
+        for k, gradient in zip(places, gradients, strict=True):
+            whole[k] = gradient
+        changed = change(tuple(whole))
+        return [changed[k] for k in places]
+
+    made = [*given]
+    for k, x in zip(places, Passed.apply(through, *tensors), strict=True):
+        made[k] = x
+    return tuple(made), places
+
+
+def is_float(value: Any) -> bool:
+    """Whether a value is a tensor of floats."""
+    return isinstance(value, Tensor) and value.dtype.is_floating_point
+
+
+def checked(answer: Any, gradients: Gradients, what: str) -> Gradients:
+    """The gradients that a hook gives, of which there must be as many."""
+    found = answer if isinstance(answer, tuple) else (answer,)
+    if len(found) != len(gradients):
+        raise GradientError(
+            f"full backward {what}: returned {len(found)} gradients where there are "
+            f"{len(gradients)}."
+        )
+    return found

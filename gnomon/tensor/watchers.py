@@ -1,0 +1,65 @@
+"""Watchers: what a node calls when a backward pass has found its gradient.
+
+A watcher belongs to one value of one tensor. Hooks stay with the value that they were added to; a
+kept gradient goes with the tensor, to the values that are written to it. Users' names for them are
+in autograd/hooks.py, the calls in autograd/engine.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gnomon.ir.node import Node
+
+if TYPE_CHECKING:
+    from gnomon.tensor.tensor import Tensor
+
+
+class GradientWatcher:
+    """Hooks of a tensor that were added at one value of it; the graph holds the tensor by it."""
+
+    __slots__ = ("hooks", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.hooks: dict[int, Callable] = {}
+        self.tensor = tensor
+
+    def __call__(self) -> Tensor:
+        """The tensor, as references give theirs."""
+        return self.tensor
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether it watches the tensor's latest value."""
+        return self.tensor._rare.watcher is self
+
+    @property
+    def retains(self) -> bool:
+        """Whether the tensor keeps the gradient of this value."""
+        return self.is_latest and self.tensor._rare.retains
+
+
+def apart(node: Node) -> Node:
+    """An identity of a node: equal expressions are one node, and this is one tensor's alone."""
+    made = node.arena.unique("barrier", node)
+    made.value = node.value
+    return made
+
+
+def attach(node: Node, tensor: Tensor) -> None:
+    """Have a node, a tensor's latest value, watched for it."""
+    kept = tensor._rare
+    kept.watcher = GradientWatcher(tensor)
+    kept.hooks = kept.watcher.hooks
+    node.watch = [*(node.watch or ()), kept.watcher]
+
+
+def retained(node: Node) -> list[Tensor]:
+    """The tensors that keep the gradient of a node."""
+    return [x.tensor for x in node.watch or () if type(x) is GradientWatcher and x.retains]
+
+
+def is_watched(node: Node) -> bool:
+    """Whether somebody looks at a node's gradient before it goes on."""
+    return any(type(x) is GradientWatcher and (x.hooks or x.retains) for x in node.watch or ())
