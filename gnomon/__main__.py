@@ -1,4 +1,4 @@
-"""The command line: train, launch, plan, run, generate, eval, profile, diverge, values, bench.
+"""The command line: train, launch, plan, run, bisect, generate, eval, profile, diverge, bench ...
 
 Words become calls here; what they do is in gnomon/train. A mistake is one line and exit code 2.
 """
@@ -18,6 +18,7 @@ import gnomon as gn
 from gnomon.bench.command import BenchOptions
 from gnomon.bench.command import bench as measure
 from gnomon.bench.harness import Options
+from gnomon.bisect.command import bisect as bisect_script
 from gnomon.distributed.ending import as_rank, leave
 from gnomon.distributed.environment import environment
 from gnomon.distributed.launcher import Launch, delimited
@@ -49,6 +50,7 @@ app = App(
     help_format="plaintext",
 )
 app.command(run_torch_script)
+app.command(bisect_script)
 
 
 @app.command(help_epilogue=f"Configuration, for --set GROUP.NAME=VALUE:\n\n{keys()}")

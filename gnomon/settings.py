@@ -6,9 +6,11 @@ Not a place for user configuration of a run: that is a recipe (gnomon/train/conf
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from gnomon.errors import ConfigError
@@ -46,7 +48,10 @@ class Settings(NamedTuple):
     verify: bool = False
     """Check every graph after every pass."""
     without: str = ""
-    """Optimisations to leave out: their names in OPTIMISATIONS, separated by commas."""
+    """Optimisations to leave out: their names in OPTIMISATIONS, separated by commas.
+
+    "fuse@37+" leaves one out from its 37th application in this process on.
+    """
     dynamic_sizes: bool = True
     """Compile a program that comes at a third size once for all sizes."""
     perf_map: bool = False
@@ -57,8 +62,12 @@ class Settings(NamedTuple):
     """Seconds that a rank waits for the others before it gives up."""
 
     def allows(self, optimisation: str) -> bool:
-        """Whether an optimisation may be done."""
-        return optimisation not in self.without.split(",")
+        """Whether an optimisation may be done, which counts as an application of it."""
+        number = applications.next(optimisation)
+        for name, _, since in (each.partition("@") for each in self.without.split(",")):
+            if name == optimisation and number >= int(since.rstrip("+") or 0):
+                return False
+        return True
 
     def of_programs(self) -> Settings:
         """The same with defaults for what makes no difference to a compiled program."""
@@ -71,6 +80,27 @@ class Settings(NamedTuple):
         base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         return pathlib.Path(base) / "gnomon"
 
+
+class Applications:
+    """Counts, by optimisation, of how often it was applied or left out in this process."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.watcher: Callable[[str, int], None] | None = None
+        """Called with the name and the number of each application."""
+        self._change = Lock()
+
+    def next(self, optimisation: str) -> int:
+        """The number of an application that is about to be made."""
+        with self._change:
+            self.counts[optimisation] += 1
+            number = self.counts[optimisation]
+        if self.watcher is not None:
+            self.watcher(optimisation, number)
+        return number
+
+
+applications = Applications()
 
 OPTIMISATIONS = {
     "claim": "hand-written kernels take named regions; off, their bodies are compiled",
@@ -125,10 +155,13 @@ def parse(name: str, kind: str, text: str) -> object:
 def listed(text: str) -> str:
     """Names of optimisations, each once and in order."""
     names = sorted({name.strip() for name in text.split(",") if name.strip()})
-    for name in names:
+    for each in names:
+        name, at, since = each.partition("@")
         if name not in OPTIMISATIONS:
             told = ", ".join(OPTIMISATIONS)
             raise ConfigError(f"settings: without: no optimisation {name!r}. There are {told}.")
+        if at and not (since.endswith("+") and since[:-1].isdecimal()):
+            raise ConfigError(f'settings: without: expected like "{name}@37+": got {each!r}.')
     return ",".join(names)
 
 

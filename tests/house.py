@@ -29,7 +29,7 @@ capture
 gnomon
 nn optim utils distributions library serialization testing
 distributed drop_in profiler quant export
-models train bench __main__
+models train bench bisect __main__
 """
 ORDER = {name: place for place, name in enumerate(LAYERS.split())}
 

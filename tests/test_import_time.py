@@ -57,6 +57,7 @@ FOUND = {
     *("gnomon.capture.callables", "gnomon.capture.object_state", "gnomon.capture.snapshot"),
     *("gnomon.capture.effects", "gnomon.capture.endings", "gnomon.ir.between"),
     "gnomon.capture.identities",
+    *("gnomon.capture.wholes", "gnomon.ir.polynomials"),
     "gnomon.ir.collector",
     *("gnomon.capture.looks", "gnomon.capture.paths", "gnomon.capture.trees"),
     "gnomon.capture.segments",

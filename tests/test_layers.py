@@ -21,12 +21,12 @@ pytestmark = pytest.mark.unit
 
 # who may import what from outside the standard library; torch is nowhere, on purpose
 OUTSIDE = {
-    "cyclopts": {"__main__", "drop_in", "train"},
+    "cyclopts": {"__main__", "bisect", "drop_in", "train"},
     "einops": {"tensor"},
     "llvmlite": {"runtime"},
     "ml_dtypes": {"dtypes", "ops", "tensor", "export", "quant"},
     "msgspec": {
-        *("bench", "compiler", "distributed", "export", "models", "profiler", "program"),
+        *("bench", "bisect", "compiler", "distributed", "export", "models", "profiler", "program"),
         *("runtime", "train"),
     },
     "numpy": set(ORDER),

@@ -33,6 +33,8 @@ KNOBS = {
 # files that read the environment, and why
 READERS = {
     "gnomon/capture/effects.py": "asks for its class, to know when a user's function reads it",
+    "gnomon/bisect/command.py": "a run of another commit gets its parent's environment",
+    "gnomon/bisect/runs.py": "a run gets its parent's environment, and other settings",
     "gnomon/bench/peers.py": "a peer's process gets its parent's, less what misleads it",
     "gnomon/distributed/environment.py": "launchers tell ranks their places there",
     "gnomon/distributed/launcher.py": "ranks get the launcher's own",

@@ -52,6 +52,8 @@ EVERY_OP = "tests/ops/test_every_op.py"
 CONFORMANCE = "tests/distributed/test_conformance.py"
 TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/bench/ours/": "tests/bench/test_ours.py",
+    "gnomon/bisect/child.py": "tests/bisect/test_command.py",
+    "gnomon/bisect/runs.py": "tests/bisect/test_command.py",
     "gnomon/bench/collective_rank.py": "tests/bench/test_collectives.py",
     "gnomon/program/blocks.py": "tests/program/test_steps.py",
     "gnomon/runtime/comm/mpi_native.py": "tests/runtime/comm/test_mpi.py",

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -58,6 +61,8 @@ _outlines: set[bytes] = memo(set())
 """Outlines of graphs that were built: where one comes again, sizes vary."""
 waited: dict[Site, tuple[int, float]] = {}
 """For each line of a user's, the programs that were compiled there, and the seconds."""
+compiling: ContextVar[Graph | None] = ContextVar("compiling", default=None)
+"""The graph whose passes run."""
 _locks: dict[tuple, threading.Lock] = {}
 _lock = held(threading.Lock())
 os.register_at_fork(after_in_child=_locks.clear)
@@ -123,11 +128,22 @@ def compile_graph(
     return Executable(graph, plan, addresses, context.settings, remaking(plan, context))
 
 
+@contextmanager
+def under_way(graph: Graph) -> Iterator[None]:
+    """Note the graph whose passes run meanwhile."""
+    token = compiling.set(graph)
+    try:
+        yield
+    finally:
+        compiling.reset(token)
+
+
 def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
     """All passes, in order, then machine code; the program goes to the disk under its key."""
     start, settings = perf_counter(), context.settings
     conformance.assure()
     with (
+        under_way(graph),
         collector.paused(),
         waited_for(lambda: f"gnomon: compiling {len(graph.nodes)} nodes"),
         cpu.CompileBatch() as batch,

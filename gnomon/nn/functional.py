@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from gnomon.errors import ArgumentError
+from gnomon.nn import own_rows
 from gnomon.nn.attention import (  # noqa: F401 - PyTorch's place
     multi_head_attention_forward,
     scaled_dot_product_attention,
@@ -24,7 +25,6 @@ from gnomon.nn.compositions import (  # noqa: F401 - PyTorch's place
     upsample_nearest,
 )
 from gnomon.nn.ctc import ctc_loss  # noqa: F401 - PyTorch's place
-from gnomon.nn.own_rows import layout_of_rows, normalized_apart
 from gnomon.nn.unpooling import (  # noqa: F401 - PyTorch's place
     fractional_max_pool2d,
     fractional_max_pool3d,
@@ -390,13 +390,13 @@ def batch_norm(
     """
     if not training:
         return apply(OPS["batch_norm"], (input, running_mean, running_var, weight, bias, eps))
-    rows = layout_of_rows(input)
+    rows = own_rows.layout_of_rows(input)
     if rows:
 
         def apart(x: Tensor) -> Tensor:
             return batch_norm(x, running_mean, running_var, None, None, True, momentum, eps)
 
-        return normalized_apart(input, rows, apart, weight, bias)
+        return own_rows.normalized_apart(input, rows, apart, weight, bias)
     if input.numel() == input.shape[1]:
         raise ArgumentError(
             "batch_norm: Expected more than 1 value per channel when training, got input size "

@@ -145,7 +145,8 @@ class Executable:
         if events.heard():
             given = {x.address for x in inputs}
             fresh = [None if x.address in given else x.address for x in made]
-            events.announce("made", caller=self, addresses=fresh, at=monotonic_ns())
+            at = monotonic_ns()
+            events.announce("made", caller=self, given=inputs, addresses=fresh, at=at)
         report = c_int64(0)
         outputs = [*map(address_of, made), addressof(report)]
         stale: Sequence[bool] = ()

@@ -23,7 +23,6 @@ from gnomon.tensor.tensor import Tensor, alias, node_of, raw, wrap
 from gnomon.tensor.views import BOUNDARIES, full_chain, lying_of
 
 __all__ = [
-    "own_rows",
     "in_unit",
     "layout_of",
     "local_of",
@@ -31,6 +30,7 @@ __all__ = [
     "lying_as",
     "lying_like",
     "meet",
+    "own_rows",
     "part_of",
     "spread",
     "unit_of",
