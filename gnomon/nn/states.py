@@ -71,7 +71,7 @@ class Stateful:
             destination[prefix + EXTRA] = self.get_extra_state()
 
     def get_extra_state(self) -> Any:
-        """What a module saves beside its tensors; a class that has such defines it."""
+        """State that a module saves beside its tensors; a class that has such defines it."""
         raise NotImplementedError(f"get_extra_state: {type(self).__name__} does not define it.")
 
     def set_extra_state(self, state: Any) -> None:
