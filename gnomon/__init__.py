@@ -167,7 +167,8 @@ float, int = float32, int32
 cfloat, cdouble = complex64, complex128
 e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 clone, detach = map(_overridable, (Tensor.clone, Tensor.detach))
-strided = contiguous_format = preserve_format = channels_last = channels_last_3d = "strided"
+strided, contiguous_format, preserve_format = "strided", "contiguous_format", "preserve_format"
+channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 
 _PARTS = (
     *("nn", "optim", "utils", "distributions", "distributed", "library", "models", "profiler"),

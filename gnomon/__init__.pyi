@@ -250,7 +250,7 @@ from gnomon.tensor.switches import clear_autocast_cache as clear_autocast_cache
 def clip(x: Tensor, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
     """x, but at least min and at most max, where these are given."""
 def clone(self: Tensor, *, memory_format: object = ...) -> Tensor:
-    """A copy, through which gradients flow."""
+    """A copy, through which gradients flow; its axes lie as this tensor's, if nothing is asked."""
 def col2im(x: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
 def column_stack(xs: Sequence[Tensor]) -> Tensor:

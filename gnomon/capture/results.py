@@ -17,9 +17,11 @@ from gnomon.capture.tracing import Capture
 from gnomon.ir.node import Node, topological
 from gnomon.ir.provenance import user_site
 from gnomon.ops.registry import rule_of
+from gnomon.ops.strides import Form, form_of
 from gnomon.tensor.autograd.hooks import hooks_of
 from gnomon.tensor.layouts import layout_of
 from gnomon.tensor.state import FREED, Storage, grads, refusal
+from gnomon.tensor.strides import laid_of
 from gnomon.tensor.tensor import Tensor, View, alias, node_of, source, wrap
 from gnomon.tensor.views import Chain, full_chain
 from gnomon.tensor.watchers import GradientWatcher, is_watched
@@ -40,6 +42,8 @@ class Fresh(NamedTuple):
     tracked: bool
     released: bool
     leaf: bool
+    form: Form | None = None
+    """That of its strides."""
 
     @property
     def is_passed(self) -> bool:
@@ -50,6 +54,7 @@ class Fresh(NamedTuple):
         """The tensor of a replay."""
         made = wrap(node if self.tracked else settled(node), self.tracked and grads.get())
         made._storage.released, made._requires = self.released, self.leaf
+        made._storage.form = self.form
         if self.tracked and self.released and not self.leaf:
             node.watch = FREED
         return made
@@ -157,7 +162,8 @@ class Results:
         tracked = storage.tracked if part or leaf else tensor.requires_grad
         released = self._capture.is_freed(storage)
         self.nodes.append(node)
-        self.fresh.append(Fresh(tracked, released, leaf))
+        form = storage.form if part or leaf else form_of(laid_of(tensor))
+        self.fresh.append(Fresh(tracked, released, leaf, form))
         self.storages.append(storage)
 
     def _make(self, tensor: Tensor) -> Make:

@@ -50,7 +50,11 @@ class Module(Stateful, Walked):
         if cls.__module__.startswith("gnomon.") and own and not own.__code__.co_flags & CO_VARARGS:
             cls.__init__ = explained(own, cls.__name__)
 
-    def __init__(self) -> None:
+    call_super_init = False
+    """Whether the class behind Module, in the order of a class's bases, is made with it."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        refuse_settings(self, given, named)
         put = object.__setattr__
         put(self, "training", True)
         for name in ("_parameters", "_buffers", "_modules"):
@@ -59,6 +63,8 @@ class Module(Stateful, Walked):
             put(self, name, Watched())
         put(self, "_not_saved", set())
         put(self, "_label", "")
+        if self.call_super_init:
+            super().__init__(*given, **named)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The module's computation; every module defines its own."""
@@ -330,6 +336,16 @@ class Module(Stateful, Walked):
             return f"{self._get_name()}({extra})"
         lines = "".join(f"  {line}\n" for line in ([extra] if extra else []) + inside)
         return f"{self._get_name()}(\n{lines})"
+
+
+def refuse_settings(module: Module, given: tuple, named: dict[str, Any]) -> None:
+    """Refuse what is given to a module that hands nothing on."""
+    if module.call_super_init or not (given or named):
+        return
+    told = f"takes 1 positional argument but {len(given) + 1} were given"
+    if named:
+        told = f"got an unexpected keyword argument '{next(iter(named))}'"
+    raise TypeError(f"{type(module).__name__}.__init__() {told}")
 
 
 def name_part(owner: Module, module: Module, name: str) -> None:

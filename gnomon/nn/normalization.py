@@ -156,6 +156,7 @@ class Running(Module):
     """Base of what normalizes per channel and follows statistics as it goes."""
 
     RANKS: tuple[int, ...] = ()
+    _version = 2  # batches are counted since
 
     def __init__(
         self,

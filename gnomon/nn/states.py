@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnomon.errors import CheckpointError
 from gnomon.nn.parameter import Parameter, is_lazy
 from gnomon.tensor.autograd.engine import no_grad
 from gnomon.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from gnomon.nn.module import Module
+
+EXTRA = "_extra_state"
+"""The key, behind a module's own, of what it saves beside tensors."""
 
 
 class Report(NamedTuple):
@@ -26,46 +33,133 @@ class Report(NamedTuple):
 class Stateful:
     """The part of Module that saves and loads."""
 
+    _version = 1
+    """The version of what a module saves, which stands in the notes of a state."""
+
     def state_dict(
-        self, *, destination: dict | None = None, prefix: str = "", keep_vars: bool = False
+        self,
+        *older: Any,
+        destination: dict[str, Any] | None = None,
+        prefix: str = "",
+        keep_vars: bool = False,
     ) -> dict[str, Any]:
         """Parameters and saved buffers by path; they share the module's memory."""
-        state = {} if destination is None else destination
-        for name, value in (*self._parameters.items(), *self._buffers.items()):
-            if value is not None and name not in self._not_saved:
-                state[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
+        if older:  # in this order, before they were named
+            words = ("destination", "prefix", "keep_vars")
+            return self.state_dict(**dict(zip(words, older, strict=False)))
+        state = destination
+        if state is None:
+            state = OrderedDict()
+            state._metadata = OrderedDict()
+        if hasattr(state, "_metadata"):
+            state._metadata[prefix[:-1]] = {"version": self._version}
+        self._save_to_state_dict(state, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         return state
 
+    def _save_to_state_dict(
+        self, destination: dict[str, Any], prefix: str, keep_vars: bool
+    ) -> None:
+        """Put what this module itself holds, without those inside, under its names."""
+        for name, value in (*self._parameters.items(), *self._buffers.items()):
+            if value is not None and name not in self._not_saved:
+                kept = keep_vars or is_lazy(value)
+                destination[prefix + name] = value if kept else value.detach()
+        if type(self).get_extra_state is not Stateful.get_extra_state:
+            destination[prefix + EXTRA] = self.get_extra_state()
+
+    def get_extra_state(self) -> Any:
+        """State that a module saves beside its tensors; a class that has such defines it."""
+        raise NotImplementedError(f"get_extra_state: {type(self).__name__} does not define it.")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take what get_extra_state gave; a class that has such defines it."""
+        raise NotImplementedError(f"set_extra_state: {type(self).__name__} does not define it.")
+
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Report:
         """Take values by path; what does not fit is an error, and if strict what is left over."""
-        given, wanted, wrong = dict(state_dict), [], []
-        for path, place, name in saved_places(self, ""):
-            wanted.append(path)
-            if path in given:
-                wrong += taken(place, name, given[path], path, assign)
-        missing = [path for path in wanted if path not in given and not uncounted(state_dict, path)]
-        unexpected = [path for path in given if path not in set(wanted)]
-        if strict and unexpected:
-            wrong.insert(0, f"Unexpected key(s) in state_dict: {listed(unexpected)}.")
-        if strict and missing:
-            wrong.insert(0, f"Missing key(s) in state_dict: {listed(missing)}.")
+        found, wrong = Report([], []), list[str]()
+        load(self, state_dict, assign, (*found, wrong))
+        if strict and found.unexpected_keys:
+            told = listed(found.unexpected_keys)
+            wrong.insert(0, f"Unexpected key(s) in state_dict: {told}.")
+        if strict and found.missing_keys:
+            wrong.insert(0, f"Missing key(s) in state_dict: {listed(found.missing_keys)}.")
         if wrong:
             lines = "\n\t".join(wrong)
             raise CheckpointError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}"
             )
-        return Report(missing, unexpected)
+        return found
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Take what this module itself holds, without those inside; note what does not fit."""
+        places = own_places(self)
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        for name, place in places.items():
+            path = prefix + name
+            if path in state_dict:
+                error_msgs += taken(place, name, state_dict[path], path, assign)
+            elif strict and not uncounted(name, local_metadata):
+                missing_keys.append(path)
+        extra = prefix + EXTRA
+        wants = type(self).set_extra_state is not Stateful.set_extra_state
+        if wants and extra in state_dict:
+            self.set_extra_state(state_dict[extra])
+        elif strict and wants is not (extra in state_dict):
+            (missing_keys if wants else unexpected_keys).append(extra)
+        if strict:
+            known = {*places, EXTRA}
+            unexpected_keys += [
+                path for path in state_dict if not is_known(path, prefix, known, self._modules)
+            ]
 
 
-def uncounted(state_dict: Mapping[str, Any], path: str) -> bool:
+def load(
+    module: Module, state_dict: Mapping[str, Any], assign: bool, found: tuple[list[str], ...]
+) -> None:
+    """Have a module and those inside take their parts of a state; each may change its own part."""
+    notes: Any = getattr(state_dict, "_metadata", None) or {}
+
+    def enter(module: Module, state: dict[str, Any], prefix: str) -> None:
+        note = {**notes.get(prefix[:-1], {})}
+        if assign:
+            note["assign_to_params_buffers"] = True
+        module._load_from_state_dict(state, prefix, note, True, *found)
+        for name, inner in module._modules.items():
+            if inner is not None:
+                path = f"{prefix}{name}."
+                part = {key: x for key, x in state.items() if key.startswith(path)}
+                enter(inner, part, path)
+
+    own = OrderedDict(state_dict)
+    own._metadata = notes
+    enter(module, own, "")
+
+
+def is_known(path: str, prefix: str, known: set[str], modules: Mapping[str, Any]) -> bool:
+    """Whether a key of a state is a module's, or one of those inside have it."""
+    if not path.startswith(prefix):
+        return True
+    name, dot, _ = path[len(prefix) :].partition(".")
+    return name in modules if dot else name in known
+
+
+def uncounted(name: str, notes: Mapping[str, Any]) -> bool:
     """Whether a key counts batches, which files of before its time do not have."""
-    module, _, name = path.rpartition(".")
-    notes = getattr(state_dict, "_metadata", {}).get(module, {})
     return name == "num_batches_tracked" and (notes.get("version") or 0) < 2
 
 
@@ -74,21 +168,17 @@ def listed(keys: list[str]) -> str:
     return ", ".join(f'"{key}"' for key in keys)
 
 
-def saved_places(module: Any, prefix: str) -> list[tuple[str, dict, str]]:
-    """(path, dict, name) of every value that a module saves."""
-    found = [
-        (prefix + name, place, name)
+def own_places(module: Any) -> dict[str, dict[str, Any]]:
+    """The names of what a module saves itself, and the dicts that hold it."""
+    return {
+        name: place
         for place in (module._parameters, module._buffers)
         for name, value in place.items()
         if value is not None and name not in module._not_saved
-    ]
-    for name, inner in module._modules.items():
-        if inner is not None:
-            found += saved_places(inner, f"{prefix}{name}.")
-    return found
+    }
 
 
-def taken(place: dict, name: str, value: Any, path: str, assign: bool) -> list[str]:
+def taken(place: dict[str, Any], name: str, value: Any, path: str, assign: bool) -> list[str]:
     """Store one value; the complaint if it does not fit."""
     kept = place[name]
     if not isinstance(value, Tensor):
@@ -97,6 +187,8 @@ def taken(place: dict, name: str, value: Any, path: str, assign: bool) -> list[s
         if is_lazy(value):
             return []
         kept.materialize(value.shape)
+    if not kept.shape and tuple(value.shape) == (1,):  # numbers were vectors in old files
+        value = value[0]
     if tuple(value.shape) != tuple(kept.shape):
         return [
             f"size mismatch for {path}: copying a param with shape {tuple(value.shape)} from "

@@ -21,13 +21,17 @@ from gnomon.ops.view_primitives import length_of, permute, slice_, window
 __all__ = [
     "Form",
     "Laid",
+    "at_places",
+    "dense",
     "form_of",
     "is_row_major",
+    "merged",
     "overlaps",
     "repeats",
     "reshaped",
     "row_major",
     "strided",
+    "strides_of",
 ]
 
 
@@ -60,6 +64,18 @@ def form_of(laid: Laid | None) -> Form | None:
         found.append((axis, -code if step < 0 else code))
         reach = abs(step) * laid.shape[axis] if step else reach
     return tuple(found)
+
+
+def dense(form: Form | None) -> Form | None:
+    """The form of a copy whose axes lie in the same order, without gaps; None where that is plain.
+
+    >>> dense(((0, 1), (1, 2))), dense(((1, 1), (0, 2)))
+    (((0, 1), (1, 1)), None)
+    """
+    if form is None or any(code <= 0 for _, code in form):
+        return None
+    plain = [axis for axis, _ in form] == [*range(len(form))][::-1]
+    return None if plain else tuple((axis, 1) for axis, _ in form)
 
 
 def strides_of(form: Form, shape: Shape) -> tuple[int, ...]:

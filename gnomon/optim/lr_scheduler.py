@@ -26,6 +26,7 @@ from gnomon.optim.schedules import (
     PolynomialLR,
     StepLR,
     one_each,
+    set_rate,
 )
 from gnomon.optim.schedules import LRScheduler as _LRScheduler  # noqa: F401 - an older name
 
@@ -194,7 +195,8 @@ class CyclicLR(LRScheduler):
         highs = one_each(optimizer, "max_momentum", max_momentum)
         for group, rate, low, high in zip(optimizer.param_groups, lowest, lows, highs, strict=True):
             if last_epoch == -1:
-                group["lr"] = group["initial_lr"] = rate
+                set_rate(group, rate)
+                group["initial_lr"] = rate
             if cycle_momentum:
                 group["base_momentum"], group["max_momentum"] = low, high
         super().__init__(optimizer, last_epoch)
@@ -242,11 +244,12 @@ class SequentialLR(LRScheduler):
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
         self._schedulers, self._milestones = list(schedulers), list(milestones)
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         for scheduler in self._schedulers:
             rewind(scheduler)
-        self._schedulers[0].step()
-        self._last_lr = self._schedulers[0].get_last_lr()
+        first = self._schedulers[bisect_right(self._milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
 
     def step(self, epoch: int | None = None) -> None:
         """Go on to the next epoch."""
@@ -370,9 +373,9 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _reduce(self) -> None:
         """Lower every group's rate, unless that would hardly change it."""
+        rates = [float(rate) for rate in self.rates]
         lower = [
-            max(rate * self.factor, least)
-            for rate, least in zip(self.rates, self.min_lrs, strict=True)
+            max(rate * self.factor, least) for rate, least in zip(rates, self.min_lrs, strict=True)
         ]
-        pairs = zip(self.rates, lower, strict=True)
+        pairs = zip(rates, lower, strict=True)
         self._set([new if rate - new > self.eps else rate for rate, new in pairs])

@@ -39,6 +39,9 @@ class LRScheduler:
 
     _followed = None
     """All of it: a replay takes its steps anew."""
+    _is_initial = False
+    """Whether it takes the step with which it begins, or goes on after others: rates that follow
+    from the ones before stay."""
 
     def __init_subclass__(cls) -> None:
         if "step" in cls.__dict__:
@@ -48,20 +51,28 @@ class LRScheduler:
         self.optimizer = optimizer
         for number, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", apart(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     "param 'initial_lr' is not specified in param_groups"
                     f"[{number}] when resuming an optimizer"
                 )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch, self._step_count = last_epoch, 0
-        self.step()
+        self.base_lrs = [apart(group["initial_lr"]) for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._initial_step()
+
+    def _initial_step(self) -> None:
+        """The first step, which nobody has asked for."""
+        self._step_count, self._is_initial = 0, True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
 
     @property
     def rates(self) -> list[float]:
-        """Every group's rate now."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+        """Every group's rate now, tensors as copies."""
+        return [apart(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[float]:
         """Every group's rate at last_epoch."""
@@ -91,10 +102,7 @@ class LRScheduler:
     def _set(self, rates: Sequence[float]) -> None:
         """Give every group its rate."""
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
+            set_rate(group, rate)
         self._last_lr = self.rates
 
     def state_dict(self) -> dict[str, Any]:
@@ -104,6 +112,19 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what another schedule knew."""
         self.__dict__.update(state_dict)
+
+
+def apart(rate: float | Tensor) -> float | Tensor:
+    """A rate that nobody else writes to."""
+    return rate.detach().clone() if isinstance(rate, Tensor) else rate
+
+
+def set_rate(group: dict[str, Any], rate: float | Tensor) -> None:
+    """Give a group its rate; a tensor stays the same one."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(apart(rate))
+    else:
+        group["lr"] = rate
 
 
 class LambdaLR(LRScheduler):
@@ -135,7 +156,7 @@ class MultiplicativeLR(LambdaLR):
 
     def get_lr(self) -> list[float]:
         """Every group's rate at last_epoch."""
-        if self.last_epoch == 0:
+        if self._is_initial:
             return self.rates
         pairs = zip(self.lr_lambdas, self.rates, strict=True)
         return [rate * function(self.last_epoch) for function, rate in pairs]
@@ -192,6 +213,10 @@ class MultiStepLR(LRScheduler):
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma**passed for base in self.base_lrs]
 
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what another schedule knew; older files hold its milestones as a dict."""
+        super().load_state_dict({**state_dict, "milestones": Counter(state_dict["milestones"])})
+
 
 class ExponentialLR(LRScheduler):
     """The rate falls by a factor every epoch."""
@@ -202,7 +227,7 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """Every group's rate at last_epoch."""
-        return [rate * self.gamma for rate in self.rates] if self.last_epoch else self.rates
+        return self.rates if self._is_initial else [rate * self.gamma for rate in self.rates]
 
     def closed_form(self) -> list[float]:
         """The rates without those before."""
@@ -267,7 +292,7 @@ class LinearLR(LRScheduler):
         """Every group's rate at last_epoch."""
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self.rates]
-        if self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self.rates
         change = self.factor_at(self.last_epoch) / self.factor_at(self.last_epoch - 1)
         return [rate * change for rate in self.rates]
@@ -292,7 +317,7 @@ class PolynomialLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """Every group's rate at last_epoch."""
-        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self.rates
         now, before = (1.0 - k / self.total_iters for k in (self.last_epoch, self.last_epoch - 1))
         return [rate * (now / before) ** self.power for rate in self.rates]
@@ -318,9 +343,9 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """Every group's rate at last_epoch."""
-        if self.last_epoch == 0:
+        if self._is_initial:
             return self.rates
-        if self._step_count == 1:
+        if self._step_count == 1 and self.last_epoch > 0:
             return self.closed_form()
         pairs = list(zip(self.rates, self.base_lrs, strict=True))
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:

@@ -14,6 +14,7 @@ import os
 import pickle
 import struct
 import zipfile
+from collections import Counter, OrderedDict, defaultdict
 from contextlib import nullcontext
 from math import prod
 from pathlib import Path
@@ -25,7 +26,14 @@ from gnomon.dtypes import DType, bool_
 from gnomon.errors import ArgumentError, brief, clipped
 from gnomon.runtime.files import naming, plain
 from gnomon.serialization.members import Members, check_truths
-from gnomon.serialization.torch_files import DTYPES, folder_of, is_older, read_older, read_zip
+from gnomon.serialization.torch_files import (
+    DTYPES,
+    FACTORIES,
+    folder_of,
+    is_older,
+    read_older,
+    read_zip,
+)
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.device import Device, check_device
 from gnomon.tensor.tensor import Tensor, from_array, pair_of
@@ -96,12 +104,59 @@ def encode(value: Any, content: Content) -> Any:
     if isinstance(value, PLAIN):
         return value
     if isinstance(value, dict):
-        return {"dict": [[encode(k, content), encode(v, content)] for k, v in value.items()]}
+        pairs = [[encode(k, content), encode(v, content)] for k, v in value.items()]
+        return {"dict": pairs, **kind_of_dict(value, content)}
     if isinstance(value, (list, tuple)):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return {kind: [encode(v, content) for v in value]}
     content.objects.append(pickled(value))
     return {"object": len(content.objects) - 1, "kind": type(value).__name__}
+
+
+def kind_of_dict(value: dict, content: Content) -> dict[str, Any]:
+    """The notes beside a dict of a kind of its own; a class of somebody else's is written plainly.
+
+    Raises ArgumentError for a defaultdict whose function a file cannot name.
+    """
+    kind = type(value)
+    if kind is OrderedDict and hasattr(value, "_metadata"):
+        return {"kind": kind.__name__, "metadata": encode(value._metadata, content)}
+    if kind in (OrderedDict, Counter):
+        return {"kind": kind.__name__}
+    if kind is not defaultdict:
+        return {}
+    factory = None if value.default_factory is None else name_of_factory(value.default_factory)
+    return {"kind": kind.__name__, "factory": factory}
+
+
+def name_of_factory(factory: Any) -> str:
+    """The name of a type that makes the values which a defaultdict lacks."""
+    for name, known in FACTORIES.items():
+        if factory is known:
+            return name
+    raise ArgumentError(
+        f"save: a defaultdict makes its values by {brief(factory)}, which a file cannot name. Save "
+        f"dict() of it, or take one of {', '.join(FACTORIES)}."
+    )
+
+
+def dict_of_kind(made: dict, tree: dict[str, Any], metadata: Any) -> dict:
+    """A dict as the kind that is noted beside it."""
+    match tree.get("kind"):
+        case None:
+            return made
+        case "OrderedDict":
+            ordered = OrderedDict(made)
+            if "metadata" in tree:
+                vars(ordered)["_metadata"] = metadata
+            return ordered
+        case "Counter":
+            return Counter(made)
+        case "defaultdict" if tree.get("factory") is None:
+            return defaultdict(None, made)
+        case "defaultdict" if tree["factory"] in FACTORIES:
+            return defaultdict(FACTORIES[tree["factory"]], made)
+    raise ValueError(f"no dict is of kind {brief(tree['kind'])}")
 
 
 def pickled(value: Any) -> bytes:
@@ -185,7 +240,8 @@ class Reader:
             case {"dtype_of": str(name)} if name in DTYPES:
                 return DTYPES[name]
             case {"dict": list(pairs)} if all(isinstance(x, list) and len(x) == 2 for x in pairs):
-                return {hashable(self.decode(k)): self.decode(v) for k, v in pairs}
+                made = {hashable(self.decode(k)): self.decode(v) for k, v in pairs}
+                return dict_of_kind(made, tree, self.decode(tree.get("metadata")))
             case {"list": list(parts)}:
                 return [self.decode(x) for x in parts]
             case {"tuple": list(parts)}:

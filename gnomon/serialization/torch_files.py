@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from io import BytesIO
 from math import prod
@@ -26,7 +26,7 @@ from gnomon.serialization.strided import is_whole, strided
 from gnomon.tensor.device import Device
 from gnomon.tensor.tensor import Size, Tensor, from_array
 
-__all__ = ["DTYPES", "folder_of", "is_older", "read_older", "read_zip"]
+__all__ = ["DTYPES", "FACTORIES", "folder_of", "is_older", "read_older", "read_zip"]
 
 DTYPES = {dtype.name: dtype for dtype in (*ALL, *COMPLEX)}
 STORAGES = {
@@ -252,6 +252,16 @@ def settle(made: Any, state: Any) -> bool:
     return True
 
 
+FACTORIES = {kind.__name__: kind for kind in (list, dict, set, int, float)}
+"""Types that may make the values which a defaultdict lacks."""
+
+
+def with_default(factory: Any = None) -> defaultdict:
+    """A defaultdict, by the name of a type."""
+    known = next((name for name in PYTHON if PYTHON[name] is factory), factory)
+    return defaultdict(None if factory is None else FACTORIES[known])
+
+
 KINDS = ("Tensor", "Parameter")
 PYTHON = {
     "set": lambda items=(): set(map(key, only(items, list))),
@@ -259,11 +269,13 @@ PYTHON = {
     "complex": lambda real, imag: complex(real, imag),
     "bytes": lambda: b"",
     "bytearray": lambda content=b"": bytearray(only(content, bytes)),
+    **{name: name for name in ("list", "dict", "int", "float")},  # named, and not called
 }
 NAMES: dict[str, Any] = {
     "_codecs.encode": lambda text, code: only(text, str).encode({"latin1": "latin1"}[code]),
     "collections.Counter": lambda counts: Counter(only(counts, dict)),
     "collections.OrderedDict": lambda: OrderedDict(),
+    "collections.defaultdict": with_default,
     **{
         f"{home}.{name}": make
         for home in ("builtins", "__builtin__")

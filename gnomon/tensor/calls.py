@@ -15,15 +15,16 @@ from gnomon.errors import ComplexError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import scope, sites_here
 from gnomon.ops.registry import Op
-from gnomon.ops.strides import reshaped
+from gnomon.ops.strides import dense, form_of, reshaped
 from gnomon.tensor import views
 from gnomon.tensor.autocast import fitted
-from gnomon.tensor.borrowing import is_lent, taken_apart
+from gnomon.tensor.borrowing import is_lent, kept_apart, taken_apart
 from gnomon.tensor.device import Device
 from gnomon.tensor.overrides import Overridden, is_overriding, public, taken_over
 from gnomon.tensor.state import grads, known, narrow, of_complex, state
-from gnomon.tensor.strides import has_no_gaps, laid_of
+from gnomon.tensor.strides import FORMATS, form_in, has_no_gaps, laid_of
 from gnomon.tensor.tensor import (
+    Paired,
     Tensor,
     alias,
     from_array,
@@ -214,8 +215,34 @@ def apply_flat(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
 
 @method
 def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
-    """The tensor where it shows elements in the order of its axes, else a copy that does."""
+    """The tensor where it shows elements in the order of its axes, else a copy that does.
+
+    memory_format: the order that is asked for; channels may be last.
+    """
+    if memory_format in FORMATS and pair_of(self) is self:
+        form = form_in(self, memory_format)
+        if form_of(laid_of(self)) == form:
+            return self
+        made = apply(taken_apart, (self,))
+        made._storage.form = form
+        return made
     return self if has_no_gaps(pair_of(self)) else apply(taken_apart, (self,))
+
+
+@method
+def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
+    """A copy, through which gradients flow; its axes lie as this tensor's, if nothing is asked."""
+    made = apply(kept_apart, (self,))
+    if memory_format in FORMATS and not isinstance(made, Paired):
+        made._storage.form = form_in(self, memory_format)
+    return lying_as(self, made) if memory_format in (None, "preserve_format") else made
+
+
+def lying_as(tensor: Tensor, made: Tensor) -> Tensor:
+    """A copy whose axes lie in the order of a tensor's."""
+    if not isinstance(made, Paired) and not isinstance(tensor, Paired) and not has_no_gaps(tensor):
+        made._storage.form = dense(form_of(laid_of(tensor)))
+    return made
 
 
 def shows(x: Tensor, other: Tensor) -> bool:

@@ -29,12 +29,14 @@ from gnomon.errors import ArgumentError, GradientError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.tensor.borrowing import kept_apart
+from gnomon.tensor.calls import lying_as
 from gnomon.tensor.creation import from_numbers
 from gnomon.tensor.device import KINDS, Device, check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.state import state
+from gnomon.tensor.strides import FORMATS
 from gnomon.tensor.tensor import Tensor, alias, from_array, method, raw, value_of
 from gnomon.tensor.writing import write
 
@@ -179,10 +181,11 @@ def is_device(name: str) -> bool:
 @method
 def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
     """The tensor in another dtype; itself when it has it already."""
-    dtype = target(args, named)
-    if dtype is None or dtype is self.dtype:
-        return self.clone() if copy else self
-    return apply(cast, (self, dtype))
+    dtype, memory_format = target(args, named), named.get("memory_format")
+    made = self if dtype in (None, self.dtype) else lying_as(self, apply(cast, (self, dtype)))
+    if memory_format in FORMATS:
+        made = made.contiguous(memory_format=memory_format)
+    return self.clone() if copy and made is self else made
 
 
 @method

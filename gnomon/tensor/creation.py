@@ -20,9 +20,7 @@ from gnomon.ir.operators import held
 from gnomon.ops import creation as nodes
 from gnomon.runtime.buffer import row_major
 from gnomon.runtime.system import memory_bytes
-from gnomon.tensor.borrowing import kept_apart
 from gnomon.tensor.device import check_device
-from gnomon.tensor.functions import apply
 from gnomon.tensor.memory import borrow
 from gnomon.tensor.state import of_complex, state, whole
 from gnomon.tensor.tensor import Paired, Size, Tensor, from_array, method, single, value_of, wrap
@@ -408,9 +406,3 @@ def new_empty(self: Tensor, *size: Any, dtype: object = None, device: object = N
 def new_full(self: Tensor, size: Any, fill_value: Any, dtype: object = None, device: object = None):
     """One value, in this tensor's dtype."""
     return full(size, fill_value, dtype=dtype or self.dtype, device=device)
-
-
-@method
-def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
-    """A copy, through which gradients flow."""
-    return apply(kept_apart, (self,))

@@ -17,6 +17,7 @@ from gnomon.ir.node import Node
 from gnomon.lazy import numpy_calls
 from gnomon.ops.interpret import interpret
 from gnomon.ops.layouts import LAYOUTS
+from gnomon.ops.strides import strided
 from gnomon.runtime.buffer import Loan, seen_as
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import copied, numbered, over, renamed
@@ -50,6 +51,13 @@ def lend(tensor: Tensor) -> np.ndarray:
     array = seen_as(owner, node.dtype.numpy, node.shape)
     if tensor._view is None:
         return array
+    laid = None if views.lying_of(tensor._view) else strided(node.shape, full_chain(tensor), None)
+    if laid is not None:
+        steps = [step * node.dtype.itemsize for step in laid.strides]
+        flat = array.reshape(-1)[laid.start :]
+        return np.lib.stride_tricks.as_strided(
+            flat, laid.shape, steps, writeable=array.flags.writeable
+        )
     start = leaf(node.shape, node.dtype, value)
     shown = views.read(start, full_chain(tensor))
     if any(x.op in LAYOUTS for x in numbered([shown], lambda x: x is start)):

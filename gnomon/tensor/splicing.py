@@ -111,7 +111,8 @@ def slice_copy(
     >>> slice_copy(gn.arange(4), 0, 1, 3)
     Tensor([1, 2])
     """
-    return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)].clone()
+    at = (slice(None),) * (dim % input.ndim) + (slice(start, end, step),)
+    return input[at].clone(memory_format="contiguous_format")
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
@@ -246,7 +247,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     """So many slices of an axis, in memory of their own."""
-    return self.narrow(dim, start, length).clone()
+    return self.narrow(dim, start, length).clone(memory_format="contiguous_format")
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:

@@ -9,7 +9,19 @@ from typing import Any
 
 from gnomon.errors import ArgumentError
 from gnomon.ops.primitives import reshape
-from gnomon.ops.strides import Laid, at_places, is_row_major, overlaps, repeats, row_major, strided
+from gnomon.ops.strides import (
+    Form,
+    Laid,
+    at_places,
+    form_of,
+    is_row_major,
+    overlaps,
+    repeats,
+    row_major,
+    strided,
+    strides_of,
+)
+from gnomon.ops.view_primitives import permute
 from gnomon.tensor.state import grads, state
 from gnomon.tensor.tensor import Tensor, alias, method, pair_of, raw, source
 from gnomon.tensor.views import (
@@ -67,13 +79,32 @@ def over_storage(tensor: Tensor, laid: Laid) -> Tensor:
             "as_strided: this tensor lies over ranks, or is part of a leaf that is part of another "
             "tensor. Take a clone() of it first."
         )
-    chain = chain_between(at_places(reshape(whole, (whole.size,)), laid), whole)
+    order = [axis for axis, _ in reversed(tensor._storage.form or ())]
+    lying = permute(whole, tuple(order)) if order else whole
+    chain = chain_between(at_places(reshape(lying, (whole.size,)), laid), whole)
     hidden = not grads.get() and tensor.requires_grad
     if base is not None:
         return alias(base, chain, hidden)
     made = alias(tensor, (), hidden)
     made._view.chain = chain
     return made
+
+
+FORMATS: dict[Any, Form] = {
+    "channels_last": ((1, 1), (3, 1), (2, 1), (0, 1)),
+    "channels_last_3d": ((1, 1), (4, 1), (3, 1), (2, 1), (0, 1)),
+}
+"""The forms of PyTorch's memory formats with channels last."""
+
+
+def form_in(tensor: Tensor, memory_format: object) -> Form | None:
+    """The form of a tensor's copy in a memory format; None for the order of its axes."""
+    form, shape = FORMATS[memory_format], tuple(tensor.shape)
+    if len(form) != len(shape):
+        raise ArgumentError(
+            f"contiguous: memory format {memory_format} is for {len(form)} axes: got {shape}."
+        )
+    return form_of(Laid(shape, 0, strides_of(form, shape)))
 
 
 # methods
@@ -104,4 +135,7 @@ def storage_offset(self: Tensor) -> int:
 @method
 def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
     """Whether the tensor shows its storage's elements in the order of its axes, without gaps."""
+    if memory_format in FORMATS:
+        rank = len(FORMATS[memory_format])
+        return self.ndim == rank and form_of(laid_of(self)) == form_in(self, memory_format)
     return has_no_gaps(pair_of(self))

@@ -89,7 +89,9 @@ def copying(view: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     def function(*args: Any, **kwargs: Any) -> Any:
         made = view(*args, **kwargs)
-        return made.clone() if isinstance(made, Tensor) else tuple(part.clone() for part in made)
+        parts = [made] if isinstance(made, Tensor) else made
+        copies = tuple([part.clone(memory_format="contiguous_format") for part in parts])
+        return copies[0] if parts is not made else copies
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{name.removesuffix('_copy')}, in memory of its own."

@@ -588,7 +588,7 @@ class Tensor:
     def clip_(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
         """x, but at least min and at most max, where these are given."""
     def clone(self, *, memory_format: object = ...) -> Tensor:
-        """A copy, through which gradients flow."""
+        """A copy, through which gradients flow; its axes lie as this tensor's, if nothing is asked."""
     def col2im(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
     def col2im_(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:

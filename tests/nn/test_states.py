@@ -87,3 +87,106 @@ def test_a_state_of_before_batches_were_counted_is_whole():
     with pytest.raises(CheckpointError, match=r"Missing key.*0\.num_batches_tracked"):
         net.load_state_dict(new)
     assert net.load_state_dict({}, strict=False).missing_keys == [k for k in old]
+
+
+class Counted(nn.Module):
+    """A layer that saves more than tensors, under names of its own."""
+
+    _version = 3
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(gn.ones(2))
+        self.seen, self.loaded = {"count": 1}, None
+
+    def get_extra_state(self):
+        return self.seen
+
+    def set_extra_state(self, state):
+        self.seen = state
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "w"] = destination.pop(prefix + "weight")
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, *lists):
+        self.loaded = local_metadata.get("version")
+        state_dict[prefix + "weight"] = state_dict.pop(prefix + "w")
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, *lists)
+
+
+def test_a_class_says_what_it_saves_and_how_it_loads():
+    net, twin = (nn.Sequential(Counted(), nn.Linear(1, 1)) for _ in range(2))
+    net[0].seen = {"count": 7}
+    with gn.no_grad():
+        net[0].weight.fill_(5.0)
+
+    state = net.state_dict()
+    report = twin.load_state_dict(state)
+
+    assert list(state) == ["0._extra_state", "0.w", "1.weight", "1.bias"]
+    assert state._metadata == {"": {"version": 1}, "0": {"version": 3}, "1": {"version": 1}}
+    assert list(net.state_dict()) == list(state)
+    assert (report.missing_keys, report.unexpected_keys) == ([], [])
+    assert (twin[0].weight.tolist(), twin[0].seen, twin[0].loaded) == ([5, 5], {"count": 7}, 3)
+
+
+def test_what_a_class_saves_goes_through_a_file(tmp_path):
+    net, twin = Counted(), Counted()
+    net.seen = {"count": 9}
+
+    gn.save(net.state_dict(), tmp_path / "net.gn")
+    twin.load_state_dict(gn.load(tmp_path / "net.gn"))
+
+    assert (twin.seen, twin.loaded) == ({"count": 9}, 3)
+
+
+def test_extra_state_that_is_missing_or_left_over_is_named():
+    state = Counted().state_dict()
+    del state["_extra_state"]
+
+    with pytest.raises(CheckpointError, match=r'Missing key\(s\) in state_dict: "_extra_state"'):
+        Counted().load_state_dict(state)
+    with pytest.raises(CheckpointError, match=r'Unexpected key\(s\).*"_extra_state"'):
+        nn.Linear(1, 1).load_state_dict({**nn.Linear(1, 1).state_dict(), "_extra_state": 1})
+    with pytest.raises(NotImplementedError, match="does not define it"):
+        nn.Linear(1, 1).set_extra_state(1)
+
+
+def test_a_state_is_gathered_in_a_dict_that_is_given():
+    kept = {}
+
+    assert nn.Linear(1, 1).state_dict(destination=kept, prefix="a.") is kept
+    assert nn.Linear(1, 1).state_dict(kept, "b.", True)["b.bias"].requires_grad
+    assert list(kept) == ["a.weight", "a.bias", "b.weight", "b.bias"]
+
+
+def test_a_number_that_was_a_vector_is_taken():
+    net = nn.Module()
+    net.register_buffer("steps", gn.tensor(0.0))
+
+    net.load_state_dict({"steps": gn.tensor([3.0])})
+
+    assert net.steps.item() == 3
+
+
+def test_a_class_behind_module_is_made_where_that_is_asked():
+    class Named:
+        def __init__(self, name="none"):
+            self.name = name
+
+    class Both(nn.Module, Named):
+        call_super_init = True
+
+        def __init__(self, name):
+            super().__init__(name)
+
+    class Plain(nn.Module, Named):
+        pass
+
+    assert Both("x").name == "x"
+    assert not hasattr(Plain(), "name")
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+        Plain("x")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'name'"):
+        nn.Module.__init__(Plain(), name="x")

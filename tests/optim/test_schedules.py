@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import gnomon as gn
 from gnomon import optim
 from gnomon.optim import lr_scheduler as s
 from tests.optim.walks import parameters
@@ -81,3 +82,69 @@ def test_restarts_begin_anew_with_longer_periods():
     quarter = 0.05 * (1 + math.cos(math.pi / 4))
     np.testing.assert_allclose(rates[:4], [0.05, 0.1, quarter, 0.05])
     np.testing.assert_allclose(rates[5], 0.1)
+
+
+ALL = {
+    **CLOSED,
+    "lambda": lambda o, **k: s.LambdaLR(o, lambda epoch: 0.5**epoch, **k),
+    "product": lambda o, **k: s.MultiplicativeLR(o, lambda epoch: 0.5, **k),
+    "restarts": lambda o, **k: s.CosineAnnealingWarmRestarts(o, 3, **k),
+    "cycle": lambda o, **k: s.CyclicLR(o, 0.02, 0.1, 2, cycle_momentum=False, **k),
+    "one cycle": lambda o, **k: s.OneCycleLR(o, 0.2, 9, cycle_momentum=False, **k),
+}
+
+
+def rates(scheduler: s.LRScheduler, steps: int) -> list[float]:
+    """The rates at the beginning and after each step."""
+    group, found = scheduler.optimizer.param_groups[0], []
+    for _ in range(steps):
+        found.append(float(group["lr"]))
+        scheduler.step()
+    return [*found, float(group["lr"])]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_rate_that_is_a_tensor_goes_as_a_number_does(name: str):
+    rate = gn.tensor(0.1, dtype=gn.float64)
+    with_tensor = ALL[name](optim.SGD(parameters(), lr=rate))
+    first = with_tensor.get_last_lr()[0]
+    at_first = float(first)
+
+    curve = rates(with_tensor, 6)
+
+    np.testing.assert_allclose(curve, rates(ALL[name](optimizer()), 6), rtol=1e-12)
+    assert with_tensor.optimizer.param_groups[0]["lr"] is rate
+    assert float(first) == at_first
+    with_tensor.get_last_lr()[0].zero_()
+    assert float(rate) == curve[-1]
+
+
+RESUMED = {
+    "exponential": (lambda o, **k: s.ExponentialLR(o, 0.5, **k), [0.1, 0.05, 0.025]),
+    "product": (ALL["product"], [0.1, 0.05, 0.025]),
+    "line": (lambda o, **k: s.LinearLR(o, 0.5, total_iters=6, **k), [0.1, 0.11, 0.12]),
+    "polynomial": (lambda o, **k: s.PolynomialLR(o, 6, **k), [0.1, 0.05, 0.0]),
+    "cosine": (lambda o, **k: s.CosineAnnealingLR(o, 6, **k), [0.1, 0.02679491924311227, 0.0]),
+    "step": (lambda o, **k: s.StepLR(o, 3, gamma=0.5, **k), [0.1, 0.1, 0.05]),
+    "milestones": (lambda o, **k: s.MultiStepLR(o, [5], gamma=0.5, **k), [0.1, 0.05, 0.05]),
+}
+"""Schedules that go on behind epoch 3, and PyTorch's rates for a rate of 0.1."""
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_a_schedule_that_goes_on_leaves_the_rate_as_it_is(name: str):
+    make, meant = RESUMED[name]
+    o = optimizer()
+    o.param_groups[0]["initial_lr"] = 0.2
+
+    scheduler = make(o, last_epoch=3)
+
+    assert scheduler.last_epoch == 4
+    np.testing.assert_allclose(rates(scheduler, 2), meant, atol=1e-15)
+
+
+def test_milestones_of_an_older_file_are_counted():
+    one, two = (s.MultiStepLR(optimizer(), [2, 2], gamma=0.5) for _ in range(2))
+    two.load_state_dict({**one.state_dict(), "milestones": {2: 2}})
+
+    assert rates(two, 3) == [0.1, 0.1, 0.025, 0.025]

@@ -113,3 +113,51 @@ def test_initializers_draw_from_torchs_distributions(text: str):
     np.testing.assert_allclose(our.mean(), their.mean(), atol=0.02)
     np.testing.assert_allclose(our.std(), their.std(), rtol=0.1, atol=1e-12)
     np.testing.assert_allclose(np.abs(our).max(), np.abs(their).max(), rtol=0.35)
+
+
+def mixed(lib):
+    """A module of many kinds, one of which saves more than tensors."""
+    nn = lib.nn
+
+    class Extra(nn.Module):
+        def get_extra_state(self):
+            return {"a": 1}
+
+        def set_extra_state(self, state):
+            self.taken = state
+
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.extra = nn.BatchNorm1d(2), Extra()
+            self.instances = nn.InstanceNorm1d(2, affine=True, track_running_stats=True)
+            self.layer = nn.TransformerEncoderLayer(2, 1, 4)
+            self.parts = nn.Sequential(nn.Conv2d(1, 1, 1), nn.ReLU(), nn.GRU(2, 2))
+            self.listed = nn.ParameterList([nn.Parameter(lib.ones(1))])
+
+    return Holder()
+
+
+def test_keys_and_notes_of_a_state_are_torchs():
+    mine, theirs = (mixed(lib).state_dict() for lib in (gnomon, torch))
+
+    assert list(mine) == list(theirs)
+    assert mine._metadata == theirs._metadata
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (),
+        ("norm.weight", "other", "parts.9.weight", "parts.0.other", "norm._extra_state"),
+        ("extra._extra_state", "norm.weight.inside", "a.b.c", "layer.linear1.bias.x"),
+    ],
+)
+def test_keys_that_are_missing_or_left_over_are_torchs(given):
+    mine, theirs = (
+        mixed(lib).load_state_dict({key: lib.ones(2) for key in given}, strict=False)
+        for lib in (gnomon, torch)
+    )
+
+    assert mine.missing_keys == theirs.missing_keys
+    assert mine.unexpected_keys == theirs.unexpected_keys

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,42 @@ def test_rates_are_torchs(text: str):
         curves.append(curve)
 
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-12)
+
+
+def as_float(lib, rate: float) -> float:
+    """A rate as a number."""
+    return rate
+
+
+def as_tensor(lib, rate: float):
+    """A rate as a tensor."""
+    return lib.tensor(rate, dtype=lib.float64)
+
+
+@pytest.mark.filterwarnings("ignore:.*lr_scheduler.step:UserWarning")
+@pytest.mark.parametrize("last_epoch", [-1, 0, 3, 4])
+@pytest.mark.parametrize("text", [text for text in SCHEDULES if "last_epoch" not in text])
+def test_rates_that_are_tensors_and_resumed_schedules_are_torchs(text: str, last_epoch: int):
+    if last_epoch >= 0 and ("Sequential" in text or "Chained" in text):
+        return
+    curves = []
+    for lib, rate in product((gnomon, torch), (as_float, as_tensor)):
+        optimizer = lib.optim.SGD(parameters(lib), lr=rate(lib, 0.1), momentum=0.9)
+        for group in optimizer.param_groups if last_epoch >= 0 else ():
+            group.update(initial_lr=0.3, max_lr=0.3, min_lr=0.001)
+            group.update(base_momentum=0.8, max_momentum=0.9)
+        names = {"s": lib.optim.lr_scheduler, "o": optimizer, "swa": lib.optim.swa_utils}
+        text = text if text.startswith(("swa.", "s.")) else f"s.{text}"
+        resumed = text if last_epoch < 0 else f"{text[:-1]}, last_epoch={last_epoch})"
+        scheduler = eval(resumed, names)
+        curve = [float(scheduler.get_last_lr()[0])]
+        for _ in range(10):
+            scheduler.step()
+            curve += [float(scheduler.get_last_lr()[0]), float(optimizer.param_groups[0]["lr"])]
+        curves.append(curve)
+
+    for curve in curves[:3]:
+        np.testing.assert_allclose(curve, curves[3], rtol=1e-12, atol=1e-15)
 
 
 def test_a_plateau_lowers_the_rate_when_torchs_does():

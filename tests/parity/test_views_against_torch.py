@@ -112,6 +112,25 @@ def test_a_function_shares_memory_where_torchs_does(name, way):
     assert not wrong, "\n".join(wrong)
 
 
+OWN = frozenset({"flip", "fliplr", "index array", "pad", "rot90", "select_scatter"})
+"""Functions of which torch leaves the result in the order of an argument that is not contiguous."""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS.keys() - OWN - LENIENT)
+def test_strides_are_torchs(name):
+    for layout, (shape, view) in LAYOUTS.items():
+        mine, theirs = (
+            FUNCTIONS[name](lib, view(lib.arange(1.0, 1.0 + prod(shape)).reshape(shape)))
+            for lib in (gn, torch)
+        )
+        strides = [
+            [s for s, n in zip(x.stride(), x.shape, strict=True) if n != 1] for x in (mine, theirs)
+        ]
+        assert strides[0] == strides[1], layout
+        assert mine.is_contiguous() == theirs.is_contiguous(), layout
+        assert mine.storage_offset() == theirs.storage_offset(), layout
+
+
 def test_all_of_torchs_functions_that_view_are_in_the_table():
     views = {
         schema.name.removeprefix("aten::")

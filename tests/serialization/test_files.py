@@ -9,12 +9,50 @@ import os
 import pickle
 import struct
 import zipfile
+from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
 import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError
+
+DICTS = [
+    {"a": 1},
+    Counter("aab"),
+    OrderedDict([(2, [1]), (1, (2,))]),
+    defaultdict(None, {1: 2}),
+    *(defaultdict(kind, {"b": kind()}) for kind in (list, dict, int, float)),
+]
+
+
+@pytest.mark.parametrize("made", DICTS, ids=lambda made: type(made).__name__)
+def test_a_dict_comes_back_as_its_own_kind(made, tmp_path):
+    gn.save({"inside": made}, tmp_path / "tree.gn")
+    back = gn.load(tmp_path / "tree.gn")["inside"]
+
+    assert (type(back), repr(back)) == (type(made), repr(made))
+    assert getattr(back, "default_factory", None) is getattr(made, "default_factory", None)
+
+
+def test_notes_of_a_state_come_back(tmp_path):
+    state = OrderedDict(gn.nn.Linear(1, 1).state_dict())
+    state._metadata = OrderedDict({"": {"version": 3}})
+
+    gn.save(state, tmp_path / "state.gn")
+
+    assert gn.load(tmp_path / "state.gn")._metadata == {"": {"version": 3}}
+
+
+def test_a_dict_of_a_kind_that_no_file_can_name_is_refused(tmp_path):
+    with pytest.raises(ArgumentError, match="makes its values by <function"):
+        gn.save(defaultdict(lambda: 0), tmp_path / "tree.gn")
+    path = tmp_path / "tree.gn"
+    for kind in ({"kind": "Path"}, {"kind": "defaultdict", "factory": "open"}, {"kind": 3}):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("tree.json", json.dumps({"dict": [], **kind}))
+        with pytest.raises(ArgumentError, match="no dict is of kind"):
+            gn.load(path)
 
 
 def test_nested_values_come_back_as_they_were(tmp_path):

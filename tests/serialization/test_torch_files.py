@@ -7,7 +7,7 @@ import io
 import os
 import pickle
 import zipfile
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
 import pytest
@@ -68,7 +68,13 @@ def test_plain_values_come_over(write):
     tree = {"values": values, "counts": Counter("aab"), (1, 2): bytearray(b"x")}
     tree["numpy"] = [np.float32(1.5), np.int64(-3), np.bool_(True), NUMBERS[:0], NUMBERS[::2]]
 
-    assert repr(gn.load(write(tree))) == repr(tree)
+    tree["lists"], tree["sets"] = defaultdict(list, {1: [2]}), defaultdict(set)
+    tree["nothing"] = defaultdict(None, {1: 2})
+
+    back = gn.load(write(tree))
+
+    assert repr(back) == repr(tree)
+    assert back["lists"]["new"] == []
 
 
 @pytest.mark.parametrize(

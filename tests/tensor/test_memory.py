@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from tests.tensor.test_strides import VIEWS
 
 
 def test_numpy_and_tensor_share_memory_both_ways():
@@ -161,3 +162,15 @@ def test_what_numpy_wrote_is_read_by_all_that_is_computed_after_it():
         assert (column.tolist(), x[0, 1].item()) == ([number, 2, 2], number)
         assert x.sum().item() == 16 + number
     assert doubled.tolist()[0] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_array_of_a_view_is_the_views_memory(view):
+    base = gn.arange(24.0).reshape(2, 3, 4)
+    shown = VIEWS[view](base)
+    before = shown.clone().numpy()
+
+    shown.numpy()[...] = -1.0
+
+    assert (base == -1).sum() == len(np.unique(before))
+    assert (shown == -1).all()
