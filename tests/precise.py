@@ -34,6 +34,7 @@ class Judged(NamedTuple):
     """A function and its references; `hard` lists where it turns, `partner` draws its y for x.
 
     `size`: what last places are counted of where the result is a small difference of large terms.
+    `dense`: the ends of a stretch where it has many turns, of which as many points come again.
     """
 
     ours: Callable[..., gn.Tensor]
@@ -43,6 +44,7 @@ class Judged(NamedTuple):
     arity: int = 1
     partner: Callable[[np.ndarray, np.random.Generator], np.ndarray] = as_drawn
     size: Near | None = None
+    dense: tuple[float, float] | None = None
 
 
 L = np.longdouble
@@ -308,7 +310,7 @@ FUNCTIONS: dict[str, Judged] = {
         near=near_lgamma,
         exact=exact_lgamma,
         hard=LGAMMA_HARD,
-    ),
+    )._replace(dense=(-5.0, -1.0)),
     "digamma": one_of(
         "digamma",
         near=near_digamma,

@@ -90,6 +90,7 @@ def points(f: Judged, dtype: str, size: int, rng: np.random.Generator) -> list[n
     """The arguments at which a function is judged."""
     if dtype in ("float32", "float64"):
         x = drawn(dtype, size, np.array([*EDGES, *f.hard]), rng)
+        x = x if f.dense is None else np.append(x, rng.uniform(*f.dense, size).astype(dtype))
     else:
         x = patterns(dtype)
     if f.arity == 1:
@@ -197,8 +198,8 @@ HEADER = """# How exact the functions are
 The largest error of each function of floats that was found, in units of the last place (ULP) of
 the exact result: 0.5 is correct rounding. float32 and float64: a million points each, among them
 any bit patterns, subnormals, the extremes, and the neighbours of each function's zeros, poles and
-seams; functions of two operands take two million pairs. bfloat16 and float16 are computed in
-float32 and rounded once: all 65,536 numbers.
+seams; functions of two operands take two million pairs, `lgamma` a second million between −5 and
+−1. bfloat16 and float16 are computed in float32 and rounded once: all 65,536 numbers.
 
 The bits are the same on every instruction set and in every place of a vector, and so are these
 figures. A reference in long double picks the worst of all points and of 64 stretches of the axis;

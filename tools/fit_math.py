@@ -99,8 +99,18 @@ def normal_tail(x: mp.mpf) -> mp.mpf:
     return x / 2 * mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2))
 
 
+def zero_between(low: mp.mpf, high: mp.mpf) -> mp.mpf:
+    """Where lgamma(−x) falls through 0 from low to high, by halving."""
+    for _ in range(220):
+        middle = (low + high) / 2
+        above = mp.loggamma(-middle).real > 0
+        low, high = (middle, high) if above else (low, middle)
+    return low
+
+
 TINY = 1e-4
 NEARLY = -1 + mp.mpf(10) ** -40
+BEFORE_THREE = zero_between(3 - mp.mpf(10) ** -40, mp.mpf("2.5"))
 BOTH = ("float", "double")
 
 POLYNOMIALS = [
@@ -142,6 +152,9 @@ POLYNOMIALS = [
 GAMMA = [
     Fit("LGAMMA", "lgamma(2 + x) / (x · (x + 1)), |x| ≤ 1",
         lambda x: mp.loggamma(2 + x) / (x * (x + 1)), NEARLY, 1, {"double": 27}),
+    Fit("LGAMMA_BELOW", "lgamma(−z − x) / x by 32 x, |x| ≤ 0.04, z its zero before 3",
+        lambda x: mp.loggamma(-BEFORE_THREE - x).real, -0.04, 0.04, {"double": 17},
+        basis=lambda x: x, variable=lambda x: 32 * x),
     Fit("DIGAMMA", "digamma(2 + x) / (2 + x − its zero), |x| ≤ 1",
         lambda x: mp.digamma(2 + x) / (2 + x - mp.findroot(mp.digamma, 1.46)), -1, 1,
         {"double": 29}),
@@ -192,15 +205,6 @@ def turns() -> str:
     parts = [float(mp.ldexp(part, 200)) for part in digits(lambda: 2 / mp.pi, 22)]
     comment = "2 / π times 2^200 in parts of 53 bits: angles up to 2^1024 need so many"
     return table("TWO_OVER_PI", comment, [listed("double", parts, "exact")])
-
-
-def zero_between(low: mp.mpf, high: mp.mpf) -> mp.mpf:
-    """Where lgamma(−x) falls through 0 from low to high, by halving."""
-    for _ in range(220):
-        middle = (low + high) / 2
-        above = mp.loggamma(-middle).real > 0
-        low, high = (middle, high) if above else (low, middle)
-    return low
 
 
 def zeros() -> str:

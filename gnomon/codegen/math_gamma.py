@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf, log, nan, pi
 
 from gnomon.codegen.algebra import Algebra, Value
-from gnomon.codegen.coefficients_gamma import DIGAMMA, LGAMMA, LGAMMA_ZEROS
+from gnomon.codegen.coefficients_gamma import DIGAMMA, LGAMMA, LGAMMA_BELOW, LGAMMA_ZEROS
 from gnomon.codegen.math_exponentials import through_double
 from gnomon.codegen.math_logarithms import log1p, natural
 from gnomon.codegen.math_trigonometry import sine_and_cosine
@@ -23,8 +23,12 @@ DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 
 DIGAMMA_SERIES += (-3617 / 8160, 43867 / 14364)
 DIGAMMA_ZERO = (0.46163214496836236, -1.5522348162858677e-17)
 """Where digamma(1 + u) is 0, in two parts."""
+PI_LOW = 1.2246467991473532e-16
+"""What π is more than its double."""
 LOG_PI = (1.1447298858494002, 1.0265951162707826e-17)
 HALF_LOG_2_PI = log(2 * pi) / 2
+SECOND_ZERO = LGAMMA_ZEROS["double"][1][:2]
+"""A zero of lgamma(−w), in two parts."""
 FARTHEST = 25.0
 """Below −25 no double lies near a zero of lgamma."""
 
@@ -78,6 +82,15 @@ def half_period(a: Algebra, rest: Value) -> tuple[Value, Value]:
     return a.copysign(whole, rest), a.select(near, cosine, sine)
 
 
+def precise_sine(a: Algebra, rest: Value) -> Value:
+    """sin(π · rest) for |rest| ≤ 1/2, with what the angle loses as a double."""
+    sine, cosine = half_period(a, rest)
+    angle = a.scale(rest, pi)
+    more = a.fma(rest, a.const(PI_LOW), a.fma(rest, a.const(pi), a.neg(angle)))
+    near = a.less_equal(a.abs(rest), a.const(0.25))
+    return a.select(near, a.fma(more, cosine, sine), sine)
+
+
 def from_whole(a: Algebra, w: Value) -> Value:
     """The distance of a number from its nearest whole one."""
     return a.sub(w, a.round(w))
@@ -93,8 +106,41 @@ def mirrored_lgamma(a: Algebra, w: Value) -> Value:
     plain = a.sub(plain, a.shift(above, -LOG_PI[1]))
     inside = a.both(a.less(a.const(2.0), w), a.less(w, a.const(FARTHEST)))
     (plain,) = a.rarely(inside, lambda: [beside_zero(a, w, rest)], [plain])
+    few = a.both(a.less(a.const(1.0), w), a.less(w, a.const(4.0)))
+    (plain,) = a.rarely(few, lambda: [above_four(a, w, plain)], [plain])
     whole = a.both(a.equal(rest, a.const(0.0)), a.less(w, a.const(inf)))
     return a.select(whole, a.const(inf), plain)
+
+
+def above_four(a: Algebra, w: Value, beside: Value) -> Value:
+    """lgamma of −w for 1 < w < 4: by a difference, a polynomial, or what is right beside zeros.
+
+    The difference has all digits unless it is small; few of them below 3, where both are not.
+    """
+    direct = stepped_up(a, w)
+    d = a.shift(a.shift(w, -SECOND_ZERO[0]), -SECOND_ZERO[1])
+    near = a.both(a.less_equal(a.const(-0.04), d), a.less_equal(d, a.const(0.04)))
+    least = a.select(a.less(w, a.const(3.0)), a.const(1 / 16), a.const(1 / 32))
+    plain = a.select(a.less(least, a.abs(direct)), direct, beside)
+    return a.select(near, a.mul(d, a.polynomial(a.scale(d, 32.0), LGAMMA_BELOW["double"])), plain)
+
+
+def stepped_up(a: Algebra, w: Value) -> Value:
+    """lgamma of −w for 1 < w < 4: lgamma(1 + y) − log(y w (w − 1) …), y the next above 0.
+
+    All factors are exact, and so is their product but for what two doubles lose.
+    """
+    y = a.sub(a.neg(a.floor(a.neg(w))), w)
+
+    def step(row: list[Value], product: Value, rest: Value) -> list[Value]:
+        factor = a.sub(w, row[0])
+        factor = a.select(a.less(a.const(0.0), factor), factor, a.const(1.0))
+        larger = a.mul(product, factor)
+        return [larger, a.fma(rest, factor, a.fma(product, factor, a.neg(larger)))]
+
+    product, rest = a.over([[0.0], [1.0], [2.0], [3.0]], [y, a.const(0.0)], step)
+    logarithm = a.add(natural(a, product), a.div(rest, product))
+    return a.sub(near_two(a, a.shift(y, -1.0), y), logarithm)
 
 
 def beside_zero(a: Algebra, w: Value, rest: Value) -> Value:
@@ -114,7 +160,7 @@ def beside_zero(a: Algebra, w: Value, rest: Value) -> Value:
     start = [a.const(1e3), zero, zero]
     high, low, cotangent = a.over(LGAMMA_ZEROS["double"], start, nearer)
     d = a.sub(a.sub(w, high), low)
-    sine, _ = half_period(a, a.at_most(a.at_least(d, -0.5), 0.5))
+    sine = precise_sine(a, a.at_most(a.at_least(d, -0.5), 0.5))
     half, _ = half_period(a, a.scale(d, 0.5))
     turned = a.fma(cotangent, sine, a.mul(a.mul(half, half), a.const(-2.0)))
     # far below 1, the ratio of the sines is known better than what it lacks

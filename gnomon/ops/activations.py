@@ -329,7 +329,11 @@ def threshold(x: Node, threshold: float, value: float) -> Node:
     >>> threshold(tensor([-1.0, 0.5, 2.0]), 1.0, -7.0)
     Tensor([-7., -7.,  2.])
     """
-    return where(elementwise("le", x, threshold), value, x)
+
+    def of(x: Node) -> Node:
+        return where(elementwise("le", x, threshold), value, x)
+
+    return rounded_once(of, x)
 
 
 @op(

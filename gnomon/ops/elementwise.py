@@ -328,6 +328,7 @@ def square(x: Node) -> Node:
     >>> square(tensor([3, -4]))
     Tensor([ 9, 16])
     """
+    x = cast(x, int64) if x.dtype is bool_ else x
     return x * x
 
 
@@ -385,9 +386,13 @@ def power_of_float(x: Node, exponent: float) -> Node:
     if exponent in (0.5, -0.5):
         return elementwise("sqrt" if exponent > 0 else "rsqrt", x)
     steps = -exponent if exponent < 0 else exponent
-    if steps.is_integer() and steps <= LONGEST_CHAIN:
+
+    def by_products(x: Node) -> Node:
         product = chain(x, int(steps))
         return product if exponent > 0 else 1.0 / product
+
+    if steps.is_integer() and steps <= LONGEST_CHAIN:
+        return rounded_once(by_products, x)
     return elementwise("pow", x, exponent)
 
 

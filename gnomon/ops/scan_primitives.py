@@ -46,18 +46,12 @@ class Scan(Primitive):
 
 
 def running_positions(x: np.ndarray, axis: int, better: Any) -> np.ndarray:
-    """The position of the best so far; the latest of equals, and NaN once met is best."""
+    """The position of the best so far; the latest of equals, and of NaN once one is met."""
     best = better.accumulate(x, axis=axis)
     size: int = x.shape[axis]
     here = np.arange(size).reshape([-1 if k == axis else 1 for k in range(x.ndim)])
-    first_nan = (
-        np.isnan(x) & (np.cumsum(np.isnan(x), axis=axis) == 1)
-        if x.dtype.kind == "f"
-        else np.zeros(x.shape, bool)
-    )
-    return np.maximum.accumulate(np.where((x == best) | first_nan, here, 0), axis=axis).astype(
-        np.int64
-    )
+    wins = (x == best) | (x != x)
+    return np.maximum.accumulate(np.where(wins, here, 0), axis=axis).astype(np.int64)
 
 
 def scan(monoid: str, x: Node, axis: int, dtype: DType | None = None) -> Node:

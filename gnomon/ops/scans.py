@@ -215,6 +215,8 @@ def diff(
 ) -> Node:
     """Each element minus the one before it, n times; more elements may be put at the ends first.
 
+    Of truth values whether they differ.
+
     Shapes: x (*a, t, *b), prepend (*a, p, *b), append (*a, q, *b) -> (*a, p + t + q - n, *b) if
     prepend is not None; x (*a, t, *b) -> (*a, t - n, *b) if prepend is None
 
@@ -236,7 +238,8 @@ def diff(
         later, earlier = list(ends), list(ends)
         last = max(x.shape[axis] - 1, 0)
         later[axis], earlier[axis] = (min(1, last), x.shape[axis], 1), (0, last, 1)
-        x = elementwise("sub", slice_(x, tuple(later)), slice_(x, tuple(earlier)))
+        row = "ne" if x.dtype is bool_ else "sub"
+        x = elementwise(row, slice_(x, tuple(later)), slice_(x, tuple(earlier)))
     return x
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gnomon.dtypes import bool_, int64
+from gnomon.dtypes import accumulator, bool_, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.grids import BORDERS, MODES
 from gnomon.ops.sorting import one_of
@@ -200,7 +200,13 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     >>> ldexp(gn.tensor([1.5]), gn.tensor([4]))
     Tensor([24.])
     """
-    return input * FUNCTIONS["pow"](2.0, other)
+    if other.dtype.kind == "float":
+        return input * FUNCTIONS["pow"](2.0, other)
+    kind = input.dtype if input.dtype.kind == "float" else get_default_dtype()
+    wide = accumulator(kind)
+    half = other // 2  # a power may be too large where what it multiplies is not
+    powers = [FUNCTIONS["pow"](2.0, part.to(wide)) for part in (half, other - half)]
+    return (input.to(wide) * powers[0] * powers[1]).to(kind)
 
 
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:

@@ -155,11 +155,17 @@ def distinct(
 ) -> list[np.ndarray]:
     """The distinct elements, and what else is asked for."""
     values, inverse, counts = np.unique(
-        array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+        ordered(array), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
     shape = array.shape if dim is None else inverse.shape
     made = [inverse.reshape(shape).astype(np.int64)] if return_inverse else []
-    return [values, *made, *([counts.astype(np.int64)] if return_counts else [])]
+    made = [values.astype(array.dtype), *made]
+    return [*made, *([counts.astype(np.int64)] if return_counts else [])]
+
+
+def ordered(array: np.ndarray) -> np.ndarray:
+    """An array as numpy sorts it: of numbers that it doesn't know it puts NaN anywhere."""
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
 class Unique(NamedTuple):
@@ -180,12 +186,13 @@ def unique_all(x: Tensor) -> Unique:
 def distinct_and_first(array: np.ndarray) -> list[np.ndarray]:
     """The distinct values, where each stood first, where elements went, and how many there are."""
     values, first, inverse, counts = np.unique(
-        array.reshape(-1),
+        ordered(array).reshape(-1),
         return_index=True,
         return_inverse=True,
         return_counts=True,
         equal_nan=False,
     )
+    values = values.astype(array.dtype)
     return [values, first, np.asarray(inverse).reshape(array.shape), counts]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf, nan
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -40,3 +41,15 @@ def test_machine_code_gives_the_oracles_bits_beside_the_zeros():
     made = run(FUNCTIONS["lgamma"], "double", beside)
 
     assert not differing(made, exact(FUNCTIONS["lgamma"], "double", beside)).size
+
+
+def test_lgamma_is_precise_between_its_first_zeros():
+    # worst of a million points, by the way before: 7 units in the last place
+    places = np.array([-2.6112921862, -1.6915043712, -2.7466601201, -2.7752388564, -3.9567745554])
+    made = run(FUNCTIONS["lgamma"], "double", places)
+
+    with mpmath.workdps(40):
+        exact = [mpmath.loggamma(mpmath.mpf(float(x))).real for x in places]
+        errors = [abs(mpmath.mpf(float(y)) - z) for y, z in zip(made, exact, strict=True)]
+    units = np.spacing(np.abs(np.array(exact, float)))
+    assert (np.array(errors, float) <= 3.1 * units).all()

@@ -128,7 +128,7 @@ def scan(node: Node, x: np.ndarray) -> np.ndarray:
 
 
 def running_best(node: Node, x: np.ndarray) -> np.ndarray:
-    """The position of the best so far: the latest of equals, and for good the first NaN."""
+    """The position of the best so far: the latest of equals, and for good of NaN."""
     axis, given = node.params["axis"], node.inputs[0].dtype
     parts = np.moveaxis(widened(x, given, given), axis, 0)
     better = np.greater_equal if node.params["monoid"] == "argmax" else np.less_equal
@@ -136,7 +136,7 @@ def running_best(node: Node, x: np.ndarray) -> np.ndarray:
     for k, part in enumerate(parts):
         best = np.take_along_axis(parts, place[None], 0)[0]
         # only NaN differs from itself
-        wins = (better(part, best) | (part != part)) & (best == best)
+        wins = (better(part, best) & (best == best)) | (part != part)
         place = np.where(wins, k, place)
         found.append(place)
     return np.stack(found, axis) if found else np.zeros(node.shape, np.int64)

@@ -85,14 +85,15 @@ ORDERS = {
     "sort": lambda lib, x: [lib.sort(x, 0), lib.sort(x, 0, descending=True), lib.argsort(x)],
     "topk": lambda lib, x: [lib.topk(x, 3), lib.topk(x, 3, largest=False)],
     "unique": lambda lib, x: lib.unique(x),
-    "cummax": lambda lib, x: [lib.cummax(x, 0), lib.cummin(x, 0)],
+    "cummax": lambda lib, x: [lib.cummax(x, 0), lib.cummin(x.repeat(2), 0)],
     "aminmax": lambda lib, x: [lib.aminmax(x), x.max(0), x.min(0), x.argmax(), x.argmin()],
 }
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", ORDERS)
-def test_orders_of_nan_and_infinities(name):
-    check(lambda lib: ORDERS[name](lib, lib.tensor(ODD)))
+def test_orders_of_nan_and_infinities(name, dtype):
+    check(lambda lib: ORDERS[name](lib, lib.tensor(ODD, dtype=getattr(lib, dtype))))
 
 
 @pytest.mark.parametrize("right", [False, True])
@@ -385,3 +386,23 @@ def test_decimals(dtype):
         return [x.round(decimals=k) for k in (0, 1, 2, 3, 10, 40, -1, -2, -40)]
 
     check(function)
+
+
+def test_powers_and_scales_of_narrow_floats():
+    x = [127.0, -100.0, 3.0, 0.1, 6e4, inf, 0.0, 1e-4]
+
+    def function(lib):
+        found = []
+        for dtype in (*HALVES, "float32", "float64"):
+            v = lib.tensor(x, dtype=getattr(lib, dtype))
+            found += [v**k for k in (-3, -1, 2, 3, 5)] + [v.pow(-2)]
+            exponents = lib.tensor([3, -7, 0, 20, -140, 5, 9, 140])
+            found += [lib.ldexp(v, exponents), lib.ldexp(v, exponents.to(lib.int32))]
+        return [*found, lib.ldexp(lib.tensor([1, 3]), lib.tensor([2, -1]))]
+
+    check(function, rtol=1e-2)
+
+
+def test_differences_of_truth_values():
+    check(lambda lib: lib.tensor([[True, True, False], [False, True, False]]).diff(n=1))
+    check(lambda lib: lib.diff(lib.tensor([True, False, True, True]), 2))

@@ -142,7 +142,7 @@ class ScanWriter:
         )
 
     def best(self, i: str, value: str, state: str, place: str) -> list[str]:
-        """The best so far and where: the latest of equals wins, the first NaN stays."""
+        """The best so far and where: the latest of equals wins, and of NaN."""
         e, dtype = self.e, self.dtype
         kind = vector(scalar.register(dtype))
         wins = scalar.apply(
@@ -150,8 +150,7 @@ class ScanWriter:
         )
         if dtype.is_floating_point:
             now, before = (e.value(f"fcmp uno {kind} {x}, zeroinitializer") for x in (value, state))
-            wins = e.value(f"or {V1} {wins}, {now}")
-            wins = self.unless(before, wins)
+            wins = e.value(f"or {V1} {self.unless(before, wins)}, {now}")
         here = e.broadcast(i, "i64")
         return [
             e.value(f"select {V1} {wins}, {kind} {value}, {kind} {state}"),
