@@ -367,10 +367,8 @@ def code_of(words: Sequence[str] | None) -> int:
     try:
         words = delimited(sys.argv[1:] if words is None else words)
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
-    except (ConfigError, CycloptsError) as wrong:
-        return complain(str(wrong), 2)
-    except GnomonError as wrong:
-        return complain(str(wrong), 1)
+    except (GnomonError, CycloptsError) as wrong:
+        return complain(str(wrong), 2 if isinstance(wrong, (ConfigError, CycloptsError)) else 1)
     except KeyboardInterrupt:
         return complain("interrupted.", 130)
     except BrokenPipeError:

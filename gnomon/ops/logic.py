@@ -12,7 +12,7 @@ import numpy as np
 from gnomon.dtypes import bool_, dtype_of, uint8
 from gnomon.errors import DtypeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ir.operators import constant, elementwise
 from gnomon.lazy import Lazy
 from gnomon.ops import scalars
 from gnomon.ops.arguments import filling_of, promoted, sum_like
@@ -423,20 +423,6 @@ def fmin(x: Operand, y: Operand) -> Node:
     Tensor([1., 3.])
     """
     return unless_nan("minimum", x, y)
-
-
-@op(reference=np.heaviside)
-def heaviside(x: Node, values: Operand) -> Node:
-    """0 below 0, 1 above, a value at 0.
-
-    Shapes: x (...) -> (...)
-
-    >>> heaviside(tensor([-2.0, 0.0, 2.0]), 0.5)
-    Tensor([0. , 0.5, 1. ])
-    """
-    x, values = promoted("heaviside", x, values)
-    step = cast(elementwise("gt", x, 0), x.dtype)
-    return scalars.where(elementwise("eq", x, 0), values, step)
 
 
 @op(

@@ -12,6 +12,7 @@ import numpy as np
 from gnomon.dtypes import DType, bfloat16, bool_, float16, float32, int32
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise, rounded_once
+from gnomon.ops.arguments import promoted
 from gnomon.ops.documentation import illustrated
 from gnomon.ops.elementwise import Operand, as_floats, whole
 from gnomon.ops.logic import clip
@@ -149,3 +150,17 @@ def narrow_neighbour(x: Node, y: Node) -> Node:
 def bits(x: Node, dtype: DType) -> Node:
     """The same bits under another dtype."""
     return x.arena.node("map", (x,), f="bitcast", dtype=dtype)
+
+
+@op(reference=np.heaviside)
+def heaviside(x: Node, values: Operand) -> Node:
+    """0 below 0, 1 above, a value at 0.
+
+    Shapes: x (...) -> (...)
+
+    >>> heaviside(tensor([-2.0, 0.0, 2.0]), 0.5)
+    Tensor([0. , 0.5, 1. ])
+    """
+    x, values = promoted("heaviside", x, values)
+    step = cast(elementwise("gt", x, 0), x.dtype)
+    return where(elementwise("eq", x, 0), values, step)

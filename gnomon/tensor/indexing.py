@@ -107,9 +107,8 @@ def plain(item: Any) -> Any:
         item = from_numbers(found, "index") if found else np.zeros(0, np.int64)
     if isinstance(item, np.ndarray):
         if item.dtype.kind not in "iub":
-            raise DtypeError(
-                f"index: positions must be integers or truth values: got {item.dtype}."
-            )
+            told = f"index: positions must be integers or truth values: got {item.dtype}."
+            raise DtypeError(told)
         return item != 0 if item.dtype == np.uint8 else item
     raise IndexOutOfBounds(
         "index: only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays "
@@ -119,16 +118,13 @@ def plain(item: Any) -> Any:
 
 def consumed(item: Any) -> int:
     """The number of axes that an item takes."""
-    if item is None or item is Ellipsis:
-        return 0
-    return max(item.ndim, 0) if is_mask(item) else 1
+    return 0 if item is None or item is Ellipsis else item.ndim if is_mask(item) else 1
 
 
 def is_mask(item: Any) -> bool:
     """Whether an item is an array of truth values."""
-    if isinstance(item, Tensor):
-        return item.dtype is bool_
-    return isinstance(item, np.ndarray) and item.dtype.kind == "b"
+    array = isinstance(item, np.ndarray) and item.dtype.kind == "b"
+    return array or (isinstance(item, Tensor) and item.dtype is bool_)
 
 
 def expand_masks(items: list, shape: Sequence[int]) -> list:
