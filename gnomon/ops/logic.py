@@ -388,7 +388,7 @@ def unless_nan(row: str, x: Operand, y: Operand) -> Node:
     return scalars.where(elementwise("isnan", x), y, either)
 
 
-def to_the_first(row: str) -> Callable[..., tuple[Node | None, Node | None]]:
+def to_the_first(row: str) -> Callable[..., tuple[Node | None, ...]]:
     """The gradient of fmax or fmin: all of it is the first operand's where both are equal."""
 
     def gradient(g: Node, _: Node, *given: Operand) -> tuple[Node | None, ...]:
