@@ -22,6 +22,8 @@ Messages read `op: what does not fit: what came. What to do.`. Mistakes of our o
 
 from __future__ import annotations
 
+from itertools import islice
+
 __all__ = [
     "ArgumentError",
     "CheckpointError",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 LONGEST = 100
+MOST_PARTS = 4 * LONGEST
 """Characters of a value that a message shows."""
 
 
@@ -122,10 +125,28 @@ def clipped(text: object, most: int = 2 * LONGEST) -> str:
 def brief(value: object) -> str:
     """A value as messages show it: what somebody gives may be longer than what is said of it.
 
-    >>> brief("steps"), brief("x" * 1000)[90:]
-    ("'steps'", 'xxxxxxx...')
+    >>> brief("steps"), brief("x" * 1000)[90:], brief([[0] * 100] * 100)
+    ("'steps'", 'xxxxxxx...', 'a very long list')
     """
     try:
-        return clipped(repr(value), LONGEST)
-    except (ValueError, RecursionError):  # integers of too many digits, lists of too many levels
-        return f"a very long {type(value).__name__}"
+        if has_few_parts(value):
+            return clipped(repr(value), LONGEST)
+    except (ValueError, RecursionError):  # integers of too many digits, objects in circles
+        pass
+    return f"a very long {type(value).__name__}"
+
+
+def has_few_parts(value: object, most: int = MOST_PARTS) -> bool:
+    """Whether nested lists, tuples, sets and dicts are few: those of 40 levels may have 2^40 parts.
+
+    >>> has_few_parts([1, (2, {"a": 3})]), has_few_parts([0] * 5000)
+    (True, False)
+    """
+    waiting = [value]
+    while waiting and most >= 0:
+        part = waiting.pop()
+        if isinstance(part, (list, tuple, set, frozenset, dict)):
+            most -= len(part)
+            parts = (x for pair in part.items() for x in pair) if isinstance(part, dict) else part
+            waiting += islice(parts, 2 * MOST_PARTS)
+    return most >= 0

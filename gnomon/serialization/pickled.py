@@ -11,6 +11,7 @@ import pickletools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import islice
 from typing import Any, Protocol
 
 from gnomon.errors import ArgumentError
@@ -23,7 +24,7 @@ __all__ = [
     "safe_globals",
 ]
 
-DEEPEST_KEY = 16
+DEEPEST_KEY, MOST_IN_KEY = 16, 10_000
 """Levels of a key of tuples: hashing takes a frame of C's stack for each."""
 _allowed: dict[str, Any] = {}
 """Classes and functions that a user lets files name."""
@@ -191,14 +192,18 @@ def only(value: Any, kind: type) -> Any:
     return value
 
 
-def key(value: Any, most: int = DEEPEST_KEY) -> Any:
-    """A value that can be a key."""
-    if isinstance(value, (tuple, frozenset)):
-        if most == 0:
-            raise ValueError("a key has too many levels")
-        for part in value:
-            key(part, most - 1)
-    return value
+def key(value: Any) -> Any:
+    """A value that can be a key: its hash takes as long as it has parts, shared or not."""
+    level, count = [value], 0
+    for _ in range(DEEPEST_KEY + 1):
+        inner = (x for part in level if isinstance(part, (tuple, frozenset)) for x in part)
+        level = list(islice(inner, MOST_IN_KEY + 1))
+        count += len(level)
+        if count > MOST_IN_KEY:
+            raise ValueError("a key has too many parts")
+        if not level:
+            return value
+    raise ValueError("a key has too many levels")
 
 
 def pairs(items: list[Any]) -> list[tuple[Any, Any]]:

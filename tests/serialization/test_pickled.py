@@ -10,6 +10,7 @@ import pytest
 
 from gnomon.errors import ArgumentError
 from gnomon.serialization.pickled import DEEPEST_KEY, Interpreter
+from gnomon.serialization.torch_files import Storages
 
 
 def read(content: bytes, trusted: bool = False, **names: Any) -> Any:
@@ -36,6 +37,19 @@ def test_a_name_that_is_not_known_is_refused_before_it_is_imported():
         read(b"\x80\x02ctorch.jit\nx\n.", trusted=True)
 
 
+def doubled(levels: int) -> bytes:
+    """A tuple that holds one tuple twice, which does so too: 2^levels parts in a few bytes."""
+    steps = (b"q" + bytes([k]) + b"h" + bytes([k]) + b"\x86" for k in range(levels))
+    return b")" + b"".join(steps)
+
+
+def test_an_error_says_little_of_a_value_of_many_parts():
+    value = read(b"\x80\x02" + doubled(60) + b".")
+
+    with pytest.raises(ValueError, match="no storage is named like a very long tuple"):
+        Storages(lambda *_: None).named(value)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -45,6 +59,7 @@ def test_a_name_that_is_not_known_is_refused_before_it_is_imported():
         (b"\x80\x02\x85.", "takes more than it has"),
         (b"\x80\x02I1\n.", "operation INT"),
         (b"\x80\x02}" + b")" + b"\x85" * (DEEPEST_KEY + 2) + b"K\1s.", "too many levels"),
+        (b"\x80\x02}" + doubled(15) + b"K\1s.", "too many parts"),
         (b"\x80\x02h\7.", "7"),
         (b"\x80\x02X\xff\xff\xff\x7fab.", "expected"),
     ],
