@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from gnomon.codegen.context import Moments
 from gnomon.compiler.build import compile_graph
 from gnomon.compiler.target import context
 from gnomon.ir.node import Graph
@@ -23,11 +24,16 @@ from gnomon.settings import override
 
 
 def program(
-    graph: Graph, seconds: float = 0.0, sizes_vary: bool = False, **settings: object
+    graph: Graph,
+    seconds: float = 0.0,
+    sizes_vary: bool = False,
+    moments: Moments | None = None,
+    **settings: object,
 ) -> Executable:
     """A new executable whose calls are shared among all threads."""
+    asked = {"seconds": seconds, "sizes_vary": sizes_vary, "moments": moments or Moments()}
     with override(**settings), patch.object(assembly, "ALONE", 0):
-        return compile_graph(graph, context(seconds=seconds, sizes_vary=sizes_vary))
+        return compile_graph(graph, context(**asked))
 
 
 def run(graph: Graph, arrays: Sequence[np.ndarray], **settings: object) -> list[np.ndarray]:

@@ -24,7 +24,7 @@ from gnomon.train.checkpoint import (
     to_json,
     whole,
 )
-from gnomon.train.config import Config, build, overridden, to_dict
+from gnomon.train.config import Config, build, near, overridden, to_dict
 from gnomon.train.lock import ASIDE, LOCK, Lock
 from gnomon.train.recipes import configure
 from gnomon.train.resuming import weighed
@@ -67,7 +67,7 @@ def begin(recipe: str | None, changes: list[str], resume: bool) -> TrainingRun:
     """A new run, or an old one to go on with.
 
     What an old run recorded holds, with the changes made to it; RECIPE only says which one is meant
-    when run.dir does not. Nothing to go on with in run.dir: the run begins there.
+    when run.dir does not. Where run.dir is there and no run has begun in it, one begins.
     """
     if resume:
         wanted = overridden({}, changes).get("run", {}).get("dir")
@@ -76,6 +76,7 @@ def begin(recipe: str | None, changes: list[str], resume: bool) -> TrainingRun:
         )
         if is_run(folder):
             return go_on(folder, changes)
+        refuse_missing(folder)
     config = configure(recipe or "python", changes)
     folder = new_run(config.run.name, config.run.dir)
     lock = Lock(folder)
@@ -83,6 +84,17 @@ def begin(recipe: str | None, changes: list[str], resume: bool) -> TrainingRun:
     refuse_full(folder)
     write_config(folder, config)
     return TrainingRun(folder, config, lock)
+
+
+def refuse_missing(folder: Path) -> None:
+    """Stop where a run is to go on in a folder that is not there: its name may be mistyped."""
+    if not folder.exists():
+        beside = [path.parent.name for path in folder.parent.glob(f"*/{CONFIG}")]
+        others = f": {near(folder.name, beside)}" if beside else "."
+        raise ConfigError(
+            f"run.dir: {folder} is not there, so nothing can go on in it{others} "
+            "Leave out --resume to begin a run there."
+        )
 
 
 def resumable(
@@ -102,8 +114,15 @@ def resumable(
         named = [word for word in command[1:2] if not word.startswith("-")]
         stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         name = Path(named[0]).stem if named else "run"
-        first += ("--set", f"run.dir={RUNS / f'{name}-{stamp}-{os.getpid()}'}")
-    return first, first if "--resume" in first else (*first, "--resume")
+        folder = RUNS / f"{name}-{stamp}-{os.getpid()}"
+        first += ("--set", f"run.dir={folder}")
+    if "--resume" in first:
+        return first, first
+    # ranks that are lost before the run has begun find its folder there
+    for word in first:
+        if word.startswith("run.dir="):
+            Path(word.removeprefix("run.dir=")).mkdir(parents=True, exist_ok=True)
+    return first, (*first, "--resume")
 
 
 def together(run: TrainingRun | None, team: Team) -> TrainingRun:

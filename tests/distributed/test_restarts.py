@@ -69,13 +69,15 @@ def test_threads_are_not_started_anew():
         Restarts(1, ("x",), (2,)).run(Launch(("x",), 2, backend="threads"))
 
 
-def test_training_is_given_a_folder_to_go_on_in():
+def test_training_is_given_a_folder_to_go_on_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     first, later = resumable(("train", "tiny", "--set", "train.steps=3"), (2, 1))
 
     assert first[:4] == ("train", "tiny", "--set", "train.steps=3")
     assert first[4] == "--set"
     assert first[5].startswith("run.dir=runs/tiny-")
     assert later == (*first, "--resume")
+    assert (tmp_path / first[5].removeprefix("run.dir=")).is_dir(), "a lost rank finds it there"
 
 
 def test_a_folder_that_is_named_stays():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,7 @@ def test_going_on_finds_the_latest_run_of_the_recipe():
 
 
 def test_going_on_where_nothing_is_begins():
+    Path("here").mkdir()
     assert begin("tiny", ["run.dir=here"], resume=True).checkpoint is None
     with pytest.raises(
         ConfigError, match=r"no run in runs/python\*\. Start one: gnomon train python"
@@ -95,3 +97,14 @@ def test_a_run_without_checkpoints_cannot_be_loaded():
 
     with pytest.raises(CheckpointError, match="here has no whole checkpoint"):
         find_checkpoint("here")
+
+
+def test_a_run_goes_on_in_no_folder_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    begin("tiny", ["run.dir=first"], False)
+
+    with pytest.raises(ConfigError, match=r"run\.dir: frist is not there.*[Dd]id you mean .?first"):
+        begin(None, ["run.dir=frist"], True)
+    assert not (tmp_path / "frist").exists()
+    (tmp_path / "empty").mkdir()
+    assert begin("tiny", ["run.dir=empty"], True).folder == Path("empty")
