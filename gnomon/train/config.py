@@ -109,6 +109,9 @@ class TrainConfig:
     keep_checkpoints: Size = 2
     record_hashes: bool = False
     """Keep a hash of every value that a step computes, for `gnomon diverge`; steps are slower."""
+    compare_replicas_every: Count = 50
+    """Steps between comparisons of parameters that several ranks hold alike; each checkpoint
+    follows one; 0: never."""
 
 
 @dataclass(frozen=True, kw_only=True)

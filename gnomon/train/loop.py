@@ -34,6 +34,7 @@ from gnomon.train.order import batch_at
 from gnomon.train.peak import measured_peak
 from gnomon.train.progress import Progress, Status, peak_memory
 from gnomon.train.recording import Arrays, circumstances, numbers_of, state_of, values_as_arrays
+from gnomon.train.replicas import Replicas
 from gnomon.train.signals import Stop
 from gnomon.train.state import (
     load_optimizer,
@@ -144,6 +145,7 @@ class Trainer:
             self.config.evaluation.stride,
             lambda window_bt: split_rows(window_bt, mesh, *plan.rows),
         )
+        self.replicas = Replicas(self.model, mesh, team)
         self.peak = measured_peak()
         keep = self.config.train.keep_checkpoints
         self.writer = CheckpointWriter(self.folder, keep, self.team, self.progress.say)
@@ -209,9 +211,19 @@ class Trainer:
 
     def meet(self, stop: Stop) -> bool:
         """Hear from every rank after a step: whether anybody asked to stop, and who has written."""
-        told = self.team.gather([stop.asked is not None, self.writer.finished])
-        self.writer.advance([finished for _, finished in told])
-        return any(asked for asked, _ in told)
+        sums = self.replicas.sums() if self.compares_at(self.done) else []
+        told = self.team.gather([stop.asked is not None, self.writer.finished, sums])
+        self.writer.advance([finished for _, finished, _ in told])
+        if sums:
+            self.replicas.check(self.done, [each for _, _, each in told], self.writer.wait)
+        return any(asked for asked, _, _ in told)
+
+    def compares_at(self, done: int) -> bool:
+        """Whether replicas are compared after a step: before each checkpoint, and now and then."""
+        every = self.config.train.compare_replicas_every
+        return (
+            self.team.mesh.size > 1 and bool(every) and (done % every == 0 or self.saves_at(done))
+        )
 
     @property
     def leads(self) -> bool:
@@ -329,11 +341,14 @@ class Trainer:
 
     def save_when(self, done: int, stopping: bool) -> None:
         """Save when it is time, at the end, and when somebody asked to stop."""
-        every = self.config.train.checkpoint_every
-        due = stopping or done == self.config.train.steps or (every and done % every == 0)
-        if due:
+        if stopping or self.saves_at(done):
             self.check()
             self.writer.begin(self.contents(done))
+
+    def saves_at(self, done: int) -> bool:
+        """Whether a checkpoint follows a step, whoever asks to stop."""
+        every = self.config.train.checkpoint_every
+        return done == self.config.train.steps or (every > 0 and done % every == 0)
 
     def check(self) -> None:
         """Stop when the run's folder is gone."""

@@ -19,7 +19,7 @@ __all__ = ["ConfigChange", "FIXED", "FREE", "LEARNING", "differences", "weighed"
 FREE = (
     *("run.name", "run.dir", "run.threads", "corpus.folder", "train.evaluate_every"),
     *("train.checkpoint_every", "train.keep_checkpoints", "train.record_hashes"),
-    *("train.microbatches", "train.recompute"),
+    *("train.microbatches", "train.recompute", "train.compare_replicas_every"),
     *("evaluation.", "sample."),
 )
 """Keys, or beginnings of keys, of which no bit depends; the text is compared by its hash."""
