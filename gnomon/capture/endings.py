@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from gnomon.capture.inputs import Always, tracked_nodes
 from gnomon.ir.node import copy_into
 from gnomon.lazy import sized_captures
-from gnomon.runtime.comm.groups import membership
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import note, state
 from gnomon.tensor.tensor import Tensor
@@ -34,11 +33,11 @@ def do(program: CapturedProgram, capture: Capture, path: Path) -> None:
     with capture.outside():
         if program.graph is not None:
             program.differentiable = True
-            membership().forced.add(program.graph)
+            state.forced.add(program.graph)
         try:
             path.ending(program)(())
         finally:
-            membership().forced.discard(program.graph)
+            state.forced.discard(program.graph)
 
 
 def undo(

@@ -20,7 +20,6 @@ from gnomon.lazy import compile_options, panels
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.histories import has_other_history
 from gnomon.ops.registry import OpCall, Traced
-from gnomon.runtime.comm.groups import membership
 from gnomon.runtime.interrupts import Whole
 from gnomon.tensor import nans
 from gnomon.tensor.borrowing import copied, is_shown
@@ -259,7 +258,7 @@ class CapturedProgram:
             nodes = tracked_nodes(inputs)
         finally:
             grads.set(before)
-        if not self.opens and self.graph not in membership().forced:
+        if not self.opens and self.graph not in state.forced:
             return list(self.region.emit(nodes))
         known = dict(zip(self.graph.inputs, nodes, strict=True))
         return copy_into(state.arena, self.graph.outputs, known)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gnomon.capture.looks import Answer, truth
 from gnomon.capture.segments import Segment, Step
 from gnomon.lazy import call_objects, listing
-from gnomon.runtime.comm.groups import membership
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Tree:
     def is_differentiable(self, program: CapturedProgram) -> bool:
         """Whether gradients go back behind a program, whose sums have the order of one graph."""
         if program.differentiable:
-            membership().forced.add(program.graph)
+            state.forced.add(program.graph)
         return program.differentiable
 
     def segments(self) -> Iterator[tuple[int, Answer, Segment | CapturedProgram]]:

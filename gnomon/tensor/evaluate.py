@@ -19,7 +19,6 @@ from gnomon.lazy import build
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import NUMBER
 from gnomon.runtime import events
-from gnomon.runtime.comm.groups import membership
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import read_by_gradients
@@ -129,7 +128,7 @@ def note_forced(calls: Iterable[Node]) -> None:
     """
     for node in calls:
         if node.op == "region" and node.params["name"].endswith(CAPTURED):
-            membership().forced.add(node.params["body"])
+            state.forced.add(node.params["body"])
 
 
 def siblings(computed: Iterable[Node], held: Iterable[Node]) -> list[Node]:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 
 from gnomon.dtypes import DType
 from gnomon.errors import TraceError
-from gnomon.ir.node import Arena, Node, Shape, Sites, copy_into
+from gnomon.ir.node import Arena, Graph, Node, Shape, Sites, copy_into
 
 if TYPE_CHECKING:
     from gnomon.runtime.buffer import DeviceBuffer
@@ -68,6 +68,11 @@ class ThreadState(threading.local):
         self.overwritten: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
         self.failed: WeakSet[Node] = WeakSet()
         """What could not be computed when somebody asked for it."""
+        self.forced: set[Graph] = set()
+        """Bodies of captured functions whose values were wanted before their gradients.
+
+        A thread may be a rank: programs follow from these, and those of ranks must agree.
+        """
         self.sweep_at = KEPT_REFERENCES
         self.look_at = self.evaluated_at = 0
         self.kept_waits = False

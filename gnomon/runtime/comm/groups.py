@@ -58,11 +58,6 @@ class Membership:
         self.groups: dict[str, ProcessGroup] = {}
         self.meshes: list[Any] = []
         """The meshes that were made over these ranks."""
-        self.forced: set[Any] = set()
-        """Bodies of captured functions whose values were wanted before their gradients.
-
-        Of a rank, and not of the process: programs follow from them, and those of ranks must agree.
-        """
         self.made = 0
         self.named: Counter[str] = Counter()
 
