@@ -64,7 +64,7 @@ FOUND = {
     *("gnomon.tensor.layouts", "gnomon.tensor.host_calls"),
 }
 """What a program that was found on disk brings besides what runs it."""
-MOST = 59
+MOST = 61
 """Modules of ours that hold no operations; each costs a third of a millisecond."""
 
 
