@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
-from gnomon.capture.inputs import GivenInput, whole
+from gnomon.capture.inputs import Apart, GivenInput, whole
 from gnomon.capture.tracing import Capture
-from gnomon.capture.wholes import Apart
 from gnomon.errors import TraceError
 from gnomon.ops.strides import form_of
 from gnomon.tensor.state import Storage, storage_of

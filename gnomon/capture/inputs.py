@@ -16,9 +16,11 @@ from gnomon.tensor.tensor import Tensor, from_array, from_buffer, node_of, raw
 
 __all__ = [
     "Always",
+    "Apart",
     "GivenInput",
     "Read",
     "StoredInput",
+    "Wholes",
     "constant_input",
     "number_of",
     "pattern",
@@ -125,3 +127,33 @@ def tracked_nodes(tensors: Sequence[Tensor]) -> list[Node]:
 def without_grad(tensors: Sequence[Tensor]) -> Callable[[], list[bool]]:
     """Looks which tensors have no gradient."""
     return lambda: [t._rare is None or t._rare.grad is None for t in tensors]
+
+
+# arguments that are needed as parts of their storages, where they were passed by value
+
+
+class Apart(Exception):
+    """An argument that was passed by its value is needed as a part of its storage."""
+
+    def __init__(self, places: frozenset[int]) -> None:
+        super().__init__(places)
+        self.places = places
+        """The arguments that show such memory."""
+
+
+class Wholes:
+    """The part of a capture that knows which arguments are views, passed by their values."""
+
+    def __init__(self) -> None:
+        self.by_value: set[Storage] = set()
+        """What stands for views without gradients: all that shows it is cut off by nature."""
+        self.parts: dict[Storage, int] = {}
+        """What stands for the value of a view, and which argument it is."""
+        self.needs_whole: set[int] = set()
+        """Arguments of which the function asks how they lie in their storage."""
+
+    def need_whole(self, storage: Storage) -> None:
+        """Have an argument passed as a part of its storage, since the function asks which it is."""
+        if storage in self.parts:
+            self.needs_whole.add(self.parts[storage])
+            raise Apart(frozenset(self.needs_whole))

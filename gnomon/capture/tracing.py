@@ -19,6 +19,7 @@ from gnomon.capture.inputs import (
     GivenInput,
     Read,
     StoredInput,
+    Wholes,
     constant_input,
     number_of,
     whole,
@@ -26,7 +27,6 @@ from gnomon.capture.inputs import (
 )
 from gnomon.capture.looks import Questioned
 from gnomon.capture.storage_names import named
-from gnomon.capture.wholes import Wholes
 from gnomon.dtypes import DType, float64, int64, uint32
 from gnomon.errors import CollectiveError
 from gnomon.ir.node import Arena, Graph, Node, copy_into, topological
