@@ -780,7 +780,7 @@ def maximum(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float
 def mean(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
     """The sum over axes divided by how many elements it has."""
 def median(x: Tensor) -> Any:
-    """The middle element of all, the lower of two; NaN of nothing."""
+    """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient."""
 def median_with_positions(x: Tensor, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
     """The middle element of every row along an axis, the lower of two, and where it stood."""
 def meshgrid(*xs: Tensor | Sequence[Tensor], indexing: str = ...) -> tuple[Tensor, ...]:

@@ -1401,9 +1401,9 @@ class Tensor:
     def mean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
         """The sum over axes divided by how many elements it has."""
     def median(self) -> Any:
-        """The middle element of all, the lower of two; NaN of nothing."""
+        """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient."""
     def median_(self) -> Tensor:
-        """The middle element of all, the lower of two; NaN of nothing."""
+        """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient."""
     def median_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
         """The middle element of every row along an axis, the lower of two, and where it stood."""
     def median_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
