@@ -18,6 +18,7 @@ from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops import scalars
 from gnomon.ops.arguments import floating, is_number, promoted
 from gnomon.ops.documentation import illustrated
+from gnomon.ops.histories import unmoved
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op, Reference, op
 
@@ -178,7 +179,7 @@ def divide(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Node:
             f'divide: rounding_mode is None, "floor" or "trunc": got {rounding_mode!r}.'
         )
     if x.dtype.is_floating_point:
-        return elementwise("trunc", elementwise("div", x, y))
+        return unmoved(elementwise("trunc", elementwise("div", x, y)), x, y)
     quotient = elementwise("floor_divide", x, y)
     uneven = elementwise("ne", quotient * y, x)
     return quotient + cast(elementwise("and", uneven, elementwise("lt", quotient, 0)), x.dtype)
@@ -353,7 +354,7 @@ def power_of_integer(x: Node, exponent: int) -> Node:
 def power_of_float(x: Node, exponent: float) -> Node:
     """A power by a constant, with as few steps as its exponent allows."""
     if exponent == 0:
-        return ones_of(x)
+        return unmoved(ones_of(x), x)
     if exponent in (0.5, -0.5):
         return elementwise("sqrt" if exponent > 0 else "rsqrt", x)
     steps = -exponent if exponent < 0 else exponent
