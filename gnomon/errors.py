@@ -1,10 +1,10 @@
 """Everything that Gnomon raises.
 
     GnomonError
-    ├── ShapeError        sizes or ranks do not fit             (ValueError)
+    ├── ShapeError        sizes or ranks do not fit             (ValueError, RuntimeError)
     ├── DtypeError        a dtype does not fit                  (TypeError)
     ├── ComplexError      complex numbers in a real function    (TypeError)
-    ├── ArgumentError     an argument is out of its domain      (ValueError)
+    ├── ArgumentError     an argument is out of its domain      (ValueError, RuntimeError)
     ├── IndexOutOfBounds  an index is outside its axis          (IndexError)
     ├── GradientError     a gradient that cannot be had         (RuntimeError)
     ├── LinAlgError       a matrix without what is asked for    (RuntimeError)
@@ -52,8 +52,8 @@ class GnomonError(Exception):
     """Base of every error that Gnomon raises for a user's mistake."""
 
 
-class ShapeError(GnomonError, ValueError):
-    """Sizes or ranks do not fit."""
+class ShapeError(GnomonError, ValueError, RuntimeError):
+    """Sizes or ranks do not fit; PyTorch raises one or the other."""
 
 
 class DtypeError(GnomonError, TypeError):
@@ -64,8 +64,8 @@ class ComplexError(DtypeError, AttributeError):
     """Complex numbers in a function of real ones."""
 
 
-class ArgumentError(GnomonError, ValueError):
-    """An argument is out of its domain."""
+class ArgumentError(GnomonError, ValueError, RuntimeError):
+    """An argument is out of its domain; PyTorch raises one or the other."""
 
 
 class IndexOutOfBounds(GnomonError, IndexError):

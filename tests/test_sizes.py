@@ -110,6 +110,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/ops/linear_cross_entropy.py": EVERY_OP,
     "gnomon/ops/logic.py": EVERY_OP,
     "gnomon/ops/losses.py": EVERY_OP,
+    "gnomon/ops/margin_losses.py": EVERY_OP,
     "gnomon/ops/matrices.py": EVERY_OP,
     "gnomon/ops/normalization.py": EVERY_OP,
     "gnomon/ops/occurrences.py": EVERY_OP,

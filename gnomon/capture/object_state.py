@@ -310,6 +310,8 @@ def reader(drawing: types.ModuleType) -> Callable[[], Hashable]:
     return lambda: stood_at(drawing.get_state())
 
 
-def stood_at(state: tuple) -> Hashable:
-    """A state of numpy's older generators as something to compare."""
-    return (state[1].tobytes(), *state[2:])
+def stood_at(state: Any) -> Hashable:
+    """A generator's state as something to compare: of numpy's older ones, or an array of bytes."""
+    if isinstance(state, tuple):
+        return (state[1].tobytes(), *state[2:])
+    return np.asarray(state).tobytes()

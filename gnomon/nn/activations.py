@@ -9,6 +9,7 @@ from typing import Any
 from gnomon.nn import functional as F
 from gnomon.nn.parameter import Parameter
 from gnomon.nn.tables import REQUIRED, ReducedLoss, SettingsModule, module_of
+from gnomon.nn.value_checks import check_chance
 from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
@@ -290,6 +291,11 @@ class Dropped(SettingsModule):
     """A dropout: it acts in training only."""
 
     SETTINGS = {"p": 0.5, "inplace": False}  # noqa: RUF012
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if "p" in self.SETTINGS:
+            check_chance(type(self).__name__, self.p)
 
     def forward(self, input: Tensor) -> Tensor:
         """The input, parts of it set to 0 in training."""

@@ -9,7 +9,7 @@ from math import sqrt
 from typing import Any
 
 from gnomon.dtypes import bool_
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.nn import init
 from gnomon.nn.linear import NonDynamicallyQuantizableLinear
 from gnomon.nn.module import Module
@@ -46,6 +46,16 @@ def scaled_dot_product_attention(
             "scaled_dot_product_attention: is_causal and attn_mask cannot both be given."
         )
     most = max(query.ndim, key.ndim, value.ndim)
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise ShapeError(
+            "scaled_dot_product_attention: query, key and value need at least 2 axes: got "
+            f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)}."
+        )
+    if attn_mask is not None and attn_mask.dtype.is_integer:
+        raise DtypeError(
+            "scaled_dot_product_attention: attn_mask must be truth values, or floats to add: got "
+            f"{attn_mask.dtype.name}. Use bool()."
+        )
     if min(query.ndim, key.ndim, value.ndim) < most:
         batch = joint_shape("scaled_dot_product_attention", [x.shape[:-3] for x in (query, key)])
         query, key, value = (x.expand(*batch, *x.shape[-3:]) for x in (query, key, value))
@@ -244,6 +254,12 @@ class MultiheadAttention(Module):
     ) -> Tensor | None:
         """One mask of scores, broadcast over (b, h, t, s)."""
         found = None
+        for word, given in (("key_padding_mask", padding), ("attn_mask", attn_mask)):
+            if given is not None and given.dtype.is_integer:
+                raise DtypeError(
+                    f"MultiheadAttention: {word} must be truth values or floats: got "
+                    f"{given.dtype.name}. Use bool()."
+                )
         if attn_mask is not None:
             if attn_mask.ndim == 3:
                 attn_mask = attn_mask.reshape(-1, self.num_heads, *attn_mask.shape[1:])

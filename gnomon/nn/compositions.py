@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gnomon.errors import ArgumentError
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.overrides import overridable
 from gnomon.tensor.tensor import Tensor
@@ -53,6 +54,8 @@ def triplet_margin_with_distance_loss(
     >>> triplet_margin_with_distance_loss(tensor([[0.0]]), tensor([[3.0]]), tensor([[1.0]]))
     Tensor(3.)
     """
+    if margin <= 0:
+        raise ArgumentError(f"triplet_margin_with_distance_loss: margin must be above 0: {margin}.")
     apart = distance_function or FUNCTIONS["pairwise_distance"]
     near, far = apart(anchor, positive), apart(anchor, negative)
     far = FUNCTIONS["minimum"](far, apart(positive, negative)) if swap else far

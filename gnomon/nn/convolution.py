@@ -12,6 +12,7 @@ from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import empty_parameter
+from gnomon.ops.arguments import choice
 from gnomon.tensor.tensor import Tensor
 
 
@@ -55,6 +56,7 @@ class Convolution(Module):
                 f"got {in_channels}, {out_channels} and {groups}."
             )
         n = self.COUNT
+        self._check_padding(padding, each(stride, n), padding_mode)
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = each(kernel_size, n), each(stride, n)
         self.padding, self.dilation = each(padding, n), each(dilation, n)
@@ -67,6 +69,15 @@ class Convolution(Module):
         self.reset_parameters()
         if dtype is not None:
             self.to(dtype)
+
+    def _check_padding(self, padding: Any, stride: tuple[int, ...], mode: str) -> None:
+        """Refuse words for padding that are none, or do not go with the strides."""
+        name = type(self).__name__
+        choice(name, "padding_mode", mode, ("zeros", "circular", "replicate", "reflect"))
+        if isinstance(padding, str):
+            choice(name, "padding", padding, ("valid", "same"))
+            if padding == "same" and any(step != 1 for step in stride):
+                raise ArgumentError(f"{name}: padding='same' needs stride 1: got {stride}.")
 
     def reset_parameters(self) -> None:
         """Draw the parameters."""

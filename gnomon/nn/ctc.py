@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnomon.capture.control_flow import scan
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
+from gnomon.nn.value_checks import seen
 from gnomon.ops.arguments import choice
 from gnomon.ops.losses import REDUCTIONS
 from gnomon.tensor.creation import arange, full, tensor
@@ -26,16 +27,27 @@ cat, where, logaddexp = FUNCTIONS["cat"], FUNCTIONS["where"], FUNCTIONS["logadde
 Lengths = Tensor | Sequence[int]
 
 
-def counts(lengths: Lengths, n: int) -> Tensor:
-    """A length for each text."""
+def counts(word: str, lengths: Lengths, n: int, most: int) -> Tensor:
+    """A length for each text, from 0 to most."""
     given = lengths if isinstance(lengths, Tensor) else tensor(list(lengths))
+    if given.dtype.is_floating_point and n:
+        raise DtypeError(f"ctc_loss: {word} must be integral: got {given.dtype.name}. Use long().")
+    values = seen(given)
+    if values is not None and ((values < 0) | (values > most)).any():
+        raise ArgumentError(f"ctc_loss: {word} are from 0 to {most}: got {values.tolist()}.")
     return given.reshape(n).long()
 
 
 def letters_of(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
     """The texts side by side, whether they came so or one after another; blanks fill the rest."""
     if targets.ndim == 1:
-        longest = max(lengths.tolist(), default=0)
+        given = lengths.tolist()
+        longest = max(given, default=0)
+        if sum(given) != targets.shape[0]:
+            raise ShapeError(
+                f"ctc_loss: targets of texts of {sum(given)} letters together: got "
+                f"{targets.shape[0]}."
+            )
         place = arange(longest) + (lengths.cumsum(0) - lengths)[:, None]
         if not longest:
             targets = full((1,), blank, dtype=targets.dtype)
@@ -93,7 +105,8 @@ def ctc_loss(
     t, n, c = log_probs.shape
     if not 0 <= blank < c:
         raise ArgumentError(f"ctc_loss: blank is no class: {blank} of {c}. Use 0 to {c - 1}.")
-    steps, letters = counts(input_lengths, n), counts(target_lengths, n)
+    steps = counts("input_lengths", input_lengths, n, t)
+    letters = counts("target_lengths", target_lengths, n, targets.shape[-1])
     text = letters_of(targets, letters, blank)
     s = text.shape[1]
     between = full((n, s + 1), blank, dtype=text.dtype)

@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.nn import own_rows
+from gnomon.nn import own_rows, value_checks
 from gnomon.nn.attention import (  # noqa: F401 - PyTorch's place
     multi_head_attention_forward,
     scaled_dot_product_attention,
@@ -65,6 +65,10 @@ for _op in dict.fromkeys(OPS.values()):
         globals().update(dict.fromkeys(_names, FUNCTIONS[_name]))
     if _facts.inplace:
         globals().update({_name: writer(_name), f"{_name}_": getattr(Tensor, f"{_name}_")})
+
+
+for _name, _check in value_checks.CHECKS.items():
+    globals()[_name] = value_checks.checked(globals()[_name], _check)
 
 
 def with_indices(name: str) -> Callable:
@@ -254,8 +258,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     gnomon.errors.ArgumentError: dropout: dropout probability has to be between 0 and 1, but got
     2.0.
     """
-    if not 0 <= p <= 1:
-        raise ArgumentError(f"dropout: dropout probability has to be between 0 and 1, but got {p}.")
+    value_checks.check_chance("dropout", p)
     if not training or p == 0:
         return input
     result = apply(OPS["dropout"], (input, default_generator.key(), float(p)))
@@ -272,6 +275,7 @@ def feature_dropout(
     >>> feature_dropout(tensor([[[1.0, 2.0]]]), p=1.0)
     Tensor([[[0., 0.]]])
     """
+    value_checks.check_chance("dropout", p)
     if not training or p == 0:
         return input
     channels = input.reshape(*input.shape[:2], -1)[:, :, :1].detach()
@@ -313,6 +317,7 @@ def alpha_dropped(
     name: str, input: Tensor, like: Tensor, p: float, training: bool, inplace: bool
 ) -> Tensor:
     """Elements replaced by selu's lowest value, one draw per element of `like`."""
+    value_checks.check_chance("alpha_dropout", p)
     if not training or p == 0:
         return input
     low = -1.7580993408473766
@@ -336,6 +341,8 @@ def rrelu(
     >>> rrelu(tensor([-3.0, 1.0]), 0.25, 0.75)
     Tensor([-1.5,  1. ])
     """
+    if lower > upper:
+        raise ArgumentError(f"rrelu: lower is at most upper: got {lower} and {upper}.")
     share: Any = (lower + upper) / 2
     if training:
         drawn = apply(OPS["random_uniform"], (default_generator.key(), tuple(input.shape)))
@@ -388,6 +395,8 @@ def batch_norm(
     Tensor([[-1.],
             [ 1.]])
     """
+    if eps < 0:
+        raise ArgumentError(f"batch_norm: eps must be at least 0: got {eps}.")
     if not training:
         return apply(OPS["batch_norm"], (input, running_mean, running_var, weight, bias, eps))
     rows = own_rows.layout_of_rows(input)
@@ -434,6 +443,7 @@ def instance_norm(
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    value_checks.check_places(input)
     if running_mean is not None:
         axes = tuple(range(2, input.ndim))
         with no_grad():

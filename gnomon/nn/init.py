@@ -117,6 +117,11 @@ def eye_(tensor: Tensor) -> Tensor:
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """A convolution that changes nothing."""
     shape = tuple(tensor.shape)
+    if len(shape) not in (3, 4, 5) or shape[0] % groups:
+        raise ArgumentError(
+            "dirac_: Only tensors with 3, 4, or 5 dimensions are supported, whose first size the "
+            f"groups divide: got {shape} and {groups}."
+        )
     value = np.zeros(shape)
     outputs, middle = shape[0] // groups, tuple(n // 2 for n in shape[2:])
     for group in range(groups):
@@ -174,6 +179,10 @@ def kaiming_normal_(
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: object = None) -> Tensor:
     """Rows or columns that stand at right angles."""
+    if tensor.ndim < 2:
+        raise ArgumentError(
+            f"orthogonal_: Only tensors with 2 or more dimensions are supported: got {tensor.ndim}."
+        )
     rows, columns = tensor.shape[0], prod(tensor.shape[1:])
     flat = randn(rows, columns, generator=generator, dtype="float64").numpy()
     q, r = np.linalg.qr(flat.T if rows < columns else flat)

@@ -11,12 +11,13 @@ from math import sqrt
 from typing import Any
 
 from gnomon.capture.control_flow import scan
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.nn import functional as F
 from gnomon.nn import init
 from gnomon.nn.module import Module
 from gnomon.nn.parameter import empty_parameter
 from gnomon.nn.utils.rnn import PackedSequence, packed_like, pad_packed_sequence
+from gnomon.nn.value_checks import check_chance
 from gnomon.runtime.buffer import check_size
 from gnomon.tensor.creation import arange, zeros
 from gnomon.tensor.functions import FUNCTIONS
@@ -126,6 +127,11 @@ class Cell(Recurrent):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """The state after one more input."""
+        if input.ndim not in (1, 2):
+            raise ShapeError(
+                f"{type(self).__name__}: input must be (input_size) or (b, input_size): got "
+                f"{tuple(input.shape)}."
+            )
         weight_in, weight, bias_in, bias = self._made("")
         single = STEPS[self.kind][2] == 1
         if hx is None:
@@ -205,6 +211,7 @@ class Layers(Recurrent):
             raise ArgumentError(
                 f"{type(self).__name__}: num_layers must be 1 or more: got {num_layers!r}."
             )
+        check_chance(type(self).__name__, dropout)
         self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
         self.bidirectional = bidirectional
         check_size(type(self).__name__, num_layers * hidden_size * (hidden_size + 2), 4)
@@ -226,6 +233,11 @@ class Layers(Recurrent):
         """The outputs of every step, and the states after the last; packed sequences stay so."""
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
+        if input.ndim not in (2, 3):
+            raise ShapeError(
+                f"{type(self).__name__}: input must be (t, input_size) or (t, b, input_size): got "
+                f"{tuple(input.shape)}."
+            )
         alone = input.ndim == 2
         single = STEPS[self.kind][2] == 1
         x = input.unsqueeze(1) if alone else input

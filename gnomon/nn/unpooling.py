@@ -29,6 +29,11 @@ def unpool_over(count: int) -> Any:
         padding: Numbers = 0,
         output_size: Sequence[int] | None = None,
     ) -> Tensor:
+        if tuple(indices.shape) != tuple(input.shape):
+            raise ShapeError(
+                f"{name}: indices must have the shape of input {tuple(input.shape)}: got "
+                f"{tuple(indices.shape)}."
+            )
         kernel = repeated(name, kernel_size, count, "kernel_size", 1)
         steps = repeated(name, stride, count, "stride", 1) if stride else kernel
         pads = repeated(name, padding, count, "padding", 0)

@@ -100,9 +100,17 @@ class Walked:
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path."""
         path, _, name = target.rpartition(".")
-        return self.get_submodule(path)._parameters[name]
+        return named(self.get_submodule(path), "_parameters", name)
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path."""
         path, _, name = target.rpartition(".")
-        return self.get_submodule(path)._buffers[name]
+        return named(self.get_submodule(path), "_buffers", name)
+
+
+def named(module: Any, kind: str, name: str) -> Any:
+    """The parameter or buffer of a name; an AttributeError where there is none."""
+    if name not in getattr(module, kind):
+        what = kind.strip("_").removesuffix("s")
+        raise AttributeError(f"{type(module).__name__} has no {what} `{name}`")
+    return getattr(module, kind)[name]

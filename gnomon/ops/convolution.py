@@ -265,6 +265,11 @@ def transpose_over(count: int) -> Op:
         gaps = repeated(name, dilation, count, "dilation", 1)
         around = tuple((n, n) for n in repeated(name, padding, count, "padding", 0))
         more = repeated(name, output_padding, count, "output_padding", 0)
+        if any(n >= max(s, d) for n, s, d in zip(more, steps, gaps, strict=True)):
+            raise ArgumentError(
+                f"{name}: output_padding must be smaller than stride or dilation: got {more}, "
+                f"{steps} and {gaps}."
+            )
         rows = zip(x.shape[2:], weight.shape[2:], steps, gaps, around, more, strict=True)
         size = tuple((n - 1) * s + (k - 1) * d + 1 - 2 * p + e for n, k, s, d, (p, _), e in rows)
         if min(size) < 1 or prod(size) * x.shape[0] * weight.shape[1] >> 48:

@@ -15,6 +15,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import floats_only, one_axis, positions_only, wide
 from gnomon.ops.lookup_primitives import gather, within
+from gnomon.ops.loss_checks import weights_of_classes
 from gnomon.ops.losses import reduced
 from gnomon.ops.primitives import reshape
 from gnomon.ops.reductions import fold, pick
@@ -121,11 +122,14 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"cross_entropy: label_smoothing is in [0, 1]: got {label_smoothing}.")
     if target.dtype.is_floating_point:
+        if ignore_index >= 0:
+            raise ArgumentError("cross_entropy: ignore_index is for class numbers, not for shares.")
         terms = by_shares(x, target, weight, label_smoothing, axis)
         return cast(reduced("cross_entropy", terms, reduction), x.dtype)
     positions_only("cross_entropy", target)
     axis = class_axis("cross_entropy", x, target, axis)
     valid = elementwise("ne", target, ignore_index)
+    weights_of_classes("cross_entropy", weight, x, axis)
     x, weight, safe = with_classes(x, weight, axis, valid, target)
     share = share_of(valid, safe, weight, x)
     surprise = log_sum(x, axis) - pick(wide(x), safe, axis)
@@ -204,6 +208,7 @@ def nll_loss(
     positions_only("nll_loss", target)
     axis = class_axis("nll_loss", x, target, axis)
     valid = elementwise("ne", target, ignore_index)
+    weights_of_classes("cross_entropy", weight, x, axis)
     x, weight, safe = with_classes(x, weight, axis, valid, target)
     share = share_of(valid, safe, weight, x)
     terms = -pick(wide(x), safe, axis)

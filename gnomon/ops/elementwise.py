@@ -26,6 +26,7 @@ from gnomon.ir.operators import (
 from gnomon.ops import scalars
 from gnomon.ops.arguments import floating, is_number, promoted
 from gnomon.ops.documentation import illustrated
+from gnomon.ops.histories import unmoved
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op, Reference, op, view
 
@@ -200,7 +201,7 @@ def divide(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Node:
             f'divide: rounding_mode is None, "floor" or "trunc": got {rounding_mode!r}.'
         )
     if is_float(x) or is_float(y):
-        return rounded_once(truncated_quotient, x, y)
+        return unmoved(rounded_once(truncated_quotient, x, y), x, y)
     x, y = promoted("divide", x, y)
     quotient = elementwise("floor_divide", x, y)
     uneven = elementwise("ne", quotient * y, x)
@@ -382,7 +383,7 @@ def power_of_integer(x: Node, exponent: int) -> Node:
 def power_of_float(x: Node, exponent: float) -> Node:
     """A power by a constant, with as few steps as its exponent allows."""
     if exponent == 0:
-        return ones_of(x)
+        return unmoved(ones_of(x), x)
     if exponent in (0.5, -0.5):
         return elementwise("sqrt" if exponent > 0 else "rsqrt", x)
     steps = -exponent if exponent < 0 else exponent

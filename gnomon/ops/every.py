@@ -33,6 +33,7 @@ from gnomon.ops import (
     logic,
     logits,
     losses,
+    margin_losses,
     matrices,
     normalization,
     occurrences,
@@ -59,7 +60,8 @@ FILES = (
     *(views, joining, combining, diagonals, indexing, occurrences, repetition, embedding),
     *(linalg, einsum, grouped, routed, random, rejection),
     *(factorizations, solving, elimination, matrices),
-    *(normalization, attention, losses, cross_entropy, logits, linear_cross_entropy),
+    *(normalization, attention, losses, margin_losses, cross_entropy, logits),
+    *(linear_cross_entropy,),
     *(convolution, pooling, adaptive_pooling, images, grids),
 )
 """In the order in which a reader would want them."""

@@ -15,6 +15,7 @@ from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import choice, floats_only
+from gnomon.ops.histories import unmoved
 from gnomon.ops.images import cubic
 from gnomon.ops.lookup_primitives import gather
 from gnomon.ops.primitives import contract, expand, reshape, unsqueeze
@@ -61,7 +62,7 @@ def grid_sample(
         )
     if mode == "bicubic" and count != 2:
         raise ArgumentError('grid_sample: "bicubic" is for images (n, c, h, w).')
-    corners, grid = bool(align_corners), cast(grid, x.dtype)
+    corners, given, grid = bool(align_corners), grid, cast(grid, x.dtype)
     places: list[Node] = []
     for k, size in enumerate(x.shape[2:]):
         share = select(grid, -1, count - 1 - k)
@@ -76,7 +77,7 @@ def grid_sample(
             found = found if weight is None else found * unsqueeze(weight, 1)
         total = found if total is None else total + found
     assert total is not None, "every place has neighbours"
-    return total
+    return unmoved(total, given) if mode == "nearest" else total
 
 
 def around(place: Node, mode: str) -> list[tuple[Node, Node | None]]:

@@ -31,6 +31,8 @@ Numbers = int | Sequence[int]
 EXACT = 1 << 16
 """Parts of a factor up to which its product with a size is exact."""
 MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area")
+OF_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+"""Modes, and the axes that each is for."""
 CUBIC = -0.75
 """The slope of the cubic kernel at distance 1."""
 
@@ -60,7 +62,16 @@ def interpolate(
     """
     floats_only("interpolate", x)
     choice("interpolate", "mode", mode, MODES)
+    if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
+        raise ArgumentError(
+            "interpolate: align_corners is for modes that mix neighbours (linear, bilinear, "
+            f"bicubic, trilinear): got mode {mode!r}."
+        )
     count = x.rank - 2
+    if mode in OF_AXES and OF_AXES[mode] != count:
+        raise ShapeError(
+            f"interpolate: mode {mode!r} is for {OF_AXES[mode]} axes behind (n, c): got {x.shape}."
+        )
     if count < 1 or (size is None) == (scale_factor is None):
         raise ArgumentError(
             f"interpolate: needs x (n, c, ...) and either size or scale_factor: got x {x.shape}, "

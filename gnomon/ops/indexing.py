@@ -17,6 +17,7 @@ from gnomon.ir.operators import Scalar, cast, constant, elementwise
 from gnomon.ops import lookup_primitives
 from gnomon.ops.arguments import choice, filling_of, one_axis, positions_only
 from gnomon.ops.facts import Claim
+from gnomon.ops.histories import unmoved
 from gnomon.ops.joining import padded
 from gnomon.ops.primitives import expand, identity_of, reshape, unsqueeze
 from gnomon.ops.registry import internal, op
@@ -241,7 +242,7 @@ def gather(x: Node, axis: int, index: Node) -> Node:
     gnomon.errors.DtypeError: gather: positions must be integers: got float32. Cast them to int64.
     """
     if not index.size:
-        return expand(constant(x.arena, 0, x.dtype), index.shape)
+        return unmoved(expand(constant(x.arena, 0, x.dtype), index.shape), x)
     x = x if x.rank or index.rank != 1 else reshape(x, (1,))
     axis = fits("gather", x, axis, index)
     if not x.rank:
@@ -367,7 +368,7 @@ def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
     axis = fits("scatter", x, axis, index)
     values = values_for("scatter", values, x, index)
     if not index.size or not x.rank:
-        return x if x.rank else values
+        return x if x.rank else unmoved(values, x)
     count = index.shape[axis]
     number = reshape(
         x.arena.node("iota", (), size=count, dtype=int64),

@@ -16,6 +16,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, elementwise
 from gnomon.ops import primitives, view_primitives
 from gnomon.ops.arguments import Axes, choice, one_axis
+from gnomon.ops.histories import unmoved
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 from gnomon.ops.views import part
@@ -58,7 +59,8 @@ def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
         return join([primitives.reshape(x, (x.size,)) for x in xs], 0)
     xs = beside(xs, axis)
     check(xs, axis)
-    return join(xs, one_axis("cat", axis, xs[0].rank))
+    joined = join(xs, one_axis("cat", axis, xs[0].rank))
+    return joined if all(x.size for x in xs) else unmoved(joined, *[x for x in xs if not x.size])
 
 
 def beside(xs: Sequence[Node], axis: int) -> Sequence[Node]:
@@ -257,6 +259,8 @@ def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: Scalar | Non
     gnomon.errors.ArgumentError: pad: needs two numbers per axis, for 1 axes: got 1.
     """
     choice("pad", "mode", mode, ("constant", *BORDERS))
+    if mode != "constant" and value:
+        raise ArgumentError(f'pad: mode "{mode}" takes no value: got {value}.')
     if len(pad) % 2 or len(pad) > 2 * x.rank:
         raise ArgumentError(f"pad: needs two numbers per axis, for {x.rank} axes: got {len(pad)}.")
     for place in range(len(pad) // 2):

@@ -5,7 +5,7 @@ Answers are truth values. Whole tensors are asked by `any` and `all` in reductio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -388,20 +388,15 @@ def unless_nan(row: str, x: Operand, y: Operand) -> Node:
     return scalars.where(elementwise("isnan", x), y, either)
 
 
-def to_the_first(row: str) -> Callable[..., tuple[Node | None, ...]]:
+def to_the_first(row: str, g: Node, _: Node, *given: Operand) -> tuple[Node | None, ...]:
     """The gradient of fmax or fmin: all of it is the first operand's where both are equal."""
-
-    def gradient(g: Node, _: Node, *given: Operand) -> tuple[Node | None, ...]:
-        x, y = promoted(row, *given)
-        won = elementwise("or", elementwise(row, x, y), elementwise("isnan", y))
-        parts = (scalars.where(won, g, 0.0), scalars.where(won, 0.0, g))
-        pairs = zip(parts, given, strict=True)
-        return tuple(sum_like(part, v) if isinstance(v, Node) else None for part, v in pairs)
-
-    return gradient
+    x, y = promoted(row, *given)
+    won = elementwise("or", elementwise(row, x, y), elementwise("isnan", y))
+    parts = zip((scalars.where(won, g, 0.0), scalars.where(won, 0.0, g)), given, strict=True)
+    return tuple(sum_like(part, v) if isinstance(v, Node) else None for part, v in parts)
 
 
-@op(reference=np.fmax, gradient=to_the_first("ge"))
+@op(reference=np.fmax, gradient=partial(to_the_first, "ge"))
 def fmax(x: Operand, y: Operand) -> Node:
     """The larger; a number wins over NaN.
 
@@ -413,7 +408,7 @@ def fmax(x: Operand, y: Operand) -> Node:
     return unless_nan("maximum", x, y)
 
 
-@op(reference=np.fmin, gradient=to_the_first("le"))
+@op(reference=np.fmin, gradient=partial(to_the_first, "le"))
 def fmin(x: Operand, y: Operand) -> Node:
     """The smaller; a number wins over NaN.
 

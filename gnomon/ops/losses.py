@@ -1,4 +1,4 @@
-"""Losses: distances between a guess and a target, of numbers, of classes, of pairs.
+"""Losses: distances between a guess and a target, of numbers and of chances.
 
 Of elements or rows, reduced by "mean", "sum" or "none"; means divide by a count or by weights.
 """
@@ -12,13 +12,10 @@ import numpy as np
 
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.activations import logsigmoid, relu, xlogy
-from gnomon.ops.arguments import broadcast, choice, floating, floats_only, positions_only
-from gnomon.ops.indexing import rows
-from gnomon.ops.lookup_primitives import within
-from gnomon.ops.normalization import pairwise_distance
-from gnomon.ops.primitives import reshape, unsqueeze
-from gnomon.ops.reductions import along, fold, mean_of, pick
+from gnomon.ops.activations import logsigmoid, xlogy
+from gnomon.ops.arguments import broadcast, choice, floats_only
+from gnomon.ops.loss_checks import above, alike
+from gnomon.ops.reductions import fold, mean_of
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
 
@@ -117,6 +114,7 @@ def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: floa
     Tensor([0.125, 2.5  ])
     """
     x, target = pair("smooth_l1_loss", x, target)
+    above("smooth_l1_loss", "beta", beta, 0, False)
     if beta == 0:
         return l1_loss(x, target, reduction=reduction)
     terms = huber(x, target, beta)
@@ -137,6 +135,7 @@ def huber_loss(x: Node, target: Node, *, reduction: str = "mean", delta: float =
     >>> huber_loss(tensor([0.5, 3.0]), zeros(2), reduction="none", delta=2.0)
     Tensor([0.125, 4.   ])
     """
+    above("huber_loss", "delta", delta, 0, True)
     return reduced("huber_loss", huber(*pair("huber_loss", x, target), delta), reduction)
 
 
@@ -243,6 +242,7 @@ def binary_cross_entropy(
     >>> binary_cross_entropy(tensor([0.5, 1.0]), tensor([1.0, 1.0]))
     Tensor(0.3466)
     """
+    alike("binary_cross_entropy", x, target)
     terms = surprise(*pair("binary_cross_entropy", x, target))
     return reduced("binary_cross_entropy", terms if weight is None else terms * weight, reduction)
 
@@ -268,6 +268,7 @@ def binary_cross_entropy_with_logits(
     Tensor(0.3466)
     """
     name = "binary_cross_entropy_with_logits"
+    alike(name, x, target)
     x, target = pair(name, x, target)
     yes = logsigmoid(x)
     yes = yes if pos_weight is None else yes * ((pos_weight - 1.0) * target + 1.0)
@@ -290,6 +291,7 @@ def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool =
     >>> kl_div(tensor([0.5, 0.5]).log(), tensor([1.0, 0.0]), reduction="sum")
     Tensor(0.6931)
     """
+    floats_only("kl_div", x, target)
     x, target = pair("kl_div", x, target)
     if log_target:
         terms = elementwise("exp", target) * (target - x)
@@ -298,161 +300,3 @@ def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool =
     if reduction == "batchmean":
         return reduced("kl_div", terms, "sum") / terms.shape[0]
     return reduced("kl_div", terms, reduction)
-
-
-# pairs
-
-
-@op(functional=True)
-def hinge_embedding_loss(
-    x: Node, target: Node, *, margin: float = 1.0, reduction: str = "mean"
-) -> Node:
-    """x where the target is 1, max(0, margin − x) where it is −1.
-
-    >>> hinge_embedding_loss(tensor([0.2, 0.2]), tensor([1.0, -1.0]), reduction="none")
-    Tensor([0.2, 0.8])
-    """
-    x, target = pair("hinge_embedding_loss", x, target)
-    near = where(elementwise("eq", target, 1), x, 0.0)
-    far = where(elementwise("eq", target, -1), relu(margin - x), 0.0)
-    return reduced("hinge_embedding_loss", near + far, reduction)
-
-
-@op(functional=True)
-def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
-    """log(1 + exp(−target · x)), targets 1 or −1.
-
-    >>> soft_margin_loss(tensor([0.0]), tensor([1.0]))
-    Tensor(0.6931)
-    """
-    x, target = pair("soft_margin_loss", x, target)
-    return reduced("soft_margin_loss", -logsigmoid(target * x), reduction)
-
-
-@op(functional=True)
-def multilabel_soft_margin_loss(
-    x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
-) -> Node:
-    """binary_cross_entropy_with_logits, averaged over the classes of every row.
-
-    Shapes: x (*s, c), target (*s, c) -> (*s) if reduction == "none" else ()
-
-    >>> multilabel_soft_margin_loss(zeros(1, 3), tensor([[1.0, 0.0, 1.0]]))
-    Tensor(0.6931)
-    """
-    name = "multilabel_soft_margin_loss"
-    x, target = pair(name, x, target)
-    terms = -(target * logsigmoid(x) + (1.0 - target) * logsigmoid(-x))
-    terms = terms if weight is None else terms * weight
-    return reduced(name, cast(mean_of(terms, (x.rank - 1,), False), x.dtype), reduction)
-
-
-@op(functional=True)
-def multi_margin_loss(
-    x: Node,
-    target: Node,
-    *,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Node | None = None,
-    reduction: str = "mean",
-) -> Node:
-    """max(0, margin − x of the target + x of each other class)^p, averaged over the classes.
-
-    Shapes: x (*s, c), target (*s) -> (*s) if reduction == "none" else ()
-
-    >>> multi_margin_loss(tensor([[0.0, 0.5, 3.0]]), tensor([2]))
-    Tensor(0.)
-    """
-    floats_only("multi_margin_loss", x)
-    x = reshape(x, x.shape or (1,))
-    positions_only("multi_margin_loss", target)
-    target = within(reshape(target, x.shape[:-1]), x.shape[-1])
-    here = elementwise("eq", along(x, x.rank - 1), unsqueeze(target, target.rank))
-    own = unsqueeze(pick(x, target, x.rank - 1), target.rank)
-    terms = relu(x - own + margin)
-    terms = terms * terms if p == 2 else terms
-    terms = terms if weight is None else terms * unsqueeze(rows(weight, 0, target), target.rank)
-    total = fold("add", where(here, 0.0, terms), (x.rank - 1,), False)
-    return reduced("multi_margin_loss", total / float(max(x.shape[-1], 1)), reduction)
-
-
-@op(functional=True)
-def multilabel_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
-    """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes.
-
-    Shapes: x (*s, c), target (*s, c) -> (*s) if reduction == "none" else ()
-
-    >>> multilabel_margin_loss(tensor([[0.1, 0.2, 0.4, 0.8]]), tensor([[3, 0, -1, 1]]))
-    Tensor(0.85)
-    """
-    x, target = (reshape(v, v.shape or (1,)) for v in (x, target))
-    last, count = x.rank - 1, x.shape[-1]
-    here = along(target, last)
-    end = fold("min", where(elementwise("lt", target, 0), here, count), (last,), True)
-    meant = unsqueeze(elementwise("lt", here, end), x.rank)
-    hits = elementwise("and", meant, elementwise("eq", unsqueeze(target, x.rank), here))
-    own = fold("add", where(hits, unsqueeze(x, last), 0.0), (x.rank,), True)
-    here = elementwise("and", meant, elementwise("not", fold("or", hits, (last,), True)))
-    terms = where(here, relu(1.0 - own + unsqueeze(x, last)), 0.0) / float(max(count, 1))
-    return reduced("multilabel_margin_loss", fold("add", terms, (last, x.rank), False), reduction)
-
-
-@op(functional=True)
-def margin_ranking_loss(
-    x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
-) -> Node:
-    """max(0, margin − target · (x − y)): x is to lie above y where the target is 1.
-
-    >>> margin_ranking_loss(tensor([1.0]), tensor([3.0]), tensor([1.0]))
-    Tensor(2.)
-    """
-    x, y, target = broadcast("margin_ranking_loss", x, y, target)
-    return reduced("margin_ranking_loss", relu(margin - target * (x - y)), reduction)
-
-
-@op(functional=True)
-def cosine_embedding_loss(
-    x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
-) -> Node:
-    """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1.
-
-    Shapes: x (*s, d), y (*s, d), target (*s) -> (*s) if reduction == "none" else ()
-
-    >>> cosine_embedding_loss(tensor([[1.0, 0.0]]), tensor([[0.0, 1.0]]), tensor([1]))
-    Tensor(1.)
-    """
-    x, y = (floating(v) for v in broadcast("cosine_embedding_loss", x, y))
-    dots = [fold("add", a * b, (x.rank - 1,), False) for a, b in ((x, y), (x, x), (y, y))]
-    eps = 1e-12
-    cosine = dots[0] / elementwise("sqrt", (dots[1] + eps) * (dots[2] + eps))
-    near = where(elementwise("eq", target, 1), 1.0 - cosine, 0.0)
-    far = where(elementwise("eq", target, -1), relu(cosine - margin), 0.0)
-    return reduced("cosine_embedding_loss", near + far, reduction)
-
-
-@op(functional=True)
-def triplet_margin_loss(
-    anchor: Node,
-    positive: Node,
-    negative: Node,
-    *,
-    margin: float = 1.0,
-    p: float = 2.0,
-    swap: bool = False,
-    reduction: str = "mean",
-) -> Node:
-    """max(0, distance to the positive − distance to the negative + margin).
-
-    Shapes: anchor (*s, d), positive (*s, d), negative (*s, d) -> (*s) if reduction == "none" else
-    ()
-
-    With `swap` the negative's distance to the positive counts where it is the smaller one.
-
-    >>> triplet_margin_loss(tensor([[0.0]]), tensor([[3.0]]), tensor([[1.0]]))
-    Tensor(3.)
-    """
-    near = pairwise_distance(anchor, positive, p)
-    far = pairwise_distance(anchor, negative, p)
-    far = elementwise("minimum", far, pairwise_distance(positive, negative, p)) if swap else far
-    return reduced("triplet_margin_loss", relu(near - far + margin), reduction)

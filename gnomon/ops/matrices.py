@@ -14,6 +14,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast
 from gnomon.ops.arguments import Axes, floats_only, one_axis
 from gnomon.ops.factorizations import columns, lines, matrices, svdvals, turned
+from gnomon.ops.histories import unmoved
 from gnomon.ops.joining import cat
 from gnomon.ops.lapack import called
 from gnomon.ops.linalg import matmul
@@ -38,7 +39,7 @@ def matrix_power(x: Node, n: int) -> Node:
             [0., 1.]])
     """
     if n == 0:
-        return cast(identity(matrices("matrix_power", x, square=True)), x.dtype)
+        return unmoved(cast(identity(matrices("matrix_power", x, square=True)), x.dtype), x)
     square = inverse(x) if n < 0 else x
     powers: list[Node] = []
     for bit in reversed(f"{abs(n):b}"):

@@ -18,6 +18,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.lazy import sym_float
 from gnomon.ops.arguments import Axes, broadcast, floating, floats_only, many_axes, one_axis, wide
+from gnomon.ops.histories import unmoved
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.reductions import fold, mean_of
 from gnomon.ops.registry import op
@@ -464,4 +465,4 @@ def cdist(x: Node, y: Node, p: float = 2.0, compute_mode: str | None = None) -> 
     """
     rows = reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
     columns = reshape(y, (*y.shape[:-2], 1, *y.shape[-2:]))
-    return vector_norm(rows - columns, p, -1)
+    return unmoved(vector_norm(rows - columns, p, -1), *(() if p else (x, y)))

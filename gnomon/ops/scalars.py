@@ -89,6 +89,12 @@ less, greater, equal, sign, sinh, cosh, rsqrt = (
 trunc, floor = f("trunc"), f("floor")
 
 
+def _flat(g: Node, y: Node, *_: Node) -> Node:
+    """The gradient of what moves in steps: 0, not nothing."""
+    zero = y.arena.node("reshape", (constant(y.arena, 0, y.dtype),), shape=(1,) * y.rank)
+    return y.arena.node("expand", (zero,), shape=y.shape)
+
+
 def _chooses(better: Callable[..., Any]) -> tuple[Gradient, Gradient]:
     """Gradients of minimum and maximum: the winner takes all, equals share; NaN is no loser."""
 
@@ -254,7 +260,7 @@ row(
     associative=True,
     identity=float("-inf"),
 )
-row("floor_divide", _numpy_floor_divide, None, None, costly=True)
+row("floor_divide", _numpy_floor_divide, _flat, _flat, costly=True)
 row(
     "remainder",
     _numpy_remainder,
@@ -276,8 +282,8 @@ row("floor", np.floor, None)
 row("ceil", np.ceil, None)
 row("trunc", np.trunc, None)
 row("round", np.rint, None)
-row("copysign", np.copysign, lambda g, y, a, b: g * sign(a) * sign(y), None)
-row("nextafter", np.nextafter, lambda g, y, a, b: g, None)
+row("copysign", np.copysign, lambda g, y, a, b: g * sign(a) * sign(y), _flat)
+row("nextafter", np.nextafter, lambda g, y, a, b: g, _flat)
 
 # exponentials
 row("exp", np.exp, lambda g, y, a: g * y, costly=True)

@@ -351,9 +351,8 @@ def bisected(ordered: Node, values: Node, row: str) -> Node:
     """
     size, axis = ordered.shape[-1], ordered.rank - 1
     start = expand(constant(values.arena, 0, int64), values.shape)
-    stop, steps = expand(constant(values.arena, size, int64), values.shape), 0
-    while size >> steps:
-        steps += 1
+    stop = expand(constant(values.arena, size, int64), values.shape)
+    for _ in range(halvings(size)):
         middle = elementwise("floor_divide", start + stop, 2)
         place = elementwise("minimum", middle, size - 1)
         found = rows(ordered, 0, place) if ordered.rank == 1 else fetched(ordered, place, axis)
@@ -361,6 +360,20 @@ def bisected(ordered: Node, values: Node, row: str) -> Node:
         start = where(elementwise("and", searching, elementwise("not", after)), middle + 1, start)
         stop = where(elementwise("and", searching, after), middle, stop)
     return start
+
+
+def halvings(size: int) -> int:
+    """The halvings after which one of so many places is left; sizes that vary ask for few numbers.
+
+    >>> [halvings(size) for size in (0, 1, 2, 1000)]
+    [0, 1, 2, 10]
+    """
+    if type(size) is int:
+        return size.bit_length()
+    most = 16
+    while size >> most:
+        most *= 2
+    return most
 
 
 @op(

@@ -16,6 +16,7 @@ from gnomon.ir.provenance import Site
 from gnomon.ir.show import log, since
 from gnomon.lazy import communication, listing, loosen, memory_check, records
 from gnomon.program.entries import ExternalEntry
+from gnomon.program.outside import outside
 from gnomon.program.run_times import timed
 from gnomon.program.saved import SavedProgram
 from gnomon.runtime import events, perf_map
@@ -166,7 +167,7 @@ class Executable:
         else:
             run(given, outputs, stale, self)
         if report.value:
-            self._refuse(report.value - 1)
+            self._refuse(report.value - 1, inputs)
         return made if self._plain else list(map([*made, *inputs].__getitem__, self._places))
 
     def _groups(self, given: list[int]) -> list[Link]:
@@ -256,12 +257,16 @@ class Executable:
             self._records = records.records_of(self.block, self.program.steps, self.title)
         return self._records
 
-    def _refuse(self, number: int) -> None:
+    def _refuse(self, number: int, inputs: Sequence[DeviceBuffer]) -> None:
         """Raise for a position that a kernel found outside its axis."""
+        leaves = self.source.inputs
+        which = outside(
+            self.source, lambda k: inputs[k].numpy(leaves[k].dtype.numpy, leaves[k].shape)
+        )
         kernel = [k for k in self.kernels for _ in range(k.checks)][number]
         lines = ", ".join(map(str, kernel.sites)) or "an unknown line"
         raise IndexOutOfBounds(
-            f"{kernel.name}: a position is outside its axis. Check the indices of {lines}."
+            f"{kernel.name}: a position is outside its axis{which}. Check the indices of {lines}."
         )
 
 

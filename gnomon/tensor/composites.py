@@ -14,6 +14,7 @@ from typing import Any
 from gnomon.dtypes import accumulator, bool_, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.grids import BORDERS, MODES
+from gnomon.ops.histories import unmoved
 from gnomon.ops.sorting import one_of
 from gnomon.tensor.creation import full, full_like, get_default_dtype, tensor
 from gnomon.tensor.functions import FUNCTIONS, Values, apply
@@ -278,7 +279,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     >>> fill(gn.zeros(2), 5)
     Tensor([5., 5.])
     """
-    return input.clone().fill_(value)
+    return apply(unmoved, (input.detach().clone().fill_(value), input))
 
 
 # order

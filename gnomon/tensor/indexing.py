@@ -237,15 +237,22 @@ def as_positions(item: Any, size: int, axis: int) -> Tensor:
 
 
 def flat_positions(x: Node, axes: tuple[int, ...], arrays: Sequence[Node]) -> tuple[Node, tuple]:
-    """Positions in the product of the axes, negative ones counted from the end; and their shape."""
-    rank = max(a.rank for a in arrays)
+    """Positions in the product of the axes, negative ones counted from the end; and their shape.
+
+    One that is outside its own axis is outside the product too.
+    """
+    rank, count = max(a.rank for a in arrays), prod(x.shape[axis] for axis in axes)
     shape = joint_shape("index", [a.shape for a in arrays])
     flat = None
     for axis, array in zip(axes, arrays, strict=True):
         size, place = x.shape[axis], cast(array, int64)
         place = where(elementwise("lt", place, 0), place + size, place)
         place = expand(reshape(place, (1,) * (rank - place.rank) + place.shape), shape)
-        flat = place if flat is None else flat * size + place
+        if flat is None:
+            flat = place
+            continue
+        outside = elementwise("or", elementwise("lt", place, 0), elementwise("ge", place, size))
+        flat = where(outside, count, flat * size + place)
     return reshape(flat, (prod(shape),)), shape
 
 

@@ -48,6 +48,8 @@ SHOWING = ("H", "T", "data", "mH", "mT", "real")
 
 _open: ContextVar[bool] = ContextVar("gnomon_torch_function", default=True)
 """Whether subclasses of Tensor are asked."""
+_asked: ContextVar[tuple] = ContextVar("gnomon_asked", default=())
+"""The calls that classes are computing: each a function, and what its arguments are."""
 
 
 class Overridden(Exception):
@@ -145,10 +147,20 @@ def handle_torch_function(
     """
     found = overriding(relevant)
     types = tuple(map(type, found))
-    for each in found:
-        made = each.__torch_function__(function, types, args, kwargs)
-        if made is not NotImplemented:
-            return made
+    call = (function, *map(id, (*args, *kwargs.values())))
+    if call in _asked.get():
+        raise DtypeError(
+            f"{function.__name__}: {types[0].__module__}.{types[0].__name__} gives the call back. "
+            "Convert its objects to tensors first: gn.from_dlpack(x), or gn.tensor(x)."
+        )
+    before = _asked.set((*_asked.get(), call))
+    try:
+        for each in found:
+            made = each.__torch_function__(function, types, args, kwargs)
+            if made is not NotImplemented:
+                return made
+    finally:
+        _asked.reset(before)
     name, kinds = function.__name__, ", ".join(kind.__name__ for kind in types)
     raise DtypeError(
         f"{name}: no implementation found on types that implement __torch_function__: got "
@@ -220,7 +232,18 @@ def __torch_function__(
     """The function as tensors have it, and what it gives as objects of the class."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
+    if not _open.get():  # a function of another library, which does not see that this is closed
+        raise DtypeError(
+            f"{getattr(func, '__name__', func)}: a function of {module_of(func)} was given a "
+            "tensor of gnomon. Call gnomon's, or convert the tensor first, by from_dlpack(x)."
+        )
     return as_kind(disabled(func, types, args, kwargs), cls)
+
+
+def module_of(function: Callable) -> str:
+    """The library that a function is of, as far as it says so."""
+    home = getattr(function, "__module__", None) or getattr(function, "__self__", None)
+    return (home if isinstance(home, str) else type(home).__module__).partition(".")[0]
 
 
 def __init_subclass__(cls: type[Tensor], **named: Any) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from gnomon.dtypes import bool_, dtype_of, int64
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.lazy import host_calls
+from gnomon.ops.histories import unmoved
 from gnomon.ops.registry import OPS, explained
 from gnomon.runtime.buffer import check_size
 from gnomon.tensor.conversions import array_of
@@ -322,7 +323,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     count = input.shape[0]
     places = triu_indices(count, count, 1)
     first, second = (FUNCTIONS["take"](input, k, axis=0) for k in places)
-    return FUNCTIONS["vector_norm"](first - second, p, -1)
+    found = FUNCTIONS["vector_norm"](first - second, p, -1)
+    return found if p else apply(unmoved, (found, input))
 
 
 def allclose(

@@ -14,11 +14,12 @@ import numpy as np
 
 from gnomon.dtypes import dtype_of, float64
 from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ops.histories import unmoved
 from gnomon.ops.strides import Laid
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import arange, empty, get_default_dtype, shape_of, tensor
 from gnomon.tensor.device import check_device
-from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.strides import over_storage
 from gnomon.tensor.tensor import Tensor, from_array, pair_of, source
 
@@ -56,7 +57,7 @@ def written(input: Tensor, view: Callable[[Tensor], Tensor], src: Tensor, name: 
             f"{tuple(src.shape)}."
         )
     part.copy_(src)
-    return made
+    return apply(unmoved, (made, input)) if part.numel() == made.numel() else made
 
 
 def diagonal_scatter(

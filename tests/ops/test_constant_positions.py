@@ -11,7 +11,9 @@ import gnomon as gn
 from gnomon.errors import IndexOutOfBounds
 
 F = gn.nn.functional
-OUTSIDE = r": a position is outside its axis\. Check the indices of "
+OUTSIDE = (
+    r": a position is outside its axis(: -?\d+ for axis \d of size \d+)?\. Check the indices of "
+)
 BAD = [1, 99]
 
 

@@ -30,6 +30,7 @@ UNDECIDED = {
         "nn_functional_rrelu normal normal_in_place normal_number_mean rand_like randint "
         "randint_like randn randn_like uniform"
     ),
+    "the signs of eigenvectors are free": "linalg_eigh",
     "any values": "empty empty_like empty_permuted empty_strided new_empty new_empty_strided",
     "complex numbers": (
         "cdouble cfloat chalf istft linalg_eig linalg_eigvals nn_functional_silu_complex"
@@ -64,7 +65,6 @@ OTHERS = {
         "nn_functional_max_unpool1d nn_functional_max_unpool2d nn_functional_max_unpool3d"
     ),
     "differs: torch's gradient is that of log_softmax as well": "nn_functional_ctc_loss",
-    "differs: the signs of eigenvectors are free": "linalg_eigh",
     "differs: residuals and singular values are left out": (
         "linalg_lstsq linalg_lstsq_grad_oriented"
     ),

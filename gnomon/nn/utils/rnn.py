@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnomon.errors import ArgumentError
+from gnomon.ops.arguments import choice
 from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor, from_array
@@ -23,6 +24,9 @@ def pad_sequence(
     padding_side: str = "right",
 ) -> Tensor:
     """Sequences side by side, the shorter ones filled up."""
+    if not len(sequences):
+        raise ArgumentError("pad_sequence: received an empty list of sequences.")
+    choice("pad_sequence", "padding_side", padding_side, ("left", "right"))
     longest = max(x.shape[0] for x in sequences)
     rows = []
     for x in sequences:

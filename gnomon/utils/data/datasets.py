@@ -11,6 +11,7 @@ from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import tensor
 from gnomon.tensor.random import Generator, randperm
 from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.utils.data.checks import check_shares
 
 
 class Dataset:
@@ -79,11 +80,15 @@ class ConcatDataset(Dataset):
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = list(datasets)
+        if not self.datasets:
+            raise ArgumentError("ConcatDataset: datasets should not be an empty iterable")
 
     def __len__(self) -> int:
         return sum(map(len, self.datasets))
 
     def __getitem__(self, index: int) -> Any:
+        if index < -len(self):
+            raise ArgumentError("absolute value of index should not exceed dataset length")
         index = index + len(self) if index < 0 else index
         for dataset in self.datasets:
             if index < len(dataset):
@@ -136,6 +141,7 @@ def random_split(
 ) -> list[Subset]:
     """Parts of a dataset, drawn at random; lengths are counts or shares."""
     total = len(dataset)
+    check_shares(lengths, total)
     counts = [int(n) if sum(lengths) == total else int(n * total) for n in lengths]
     for k in range(total - sum(counts) if sum(lengths) != total else 0):
         counts[k % len(counts)] += 1

@@ -14,13 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.tensor.control import evaluate
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.creation import as_tensor, tensor
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.random import Generator, initial_seed, multinomial, randint, randperm
 from gnomon.tensor.tensor import Tensor, from_array
+from gnomon.utils.data.checks import (
+    check_sizes,
+    check_workers,
+    is_flag,
+    positive,
+    refuse_kind,
+)
 from gnomon.utils.data.datasets import IterableDataset, TensorDataset
 from gnomon.utils.data.workers import WorkerInfo, begin, working
 
@@ -57,8 +64,11 @@ class RandomSampler(Sampler):
         num_samples: int | None = None,
         generator: Generator | None = None,
     ) -> None:
-        self.data_source, self.replacement, self.generator = data_source, replacement, generator
-        self.num_samples = num_samples or len(data_source)
+        self.data_source, self.generator = data_source, generator
+        self.replacement = is_flag("replacement", replacement, DtypeError)
+        self.num_samples = positive(
+            "num_samples", len(data_source) if num_samples is None else num_samples
+        )
 
     def __iter__(self) -> Iterator[int]:
         count, left = len(self.data_source), self.num_samples
@@ -97,8 +107,14 @@ class WeightedRandomSampler(Sampler):
         replacement: bool = True,
         generator: Generator | None = None,
     ) -> None:
-        self.weights, self.num_samples = as_tensor(weights, dtype="float64"), num_samples
-        self.replacement, self.generator = replacement, generator
+        self.num_samples = positive("num_samples", num_samples)
+        self.replacement = is_flag("replacement", replacement)
+        self.weights, self.generator = as_tensor(weights, dtype="float64"), generator
+        if self.weights.ndim != 1:
+            raise ArgumentError(
+                "weights should be a 1d sequence but given weights have shape "
+                f"{tuple(self.weights.shape)}"
+            )
 
     def __iter__(self) -> Iterator[int]:
         options = (self.num_samples, self.replacement)
@@ -112,7 +128,8 @@ class BatchSampler(Sampler):
     """The order of another sampler, in batches."""
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
-        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+        self.sampler, self.batch_size = sampler, positive("batch_size", batch_size)
+        self.drop_last = is_flag("drop_last", drop_last)
 
     def __iter__(self) -> Iterator[list[int]]:
         items = iter(self.sampler)
@@ -141,10 +158,14 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return tensor(list(batch), dtype="float64")
     if isinstance(first, Mapping):
         return {key: default_collate([item[key] for item in batch]) for key in first}
+    if isinstance(first, (tuple, list)):
+        check_sizes(batch)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*map(default_collate, zip(*batch, strict=True)))
     if isinstance(first, (tuple, list)):
         return [default_collate(part) for part in zip(*batch, strict=True)]
+    if not isinstance(first, (str, bytes)):
+        refuse_kind(first)
     return list(batch)
 
 
@@ -167,6 +188,13 @@ def stacked(batch: Sequence[Tensor]) -> Tensor:
     """Tensors along a new first axis."""
     if any(t.requires_grad for t in batch):
         return FUNCTIONS["stack"](list(batch))
+    shapes = [tuple(t.shape) for t in batch]
+    if len(set(shapes)) > 1:
+        k = next(k for k, shape in enumerate(shapes) if shape != shapes[0])
+        raise ShapeError(
+            "stack expects each tensor to be equal size, the same shape, but got "
+            f"{list(shapes[0])} at entry 0 and {list(shapes[k])} at entry {k}"
+        )
     evaluate(list(batch))
     return from_array(np.stack([array_of(t) for t in batch]))
 
@@ -191,6 +219,9 @@ class DataLoader:
         unknown = set(ignored) - ELSEWHERE
         if unknown:
             raise TypeError(f"DataLoader takes no argument {', '.join(sorted(unknown))}")
+        check_workers(num_workers, ignored)
+        if batch_size is not None:
+            positive("batch_size", batch_size)
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         single = batch_size is None and batch_sampler is None
         self.collate_fn = collate_fn or (default_convert if single else default_collate)
@@ -213,6 +244,11 @@ class DataLoader:
 
     def check(self, shuffle: bool | None, sampler: object, batches: object) -> None:
         """Refuse orders that exclude each other."""
+        if self.batch_size is None and batches is None and (shuffle or self.drop_last):
+            raise ArgumentError(
+                "batch_size=None option disables auto-batching and is mutually exclusive with "
+                "shuffle, and drop_last"
+            )
         if sampler is not None and shuffle:
             raise ArgumentError("sampler option is mutually exclusive with shuffle")
         if not self.by_number and (shuffle or sampler is not None or batches is not None):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import importlib
 
+import pytest
+
 import gnomon as gn
 
 plans = importlib.import_module("gnomon.tensor.autograd.backward")
@@ -50,3 +52,40 @@ def test_two_roots_share_one_pass():
     gn.autograd.backward([h.sum(), (h * h).sum()])
 
     assert w.grad.tolist() == [21, 21]
+
+
+STEPS = {
+    "floor": lambda x: x.floor(),
+    "divided": lambda x: gn.div(x, 2.0, rounding_mode="floor"),
+    "cut off": lambda x: gn.div(x, 2.0, rounding_mode="trunc"),
+    "a sign": lambda x: gn.copysign(gn.ones(3), x),
+    "to the power 0": lambda x: x**0,
+    "filled": lambda x: gn.fill(x, 2.0),
+    "of an empty part": lambda x: gn.cat([gn.ones(1), x[:0]]),
+    "at no position": lambda x: gn.gather(x, 0, gn.zeros(0, dtype=gn.int64)),
+}
+
+
+@pytest.mark.parametrize("captured", [False, True], ids=["at once", "compiled"])
+@pytest.mark.parametrize("name", STEPS)
+def test_a_leaf_that_is_read_in_steps_has_a_gradient_of_zeros(name, captured):
+    x = gn.tensor([1.5, 2.5, 0.5], requires_grad=True)
+
+    def back():
+        STEPS[name](x).sum().backward()
+
+    (gn.compile(back) if captured else back)()
+
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("read", [lambda x: x.detach(), lambda x: (x > 1).float()])
+def test_a_leaf_that_is_only_compared_or_cut_off_has_none_and_is_not_updated(read):
+    x, w = gn.ones(3, requires_grad=True), gn.ones(3, requires_grad=True)
+    optimizer = gn.optim.SGD([x, w], lr=0.5, weight_decay=0.1)
+
+    (read(x) * w).sum().backward()
+    optimizer.step()
+
+    assert x.grad is None
+    assert x.tolist() == [1.0, 1.0, 1.0]

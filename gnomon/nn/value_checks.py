@@ -1,0 +1,107 @@
+"""Arguments that are looked at before a function computes: chances, variances, classes.
+
+Where values are yet to come (in a captured function, under vmap, over ranks) nobody looks.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gnomon.errors import ArgumentError
+from gnomon.tensor.conversions import array_of
+from gnomon.tensor.state import state
+from gnomon.tensor.tensor import Tensor
+from gnomon.tensor.views import lying_of
+
+__all__ = ["CHECKS", "check_chance", "checked", "seen"]
+
+
+def check_chance(name: str, p: float) -> None:
+    """Refuse what is no chance."""
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"{name}: dropout probability has to be between 0 and 1, but got {p}.")
+
+
+def check_places(input: Tensor) -> None:
+    """Refuse to normalize channels of one place."""
+    if input.ndim > 2 and prod(input.shape[2:]) == 1:
+        raise ArgumentError(
+            "instance_norm: Expected more than 1 spatial element when training, got input size "
+            f"{tuple(input.shape)}."
+        )
+
+
+def seen(x: Any) -> np.ndarray | None:
+    """The values of a tensor or number; None where they are yet to come."""
+    if not isinstance(x, Tensor):
+        return np.asarray(x)
+    unknown = state.capture is not None or state.unknown or lying_of(x._view)
+    return None if unknown else array_of(x)
+
+
+def chances(input: Any, target: Any, *_: Any, **__: Any) -> None:
+    """Refuse an input or a target outside of [0, 1]."""
+    for what, x in (("input", input), ("target", target)):
+        values = seen(x)
+        if values is not None and not ((values >= 0) & (values <= 1)).all():
+            raise ArgumentError(
+                f"binary_cross_entropy: all elements of {what} should be between 0 and 1. "
+                "Use binary_cross_entropy_with_logits() for numbers that are not."
+            )
+
+
+def variances(input: Any, target: Any, var: Any, *_: Any, **__: Any) -> None:
+    """Refuse variances below 0."""
+    values = seen(var)
+    if values is not None and (values < 0).any():
+        raise ArgumentError(
+            "gaussian_nll_loss: var has negative entry/entries. Use abs() or exp()."
+        )
+
+
+def classes(input: Any, target: Any, *_: Any, **__: Any) -> None:
+    """Refuse targets that are neither classes nor the -1 that ends them."""
+    values, count = seen(target), input.shape[-1] if input.ndim else 1
+    if values is not None and ((values < -1) | (values >= count)).any():
+        raise ArgumentError(
+            f"multilabel_margin_loss: target is out of range: classes are 0 to {count - 1}, and -1 "
+            "ends them."
+        )
+
+
+def shrinking(input: Any, lambd: float = 0.5) -> None:
+    """Refuse to move away from 0."""
+    if lambd < 0:
+        raise ArgumentError(f"softshrink: lambd must be at least 0: got {lambd}.")
+
+
+def bounds(input: Any, min_val: float = -1.0, max_val: float = 1.0, *_: Any, **__: Any) -> None:
+    """Refuse bounds that cross."""
+    if min_val > max_val:
+        raise ArgumentError(f"hardtanh: min_val is at most max_val: got {min_val} and {max_val}.")
+
+
+CHECKS = {
+    "binary_cross_entropy": chances,
+    "gaussian_nll_loss": variances,
+    "hardtanh": bounds,
+    "multilabel_margin_loss": classes,
+    "softshrink": shrinking,
+}
+"""Functions, and what looks at their arguments first."""
+
+
+def checked(function: Callable, check: Callable[..., None]) -> Callable:
+    """A function whose arguments are looked at before."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        check(*args, **named)
+        return function(*args, **named)
+
+    return call

@@ -1,0 +1,48 @@
+"""Values that functions look at first: outside of what they mean, they are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import gnomon as gn
+from gnomon.errors import ArgumentError
+from gnomon.nn import functional as F
+
+
+@pytest.mark.parametrize("x", [[0.5, 1.5], [-0.1, 0.5], [float("nan"), 0.5]])
+def test_chances_outside_of_0_and_1_are_refused(x):
+    inside = gn.tensor([0.5, 0.25])
+
+    with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
+        F.binary_cross_entropy(gn.tensor(x), inside)
+    with pytest.raises(RuntimeError, match="all elements of target should be between 0 and 1"):
+        gn.nn.BCELoss()(inside, gn.tensor(x))
+
+
+def test_a_variance_below_0_is_refused():
+    x = gn.ones(2)
+
+    with pytest.raises(ArgumentError, match="var has negative"):
+        F.gaussian_nll_loss(x, x, gn.tensor([1.0, -1.0]))
+
+
+def test_classes_that_are_none_are_refused():
+    x = gn.ones(1, 3)
+
+    with pytest.raises(ArgumentError, match="classes are 0 to 2"):
+        F.multilabel_margin_loss(x, gn.tensor([[0, 3, -1]]))
+
+
+def test_nobody_looks_where_values_are_to_come():
+    x = gn.tensor([0.5, 0.25])
+
+    loss = gn.compile(F.binary_cross_entropy)(x, x)
+
+    assert loss.item() == pytest.approx(F.binary_cross_entropy(x, x).item())
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.5])
+def test_what_is_no_chance_is_no_dropout(p):
+    for layer in (gn.nn.Dropout, gn.nn.AlphaDropout):
+        with pytest.raises(ArgumentError, match="between 0 and 1"):
+            layer(p)
