@@ -363,14 +363,12 @@ def bisected(ordered: Node, values: Node, row: str) -> Node:
 
 
 def halvings(size: int) -> int:
-    """The halvings after which one of so many places is left; sizes that vary ask for few numbers.
+    """The halvings after which one of so many places is left: one number for many sizes.
 
-    >>> [halvings(size) for size in (0, 1, 2, 1000)]
-    [0, 1, 2, 10]
+    >>> [halvings(size) for size in (0, 255, 256, 70_000)]
+    [8, 8, 16, 32]
     """
-    if type(size) is int:
-        return size.bit_length()
-    most = 16
+    most = 8
     while size >> most:
         most *= 2
     return most
