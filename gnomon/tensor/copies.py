@@ -8,6 +8,7 @@ import numpy as np
 
 from gnomon.errors import GradientError
 from gnomon.tensor.conversions import array_of
+from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor, alias, from_array, method
 
 
@@ -15,7 +16,8 @@ from gnomon.tensor.tensor import Tensor, alias, from_array, method
 def __copy__(self: Tensor) -> Tensor:
     """A tensor of the same storage: a leaf, which wants gradients if this one does."""
     made = self.__class__.__new__(self.__class__)
-    plain = self._view is None and not self.requires_grad
+    # a view that a capture made is made anew by each replay
+    plain = self._view is None and not self.requires_grad and state.capture is None
     made._view = None if plain else alias(self, (), detached=True)._view
     made._storage, made._rare, made._requires = self._storage, None, self.requires_grad
     if hasattr(self, "__dict__"):

@@ -11,7 +11,10 @@ import gnomon as gn
 from tests.tensor.view_table import FUNCTIONS, LAYOUTS
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install -e '.[parity]'")
-pytestmark = pytest.mark.parity
+pytestmark = [
+    pytest.mark.parity,
+    pytest.mark.filterwarnings("ignore:torch.asarray.*:UserWarning"),
+]
 
 LENIENT = frozenset({"view", "view_as", "view_copy"})
 """Functions that torch refuses where strides do not show the shape: here they are views always."""
