@@ -85,6 +85,9 @@ def multi_margin_loss(
 
     >>> multi_margin_loss(tensor([[0.0, 0.5, 3.0]]), tensor([2]))
     Tensor(0.)
+    >>> multi_margin_loss(tensor([[0.0, 0.5, 3.0]]), tensor([2]), p=3)
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: multi_margin_loss: p is 1 or 2: got 3.
     """
     floats_only("multi_margin_loss", x)
     x = reshape(x, x.shape or (1,))
