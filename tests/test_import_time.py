@@ -58,6 +58,7 @@ FOUND = {
     *("gnomon.capture.effects", "gnomon.capture.endings", "gnomon.ir.between"),
     "gnomon.capture.identities",
     *("gnomon.capture.wholes", "gnomon.ir.polynomials"),
+    *("gnomon.passes.inline", "gnomon.program.outside"),
     "gnomon.ir.collector",
     *("gnomon.capture.looks", "gnomon.capture.paths", "gnomon.capture.trees"),
     "gnomon.capture.segments",

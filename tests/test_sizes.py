@@ -127,6 +127,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "gnomon/passes/simplify.py": "tests/test_every_rule.py",
     "gnomon/passes/trim.py": "tests/passes/test_keep.py",
     "gnomon/tensor/functions.py": EVERY_OP,
+    "gnomon/tensor/masks.py": "tests/tensor/test_indexing.py",
     "gnomon/capture/subgraph.py": "tests/capture/test_control_flow.py",
     "gnomon/capture/storage_names.py": "tests/capture/test_tracing.py",
     "gnomon/capture/results.py": "tests/capture/test_aliasing.py",

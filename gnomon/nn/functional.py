@@ -399,12 +399,9 @@ def batch_norm(
         raise ArgumentError(f"batch_norm: eps must be at least 0: got {eps}.")
     if not training:
         return apply(OPS["batch_norm"], (input, running_mean, running_var, weight, bias, eps))
-    rows = own_rows.layout_of_rows(input)
-    if rows:
-
-        def apart(x: Tensor) -> Tensor:
-            return batch_norm(x, running_mean, running_var, None, None, True, momentum, eps)
-
+    if rows := own_rows.layout_of_rows(input):
+        kept = {"running_mean": running_mean, "running_var": running_var, "momentum": momentum}
+        apart = partial(batch_norm, **kept, training=True, eps=eps)
         return own_rows.normalized_apart(input, rows, apart, weight, bias)
     if input.numel() == input.shape[1]:
         raise ArgumentError(

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.dtypes import bool_, int64, uint8
+from gnomon.dtypes import int64, uint8
 from gnomon.errors import ArgumentError, DtypeError, IndexOutOfBounds
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise
-from gnomon.lazy import host_calls
 from gnomon.ops.arguments import joint_shape
 from gnomon.ops.indexing import index_add, index_copy
 from gnomon.ops.lookup_primitives import gather
@@ -26,6 +25,7 @@ from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import permute, slice_
 from gnomon.tensor.calls import apply, apply_view
 from gnomon.tensor.creation import array_from, from_numbers
+from gnomon.tensor.masks import is_mask, position_arrays, positions
 from gnomon.tensor.state import whole
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Tensor, alias, from_array, method, node_of, raw
@@ -121,12 +121,6 @@ def consumed(item: Any) -> int:
     return 0 if item is None or item is Ellipsis else item.ndim if is_mask(item) else 1
 
 
-def is_mask(item: Any) -> bool:
-    """Whether an item is an array of truth values."""
-    array = isinstance(item, np.ndarray) and item.dtype.kind == "b"
-    return array or (isinstance(item, Tensor) and item.dtype is bool_)
-
-
 def expand_masks(items: list, shape: Sequence[int]) -> list:
     """The items with masks replaced by the positions that they hold."""
     out, axis = [], 0
@@ -144,16 +138,6 @@ def expand_masks(items: list, shape: Sequence[int]) -> list:
         found = position_arrays(item) if isinstance(item, np.ndarray) else positions(item)
         out += found if item.ndim else [AlongNewAxis(*found)]
     return out
-
-
-def positions(mask: Tensor) -> list[Tensor]:
-    """The positions of what is not zero, one tensor per axis."""
-    return host_calls.done_on_host(position_arrays, [(None,)] * max(mask.ndim, 1), mask)
-
-
-def position_arrays(array: np.ndarray) -> list[np.ndarray]:
-    """The positions of what is not zero, one array per axis."""
-    return [x.astype(np.int64) for x in np.nonzero(np.atleast_1d(array))]
 
 
 def bound_of(item: slice, size: int) -> tuple[int, int, int]:

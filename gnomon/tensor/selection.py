@@ -21,7 +21,7 @@ from gnomon.runtime.buffer import check_size
 from gnomon.tensor.conversions import array_of
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
-from gnomon.tensor.indexing import positions
+from gnomon.tensor.masks import positions
 from gnomon.tensor.tensor import Tensor, from_array, method, raw
 
 

@@ -26,7 +26,7 @@ Axes = tuple[str, ...]
 WORD = 2**64
 ODD = 0x9E3779B97F4A7C15
 """An odd factor: what follows does not undo what came before."""
-TURN = 17
+ROTATION = 17
 """Bits by which one of two sums is turned, so that no bit changes both at one place."""
 
 
@@ -44,7 +44,7 @@ def checksum(arrays: Sequence[np.ndarray]) -> int:
         whole = flat[: flat.size // 8 * 8].view(np.uint64)
         rest = int.from_bytes(flat[whole.size * 8 :].tobytes(), "little")
         added, odd = int(np.add.reduce(whole, dtype=np.uint64)), int(np.bitwise_xor.reduce(whole))
-        total = (total * ODD + added + (odd << TURN) + (odd >> 64 - TURN) + rest) % WORD
+        total = (total * ODD + added + (odd << ROTATION) + (odd >> 64 - ROTATION) + rest) % WORD
     return total
 
 

@@ -9,7 +9,7 @@ from gnomon.capture.looks import integers, truth
 from gnomon.capture.segments import Look, Step
 from gnomon.ir.provenance import user_site
 from gnomon.tensor.host_calls import HostCall
-from gnomon.tensor.indexing import position_arrays
+from gnomon.tensor.masks import position_arrays
 
 pytestmark = pytest.mark.unit
 
