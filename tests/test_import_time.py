@@ -66,7 +66,7 @@ FOUND = {
     *("gnomon.tensor.layouts", "gnomon.tensor.host_calls"),
 }
 """What a program that was found on disk brings besides what runs it."""
-MOST = 63
+MOST = 65
 """Modules of ours that hold no operations; each costs a third of a millisecond."""
 
 
