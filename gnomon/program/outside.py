@@ -74,7 +74,7 @@ def parts_of(positions: Node, table: Node, axis: int, size: int) -> Iterator[tup
         found.append((low.inputs[0], high.inputs[1].params["value"]))
         joint = joint.inputs[2].inputs[0].inputs[0]
     if found:
-        rest = size // prod(n for _, n in found)
+        rest = size // max(prod(n for _, n in found), 1)
         found = [(joint, rest), *reversed(found)]
         axis, size = axis + len(found) - 1, found[-1][1]
         for k, (each, n) in enumerate(found):
