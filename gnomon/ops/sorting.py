@@ -351,6 +351,8 @@ def bisected(ordered: Node, values: Node, row: str) -> Node:
     """
     size, axis = ordered.shape[-1], ordered.rank - 1
     start = expand(constant(values.arena, 0, int64), values.shape)
+    if size == 0:
+        return start
     stop = expand(constant(values.arena, size, int64), values.shape)
     for _ in range(halvings(size)):
         middle = elementwise("floor_divide", start + stop, 2)

@@ -113,6 +113,8 @@ def strided(
     strides = row_major(shape) if form is None else strides_of(form, shape)
     before = laid = Laid(shape, 0, strides)
     for op, params in steps:
+        if op not in MOVES:  # between a rank's part and the whole
+            return None
         if laid is not None:
             before, laid = laid, MOVES[op](laid, **params)
         elif op == "slice":  # a diagonal has strides where the axes that it crosses have none
@@ -120,6 +122,15 @@ def strided(
         if laid is None and op != "reshape":
             return None
     return laid
+
+
+def shown_by(
+    flat: np.ndarray, shape: Shape, strides: Sequence[int], writeable: bool = True
+) -> np.ndarray:
+    """A row of values seen in a shape by strides in bytes, of any dtype that numpy knows."""
+    bits = flat.view(f"u{flat.dtype.itemsize}") if flat.dtype.isbuiltin == 2 else flat
+    made = np.lib.stride_tricks.as_strided(bits, shape, strides, writeable=writeable)
+    return made.view(flat.dtype)
 
 
 def on_diagonal(laid: Laid, bounds: Sequence[tuple[int, int, int]]) -> Laid | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from gnomon.dtypes import ALL, DType
 from gnomon.errors import ArgumentError, DtypeError, GradientError
+from gnomon.ops.strides import shown_by
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.memory import borrow, lend
 from gnomon.tensor.tensor import Tensor, from_array, from_buffer, method
@@ -159,4 +160,4 @@ def over(array: DLTensor, dtype: DType, owner: Taken) -> Tensor:
     last = sum((n - 1) * step for n, step in zip(shape, steps, strict=True)) + 1
     flat = DeviceBuffer.foreign(start, last * dtype.itemsize, owner).numpy(dtype.numpy)
     strides = tuple(step * dtype.itemsize for step in steps)
-    return from_array(np.lib.stride_tricks.as_strided(flat, shape, strides).copy())
+    return from_array(shown_by(flat, shape, strides).copy())

@@ -17,7 +17,7 @@ from gnomon.ir.node import Node
 from gnomon.lazy import numpy_calls
 from gnomon.ops.interpret import interpret
 from gnomon.ops.layouts import LAYOUTS
-from gnomon.ops.strides import strided
+from gnomon.ops.strides import shown_by, strided
 from gnomon.runtime.buffer import Loan, seen_as
 from gnomon.tensor import views
 from gnomon.tensor.borrowing import copied, numbered, over, renamed
@@ -55,9 +55,7 @@ def lend(tensor: Tensor) -> np.ndarray:
     if laid is not None:
         steps = [step * node.dtype.itemsize for step in laid.strides]
         flat = array.reshape(-1)[laid.start :]
-        return np.lib.stride_tricks.as_strided(
-            flat, laid.shape, steps, writeable=array.flags.writeable
-        )
+        return shown_by(flat, laid.shape, steps, array.flags.writeable)
     start = leaf(node.shape, node.dtype, value)
     shown = views.read(start, full_chain(tensor))
     if any(x.op in LAYOUTS for x in numbered([shown], lambda x: x is start)):
