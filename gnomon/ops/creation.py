@@ -200,6 +200,12 @@ def broadcast_tensors(*xs: Node) -> tuple[Node, ...]:
 
     >>> [x.shape for x in broadcast_tensors(ones(3, 1), ones(4))]
     [Size([3, 4]), Size([3, 4])]
+    >>> broadcast_tensors(ones(3), ())
+    Traceback (most recent call last):
+    gnomon.errors.ArgumentError: broadcast_tensors: expected tensors: got tuple.
     """
+    strange = [type(x).__name__ for x in xs if not hasattr(x, "shape")]
+    if strange:
+        raise ArgumentError(f"broadcast_tensors: expected tensors: got {strange[0]}.")
     shape = joint_shape("broadcast_tensors", [x.shape for x in xs])
     return tuple(expand(x, shape) for x in xs)

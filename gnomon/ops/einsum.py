@@ -24,6 +24,9 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def read(spec: str, xs: Sequence[Node]) -> tuple[list[str], str]:
     """Letters of each operand and of the result; dots become letters of their own."""
+    if not isinstance(spec, str):
+        kind = type(spec).__name__
+        raise ArgumentError(f'einsum: expected letters like "ij,jk->ik" first: got {kind}.')
     left, arrow, out = spec.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(xs):

@@ -79,7 +79,7 @@ def test_what_fits_nowhere_says_why():
     config = config_of("six heads", layers=1)
 
     with pytest.raises(ConfigError, match=r"(?s)no layout of 17 ranks of h100 fits:\n  17 ranks"):
-        best_layouts(config, 7, CHIP)
+        best_layouts(config, 17, CHIP)
     small = replace(CHIP, memory=1e6)
     with pytest.raises(ConfigError, match=r"needs .* MB on each rank: h100 has 1.00 MB"):
         best_layouts(config, 2, small)
