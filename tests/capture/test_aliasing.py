@@ -414,3 +414,17 @@ def test_whether_a_place_holds_an_argument_is_asked_at_every_call(kind, order, i
         return found
 
     assert called(True) == called(False)
+
+
+def test_whether_contiguous_copies_follows_from_each_arguments_strides():
+    def zeroed(x: gn.Tensor) -> gn.Tensor:
+        x.contiguous().zero_()
+        return x * 1.0
+
+    compiled = gn.compile(zeroed)
+    cube = gn.arange(8.0).reshape(2, 2, 2)
+    across, along = cube.clone()[:, 0], cube.clone()[0]
+
+    assert compiled(across.t()).tolist() == cube[:, 0].t().tolist(), "it was a copy"
+    assert compiled(along).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert compiled(along.t()).tolist() == [[0.0, 0.0], [0.0, 0.0]]
