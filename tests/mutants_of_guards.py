@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -49,21 +48,17 @@ def settings_stay(patch: pytest.MonkeyPatch) -> None:
 
 
 def unsigned(number: int) -> Plant:
-    """Signatures of arguments in which one part says nothing."""
+    """Signatures of arguments in which one part says nothing; the first is sizes."""
 
     def change(right: Callable) -> Callable:
-        return lambda x: tuple([silent(y) if k == number else y for k, y in enumerate(right(x))])
+        silent = () if number == 0 else None
+        return lambda x: tuple([silent if k == number else y for k, y in enumerate(right(x))])
 
     def plant(patch: pytest.MonkeyPatch) -> None:
         for place in (jit, guards):
             changed(place, "signature_of", change)(patch)
 
     return plant
-
-
-def silent(part: Any) -> Any:
-    """A part that says nothing: no sizes, or nothing else."""
-    return () if isinstance(part, tuple) else None
 
 
 def mode(name: str) -> Plant:
@@ -111,6 +106,10 @@ GUARDS = {
     "a signature leaves out part": Mutant(
         unsigned(len(ARGUMENTS)),
         aliases.test_a_part_of_a_leaf_that_is_written_is_refused_whatever_was_passed_before,
+    ),
+    "a signature leaves out the form of strides": Mutant(
+        unsigned(len(ARGUMENTS) + 1),
+        aliases.test_a_copy_that_has_other_strides_is_another_argument,
     ),
     "tensors in attributes are not looked at": Mutant(leaving_out(Guard, "holds", "_read"), KEPT),
     "tensors that are read anew may be any": Mutant(

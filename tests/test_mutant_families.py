@@ -489,7 +489,7 @@ def test_a_mutant_is_caught(family: str, name: str, request):
 
 def test_every_kind_of_guard_is_left_out_by_a_mutant():
     assert {*LOOKED_AT} == {*vars(Looks())} - {"_certain"}
-    assert len(ARGUMENTS) + 1 == len(signature_of(gn.ones(1)))
+    assert len(ARGUMENTS) + 2 == len(signature_of(gn.ones(1)))
     assert len(MODES) == len(next(iter(compiled_once().programs))[2])
 
 

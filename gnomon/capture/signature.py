@@ -52,9 +52,9 @@ def signature_of(tensor: Tensor) -> tuple:
     """The signature of an argument: all that a program fixes about it."""
     rare, leaf = tensor._rare, tensor._requires
     gathered = rare is not None and rare.grad is not None
-    storage, view, part, form = tensor._storage, tensor._view, False, None
+    storage, view, part = tensor._storage, tensor._view, False
     if view is None:
-        node, wanted = storage.node, leaf or storage.tracked
+        node, wanted, form = storage.node, leaf or storage.tracked, storage.form
     else:
         node, wanted = raw(tensor), tensor.requires_grad
         check_kept(view)

@@ -428,3 +428,14 @@ def test_whether_contiguous_copies_follows_from_each_arguments_strides():
     assert compiled(across.t()).tolist() == cube[:, 0].t().tolist(), "it was a copy"
     assert compiled(along).tolist() == [[0.0, 0.0], [0.0, 0.0]]
     assert compiled(along.t()).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_copy_that_has_other_strides_is_another_argument():
+    def asked(x: gn.Tensor) -> tuple:
+        x.contiguous().zero_()
+        return x.stride(), x.tolist()
+
+    compiled, plain = gn.compile(asked), gn.ones(2, 2)
+
+    for x in (plain, plain.t().clone(), plain.clone()):
+        assert compiled(x.clone()) == asked(x.clone())
