@@ -103,8 +103,8 @@ def test_a_run_goes_on_in_no_folder_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     begin("tiny", ["run.dir=first"], False)
 
-    with pytest.raises(ConfigError, match=r"run\.dir: frist is not there.*[Dd]id you mean .?first"):
-        begin(None, ["run.dir=frist"], True)
-    assert not (tmp_path / "frist").exists()
+    with pytest.raises(ConfigError, match=r"run\.dir: fist is not there.*[Dd]id you mean .?first"):
+        begin(None, ["run.dir=fist"], True)
+    assert not (tmp_path / "fist").exists()
     (tmp_path / "empty").mkdir()
     assert begin("tiny", ["run.dir=empty"], True).folder == Path("empty")
