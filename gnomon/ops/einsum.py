@@ -22,7 +22,7 @@ from gnomon.ops.view_primitives import permute
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def read(spec: str, xs: Sequence[Node]) -> tuple[list[str], str]:
+def read(spec: str | object, xs: Sequence[Node]) -> tuple[list[str], str]:
     """Letters of each operand and of the result; dots become letters of their own."""
     if not isinstance(spec, str):
         kind = type(spec).__name__
