@@ -1,4 +1,4 @@
-"""Limits of the machine: multiply-adds in registers, copying and reading memory.
+"""Limits of the machine: multiply-adds in registers, copying and reading memory and each cache.
 
 Measured with loops of their own, on the threads that are asked for, so that a share of a limit
 means the same on every machine, and so that a machine that is busy elsewhere is noticed.
@@ -22,13 +22,15 @@ from gnomon.ir.memo import memo
 from gnomon.profiler.model import MachineLimits
 from gnomon.runtime import cpu, system, threads
 
-__all__ = ["Limits", "machine_now", "measured_limits", "peak_now"]
+__all__ = ["Limits", "cache_limits", "machine_now", "measured_limits", "peak_now"]
 
 ROUNDS = 60_000
 """Iterations of the multiply-add loop: about a millisecond."""
 BYTES = 128 << 20
-"""What one thread copies: beyond any cache."""
-PARAMETERS = (("ptr", "from"), ("ptr", "to"), ("i64", "bytes"))
+"""Bytes that all threads together copy for the limit of memory."""
+AGAIN = 1 << 24
+"""Bytes that one thread copies for the limit of a cache: the same ones again and again."""
+PARAMETERS = (("ptr", "from"), ("ptr", "to"), ("i64", "bytes"), ("i64", "times"))
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,12 @@ class Limits:
 
 @memo
 @cache
-def loop(name: str) -> Callable[[int, int, int], None]:
+def loop(name: str) -> Callable[[int, int, int, int], None]:
     """A native loop over memory, or over registers."""
     module = LLVMModule()
     {"peak": emit_peak, "read": emit_read}.get(name, emit_copy)(module, name)
     functions = cpu.load({name: module.text()})
-    kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     made = ctypes.CFUNCTYPE(None, *kinds)(functions[name])
     made.functions = functions  # whose code is there while they are held
     return made
@@ -95,7 +97,7 @@ def emit_copy(module: LLVMModule, name: str) -> None:
         value = e.load(e.offset("%from", place), kind, 64)
         e.do(f"store {kind} {value}, ptr {e.offset('%to', place)}, align 64{past}")
 
-    e.loop(0, "%bytes", 64, body)
+    e.loop(0, "%times", 1, lambda _: e.loop(0, "%bytes", 64, body))
     e.ret()
 
 
@@ -108,13 +110,16 @@ def emit_read(module: LLVMModule, name: str) -> None:
         loads = [e.load(e.offset("%from", e.add(place, 64 * k)), kind, 64) for k in range(4)]
         return [e.value(f"and {kind} {x}, {y}") for x, y in zip(kept, loads, strict=True)]
 
-    for number, value in enumerate(e.loop(0, "%bytes", 256, body, [(kind, "zeroinitializer")] * 4)):
+    def again(_: str, *kept: str) -> list[str]:
+        return e.loop(0, "%bytes", 256, body, [(kind, x) for x in kept])
+
+    for number, value in enumerate(e.loop(0, "%times", 1, again, [(kind, "zeroinitializer")] * 4)):
         e.store(value, e.offset("%to", 64 * number), kind, 64)
     e.ret()
 
 
-def together(name: str, blocks: list[np.ndarray], size: int) -> float:
-    """Seconds that the slowest of several threads takes for a loop over its two halves."""
+def together(name: str, blocks: list[np.ndarray], size: int, times: int = 1) -> float:
+    """Seconds that the slowest of several threads takes to run a loop over its two halves."""
     call, spent = loop(name), [0.0] * len(blocks)
     ready = threading.Barrier(len(blocks))
 
@@ -122,7 +127,7 @@ def together(name: str, blocks: list[np.ndarray], size: int) -> float:
         given, made = (x.ctypes.data for x in np.split(blocks[number], 2))
         ready.wait()
         began = time.perf_counter()
-        call(given, made, size)
+        call(given, made, size, times)
         spent[number] = time.perf_counter() - began
 
     crew = [threading.Thread(target=work, args=(n,)) for n in range(len(blocks))]
@@ -164,6 +169,28 @@ def measured_limits(threads: int, rounds: int = 5) -> Limits:
     )
 
 
+def cache_limits(threads: int, rounds: int = 2) -> tuple[tuple[int, float], ...]:
+    """Each cache, the nearest first: its bytes on so many threads, and bytes per second.
+
+    The faster of copying and reading counts, and a farther cache is never the faster one.
+    """
+    near, middle, far = system.caches()
+    beyond = max(middle, min(4 * middle, far // (4 * threads)))
+    levels = ((near * threads, near // 4), (middle * threads, middle // 4), (far, beyond))
+    found: list[tuple[int, float]] = []
+    for capacity, part in reversed(levels):
+        size = max(256, part // 256 * 256)
+        blocks = [aligned(2 * size) for _ in range(threads)]
+        moved = float(max(1, AGAIN // size) * size * threads)
+        speeds = [
+            sides * moved / together(name, blocks, size, max(1, AGAIN // size))
+            for name, sides in (("copy", 2), ("read", 1))
+            for _ in range(rounds)
+        ]
+        found.append((capacity, max(*speeds, *(speed for _, speed in found))))
+    return tuple(reversed(found))
+
+
 def machine_now() -> MachineLimits:
     """The machine's limits with the threads that programs run on now; measured once."""
     return machine_with(threads.get_num_threads())
@@ -173,7 +200,8 @@ def machine_now() -> MachineLimits:
 def machine_with(count: int) -> MachineLimits:
     """The machine's limits with so many threads."""
     limits = measured_limits(count, rounds=2)
-    return MachineLimits(processor_name(), count, limits.flops, limits.of("copy"))
+    memory, caches = max(limits.of("copy"), limits.read), cache_limits(count)
+    return MachineLimits(processor_name(), count, limits.flops, memory, caches)
 
 
 def processor_name() -> str:

@@ -46,12 +46,24 @@ class Event(Struct):
 
 
 class MachineLimits(Struct, frozen=True):
-    """The processor's limits: flop per second and bytes per second, on all threads."""
+    """The processor's limits: flop per second and bytes per second, on all threads.
+
+    caches: bytes and bandwidth of each cache, the nearest first.
+    """
 
     name: str
     threads: Number
     flops: float
     bandwidth: float
+    caches: tuple[tuple[Number, float], ...] = ()
+
+    def bandwidth_of(self, nbytes: float) -> float:
+        """The bandwidth of the nearest cache that holds so many bytes, or of memory.
+
+        >>> MachineLimits("cpu", 1, 1e9, 1e9, ((1024, 8e9),)).bandwidth_of(1000)
+        8000000000.0
+        """
+        return next((speed for size, speed in self.caches if nbytes <= size), self.bandwidth)
 
 
 class Profile(Struct):

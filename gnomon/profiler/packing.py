@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from gnomon.profiler.memory import memory_timeline
@@ -210,7 +211,7 @@ def packed(profile: Profile) -> dict[str, Any]:
     packing, machine, all_ = PagePacking(profile), profile.machine, totals(profile)
     columns = {name: getattr(packing, name)() for name in PARTS}
     return {
-        "machine": [machine.name, machine.threads, machine.flops, machine.bandwidth],
+        "machine": list(msgspec.structs.astuple(machine)),
         "ranks": [profile.rank, profile.world],
         "totals": [all_.stepping, all_.busy, all_.steps, all_.kernels, all_.events, all_.coverage],
         "lost": profile.lost,

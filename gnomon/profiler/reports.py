@@ -64,7 +64,11 @@ class Cost(Struct):
 
     @property
     def roofline(self) -> float:
-        """The part of the machine's limit that it reached; above 1 where caches helped."""
+        """The part of the machine's limit that it reached.
+
+        What fits a cache counts against that cache. It is above 1 where a cache serves a part of
+        what does not fit it.
+        """
         return self.least / self.time if self.time else 0.0
 
     def add(self, other: Cost, part: float) -> None:
@@ -186,7 +190,8 @@ def cost_of(record: Record, calls: int, machine: MachineLimits) -> Cost:
 def least_time(record: Record, machine: MachineLimits) -> float:
     """Nanoseconds of a call on a machine that reaches its peak."""
     computing = record.flops / machine.flops if machine.flops else 0.0
-    moving = record.nbytes / machine.bandwidth if machine.bandwidth else 0.0
+    bandwidth = machine.bandwidth_of(record.nbytes)
+    moving = record.nbytes / bandwidth if bandwidth else 0.0
     return 1e9 * max(computing, moving)
 
 

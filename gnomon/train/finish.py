@@ -81,7 +81,7 @@ def summarize(trainer: Trainer) -> dict[str, Any]:
         "kernels": trainer.step.kernels,
         "steps": trainer.config.train.steps,
         "parameters": sum(p.numel() for p in trainer.model.parameters()),
-        "peak_flops_per_s": trainer.peak,
+        "peak_flops_per_s": trainer.peak.flops,
         "data_hash": trainer.text.corpus.hash,
         "branches": trainer.branches,
         "hash": trainer.fingerprint(),

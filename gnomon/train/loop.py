@@ -31,7 +31,7 @@ from gnomon.train.learning_rate import factor_at
 from gnomon.train.lock import Lock
 from gnomon.train.metrics import DAMAGED, Metrics
 from gnomon.train.order import batch_at
-from gnomon.train.peak import measured_peak
+from gnomon.train.peak import Peak, measured_peak
 from gnomon.train.progress import Progress, Status, peak_memory
 from gnomon.train.recording import Arrays, circumstances, numbers_of, state_of, values_as_arrays
 from gnomon.train.replicas import Replicas
@@ -146,7 +146,7 @@ class Trainer:
             lambda window_bt: split_rows(window_bt, mesh, *plan.rows),
         )
         self.replicas = Replicas(self.model, mesh, team)
-        self.peak = measured_peak()
+        self.peak = Peak(sum(team.gather(measured_peak())))
         keep = self.config.train.keep_checkpoints
         self.writer = CheckpointWriter(self.folder, keep, self.team, self.progress.say)
 
@@ -159,7 +159,7 @@ class Trainer:
             f"{len(corpus.training)} files of {corpus.folder} to learn from, "
             f"{len(corpus.held_out)} held out",
             f"{size:,} parameters, {len(self.text.training):,} tokens, {steps} steps; "
-            f"matrix products reach {self.peak / 1e9:.0f} GFLOP/s here",
+            f"matrix products reach {self.peak.flops / 1e9:.0f} GFLOP/s here",
         ]
 
     def other_numerics(self) -> list[str]:
@@ -322,13 +322,16 @@ class Trainer:
         flops = flops_per_token(self.config.model, train.sequence_length) * rate
         looks = (train.steps - done) // train.evaluate_every if train.evaluate_every else 0
         left = (train.steps - done) * seconds + looks * self.watch.measuring
+        of_peak, correction = self.peak.part(flops), self.peak.correction()
+        if correction:
+            self.progress.say(f"step {done}: {correction}")
         return Status(
             step=done,
             steps=train.steps,
             loss=loss,
             held_out=self.held_out_loss,
             tokens_per_s=rate,
-            of_peak=flops / self.peak,
+            of_peak=of_peak,
             memory=peak_memory(),
             left=left,
         )

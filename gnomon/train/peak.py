@@ -1,17 +1,60 @@
-"""Peak: the measured speed of matrix products on this machine, to which `% of peak` refers."""
+"""Peak: the fastest arithmetic seen on this machine, to which `% of peak` refers."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
 import gnomon as gn
 
-__all__ = ["measured_peak"]
+__all__ = ["Peak", "measured_peak"]
 
 SIZE = 768
 ROUNDS = 8
+RISEN = 1.01
+"""A smaller rise is not worth a line: shares are printed as whole percents."""
+
+
+@dataclass
+class Peak:
+    """The most flop per second that a probe or a step reached, on all ranks together.
+
+    A machine that is busy while it is probed reaches less than it can: a faster step is the peak
+    from then on.
+    """
+
+    flops: float
+
+    def __post_init__(self) -> None:
+        self.before = self.flops
+
+    def part(self, flops: float) -> float:
+        """A step's flop per second as a part of the peak, which it raises where it is above.
+
+        >>> peak = Peak(2e9)
+        >>> peak.part(1e9), peak.part(4e9), peak.part(1e9)
+        (0.5, 1.0, 0.25)
+        """
+        self.flops = max(self.flops, flops)
+        return flops / self.flops
+
+    def correction(self) -> str:
+        """A line that marks figures of before, where the peak rose by a percent; else nothing.
+
+        >>> peak = Peak(2e9)
+        >>> peak.part(4e9), peak.correction()
+        (1.0, 'the peak is 4 GFLOP/s, not 2: shares of it until here are too high')
+        """
+        before = self.before
+        if self.flops < RISEN * before:
+            return ""
+        self.before = self.flops
+        most, least = self.flops / 1e9, before / 1e9
+        return (
+            f"the peak is {most:.0f} GFLOP/s, not {least:.0f}: shares of it until here are too high"
+        )
 
 
 def measured_peak() -> float:

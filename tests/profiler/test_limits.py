@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gnomon.profiler import limits
+from gnomon.runtime import system
 
 
 def test_every_limit_is_positive(monkeypatch):
@@ -13,3 +14,16 @@ def test_every_limit_is_positive(monkeypatch):
     assert min(vars(found).values()) > 0
     assert found.of("copy") == max(found.copy, found.copy_streaming)
     assert found.of("flops") == found.flops
+
+
+def test_caches_are_measured_each_with_what_fits_it(monkeypatch):
+    monkeypatch.setattr(limits, "AGAIN", 1 << 16)
+
+    found = limits.cache_limits(2)
+
+    assert [size for size, _ in found] == [
+        2 * system.caches().l1,
+        2 * system.caches().l2,
+        system.caches().l3,
+    ]
+    assert [speed for _, speed in found] == sorted((speed for _, speed in found), reverse=True)

@@ -56,6 +56,16 @@ def test_speeds_and_roofline_follow_from_time():
     assert (copy.name, copy.record, copy.cost.calls) == ("to", None, 1)
 
 
+def test_what_fits_a_cache_counts_against_that_cache():
+    profile = small()
+    profile.machine = MachineLimits("m", 2, 4e9, 2e9, ((64, 16e9), (1024, 8e9)))
+
+    (kernel, _) = by_kernel(profile)
+
+    # 80 bytes fit the second cache: at 8 GB/s they are 10 ns, as 40 flop at 4 GFLOP/s
+    assert (kernel.cost.least, kernel.cost.roofline) == (20, 0.5)
+
+
 def test_a_module_has_what_its_parts_have():
     rows = {row.module: row for row in by_module(small())}
 

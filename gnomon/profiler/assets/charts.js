@@ -60,14 +60,16 @@ function roofline(host) {
   const [x0, x1] = [low([...intensities, ridge / 10]), high([...intensities, ridge * 10])];
   const [y0, y1] = [low([...speeds, flops / 1e11]), high([...speeds, flops / 1e9])];
   const longest = all[0].time;
-  host.append(element("p", { class: "quiet" }, `${machine.name}: ${count(flops)}flop/s, ${size(bandwidth)}/s. A dot is a kernel, its area the time in it; above the roof, caches helped.`));
+  host.append(element("p", { class: "quiet" }, `${machine.name}: ${count(flops)}flop/s, ${size(bandwidth)}/s. A dot is a kernel, its area the time in it; the upper roofs are those of caches, for what fits them.`));
   const circles = new Map();
   drawing(host, "Speed of kernels beside what the machine can do", (svg, width, height) => {
     const x = (v) => left + (Math.log(v / x0) / Math.log(x1 / x0)) * (width - left - right);
     const y = (v) => height - bottom - (Math.log(v / y0) / Math.log(y1 / y0)) * (height - top - bottom);
     axes(svg, width, height, x, y);
-    const begin = Math.max(x0, y0 / (bandwidth / 1e9));
-    svg.append(shape("path", { class: "roof", d: `M${x(begin)} ${y((begin * bandwidth) / 1e9)} L${x(ridge)} ${y(flops / 1e9)} L${x(x1)} ${y(flops / 1e9)}` }));
+    for (const speed of [bandwidth, ...machine.caches.map(([, of]) => of)]) {
+      const begin = Math.min(Math.max(x0, y0 / (speed / 1e9)), flops / speed);
+      svg.append(shape("path", { class: "roof", d: `M${x(begin)} ${y((begin * speed) / 1e9)} L${x(flops / speed)} ${y(flops / 1e9)} L${x(x1)} ${y(flops / 1e9)}` }));
+    }
     circles.clear();
     all.forEach((dot) => {
       const r = 3 + 17 * Math.sqrt(dot.time / longest);

@@ -33,7 +33,9 @@ const buffers = raw.buffers.map(([name, role, type, nbytes]) => ({
 
 const machine = {
   name: raw.machine[0], threads: raw.machine[1], flops: raw.machine[2], bandwidth: raw.machine[3],
+  caches: raw.machine[4],
 };
+const bandwidthOf = (nbytes) => (machine.caches.find(([held]) => nbytes <= held) ?? [0, machine.bandwidth])[1];
 const totals = {
   stepping: raw.totals[0], busy: raw.totals[1], steps: raw.totals[2], kernels: raw.totals[3],
   events: raw.totals[4], coverage: raw.totals[5],

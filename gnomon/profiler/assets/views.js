@@ -134,7 +134,7 @@ view("roofline", "Roofline", null, (host) => {
     chosen: (row) => selection.records.has(row.record),
   });
 });
-const bound = (record) => (record.flops / (machine.flops || 1) > record.nbytes / (machine.bandwidth || 1) ? "flops" : "bytes");
+const bound = (record) => (record.flops / (machine.flops || 1) > record.nbytes / (bandwidthOf(record.nbytes) || 1) ? "flops" : "bytes");
 
 view("memory", "Memory", null, (host) => {
   host.classList.add("chart");
