@@ -8,9 +8,11 @@ storage, and which parts belongs to the signature.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from typing import Any
+from weakref import ref
 
 from gnomon.capture.inputs import Apart, GivenInput, whole
-from gnomon.capture.tracing import Capture
+from gnomon.capture.tracing import Capture, Ids
 from gnomon.errors import TraceError
 from gnomon.ops.strides import form_of
 from gnomon.tensor.state import Storage, storage_of
@@ -18,7 +20,7 @@ from gnomon.tensor.strides import laid_of
 from gnomon.tensor.tensor import Tensor, View, raw
 from gnomon.tensor.views import full_chain, lying_of
 
-__all__ = ["Apart", "check", "groups", "outside", "parts", "stand_ins"]
+__all__ = ["Apart", "by_id", "check", "groups", "outside", "parts", "stand_ins"]
 
 
 def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
@@ -49,15 +51,20 @@ def parts(arguments: Sequence[Tensor], places: Collection[int]) -> tuple[Hashabl
     )
 
 
+def by_id(things: Iterable[Any]) -> Ids:
+    """Things by their ids, with references: an id alone may be another one's later."""
+    return {id(x): ref(x) for x in things}
+
+
 def outside(
-    arguments: Sequence[Tensor], known: Collection[int], objects: Collection[int]
+    arguments: Sequence[Tensor], known: Ids, objects: Ids
 ) -> tuple[tuple[int, int, int], ...]:
     """The arguments whose storages are among these, and which are these objects, by their ids."""
     return tuple(
         [
-            (k, id(t._storage), id(t) if id(t) in objects else 0)
+            (k, id(t._storage), id(t) if id(t) in objects and objects[id(t)]() is t else 0)
             for k, t in enumerate(arguments)
-            if id(t._storage) in known
+            if id(t._storage) in known and known[id(t._storage)]() is t._storage
         ]
     )
 

@@ -232,7 +232,7 @@ class Compiled(CompiledObject, CompiledReports):
         guard = guards.guard_of(self.function, key[0], places)
         reachable = guard.tensors()
         capture.known = {x._storage for x in reachable}
-        capture.objects = set(map(id, reachable))
+        capture.objects = aliasing.by_id(reachable)
         capture.lasting = {x._storage for x in guard.lasting}
         is_asked = guard.has_kept or bool(call_objects.objects_of(arguments))
         capture.places_met = (guard.met, guard.met(arguments)) if is_asked else None

@@ -97,7 +97,8 @@ class CapturedProgram:
         self.name, self.options = f"{name}{CAPTURED}", compile_options.CompileOptions()
         self.lasting, self.places_met = panels.lasting_inputs(capture, used), capture.places_met
         reachable = ({t._storage for t in arguments} & capture.known) | capture.lasting
-        self.outside = {id(s) for s in (*capture.first, *reachable) if s not in capture.reads}
+        known = [s for s in (*capture.first, *reachable) if s not in capture.reads]
+        self.outside = sharing.by_id(known)
         self.inside = sharing.outside(arguments, self.outside, self.objects)
         """Storages from outside, and the arguments that have one of them."""
         """What it is called, may measure its products for, leaves out, and inputs it may keep."""

@@ -42,6 +42,9 @@ from gnomon.tensor.layouts import layout_of, local_of
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state, strict
 from gnomon.tensor.tensor import Tensor, View, detached, from_array, rare, raw, wrap
 
+Ids = dict[int, "ref[Any]"]
+"""Things by their ids, each with a weak reference."""
+
 
 class Capture(Questioned, Ambient, Wholes):
     """One thread's record of a function that it captures."""
@@ -92,7 +95,7 @@ class Capture(Questioned, Ambient, Wholes):
         """Storages from outside that were given a value which gradients pass."""
         self.known: set[Storage] = set()
         """Storages that the function can reach from outside."""
-        self.objects: set[int] = set()
+        self.objects: Ids = {}
         """Tensors that it can reach from outside, by their ids."""
         self.ends: dict[str, Storage] = {}
         """Of each process group that meets, what a program writes so that no meeting is left out.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gnomon as gn
+from gnomon.capture import aliasing
 from gnomon.errors import GradientError, TraceError
 from tests import fuzz_alias
 
@@ -439,3 +440,12 @@ def test_a_copy_that_has_other_strides_is_another_argument():
 
     for x in (plain, plain.t().clone(), plain.clone()):
         assert compiled(x.clone()) == asked(x.clone())
+
+
+def test_an_argument_with_the_id_of_what_is_gone_is_not_what_is_gone():
+    x, nobody = gn.ones(2), lambda: None
+
+    assert aliasing.outside([x], {id(x._storage): nobody}, {}) == ()
+    known = aliasing.by_id([x._storage])
+    assert aliasing.outside([x], known, {id(x): nobody}) == ((0, id(x._storage), 0),)
+    assert aliasing.outside([x], known, aliasing.by_id([x])) == ((0, id(x._storage), id(x)),)
