@@ -11,8 +11,8 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 from weakref import ref
 
-from gnomon.capture.inputs import Apart, GivenInput, whole
-from gnomon.capture.tracing import Capture, Ids
+from gnomon.capture.inputs import Apart, GivenInput, Ids, whole
+from gnomon.capture.tracing import Capture
 from gnomon.errors import TraceError
 from gnomon.ops.strides import form_of
 from gnomon.tensor.state import Storage, storage_of
@@ -52,7 +52,7 @@ def parts(arguments: Sequence[Tensor], places: Collection[int]) -> tuple[Hashabl
 
 
 def by_id(things: Iterable[Any]) -> Ids:
-    """Things by their ids, with references: an id alone may be another one's later."""
+    """Things by their ids."""
     return {id(x): ref(x) for x in things}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -18,6 +19,7 @@ __all__ = [
     "Always",
     "Apart",
     "GivenInput",
+    "Ids",
     "Read",
     "StoredInput",
     "Wholes",
@@ -32,6 +34,8 @@ __all__ = [
 
 Read = Callable[[Sequence[Tensor]], Tensor]
 """Gives the tensor that an input stands for, from the arguments of a replay."""
+Ids = dict[int, "ref[Any]"]
+"""Things by their ids, each with a weak reference: an id alone may be another thing's later."""
 
 
 class Always:

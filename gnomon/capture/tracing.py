@@ -17,6 +17,7 @@ from gnomon.capture.ambient import Ambient
 from gnomon.capture.inputs import (
     Always,
     GivenInput,
+    Ids,
     Read,
     StoredInput,
     Wholes,
@@ -42,9 +43,6 @@ from gnomon.tensor.layouts import layout_of, local_of
 from gnomon.tensor.state import KEPT_REFERENCES, Storage, nobody, refusal, state, strict
 from gnomon.tensor.tensor import Tensor, View, detached, from_array, rare, raw, wrap
 
-Ids = dict[int, "ref[Any]"]
-"""Things by their ids, each with a weak reference."""
-
 
 class Capture(Questioned, Ambient, Wholes):
     """One thread's record of a function that it captures."""
@@ -57,8 +55,7 @@ class Capture(Questioned, Ambient, Wholes):
         self.home = state.arena, state.images
         self.arguments = list(arguments)
         self.inputs: dict[Node, Read] = {}
-        self.nodes: dict[Storage, Node] = {}
-        self.first: dict[Storage, Node] = {}
+        self.nodes, self.first = dict[Storage, Node](), dict[Storage, Node]()
         self.reads: dict[Storage, Read] = {}
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.held_grads: dict[int, tuple[Tensor, Read]] = {}

@@ -28,7 +28,7 @@ ROUNDS = 60_000
 """Iterations of the multiply-add loop: about a millisecond."""
 BYTES = 128 << 20
 """Bytes that all threads together copy for the limit of memory."""
-AGAIN = 1 << 24
+REPEATED = 1 << 24
 """Bytes that one thread copies for the limit of a cache: the same ones again and again."""
 PARAMETERS = (("ptr", "from"), ("ptr", "to"), ("i64", "bytes"), ("i64", "times"))
 
@@ -110,10 +110,12 @@ def emit_read(module: LLVMModule, name: str) -> None:
         loads = [e.load(e.offset("%from", e.add(place, 64 * k)), kind, 64) for k in range(4)]
         return [e.value(f"and {kind} {x}, {y}") for x, y in zip(kept, loads, strict=True)]
 
-    def again(_: str, *kept: str) -> list[str]:
+    def repeated(_: str, *kept: str) -> list[str]:
         return e.loop(0, "%bytes", 256, body, [(kind, x) for x in kept])
 
-    for number, value in enumerate(e.loop(0, "%times", 1, again, [(kind, "zeroinitializer")] * 4)):
+    for number, value in enumerate(
+        e.loop(0, "%times", 1, repeated, [(kind, "zeroinitializer")] * 4)
+    ):
         e.store(value, e.offset("%to", 64 * number), kind, 64)
     e.ret()
 
@@ -181,9 +183,9 @@ def cache_limits(threads: int, rounds: int = 2) -> tuple[tuple[int, float], ...]
     for capacity, part in reversed(levels):
         size = max(256, part // 256 * 256)
         blocks = [aligned(2 * size) for _ in range(threads)]
-        moved = float(max(1, AGAIN // size) * size * threads)
+        moved = float(max(1, REPEATED // size) * size * threads)
         speeds = [
-            sides * moved / together(name, blocks, size, max(1, AGAIN // size))
+            sides * moved / together(name, blocks, size, max(1, REPEATED // size))
             for name, sides in (("copy", 2), ("read", 1))
             for _ in range(rounds)
         ]

@@ -17,7 +17,7 @@ def test_every_limit_is_positive(monkeypatch):
 
 
 def test_caches_are_measured_each_with_what_fits_it(monkeypatch):
-    monkeypatch.setattr(limits, "AGAIN", 1 << 16)
+    monkeypatch.setattr(limits, "REPEATED", 1 << 16)
 
     found = limits.cache_limits(2)
 
