@@ -43,7 +43,7 @@ class CausalLM(nn.Module):
 
     @abstractmethod
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
-        """The number that training makes small, over rows; then what `settle` is to know."""
+        """The loss over rows, which training makes small; `losses`; what `settle` is to know."""
 
     def through(self, layer: nn.Module, *inputs: Any) -> Any:
         """The results of a layer."""
@@ -52,7 +52,7 @@ class CausalLM(nn.Module):
     def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
         """Change, after a step, what is no gradient's business; give numbers for the metrics.
 
-        found: what the objective gave beside the loss, over all rows. taken: whether the step was.
+        found: what the objective gave after them, over all rows. taken: whether the step was.
         """
         return {}
 

@@ -183,8 +183,9 @@ class Qwen3ForCausalLM(CausalLM):
         return F.linear(model.norm(x_btd), self.head)
 
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
-        """The mean loss of all tokens."""
-        return (self.losses(window_bt).mean(),)
+        """The mean loss of all tokens, and each one's."""
+        losses_bt = self.losses(window_bt)
+        return losses_bt.mean(), losses_bt
 
 
 def rotary_tables(config: DecoderConfig) -> tuple[np.ndarray, np.ndarray]:

@@ -203,12 +203,13 @@ class Qwen3MoeForCausalLM(CausalLM):
         return F.linear(model.norm(x_btd), self.head), uneven_b, counts
 
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
-        """The mean loss of all tokens, and of it alone; tokens by layer and expert; the most."""
+        """The loss, that of each token, their mean; tokens by layer and expert; the most."""
         scores, uneven_b, counts = self.routed(window_bt[:, :-1])
         found = gn.stack([counts_be.sum(0) for counts_be in counts]), *self.most(counts)
-        mean = token_losses(scores, window_bt).mean()
-        share = self.uneven_share
-        return mean + share * uneven_b.mean() if share else mean, mean, *found
+        losses_bt = token_losses(scores, window_bt)
+        mean, share = losses_bt.mean(), self.uneven_share
+        whole = mean + share * uneven_b.mean() if share else mean
+        return whole, losses_bt, mean, *found
 
     def send_tokens(self, travel: TokenTravel | None) -> None:
         """Let tokens travel to experts, or stay; steps then tell the most slots for a rank."""

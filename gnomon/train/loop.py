@@ -21,7 +21,7 @@ from gnomon.models.config import flops_per_token, refuse_too_large
 from gnomon.models.registry import kind_of
 from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime.files import publish
-from gnomon.train.checkpoint import Checkpoint, fingerprint, to_json
+from gnomon.train.checkpoint import Checkpoint, fingerprint, newest, opened, to_json
 from gnomon.train.checkpoint_contents import CheckpointContents
 from gnomon.train.checkpoint_writer import CheckpointWriter
 from gnomon.train.config import Config, to_dict
@@ -32,8 +32,9 @@ from gnomon.train.lock import Lock
 from gnomon.train.metrics import DAMAGED, Metrics
 from gnomon.train.order import batch_at
 from gnomon.train.peak import Peak, measured_peak
-from gnomon.train.progress import Progress, Status, peak_memory
+from gnomon.train.progress import Progress, Status, StepTimes, peak_memory
 from gnomon.train.recording import Arrays, circumstances, numbers_of, state_of, values_as_arrays
+from gnomon.train.replay import KeptState, Replay
 from gnomon.train.replicas import Replicas
 from gnomon.train.signals import Stop
 from gnomon.train.state import (
@@ -49,46 +50,11 @@ from gnomon.train.team import Team
 from gnomon.train.text import Text, prepare
 from gnomon.train.tokenizer import load_tokenizer
 
-__all__ = ["StepTimes", "Trainer"]
+__all__ = ["Trainer"]
 
 
 COPIES = 4
 """What training holds of each weight: itself, its gradient, two averages."""
-WARMING = 2
-"""The first steps of a process compile: once without the optimizer's state, once with it."""
-
-
-@dataclass
-class StepTimes:
-    """The seconds of steps: the first, which compile, and the others."""
-
-    warming: float = 0.0
-    warmed: int = 0
-    stepping: float = 0.0
-    steps: int = 0
-    last: float = 0.0
-    measuring: float = 0.0
-    """Seconds of the latest look at held-out text."""
-
-    def count(self, seconds: float) -> None:
-        """Add a step."""
-        self.last = seconds
-        if self.warmed < WARMING:
-            self.warming += seconds
-            self.warmed += 1
-        else:
-            self.stepping += seconds
-            self.steps += 1
-
-    @property
-    def seconds_per_step(self) -> float:
-        """The mean of steps that compile nothing; before there is one, the latest step."""
-        return self.stepping / self.steps if self.steps else self.last
-
-    @property
-    def compiling(self) -> float:
-        """The seconds of the first steps beyond their computing."""
-        return max(0.0, self.warming - self.warmed * self.seconds_per_step)
 
 
 @dataclass
@@ -133,10 +99,8 @@ class Trainer:
         team, mesh, plan = self.team, self.team.mesh, self.team.plan
         distribute(self.model, plan.table(self.model, kind.axes, mesh), mesh, team.rank)
         if self.resumed:
-            place = mesh, team.rank
-            load_parameters(self.model, self.resumed.parameters(), *place)
-            load_optimizer(self.model, self.optimizer, self.resumed.optimizer(), *place)
-        self.step = TrainStep(self.model, self.optimizer, self.config, mesh, plan)
+            self.load(self.resumed)
+        self.step = TrainStep(self.model, self.optimizer, self.config, mesh, plan, self.compares)
         self.held_out = HeldOut(
             self.model,
             self.text.held_out,
@@ -145,10 +109,23 @@ class Trainer:
             self.config.evaluation.stride,
             lambda window_bt: split_rows(window_bt, mesh, *plan.rows),
         )
-        self.replicas = Replicas(self.model, mesh, team)
+        self.replay = Replay(
+            Replicas(self.model, self.optimizer, mesh),
+            KeptState(self.model, self.optimizer, team.beside),
+            team,
+            self.replay_step,
+            self.reload,
+            self.save,
+        )
         self.peak = Peak(sum(team.gather(measured_peak())))
         keep = self.config.train.keep_checkpoints
         self.writer = CheckpointWriter(self.folder, keep, self.team, self.progress.say)
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Fill parameters and the optimizer's state."""
+        place = self.team.mesh, self.team.rank
+        load_parameters(self.model, checkpoint.parameters(), *place)
+        load_optimizer(self.model, self.optimizer, checkpoint.optimizer(), *place)
 
     def introduction(self) -> list[str]:
         """The introduction of a run."""
@@ -191,6 +168,8 @@ class Trainer:
             self.progress.say(f"{metrics.path}: {left}; as it was it is {DAMAGED}")
         try:
             with Stop() as stop:
+                if self.compares:
+                    self.replay.meet(first)
                 for step in range(first, self.config.train.steps):
                     self.take(step, metrics)
                     stopping = self.meet(stop)
@@ -211,19 +190,44 @@ class Trainer:
 
     def meet(self, stop: Stop) -> bool:
         """Hear from every rank after a step: whether anybody asked to stop, and who has written."""
-        sums = self.replicas.sums() if self.compares_at(self.done) else []
+        sums = self.replay.replicas.sums() if self.compares_at(self.done) else []
         told = self.team.gather([stop.asked is not None, self.writer.finished, sums])
         self.writer.advance([finished for _, finished, _ in told])
         if sums:
-            self.replicas.check(self.done, [each for _, _, each in told], self.writer.wait)
+            self.replay.compare(self.done, [each for _, _, each in told])
         return any(asked for asked, _, _ in told)
 
     def compares_at(self, done: int) -> bool:
         """Whether replicas are compared after a step: before each checkpoint, and now and then."""
         every = self.config.train.compare_replicas_every
-        return (
-            self.team.mesh.size > 1 and bool(every) and (done % every == 0 or self.saves_at(done))
-        )
+        return self.compares and (done % every == 0 or self.saves_at(done))
+
+    @property
+    def compares(self) -> bool:
+        """Whether there are replicas to compare."""
+        return self.team.mesh.size > 1 and self.config.train.compare_replicas_every > 0
+
+    def replay_step(self, step: int, exchanged: bool) -> int:
+        """Take a step once more, with the rows of another rank where they are exchanged."""
+        window, rate = self.given(step)
+        self.step(np.roll(window, len(window) // 2, 0) if exchanged else window, rate)
+        return self.step.own_checksum
+
+    def reload(self) -> int | None:
+        """Go back to the newest checkpoint; to which step, None where there is none."""
+        self.writer.wait()
+        found = newest(self.folder)[0] if self.leads else None
+        told = self.team.share(found and str(found.folder))
+        if told is None:
+            return None
+        checkpoint = found or opened(Path(told))
+        self.load(checkpoint)
+        return checkpoint.step
+
+    def save(self) -> None:
+        """Save the state as it is, to the end."""
+        self.writer.begin(self.contents(self.done))
+        self.writer.wait()
 
     @property
     def leads(self) -> bool:
@@ -237,6 +241,8 @@ class Trainer:
         window, rate = self.given(step)
         loss, norm = self.step(window, rate)
         seconds = time.perf_counter() - began
+        if self.compares:
+            self.replay.seen[step] = self.step.own_checksum
         if self.config.train.record_hashes:
             self.record(step + 1, self.arrays_of(step, loss, norm))
         self.refuse_what_is_not_finite(step, loss, norm)
@@ -303,6 +309,8 @@ class Trainer:
         """Stop before such numbers reach a checkpoint."""
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self.writer.wait()
+            if self.compares:
+                self.replay.meet(step)
             raise GnomonError(
                 f"train: step {step + 1} gave loss {loss} and gradient norm {norm}. "
                 "The last checkpoint is whole: resume with a lower optimizer.learning_rate."

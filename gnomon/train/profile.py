@@ -36,7 +36,7 @@ from gnomon.program import records
 from gnomon.runtime.comm.watch import of_process
 from gnomon.train.config import Config
 from gnomon.train.learning_rate import factor_at
-from gnomon.train.loop import WARMING
+from gnomon.train.progress import WARMING
 from gnomon.train.recipes import configure
 from gnomon.train.step import TrainStep, make_optimizer
 from gnomon.train.team import Team

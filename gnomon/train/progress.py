@@ -11,10 +11,47 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-__all__ = ["Progress", "Status", "bytes_text", "duration", "peak_memory"]
+__all__ = ["Progress", "Status", "StepTimes", "WARMING", "bytes_text", "duration", "peak_memory"]
 
 PLAIN_EVERY = 10.0
 """Seconds between plain lines."""
+
+
+WARMING = 2
+"""The first steps of a process compile: once without the optimizer's state, once with it."""
+
+
+@dataclass
+class StepTimes:
+    """The seconds of steps: the first, which compile, and the others."""
+
+    warming: float = 0.0
+    warmed: int = 0
+    stepping: float = 0.0
+    steps: int = 0
+    last: float = 0.0
+    measuring: float = 0.0
+    """Seconds of the latest look at held-out text."""
+
+    def count(self, seconds: float) -> None:
+        """Add a step."""
+        self.last = seconds
+        if self.warmed < WARMING:
+            self.warming += seconds
+            self.warmed += 1
+        else:
+            self.stepping += seconds
+            self.steps += 1
+
+    @property
+    def seconds_per_step(self) -> float:
+        """The mean of steps that compile nothing; before there is one, the latest step."""
+        return self.stepping / self.steps if self.steps else self.last
+
+    @property
+    def compiling(self) -> float:
+        """The seconds of the first steps beyond their computing."""
+        return max(0.0, self.warming - self.warmed * self.seconds_per_step)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ How arrays lie on the disk is checkpoint.py's business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from gnomon.distributed.mesh import ALONE, Mesh
 from gnomon.errors import CheckpointError
 from gnomon.models.causal import CausalLM
 from gnomon.models.registry import kind_of
+from gnomon.ops.layouts import Lying
 from gnomon.tensor.layouts import layout_of, local_of, spread, whole_of
 from gnomon.train.checkpoint import Checkpoint
 from gnomon.train.expert_files import StackedArrays, by_expert, stacked
@@ -30,8 +32,10 @@ __all__ = [
     "optimizer_arrays",
     "optimizer_of",
     "optimizer_tensors",
+    "own_parts",
     "parameter_arrays",
     "parameter_tensors",
+    "put_back",
 ]
 
 Arrays = dict[str, np.ndarray]
@@ -40,6 +44,48 @@ Stored = Mapping[str, np.ndarray | StoredTensor]
 AnyArray = np.ndarray | StoredTensor | StackedArrays
 KEYS = ("step", "exp_avg", "exp_avg_sq")
 """What AdamW keeps of each parameter."""
+
+
+class OwnPart(NamedTuple):
+    """A rank's own part of a tensor, as the same memory, and how the tensor lies."""
+
+    layout: Lying
+    array: np.ndarray
+
+
+def own_parts(model: nn.Module, optimizer: optim.Optimizer) -> dict[str, OwnPart]:
+    """Every parameter, buffer and entry of the optimizer's state by name, as this rank holds it."""
+    held = {**parameters_and_buffers(model), **optimizer_entries(model, optimizer)}
+    return {name: own_part(value) for name, value in held.items()}
+
+
+def own_part(value: object) -> OwnPart:
+    """The part that this rank holds of a tensor, or a plain number."""
+    if not isinstance(value, gn.Tensor):
+        return OwnPart((), entry_as_array(value))
+    layout = layout_of(value)
+    return OwnPart(layout, (local_of(value) if layout else value.detach()).numpy())
+
+
+def parameters_and_buffers(model: nn.Module) -> dict[str, gn.Tensor]:
+    """Every parameter and buffer by name."""
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
+def put_back(model: nn.Module, optimizer: optim.Optimizer, kept: Mapping[str, np.ndarray]) -> None:
+    """Fill a model and its optimizer with copies of what `own_parts` gave earlier."""
+    with gn.no_grad():
+        for name, value in parameters_and_buffers(model).items():
+            (local_of(value) if layout_of(value) else value).copy_(gn.from_numpy(kept[name]))
+    parameters = dict(model.named_parameters())
+    state: dict[int, dict[str, gn.Tensor]] = {}
+    for place, name in enumerate(names_in_order(model, optimizer)):
+        for key in (key for key in KEYS if f"{name}.{key}" in kept):
+            own = gn.from_numpy(kept[f"{name}.{key}"].copy())
+            layout = layout_of(parameters[name])
+            state.setdefault(place, {})[key] = own if key == "step" else spread(own, layout)
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 def parameter_tensors(model: nn.Module, mesh: Mesh, rank: int) -> Tensors:
@@ -56,11 +102,9 @@ def optimizer_tensors(model: nn.Module, optimizer: optim.AdamW, mesh: Mesh, rank
 
 def owned_parts(value: object, mesh: Mesh, rank: int) -> DividedTensor:
     """A parameter or an entry of a state, with the parts that a rank owns."""
-    if not isinstance(value, gn.Tensor):
-        return owned(entry_as_array(value), (), (), mesh, rank)
-    layout = layout_of(value)
-    local = local_of(value) if layout else value.detach()
-    return owned(local.numpy(), tuple(value.shape), layout, mesh, rank)
+    layout, array = own_part(value)
+    shape = tuple(value.shape) if isinstance(value, gn.Tensor) else ()
+    return owned(array, shape, layout, mesh, rank)
 
 
 def parameter_arrays(model: nn.Module) -> Arrays:
@@ -101,7 +145,7 @@ def optimizer_of(model: nn.Module, groups: Iterable[dict], **options: object) ->
     return optim.AdamW(filled, **options)
 
 
-def names_in_order(model: nn.Module, optimizer: optim.AdamW) -> list[str]:
+def names_in_order(model: nn.Module, optimizer: optim.Optimizer) -> list[str]:
     """Parameter names in the order in which the optimizer counts them."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     return [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
@@ -113,7 +157,7 @@ def optimizer_arrays(model: nn.Module, optimizer: optim.AdamW) -> Arrays:
     return {name: entry_as_array(value) for name, value in entries.items()}
 
 
-def optimizer_entries(model: nn.Module, optimizer: optim.AdamW) -> dict[str, object]:
+def optimizer_entries(model: nn.Module, optimizer: optim.Optimizer) -> dict[str, object]:
     """Every entry of the optimizer's state by name."""
     state = optimizer.state_dict()["state"]
     return {

@@ -23,13 +23,17 @@ from gnomon.models.causal import CausalLM
 from gnomon.models.initialization import EMBEDDING
 from gnomon.runtime import events
 from gnomon.tensor.computed_values import ValueName, computed_values, whole_values
+from gnomon.tensor.layouts import part_of
 from gnomon.train.config import Config
+from gnomon.train.replicas import checksum
 from gnomon.train.state import optimizer_of
 
 __all__ = ["TrainStep", "Values", "make_optimizer"]
 
 Values = dict[ValueName, gn.Tensor]
 Told = dict[str, gn.Tensor]
+Taken = tuple[gn.Tensor, gn.Tensor, Told, Values, list[gn.Tensor]]
+"""Loss, gradient norm, what the model tells, values, and the losses of own tokens, where wanted."""
 
 
 def make_optimizer(model: CausalLM, config: Config) -> optim.AdamW:
@@ -57,7 +61,7 @@ def values_of(loss: gn.Tensor, parameters: Mapping[str, gn.Tensor]) -> Values:
     return found | dict(zip(named, whole, strict=True))
 
 
-def most_slots(made: tuple[gn.Tensor, gn.Tensor, Told, Values]) -> int:
+def most_slots(made: Taken) -> int:
     """The most slots of a block for a rank, as a step tells it; 0 without experts."""
     told = made[2].get(RANK_SLOTS)
     return 0 if told is None else int(told.item())
@@ -73,7 +77,9 @@ class TrainStep:
         config: Config,
         mesh: Mesh = ALONE,
         plan: ShardingPlan = PLAN,
+        compares: bool = False,
     ) -> None:
+        """compares: whether the losses of this rank's own tokens are given, to be compared."""
         named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         parameters, microbatches = list(named.values()), config.train.microbatches
         largest, keeps = config.optimizer.clip_norm, config.train.record_hashes
@@ -85,11 +91,16 @@ class TrainStep:
         """What the model tells of the latest step, for the metrics."""
         self.values: Values = {}
         """What the latest step computed, where hashes are recorded."""
+        self.own_losses: list[gn.Tensor] = []
+        """The losses of this rank's own tokens of the latest step, where they are compared."""
 
-        def taken_once(window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Told, Values]:
+        def taken_once(window_bt: gn.Tensor) -> Taken:
             optimizer.zero_grad()
             rows_bt = split_rows(window_bt, mesh, *plan.rows)
-            loss, *found = gn.accumulate(model.objective, rows_bt, microbatches=microbatches)
+            loss, losses_bt, *found = gn.accumulate(
+                model.objective, rows_bt, microbatches=microbatches
+            )
+            own = [part_of(losses_bt.detach(), plan.rows)] if compares else []
             values = values_of(loss, named) if keeps else {}
             norm = nn.utils.clip_grad_norm_(parameters, largest)
             # numbers that are none must not reach a parameter: whoever asks finds the step untaken
@@ -97,7 +108,7 @@ class TrainStep:
             optimizer.step(only_if=taken)
             with gn.no_grad():
                 told = model.settle([x.detach() for x in found], taken)
-            return loss.detach(), norm, told, values
+            return loss.detach(), norm, told, values, own
 
         self.function, self.optimizer = taken_once, optimizer
         self.programs = {0: gn.compile(taken_once)}
@@ -112,7 +123,7 @@ class TrainStep:
         # listening has its price, so only the first steps are listened to
         stop = events.subscribe(self.hear) if self.taken < 2 else None
         try:
-            loss, norm, told, self.values = self.run(gn.from_numpy(window))
+            loss, norm, told, self.values, self.own_losses = self.run(gn.from_numpy(window))
         finally:
             if stop:
                 stop()
@@ -120,13 +131,13 @@ class TrainStep:
         self.told = {name: value.item() for name, value in told.items()}
         return loss.item(), norm.item()
 
-    def run(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Told, Values]:
+    def run(self, window_bt: gn.Tensor) -> Taken:
         """The program's results; tokens without a place make it run again, with places for all."""
         if self.travel is None:
             return self.program(window_bt)
         return self.travel.replayed(lambda: self.run_with_places(window_bt), most_slots)
 
-    def run_with_places(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, Told, Values]:
+    def run_with_places(self, window_bt: gn.Tensor) -> Taken:
         """The same of a program for the places that there are now.
 
         Each has its own compiled function: a number that is another one at each call would become
@@ -138,6 +149,11 @@ class TrainStep:
             self.programs = {0: self.programs[0], places: gn.compile(self.function)}
         self.program = self.programs[places]
         return self.program(window_bt)
+
+    @property
+    def own_checksum(self) -> int:
+        """A checksum of the losses of this rank's own tokens of the latest step."""
+        return checksum([losses_bt.numpy() for losses_bt in self.own_losses])
 
     @property
     def captured(self) -> CapturedProgram:

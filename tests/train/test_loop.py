@@ -98,13 +98,3 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_it_is_saved(config, tmp_p
         run.run()
 
     assert checkpoints(tmp_path / "run")[-1].name == "step-00000002"
-
-
-def test_the_watch_tells_compiling_from_computing():
-    watch = loop.StepTimes()
-
-    for seconds in (5.0, 2.0, 1.0, 1.0):
-        watch.count(seconds)
-
-    assert watch.seconds_per_step == 1.0
-    assert watch.compiling == 5.0

@@ -7,7 +7,14 @@ import io
 import pytest
 from rich.console import Console
 
-from gnomon.train.progress import Progress, Status, bytes_text, duration, peak_memory
+from gnomon.train.progress import (
+    Progress,
+    Status,
+    StepTimes,
+    bytes_text,
+    duration,
+    peak_memory,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -58,3 +65,13 @@ def test_people_read_sizes_and_times():
 
 def test_this_process_uses_memory():
     assert peak_memory() > 1_000_000
+
+
+def test_the_watch_tells_compiling_from_computing():
+    watch = StepTimes()
+
+    for seconds in (5.0, 2.0, 1.0, 1.0):
+        watch.count(seconds)
+
+    assert watch.seconds_per_step == 1.0
+    assert watch.compiling == 5.0

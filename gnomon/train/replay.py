@@ -1,0 +1,204 @@
+"""Steps taken again from the last state on which replicas agreed, to find which rank was at fault.
+
+Of three replicas and more the majority says it (replicas.py). Of two, a rank is at fault whose
+results are not those of its own first run. A fault reaches both by the next gradients, so the one
+whose results changed first is named; the losses of a rank's own tokens, which it computes alone,
+tell when. Where that decides nothing, each rank takes the rows of the other.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+import gnomon as gn
+from gnomon.errors import GnomonError
+from gnomon.nn.module import Module
+from gnomon.optim import Optimizer
+from gnomon.runtime.buffer import memory_limit
+from gnomon.train.progress import peak_memory
+from gnomon.train.replicas import Difference, Replicas, Sums
+from gnomon.train.state import own_parts, put_back
+from gnomon.train.team import Team
+
+__all__ = ["KeptState", "Replay", "Verdict"]
+
+
+class KeptState:
+    """A copy of this rank's parts of a state, and of the draws that follow, while it fits."""
+
+    def __init__(self, model: Module, optimizer: Optimizer, beside: int = 1) -> None:
+        """beside: the ranks that share this machine's memory."""
+        self.model, self.optimizer = model, optimizer
+        self.limit = memory_limit() // beside
+        self.step: int | None = None
+        """The number of steps taken before it; None where nothing is kept."""
+        self.draws = gn.get_rng_state()
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def keep(self, step: int) -> None:
+        """Copy the state; where memory has no room for that, let the copy before it go."""
+        self.step = None
+        parts = {name: part.array for name, part in own_parts(self.model, self.optimizer).items()}
+        more = sum(x.nbytes for name, x in parts.items() if name not in self.arrays)
+        if peak_memory() + more > self.limit:
+            self.arrays = {}
+            return
+        for name, array in parts.items():
+            if name in self.arrays:
+                np.copyto(self.arrays[name], array)
+            else:
+                self.arrays[name] = array.copy()
+        self.step, self.draws = step, gn.get_rng_state()
+
+    def put_back(self) -> None:
+        """Go back to the state that was kept."""
+        put_back(self.model, self.optimizer, self.arrays)
+        gn.set_rng_state(self.draws)
+
+
+class ReplayedStep(NamedTuple):
+    """A step that was taken again: the losses of this rank's own tokens, the state of all after."""
+
+    own: int
+    sums: list[Sums]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The ranks at fault, or those among which nothing decides; and what steps taken again gave."""
+
+    ranks: tuple[int, ...]
+    why: str
+    """How they differ, as the end of a sentence; of several among which nothing decides, empty."""
+    after: int | None
+    """The step after which steps were taken again; None where there was no state to begin from."""
+    parted: int | None = None
+    """The first step after which replicas differed again."""
+
+    def sentences(self, done: int, hosts: Sequence[str]) -> str:
+        """The verdict in words."""
+        named = ", ".join(f"rank {rank} on {hosts[rank]}" for rank in self.ranks)
+        if self.after is None:
+            outcome = "There is no earlier state to take steps again from."
+        elif self.parted is None:
+            outcome = (
+                f"Steps {self.after + 1} to {done}, taken again, agree on all ranks: the fault "
+                "has passed, and their result is saved."
+            )
+        else:
+            outcome = (
+                f"Steps taken again after step {self.after} differ after step {self.parted}: the "
+                "fault lasts."
+            )
+        return (
+            f"after step {done} replicas of the state do not have the same bits: {named} "
+            f"{self.why or 'differ from each other'}. {outcome} Memory, a core or a message was at "
+            "fault, not the program. The newest checkpoint is of a step at which all agreed: go on "
+            "from it by --resume, without that machine."
+        )
+
+
+@dataclass
+class Replay:
+    """The comparison of replicas and, where they differ, the search for the rank at fault."""
+
+    replicas: Replicas
+    kept: KeptState
+    team: Team
+    take: Callable[[int, bool], int]
+    """Takes a step with this rank's rows or with another's; gives a checksum of the losses of its
+    own tokens."""
+    reload: Callable[[], int | None]
+    """Goes back to the newest checkpoint; gives its step."""
+    save: Callable[[], None]
+    """Saves the state as it is now."""
+    seen: dict[int, int] = field(default_factory=dict)
+    """The checksums of own losses since the last comparison, by step."""
+
+    def meet(self, done: int) -> None:
+        """Compare all ranks after so many steps."""
+        self.compare(done, self.team.gather(self.replicas.sums()))
+
+    def compare(self, done: int, sums: Sequence[Sums]) -> None:
+        """Keep a state that has the same bits on all ranks; name a rank that has others."""
+        difference = self.replicas.difference(sums)
+        if difference is not None:
+            self.refuse(done, self.verdict(done, sums, difference))
+        self.kept.keep(done)
+        self.seen.clear()
+
+    def refuse(self, done: int, verdict: Verdict) -> NoReturn:
+        """Stop with a verdict."""
+        hosts = self.team.gather(platform.node())
+        raise GnomonError(f"train: {verdict.sentences(done, hosts)}")
+
+    def verdict(self, done: int, sums: Sequence[Sums], difference: Difference) -> Verdict:
+        """Take the steps again, and say who was at fault."""
+        after, outvoted = self.back(), "differs from the other replicas"
+        if after is None or after >= done:
+            return Verdict(difference.ranks, outvoted * difference.outvoted, None)
+        straight = self.steps_from(after, done)
+        parted = self.parted(after, straight)
+        if parted is None:
+            self.save()
+        if difference.outvoted:
+            return Verdict(difference.ranks, outvoted, after, parted)
+        moments = dict(enumerate(self.team.gather(self.moment(after, straight, sums))))
+        named = earliest({rank: moments[rank] for rank in difference.ranks})
+        if not named:
+            self.back()
+            exchanged = self.steps_from(after, done, exchanged=True)
+            parted = parted or self.parted(after, exchanged)
+            named = earliest({r: unlike(straight, exchanged, r) for r in difference.ranks})
+        why = "does not repeat its own first run" if named else ""
+        return Verdict(named or difference.ranks, why, after, parted)
+
+    def back(self) -> int | None:
+        """Go back to the state that all ranks kept, or to the newest checkpoint; to which step."""
+        kept = self.team.gather(self.kept.step)
+        if None in kept:
+            return self.reload()
+        self.kept.put_back()
+        return kept[0]
+
+    def steps_from(self, after: int, done: int, exchanged: bool = False) -> list[ReplayedStep]:
+        """Take steps again, and compare all ranks after each."""
+        taken = []
+        for step in range(after, done):
+            own = self.take(step, exchanged)
+            taken.append(ReplayedStep(own, self.team.gather(self.replicas.sums())))
+        return taken
+
+    def parted(self, after: int, taken: Sequence[ReplayedStep]) -> int | None:
+        """The first step after which replicas differ."""
+        differing = (k for k, x in enumerate(taken) if self.replicas.difference(x.sums))
+        return next((after + 1 + k for k in differing), None)
+
+    def moment(self, after: int, taken: Sequence[ReplayedStep], sums: Sequence[Sums]) -> int | None:
+        """When this rank's first run began to be another one than the steps taken again."""
+        for k, (own, _) in enumerate(taken):
+            if self.seen.get(after + k, own) != own:
+                return k
+        return None if taken[-1].sums[self.team.rank] == sums[self.team.rank] else len(taken)
+
+
+def unlike(first: Sequence[ReplayedStep], second: Sequence[ReplayedStep], rank: int) -> int | None:
+    """The first of some steps after which a rank's state was another one the second time."""
+    pairs = enumerate(zip(first, second, strict=True))
+    return next((k for k, (x, y) in pairs if x.sums[rank] != y.sums[rank]), None)
+
+
+def earliest(moments: Mapping[int, int | None]) -> tuple[int, ...]:
+    """The ranks that changed first; none where all changed at once, or no rank did.
+
+    >>> earliest({0: 3, 1: 2}), earliest({0: None, 1: 2}), earliest({0: 2, 1: 2})
+    ((1,), (1,), ())
+    """
+    known = {rank: when for rank, when in moments.items() if when is not None}
+    found = tuple(rank for rank, when in known.items() if when == min(known.values()))
+    return found if len(found) < len(moments) else ()
