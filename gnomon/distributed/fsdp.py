@@ -3,7 +3,7 @@
 `fully_shard` says where parameters lie, and nothing more: programs gather a unit's parameters for
 their use, and scatter its gradients in one message (gnomon/passes/coalesce.py). Each rank feeds its
 own rows, computes the loss of these, and gradients are averaged over the ranks: as one process's,
-whose batch is all rows, and to its bits where the ranks are a power of two.
+whose batch is all rows, and to its bits where 2, 4, 8 or 16 ranks have as many each.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def leaving(mesh: DeviceMesh) -> Callable:
             return output
         outermost.set(None)
         own_rows.set(())
-        return over_tensors(output, lambda x: part_of(x, mesh.axes, shares=mesh.size()))
+        return over_tensors(output, lambda x: own_part(x, mesh))
 
     return leave
 
@@ -160,7 +160,20 @@ def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
     if not x.ndim or lies_along(x, mesh):
         return x
     layout = tuple((name, n, 0) for name, n in zip(mesh.axes, mesh.shape, strict=True))
-    return spread(x, layout, rows=mesh.axes)
+    return spread(x, layout, rows=mesh.axes, shares=mesh.size())
+
+
+def own_part(x: Tensor, mesh: DeviceMesh) -> Tensor:
+    """One rank's rows of a result, of whose loss gradients are averaged.
+
+    Of what is made of all ranks' rows, such as a loss, each has the whole, and its gradient is the
+    mean of what ranks ask of it.
+    """
+    axes = [(name, axis) for name, _, axis in lying_as(x) if name in mesh.axes]
+    split = any(isinstance(axis, int) for _, axis in axes)
+    sums = tuple((name, n, "add") for name, n in zip(mesh.axes, mesh.shape, strict=True))
+    back = None if split else tuple(each for each in sums if (each[0], None) in axes)
+    return part_of(x, mesh.axes, back, shares=mesh.size(), rows=mesh.axes)
 
 
 def over_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:

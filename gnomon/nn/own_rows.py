@@ -35,7 +35,7 @@ def normalized_apart(
     Shapes: x (n, c, *s), weight (c), bias (c) -> (n, c, *s)
     """
     axes = tuple(name for name, _, _ in layout)
-    y = spread(normalize(part_of(x, axes)), layout, rows=axes)
+    y = spread(normalize(part_of(x, axes, rows=axes)), layout, rows=axes)
     shape = (-1, *(1,) * (x.ndim - 2))
     y = y if weight is None else y * weight.reshape(shape)
     return y if bias is None else y + bias.reshape(shape)

@@ -139,12 +139,21 @@ def part_of(op: str, shape: Shape, axis: int, params: dict[str, Any]) -> int:
 
 
 def all_reduce(
-    x: Node, mesh: str, ranks: int, monoid: str = "add", *, ordered: bool = True, after: After = ()
+    x: Node,
+    mesh: str,
+    ranks: int,
+    monoid: str = "add",
+    *,
+    ordered: bool = True,
+    after: After = (),
+    **rows: int,
 ) -> Node:
-    """The fold of every rank's x, on every rank."""
-    return x.arena.node(
-        "all_reduce", (x, *after), mesh=mesh, ranks=ranks, monoid=monoid, ordered=ordered
-    )
+    """The fold of every rank's x, on every rank.
+
+    rows: over how many rows of all ranks it is a sum, where these must be alike.
+    """
+    params = {"mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
+    return x.arena.node("all_reduce", (x, *after), **params, **rows)
 
 
 def all_gather(
@@ -166,11 +175,11 @@ def reduce_scatter(
     *,
     ordered: bool = True,
     after: After = (),
-    **unit: Unit,
+    **unit: Unit | int,
 ) -> Node:
     """The fold of every rank's x, of which each rank keeps its part of an axis.
 
-    unit: the unit whose gradients these are.
+    unit: the unit whose gradients these are; rows: as of all_reduce.
     """
     params = {"axis": axis, "mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
     return x.arena.node("reduce_scatter", (x, *after), **params, **unit)

@@ -8,7 +8,7 @@ splits; None where all ranks hold all, a fold's name where what they hold is sti
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -20,7 +20,17 @@ from gnomon.ir.operators import elementwise
 from gnomon.ops.canonical import ROWS, leaves
 from gnomon.ops.primitives import letters
 
-__all__ = ["LAYOUTS", "Lying", "Unit", "axes_of", "folded", "from_local", "place", "to_local"]
+__all__ = [
+    "LAYOUTS",
+    "Lying",
+    "Unit",
+    "axes_of",
+    "folded",
+    "from_local",
+    "in_leaves",
+    "place",
+    "to_local",
+]
 
 Lying = tuple[tuple[str, int, int | str | None], ...]
 """(mesh axis, its ranks, the axis that it splits, a fold or None), outermost mesh axis first."""
@@ -60,7 +70,8 @@ class FromLocal(Boundary):
         return tuple(shape), x.dtype
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        return (to_local(g, folded(node.params["layout"])),)
+        own, shares = to_local(g, folded(node.params["layout"])), node.params.get("shares", 1)
+        return (own if shares == 1 else elementwise("mul", own, float(shares)),)
 
 
 @primitive("to_local")
@@ -79,7 +90,8 @@ class ToLocal(Boundary):
         layout = folded(node.params["layout"])
         # each rank's own gradient of what all have: nobody said that these are alike
         own = tuple(name for name, _, axis in layout if axis is None)
-        return (from_local(g, layout, varies=own),)
+        made = from_local(g, layout, varies=own)
+        return (own_rows(made, layout, node.params.get("rows", ()), gradient=True),)
 
 
 @primitive("place")
@@ -147,35 +159,53 @@ def from_local(
     unit: Unit = ALONE,
     rows: tuple[str, ...] = (),
     varies: tuple[str, ...] = (),
+    shares: int = 1,
 ) -> Node:
     """The whole value of which x is this rank's part in a layout.
 
     keeps: mesh axes along which it is a weight that is used where it lies.
     rows: mesh axes along which its parts are rows that stay where they are.
     varies: mesh axes along which each rank has a value of its own, which counts as replicated.
+    shares: its gradient comes back as that of one of so many means, of whose mean it is asked.
     """
     if not layout:
         return x
-    own = {"varies": varies} if varies else {}
+    own: dict[str, Any] = {"varies": varies} if varies else {}
+    own |= {"shares": shares} if shares > 1 else {}
     whole = x.arena.node("from_local", (x,), layout=layout, keeps=keeps, unit=unit, **own)
-    stay = [
-        (mesh, n, axis) for mesh, n, axis in layout if mesh in rows and in_leaves(whole, n, axis)
-    ]
-    return place(whole, tuple(stay), stays=True)
+    return own_rows(whole, layout, rows)
+
+
+def own_rows(x: Node, layout: Lying, rows: Sequence[str], **gradient: bool) -> Node:
+    """A whole value whose parts along some mesh axes are the ranks' own rows, and stay there.
+
+    Each rank folds those that it gave, whatever leaves they have. gradient: whether it is one; so
+    no program of a backward pass is also a forward pass's.
+    """
+    own = tuple(each for each in layout if each[0] in rows and isinstance(each[2], int))
+    params = {"layout": own, "stays": True, "own": True}
+    return x.arena.node("place", (x,), **params, **gradient) if own else x
 
 
 def to_local(
-    x: Node, layout: Lying, unit: Unit = ALONE, back: Lying | None = None, shares: int = 1
+    x: Node,
+    layout: Lying,
+    unit: Unit = ALONE,
+    back: Lying | None = None,
+    shares: int = 1,
+    rows: tuple[str, ...] = (),
 ) -> Node:
     """The part of a whole value that is this rank's; sums of one unit travel together.
 
     back: how its gradient lies, where that is not as the value does.
     shares: of so many means, each over one rank's rows, the gradients are averaged.
+    rows: mesh axes along which the parts of its gradient are rows that stay where they are.
     """
     whole = x.inputs[0] if x.op == "place" else x
     other = {} if back is None and shares == 1 else {"back": back, "shares": shares}
     if whole.op == "from_local" and whole.params["layout"] == layout and not other:
         return whole.inputs[0]
+    other |= {"rows": rows} if rows else {}
     return x.arena.node("to_local", (x,), layout=layout, unit=unit, **other) if layout else x
 
 
@@ -228,7 +258,8 @@ def own_axes(node: Node) -> frozenset[str]:
         return read
     layout = node.params["layout"]
     if node.op == "place":  # rows that ranks share unequally are no parts
-        layout = [each for each in layout if each[2] is None or in_leaves(node, *each[1:])]
+        own = node.params.get("own", False)
+        layout = [each for each in layout if own or each[2] is None or in_leaves(node, *each[1:])]
     named = {name for name, _, _ in layout}
     return read - named if node.op == "to_local" else read | named
 

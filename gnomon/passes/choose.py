@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from gnomon.ir.memo import Recent, memo
 from gnomon.ir.node import Graph, Node
 from gnomon.ops.collectives import MEETINGS
-from gnomon.ops.layouts import LAYOUTS
+from gnomon.ops.layouts import LAYOUTS, in_leaves
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.passes.layout import (
     REPLICATED,
@@ -32,7 +32,7 @@ from gnomon.passes.layout import (
     move_price,
 )
 from gnomon.passes.regions import is_closed, of_region, primitives_of
-from gnomon.passes.strategies import Strategy, strategies
+from gnomon.passes.strategies import Strategy, is_named, strategies
 from gnomon.passes.varying import ends_varying, is_divided_freely, usable, varies
 
 Plan = dict[Node, Strategy]
@@ -76,6 +76,10 @@ class Choices:
         self.moved: dict[Node, int] = defaultdict(int)
         """The placements in which readers wanted each value, as bits."""
         self.rows: set[Node] = set()
+        self.own = False
+        """Whether the rows are the ranks' own: each says for itself how many it gave."""
+        self.uneven = False
+        """Whether they are not whole leaves of all."""
         self.weights: set[Node] = set()
         self.free: set[Node] = set()
         """What is divided although no layout says so: whole values to whoever wrote the program."""
@@ -96,7 +100,8 @@ class Choices:
         twice = tuple(map(inputs.index, inputs)) if len({*inputs}) < len(inputs) else ()
         calls = self.calls.get(inputs) if node.op == "region" else None
         read = [state[x] for x in inputs]
-        key = (node.kind, bool(self.rows), calls, twice, *read, *[moved[x] for x in inputs])
+        rows = (bool(self.rows), self.own, self.uneven)
+        key = (node.kind, rows, calls, twice, *read, *[moved[x] for x in inputs])
         found = self.met.get(key)
         if found is None:
             found = self.met[key] = self._choice(node)
@@ -107,6 +112,7 @@ class Choices:
             self.calls[inputs] = found.strategy.wanted
         if found.is_row:
             self.rows.add(node)
+            self._note_own(node)
         if found.is_weight:
             self.weights.add(node)
         if found.is_free:
@@ -130,13 +136,15 @@ class Choices:
         found = self._chosen(node)
         if varying and found.given == REPLICATED:
             found = replace(found, given=VARYING)
+        elif self.own and isinstance(found.given, Partial):
+            found = replace(found, rows=self._rows_of(node, found))
         plan[node] = found
         split = isinstance(found.given, Split)
         is_row = split and has_rows(node, plan, self.rows)
         is_weight = split and is_kept(node, self.weights, self.across)
         asked = tuple(self.bits.setdefault(want, 1 << len(self.bits)) for want in found.wanted)
         is_free = is_divided_freely(node, plan, self.free)
-        state = self._state(node, found.given, is_row, is_weight, is_free)
+        state = self._state(node, found.given, is_row, is_weight, is_free, found.rows)
         return ChosenStrategy(found, state, asked, is_row, is_weight, is_free)
 
     def _is_constant(self, node: Node) -> bool:
@@ -144,7 +152,7 @@ class Choices:
         made = node.op not in LAYOUTS and node.op not in MEETINGS
         return made and node.op != "input" and self.constant.issuperset(node.inputs)
 
-    def _state(self, node: Node, placement: Placement, *facts: bool) -> int:
+    def _state(self, node: Node, placement: Placement, *facts: int) -> int:
         """The number of all that a choice for a reader of this value depends on."""
         key = (node.shape, node.dtype, placement, *facts)
         return self.states.setdefault(key, len(self.states))
@@ -157,7 +165,7 @@ class Choices:
         """The strategy of a node that is met for the first time."""
         plan, across = self.plan, self.across
         given = [REPLICATED if x in self.free else plan[x].given for x in node.inputs]
-        every = usable(options(node, across), given)
+        every = usable([*options(node, across), *self._own_folds(node)], given)
         found = [s for s in every if follows(node, s, plan, bool(self.rows))]
         if node.op == "region" and node.inputs in self.calls:
             found = [s for s in found if s.wanted == self.calls[node.inputs]] or found
@@ -168,6 +176,32 @@ class Choices:
             plan[node] = best
             best = cheapest(node, [best, *every], plan, stay, moved, across)
         return best
+
+    def _note_own(self, node: Node) -> None:
+        """Note where rows are the ranks' own."""
+        if "own" in node.params and is_named(node, self.across):
+            self.own, ranks = True, self.across.ranks
+            axes = [axis for name, _, axis in node.params["layout"] if name == self.across.name]
+            self.uneven |= not all(in_leaves(node, ranks, axis) for axis in axes)
+
+    def _rows_of(self, node: Node, strategy: Strategy) -> int:
+        """Over how many rows of the ranks' own a pending sum is."""
+        found = max(self.plan[x].rows for x in node.inputs)
+        for x, want in zip(node.inputs, strategy.wanted, strict=True):
+            if x in self.rows and isinstance(want, Split) and self.plan[x].given == want:
+                found = max(found, x.shape[want.axis])
+        return found
+
+    def _own_folds(self, node: Node) -> Iterator[Strategy]:
+        """The ways to fold the rows that each rank gave, where these are no subtrees of all."""
+        if not self.uneven or self.rows.isdisjoint(node.inputs):
+            return
+        known = options(node, self.across)
+        for strategy in options(node, replace(self.across, own=True)):
+            pairs = zip(node.inputs, strategy.wanted, strict=True)
+            lying = any(x in self.rows and self.plan[x].given == want for x, want in pairs)
+            if lying and strategy not in known:
+                yield replace(strategy, own=True)
 
 
 @memo

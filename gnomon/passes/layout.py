@@ -133,6 +133,8 @@ class MeshAxis:
     """Keep canonical order: sums are cut at subtrees only, and combined as a tree."""
     beside: frozenset[str] = frozenset()
     """The program's other mesh axes: of their collectives all ranks along this one give alike."""
+    own: bool = False
+    """Whether sums over rows are cut as the ranks gave these, wherever that is in the tree."""
 
 
 def move_price(have: Placement, want: Placement, x: Node, across: MeshAxis) -> float:

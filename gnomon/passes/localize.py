@@ -51,10 +51,16 @@ class Locals:
         rest = tuple(each for each in node.params["layout"] if each[0] != self.across.name)
         return self.arena.node(node.op, (x,), **{**node.params, "layout": rest}) if rest else x
 
-    def move(self, x: Node, have: Placement, want: Placement, unit: Unit = ALONE) -> Node:
-        """x, which lies one way, lying another; what is moved for a unit moves with it."""
+    def move(
+        self, x: Node, have: Placement, want: Placement, unit: Unit = ALONE, rows: int = 0
+    ) -> Node:
+        """x, which lies one way, lying another; what is moved for a unit moves with it.
+
+        rows: over how many rows it is a sum, where ranks must have given as many.
+        """
         name, ranks, ordered = self.across.name, self.across.ranks, self.across.ordered
         together: dict[str, Unit] = {} if unit == ALONE else {"unit": unit}
+        over: dict[str, int] = {"rows": rows} if rows else {}
         match have, want:
             case _ if have == want:
                 return x
@@ -65,10 +71,10 @@ class Locals:
             case Split(joined), Split(axis):
                 return all_to_all(x, axis, joined, name, ranks)
             case Partial(monoid), Replicated():
-                return all_reduce(x, name, ranks, monoid, ordered=ordered)
+                return all_reduce(x, name, ranks, monoid, ordered=ordered, **over)
             case Partial(monoid), Split(axis):
                 return reduce_scatter(
-                    x, axis, name, ranks, monoid, ordered=ordered, after=(), **together
+                    x, axis, name, ranks, monoid, ordered=ordered, after=(), **together, **over
                 )
             case _:
                 raise AssertionError(f"shard: no way from {have} to {want}")

@@ -115,8 +115,9 @@ LOWERED: dict[str, Callable[[Node, Node, After], Node]] = {
 
 def named(node: Node) -> str:
     """A collective's name, as messages have it."""
-    monoid = node.params.get("monoid", "add")
-    return node.op if monoid == "add" else f"{node.op}[{monoid}]"
+    monoid, rows = node.params.get("monoid", "add"), node.params.get("rows", 0)
+    name = node.op if monoid == "add" else f"{node.op}[{monoid}]"
+    return f"{name} over {rows:,} rows" if rows else name
 
 
 def gathered(x: Node, node: Node, after: After, shape: Shape | None = None, part: str = "") -> Node:

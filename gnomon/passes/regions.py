@@ -9,6 +9,7 @@ leaves its sums have: kernels take them from there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -229,7 +230,8 @@ def region_part(node: Node, strategy: Strategy, parts: tuple[Node, ...], local: 
     if is_whole(strategy.given):
         return local.arena.with_inputs(node, parts)
     counted = strategy.rule == COUNTED
-    body = part_of(node.params["body"], strategy.wanted, local.across, counted)
+    across = replace(local.across, own=strategy.own)
+    body = part_of(node.params["body"], strategy.wanted, across, counted)
     if counted:
         parts = counted_anew(node, parts, local)
     return local.arena.node("region", parts, **{**node.params, "body": body})

@@ -41,6 +41,10 @@ class Strategy:
     rule: str = "letter"
     """"letter": the same node on parts; "lookup", "rows": a table split where it is looked up;
     "boundary": a part of this rank's is a part of a whole, or becomes one."""
+    own: bool = False
+    """Whether each rank folds the rows that it gave, which may be no subtree of all."""
+    rows: int = 0
+    """Over how many rows a pending sum is, where each rank gave its own."""
 
 
 def strategies(node: Node, across: MeshAxis) -> list[Strategy]:
@@ -121,6 +125,8 @@ def may_cut(node: Node, letter: str, monoid: str, across: MeshAxis) -> bool:
         return True
     if node.dtype is not accumulator(node.dtype):
         return False
+    if across.own:
+        return True
     number, count = leaf_of(node, letter)
     return number == 0 and across.ranks & (across.ranks - 1) == 0 and count % across.ranks == 0
 

@@ -37,7 +37,8 @@ def shares_of(graph: Graph, mesh: str, ranks: int, ordered: bool = True) -> int:
     """
     rows: set[int] = set()
     for x in graph:
-        layout: Lying = x.params["layout"] if x.op == "place" and x.params["stays"] else ()
+        shared = x.op == "place" and x.params["stays"] and not x.params.get("own")
+        layout: Lying = x.params["layout"] if shared else ()
         rows |= {
             x.shape[axis] for name, _, axis in layout if name == mesh and isinstance(axis, int)
         }

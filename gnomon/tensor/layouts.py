@@ -48,6 +48,7 @@ def spread(
     unit: Unit = ALONE,
     rows: tuple[str, ...] = (),
     varies: tuple[str, ...] = (),
+    shares: int = 1,
 ) -> Tensor:
     """The whole value of which a tensor is this rank's part; they share memory.
 
@@ -55,12 +56,14 @@ def spread(
     unit: parameters of the same one are gathered together.
     rows: mesh axes along which its parts are rows of a batch, which stay where they are.
     varies: mesh axes along which each rank has a value of its own, which counts as replicated.
+    shares: its gradient comes back as that of one of so many means, of whose mean it is asked.
     """
     if not layout:
         return local
     if not laid:
         laid.append(as_it_lies)
     params = {"layout": layout, "keeps": keeps, "unit": unit, "rows": rows, "varies": varies}
+    params |= {"shares": shares} if shares > 1 else {}
     return alias(local, (("from_local", params),))
 
 
@@ -100,13 +103,15 @@ def part_of(
     along: Sequence[str] | None = None,
     back: Lying | None = None,
     shares: int = 1,
+    rows: tuple[str, ...] = (),
 ) -> Tensor:
     """A rank's part along some mesh axes, as a view.
 
     back, shares: its gradient comes back in this layout, as one of so many that are averaged.
+    rows: mesh axes along which parts of its gradient are rows that stay where they are.
     """
     layout = tuple(each for each in lying_as(tensor) if along is None or each[0] in along)
-    step = {"layout": layout, "back": back, "shares": shares}
+    step = {"layout": layout, "back": back, "shares": shares, "rows": rows}
     return alias(tensor, (("to_local", step),)) if layout else tensor
 
 
@@ -140,7 +145,7 @@ def lying(
     varies: tuple[str, ...] = (),
 ) -> Tensor:
     """A new tensor of a node's value, of which this rank keeps its part."""
-    part = wrap(to_local(node, layout, unit), tracked)
+    part = wrap(to_local(node, layout, unit, rows=rows), tracked)
     return spread(part, layout, rows=rows, varies=varies)
 
 

@@ -16,7 +16,7 @@ from gnomon.distributed.tensor.parallel import (
     RowwiseParallel,
     parallelize_module,
 )
-from gnomon.errors import ArgumentError
+from gnomon.errors import ArgumentError, CollectiveError
 from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit
@@ -110,3 +110,117 @@ def test_what_has_no_meaning_here_is_refused():
             fully_shard(nn.Linear(2, 2), mesh=init_device_mesh("cpu", (1, 1, 1)))
 
     on_threads(work, 1)
+
+
+class Blocks(nn.Module):
+    """Tokens through an embedding, a norm, attention and a product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(7, 8)
+        self.norm, self.heads = nn.LayerNorm(8), nn.MultiheadAttention(8, 2, batch_first=True)
+        self.out = nn.Linear(8, 4)
+
+    def forward(self, tokens: gn.Tensor) -> gn.Tensor:
+        x = self.norm(self.embed(tokens))
+        return self.out(x + self.heads(x, x, x, need_weights=False)[0])
+
+
+def gradients(model: nn.Module) -> list[np.ndarray]:
+    """The whole gradients of a model."""
+    found = [p.grad for p in model.parameters()]
+    return [(x.full_tensor() if hasattr(x, "placements") else x).numpy() for x in found]
+
+
+@pytest.mark.parametrize("rows", [(3, 5), (2, 3, 3), (1, 4, 2, 3)], ids=str)
+def test_ranks_may_give_any_numbers_of_rows(rows: tuple[int, ...]):
+    tokens = np.random.default_rng(1).integers(0, 7, (sum(rows), 5))
+    parts = np.split(tokens, np.cumsum(rows)[:-1])
+
+    def trained_on(part: np.ndarray, sharded: bool) -> tuple[float, list[np.ndarray]]:
+        gn.manual_seed(0)
+        model = Blocks()
+        if sharded:
+            fully_shard(model.heads)
+            fully_shard(model)
+        loss = model(gn.tensor(part)).square().mean()
+        loss.backward()
+        return loss.item(), gradients(model)
+
+    alone = [trained_on(part, sharded=False) for part in parts]
+    means = [np.mean(each, axis=0) for each in zip(*(grads for _, grads in alone), strict=True)]
+
+    found = on_threads(lambda rank, ranks: trained_on(parts[rank], sharded=True), len(rows))
+
+    assert [loss for loss, _ in found] == [loss for loss, _ in alone]
+    for _, grads in found:
+        for have, want in zip(grads, means, strict=True):
+            np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+
+
+class Centred(nn.Linear):
+    """Rows less their mean, of all ranks' rows."""
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        y = super().forward(x)
+        return y - y.mean(0)
+
+
+@pytest.mark.parametrize("rows", [(3, 5), (3, 5, 3)], ids=str)
+def test_a_module_that_mixes_rows_takes_as_many_from_each_rank(rows: tuple[int, ...]):
+    def work(rank: int, ranks: int) -> None:
+        model = fully_shard(Centred(4, 4))
+        lines = rf"over {3 * ranks} rows along.*\n.*over {5 * ranks} rows along"
+        with pytest.raises(CollectiveError, match=lines):
+            model(gn.ones(rows[rank], 4) * gn.tensor([1.0]))
+
+    on_threads(work, len(rows))
+
+
+class WithLoss(nn.Linear):
+    """A module that computes its loss."""
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        return super().forward(x).square().mean()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_loss_inside_of_the_module_has_one_processs_gradients(ranks: int, compiled: bool):
+    def work(rank: int, ranks: int) -> tuple[str, list]:
+        gn.manual_seed(0)
+        model = WithLoss(32, 8)
+        if ranks > 1:
+            fully_shard(model)
+        loss = (gn.compile(model) if compiled else model)(gn.tensor(np.split(X[0], ranks)[rank]))
+        loss.backward()
+        return loss.item().hex(), [x.tolist() for x in gradients(model)]
+
+    assert on_threads(work, ranks) == on_threads(work, 1) * ranks
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_outside_of_a_sharded_module_are_those_of_the_ranks_loss(compiled: bool):
+    def work(rank: int, ranks: int) -> tuple[list, list, list]:
+        gn.manual_seed(0)
+        before, *sharded = nn.Linear(32, 16), nn.Linear(16, 16), nn.Linear(16, 8)
+        for each in sharded if ranks > 1 else ():
+            fully_shard(each)
+
+        def loss_of(x: gn.Tensor) -> gn.Tensor:
+            return sharded[1](sharded[0](before(x))).square().mean()
+
+        x = gn.tensor(np.split(X[0], ranks)[rank]).requires_grad_()
+        (gn.compile(loss_of) if compiled else loss_of)(x).backward()
+        own = [p.grad.numpy() for p in before.parameters()]
+        return own, [*gradients(sharded[0]), *gradients(sharded[1])], x.grad.numpy()
+
+    ((own, whole, rows),) = on_threads(work, 1)
+    found = on_threads(work, 2)
+    for k, (_, grads, x) in enumerate(found):
+        assert all(np.array_equal(a, b) for a, b in zip(grads, whole, strict=True))
+        assert np.array_equal(x, 2 * np.split(rows, 2)[k])
+    for k, want in enumerate(own):
+        np.testing.assert_allclose(
+            np.mean([each[0][k] for each in found], 0), want, rtol=1e-5, atol=1e-7
+        )
