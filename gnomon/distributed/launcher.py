@@ -143,11 +143,15 @@ def mpiexec() -> str:
 
 
 def delimited(words: Sequence[str]) -> list[str]:
-    """A command line in which the launched command, with options of its own, stands behind "--".
+    """A command line in which a command or a script, with options of its own, stands behind "--".
 
     >>> delimited(["launch", "-n", "2", "train", "--mesh", "data=2"])
     ['launch', '-n', '2', '--', 'train', '--mesh', 'data=2']
+    >>> delimited(["run", "script.py", "--help"])
+    ['run', '--', 'script.py', '--help']
     """
+    if list(words[:1]) == ["run"] and len(words) > 1 and not words[1].startswith("-"):
+        return ["run", "--", *words[1:]]
     if list(words[:1]) != ["launch"] or "--" in words:
         return list(words)
     place = 1

@@ -150,7 +150,8 @@ class NamedContainer:
 
     def update(self, others: Any) -> None:
         """Add or replace several."""
-        for key, value in others.items() if isinstance(others, Mapping) else others:
+        named = isinstance(others, (Mapping, NamedContainer))
+        for key, value in others.items() if named else others:
             self[key] = value
 
 

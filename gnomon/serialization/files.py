@@ -2,8 +2,8 @@
 
 Nothing that is read is executed: the tree is JSON, the tensors are raw bytes beside it. A file is
 not trusted: sizes, kinds and dtypes are compared with what is there before anything is made. What
-else Python can pickle is kept as a pickle, which only weights_only=False reads. PyTorch's own files
-are read by torch_files.py.
+else Python can pickle is kept as a pickle, which weights_only=False reads, or whoever lets its
+classes in by name. PyTorch's own files are read by torch_files.py.
 """
 
 from __future__ import annotations
@@ -16,27 +16,34 @@ import struct
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
 from contextlib import nullcontext
+from io import BytesIO
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from gnomon.dtypes import DType, bool_
+from gnomon.dtypes import DType, bool_, dtype_of
 from gnomon.errors import ArgumentError, brief, clipped
+from gnomon.nn.parameter import Parameter
 from gnomon.runtime.files import naming, plain
 from gnomon.serialization.members import Members, check_truths
+from gnomon.serialization.pickled import Interpreter, get_safe_globals, name_of, only
 from gnomon.serialization.torch_files import (
     DTYPES,
     FACTORIES,
+    NAMES,
     folder_of,
     is_older,
     read_older,
     read_zip,
+    settle,
 )
 from gnomon.tensor.conversions import array_of
+from gnomon.tensor.copies import restored
 from gnomon.tensor.device import Device, check_device
-from gnomon.tensor.tensor import Tensor, from_array, pair_of
+from gnomon.tensor.module_versions import Watched
+from gnomon.tensor.tensor import Size, Tensor, from_array, pair_of
 
 TREE = "tree.json"
 PLAIN = (str, int, float, bool, type(None))
@@ -57,7 +64,8 @@ class Content(NamedTuple):
 def save(obj: Any, f: Any) -> None:
     """Write nested dicts, lists and tuples of tensors, numbers and strings to a file.
 
-    Objects of other kinds are pickled; only `load(..., weights_only=False)` gives them back.
+    Objects of other kinds are pickled; `load(..., weights_only=False)` gives them back, or one
+    inside `serialization.safe_globals([their classes])`.
 
     Raises ArgumentError for what Python cannot pickle.
     """
@@ -251,13 +259,17 @@ class Reader:
         return tree
 
     def object(self, number: int, kind: str) -> Any:
-        """An object of another kind, whose code runs."""
-        if not self.trusted:
+        """An object of another kind, whose code runs where it is let in."""
+        content = self.members.read(f"objects/{number}")
+        if self.trusted:
+            return pickle.loads(content)
+        if not get_safe_globals():
             raise ArgumentError(
                 f"it holds an object of kind {brief(kind)}, and to make one its code would run. If "
-                "you trust the file, use weights_only=False."
+                f"you trust the file, use gn.serialization.add_safe_globals([{kind}]) or "
+                "weights_only=False."
             )
-        return pickle.loads(self.members.read(f"objects/{number}"))
+        return Interpreter(NAMES | OURS, settle, {}.__getitem__).read(BytesIO(content))
 
     def tensor(self, number: int, shape: list, name: str) -> Tensor:
         """A tensor by its number; mentioned again, it is the same one."""
@@ -280,6 +292,20 @@ class Reader:
         if dtype is bool_:
             check_truths(f"tensor {number}", content)
         return from_array(content.view(dtype.numpy).reshape(shape))
+
+
+def tensor_of_pickle(kind: Any, array: Any, requires: Any, attributes: Any) -> Tensor:
+    """A tensor inside of an object."""
+    if not issubclass(only(kind, type), Tensor):
+        raise ValueError(f"its pickle makes a tensor of {kind.__name__}")
+    return restored(kind, only(array, np.ndarray), requires is True, attributes)
+
+
+OURS = {
+    name_of(restored): tensor_of_pickle,
+    **{name_of(x): x for x in (dtype_of, Device, Size, Tensor, Parameter, Watched)},
+}
+"""Names of ours that the pickle of an object may hold, and what they mean."""
 
 
 def hashable(key: Any) -> Any:

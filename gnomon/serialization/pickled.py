@@ -48,8 +48,12 @@ def name_of(value: Any) -> str:
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Let files of PyTorch's name these classes and functions, whose code then runs."""
-    _allowed.update((name_of(value), value) for value in safe_globals)
+    """Let files name these classes and functions, whose code then runs.
+
+    A pair is one of them and the name by which files know it.
+    """
+    pairs = [x if isinstance(x, tuple) else (x, name_of(x)) for x in safe_globals]
+    _allowed.update((name, value) for value, name in pairs)
 
 
 def clear_safe_globals() -> None:
@@ -173,7 +177,7 @@ class Interpreter:
         made = self.stack[-1]
         if self.settle(made, state):
             return
-        if not self.trusted and name_of(type(made)) not in _allowed:
+        if not self.trusted and type(made) not in _allowed.values():
             raise ValueError(f"its pickle changes a value of {type(made).__name__}")
         if hasattr(made, "__setstate__"):
             made.__setstate__(state)

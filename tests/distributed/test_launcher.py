@@ -48,6 +48,13 @@ def test_options_of_the_command_are_not_launchs_own():
     assert delimited(["train", "-n"]) == ["train", "-n"]
 
 
+def test_options_of_a_script_are_not_runs_own():
+    for words in (["--help"], ["-h", "--version"], ["--lr=3", "--", "x"], []):
+        assert delimited(["run", "x.py", *words]) == ["run", "--", "x.py", *words]
+    for words in (["run"], ["run", "--help"], ["run", "--", "x.py", "-h"]):
+        assert delimited(words) == words
+
+
 def test_no_ranks_are_refused():
     with pytest.raises(ConfigError, match="launch: -n: expected int >= 1: got 0"):
         Launch(("train",), 0).run()

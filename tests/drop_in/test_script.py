@@ -138,10 +138,15 @@ def test_a_script_that_is_not_there_is_named():
         run_script("gone.py")
 
 
-def test_the_command_passes_arguments_on(tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [["--lr", "3", "-v", "x"], ["--help"], ["x", "-h", "--", "--version"]],
+    ids=" ".join,
+)
+def test_the_command_passes_arguments_on(tmp_path, words: list[str]):
     path = script(tmp_path, "import sys, torch; print(sys.argv[1:]); exit(int(torch.tensor(5)))")
-    command = [sys.executable, "-m", "gnomon", "run", str(path), "--lr", "3", "-v", "x"]
+    command = [sys.executable, "-m", "gnomon", "run", str(path), *words]
 
     found = subprocess.run(command, capture_output=True, text=True)
 
-    assert (found.returncode, found.stdout) == (5, "['--lr', '3', '-v', 'x']\n")
+    assert (found.returncode, found.stdout) == (5, f"{words}\n")

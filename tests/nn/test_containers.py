@@ -40,6 +40,20 @@ def test_a_list_grows_and_is_walked():
     assert modules[-1].in_features == 9
 
 
+def test_a_dict_takes_what_another_has():
+    layers, more = nn.ModuleDict({"a": nn.ReLU()}), nn.ModuleDict({"b": nn.Tanh()})
+    layers.update(more)
+    layers.update([("a", nn.GELU())])
+    numbers = nn.ParameterDict({"x": gn.ones(1)})
+    numbers.update(nn.ParameterDict({"y": gn.ones(2)}))
+
+    assert list(layers) == ["a", "b"]
+    assert layers["b"] is more["b"]
+    assert isinstance(layers["a"], nn.GELU)
+    assert list(nn.ModuleDict(layers)) == ["a", "b"]
+    assert list(numbers) == ["x", "y"]
+
+
 def test_a_dict_keeps_its_order():
     modules = nn.ModuleDict({"b": nn.ReLU()})
     modules["a"] = nn.Linear(2, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -127,6 +128,21 @@ def framed(x: gn.Tensor) -> gn.Tensor:
 )
 def test_a_part_of_a_domain_is_stored_along_its_rows_at_every_size(body: Callable):
     swept(body, [(3, 17, 7), (5, 6, 33), (7, 33, 3), (16, 7, 9)])
+
+
+def grid_of(pictures: gn.Tensor) -> gn.Tensor:
+    """Pictures in bytes, written one by one into a grid with gaps, as torchvision saves them."""
+    count, channels, side, _ = pictures.shape
+    across, step = math.isqrt(count), side + 2
+    grid = gn.zeros(channels, across * step + 2, across * step + 2)
+    for k in range(count):
+        row = grid.narrow(1, k // across * step + 2, side)
+        row.narrow(2, k % across * step + 2, side).copy_(pictures[k])
+    return grid.mul(255).add_(0.5).clamp_(0, 255).permute(1, 2, 0).to("cpu", gn.uint8)
+
+
+def test_pictures_are_written_into_a_grid_at_every_size():
+    swept(grid_of, [(25, 3, 16, 16), (25, 3, 32, 32), (16, 2, 9, 9)])
 
 
 def test_diagonals_are_written_at_every_size_and_offset():

@@ -10,6 +10,7 @@ import pickle
 import struct
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
+from datetime import date
 
 import numpy as np
 import pytest
@@ -89,6 +90,53 @@ def test_an_object_of_another_kind_is_refused(tmp_path):
         gn.save({"x": (k for k in "ab")}, tmp_path / "x.gn")
 
     assert not (tmp_path / "x.gn").exists()
+
+
+class Settings(argparse.Namespace):
+    """An object whose making is noticed."""
+
+    def __setstate__(self, state: dict) -> None:
+        vars(self).update(state, made=True)
+
+
+def test_an_object_comes_back_where_its_class_is_let_in(tmp_path):
+    path = tmp_path / "x.gn"
+    gn.save([Settings(lr=0.1, x=gn.ones(2)), gn.nn.Linear(2, 3), date(2020, 1, 2)], path)
+
+    with pytest.raises(ArgumentError, match="it holds an object of kind 'Settings'"):
+        gn.load(path)
+    with (
+        gn.serialization.safe_globals([Settings, date]),
+        pytest.raises(ArgumentError, match=r"Linear, [^\n]*add_safe_globals\(.Linear.\)"),
+    ):
+        gn.load(path)
+    with gn.serialization.safe_globals([(Settings, f"{__name__}.Settings"), gn.nn.Linear, date]):
+        settings, layer, day = gn.load(path)
+    assert (settings.lr, settings.x.tolist(), settings.made) == (0.1, [1, 1], True)
+    assert layer.weight.shape == (3, 2)
+    assert layer.weight.requires_grad
+    assert day == date(2020, 1, 2)
+
+
+def test_an_object_that_is_let_in_calls_nothing_else(tmp_path):
+    path, inner = tmp_path / "x.gn", (gn.ones(2).__reduce_ex__(2)[0], (list, None, True, None))
+    gn.save([Caller(os.getcwd, ()), Caller(*inner)], path)
+
+    with gn.serialization.safe_globals([Settings]), pytest.raises(ArgumentError, match="getcwd"):
+        gn.load(path)
+    gn.save([Caller(*inner)], path)
+    with gn.serialization.safe_globals([Settings]), pytest.raises(ArgumentError, match="takes a"):
+        gn.load(path)
+
+
+class Caller:
+    """An object whose pickle calls a function."""
+
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call
 
 
 def test_an_object_comes_back_where_its_file_is_trusted(tmp_path):
