@@ -469,6 +469,7 @@ def full(shape: _int | Sequence[_int], fill_value: Any, *, dtype: object = ..., 
 def full_like(input: Tensor, fill_value: Any, *, dtype: object = ..., device: object = ...) -> Tensor:
     """A tensor of one value with the shape of another."""
 from gnomon.tensor import func as func
+from gnomon import fx as fx
 def gather(x: Tensor, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
     """For every position, the element of x there along an axis, at the same place on the others."""
 def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:

@@ -126,6 +126,7 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
     for home, under, names in (
         ("", "", "functional utils.dlpack"),
         ("amp", "amp.", "autocast_mode grad_scaler"),
+        ("fx.tracer", "fx.", "_symbolic_trace"),
         ("compiler", "", "_dynamo _inductor"),
         ("compiler.config", "", "_dynamo.config _inductor.config compiler.config"),
         ("amp.of_cpu", "", "cpu.amp cpu.amp.autocast_mode cpu.amp.grad_scaler"),

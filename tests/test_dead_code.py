@@ -129,7 +129,7 @@ PLAIN = frozenset(
 """Decorators that register nothing."""
 PUBLIC = """
 gnomon gnomon.amp gnomon.autograd gnomon.autograd.functional gnomon.capture.annotations
-gnomon.capture.scripting gnomon.func
+gnomon.capture.scripting gnomon.func gnomon.fx
 gnomon.distributed gnomon.distributed.device_mesh
 gnomon.distributed.fsdp gnomon.distributed.functional gnomon.distributed.tensor
 gnomon.distributed.tensor.parallel

@@ -15,8 +15,14 @@ from tests.house import ROOT, short, sources, tree
 
 pytestmark = pytest.mark.unit
 
-TWICE: dict[str, str] = {"Identity": "torch.nn's layer, and a way to prune nothing"}
-"""Class names that PyTorch itself gives to two public classes, and the reason for each."""
+TWICE: dict[str, str] = {
+    "Identity": "torch.nn's layer, and a way to prune nothing",
+    "Graph": "torch.fx's, of calls in Python, and the compiler's",
+    "Interpreter": "torch.fx's, and what runs the code of pickled files",
+    "Node": "torch.fx's, a call in Python, and the compiler's",
+    "Transformer": "torch.nn's model, and torch.fx's runner of a graph",
+}
+"""Class names that PyTorch itself gives to two public classes or we to a third, and the reasons."""
 
 RETIRED = {
     "again": "rematerialized, with_inputs, retry",
@@ -38,6 +44,8 @@ PYTHONS_FRAMES = (
     "gnomon/capture/effects.py",
     "gnomon/ir/provenance.py",
     "gnomon/distributed/ending.py",
+    "gnomon/fx/proxy.py",
+    "gnomon/fx/tracer.py",
     "gnomon/profiler/collect.py",
     "gnomon/profiler/python.py",
     "gnomon/runtime/comm/watch.py",

@@ -60,7 +60,7 @@ class Locals:
         """
         name, ranks, ordered = self.across.name, self.across.ranks, self.across.ordered
         together: dict[str, Unit] = {} if unit == ALONE else {"unit": unit}
-        over: dict[str, int] = {"rows": rows} if rows else {}
+        over: dict[str, Any] = {"rows": rows} if rows else {}
         match have, want:
             case _ if have == want:
                 return x
