@@ -78,18 +78,26 @@ PLANTED = [(2, in_parameters), (2, in_state), (2, in_buffer), (3, in_parameters)
 
 @pytest.mark.parametrize(("ranks", "plant"), PLANTED)
 def test_a_bit_that_turns_once_names_its_rank(config, tmp_path, ranks, plant):
-    """The steps are taken again from the last state that agreed, and their result is saved."""
-    config = of_batch(config)
-    assert not said(train(config, tmp_path / "sound", f"data={ranks}"))
+    """The steps are taken again from the last state that agreed and was kept."""
+    told = said(train(of_batch(config), tmp_path / "run", f"data={ranks}", faulty(plant)))
 
-    endings = train(config, tmp_path / "run", f"data={ranks}", faulty(plant))
-
-    told = said(endings)
-    assert "rank 1 on" in told
+    assert "after step 5 replicas of the state do not have the same bits: rank 1 on" in told
     assert "rank 0 on" not in told
-    assert "the fault has passed, and their result is saved" in told
+    assert "Steps 1 to 5, taken again, agree on all ranks: the fault has passed." in told
+
+
+def test_the_state_that_was_kept_is_saved(config, tmp_path):
+    """Each fourth comparison that agrees is followed by a copy."""
+    config = of_batch(config, compare_replicas_every=1, checkpoint_every=4)
+    assert not said(train(config, tmp_path / "sound", "data=2"))
+    config = of_batch(config, checkpoint_every=0)
+
+    told = said(train(config, tmp_path / "run", "data=2", faulty(in_state, at=5)))
+
+    assert "Steps 5 to 6, taken again, agree on all ranks" in told
     (saved,) = checkpoints(tmp_path / "run")
-    sound = tmp_path / "sound" / "checkpoints" / "step-00000005"
+    sound = tmp_path / "sound" / "checkpoints" / "step-00000004"
+    assert saved.name == sound.name
     assert whole(saved).trainer["sums"] == whole(sound).trainer["sums"]
 
 
