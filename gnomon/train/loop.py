@@ -26,6 +26,7 @@ from gnomon.train.checkpoint_contents import CheckpointContents
 from gnomon.train.checkpoint_writer import CheckpointWriter
 from gnomon.train.config import Config, to_dict
 from gnomon.train.evaluate import HeldOut, Measure
+from gnomon.train.gradient_check import GradientCheck
 from gnomon.train.hashes import HashLog
 from gnomon.train.learning_rate import factor_at
 from gnomon.train.lock import Lock
@@ -119,6 +120,7 @@ class Trainer:
             self.save,
             math.gcd(train.batch_size // train.microbatches, self.config.evaluation.batch_size),
         )
+        self.gradients = GradientCheck(self.model, team, train.microbatches, train.verify_every)
         self.peak = measured_peak()
         self.writer = CheckpointWriter(
             self.folder, train.keep_checkpoints, self.team, self.progress.say
@@ -243,6 +245,7 @@ class Trainer:
         self.check()
         began = time.perf_counter()
         window, rate = self.given(step)
+        self.gradients.before(step, window)
         loss, norm = self.step(window, rate)
         seconds = time.perf_counter() - began
         if self.compares:
