@@ -238,3 +238,37 @@ def test_a_state_before_the_first_step_comes_back(config):
 
     assert not optimizer.state
     assert (step(window, 1e-3), step(window, 1e-3)) == first
+
+
+def random_fault(rng: np.random.Generator, rank: int) -> tuple[type[Trainer], World]:
+    """A bit anywhere: of a message, or of a parameter, an average, a buffer, after some step."""
+    kind, pick = rng.integers(4), int(rng.integers(10**6))
+    if kind == 3:
+        return Trainer, WrongMessage(rank, 1 + pick % 260)
+    at, element, bit = int(rng.integers(5)), int(rng.integers(10**6)), int(rng.integers(31))
+
+    def plant(run: Trainer) -> None:
+        state = optimizer_entries(run.model, run.optimizer)
+        held = [
+            dict(run.model.named_parameters()),
+            dict(run.model.named_buffers()),
+            {name: x for name, x in state.items() if not name.endswith("step")},
+        ][kind]
+        chosen = [*held.values()][pick % len(held)]
+        flip(chosen, element % chosen.numel(), bit)
+
+    return faulty(plant, rank, at), World(2, 60.0)
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 64))]
+)
+def test_of_two_ranks_the_sound_one_is_never_named_alone(config, tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    rank = seed % 2
+
+    kind, world = random_fault(rng, rank)
+    told = said(train(of_batch(config), tmp_path / "run", "data=2", kind, world))
+
+    # a message that is folded and handed on reaches both alike, and then nobody differs
+    assert not told or f"rank {rank} on" in told
