@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gnomon.distributed.backends import BACKENDS, check
@@ -22,7 +22,7 @@ from gnomon.distributed.environment import BOARD
 from gnomon.distributed.processes import run_processes
 from gnomon.distributed.rank_threads import run_threads
 from gnomon.errors import ConfigError
-from gnomon.runtime.comm.board import Board
+from gnomon.runtime.comm.board import Board, LeftOut
 from gnomon.runtime.system import usable_cores
 
 __all__ = ["Launch", "MISTAKE", "delimited"]
@@ -54,6 +54,8 @@ class Launch:
     """Seconds that a rank waits for the others."""
     backend: str = "mpi"
     """Processes that MPI or shared memory connects, or threads of this process."""
+    left_out: list[LeftOut] = field(default_factory=list)
+    """The ranks without which the job asked to go on, as it says when it ends."""
 
     def arguments(self) -> list[str]:
         """The whole command line."""
@@ -112,6 +114,7 @@ class Launch:
             given = self.environment() | {BOARD: board.address}
             code = self.call(given)
             told, own = board.verdict(self.ranks) if code else ("", 0)
+            self.left_out.extend([board.left_out] if board.left_out else [])
         finally:
             board.close()
         if told and own != MISTAKE:

@@ -1,20 +1,24 @@
 """A job that is started again when it fails: with as many ranks, or with fewer.
 
 Ranks that are lost take the job with them (ending.py); what begins is a new job, which goes on from
-what the old one saved. Nothing of a job survives in its successor but files.
+what the old one saved. Nothing of a job survives in its successor but files, and the names of ranks
+that it found at fault: they are left out.
 """
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from gnomon.distributed.launcher import MISTAKE, Launch
 from gnomon.errors import ConfigError
 
-__all__ = ["Restarts", "counts_of"]
+__all__ = ["Restarts", "counts_of", "remaining"]
 
 FINAL = (0, MISTAKE, *(128 + x for x in (signal.SIGINT, signal.SIGTERM)))
 """Exit codes of a job that did what was asked, could not know what, or was asked to stop."""
@@ -38,13 +42,50 @@ class Restarts:
                 "one of them out."
             )
         code = first.run()
-        for number in range(1, self.most + 1):
-            if code in FINAL:
-                break
-            count = self.ranks[min(number, len(self.ranks) - 1)]
-            print(f"gnomon launch: restart {number} of {self.most}: -n {count}", file=sys.stderr)
-            code = replace(first, command=self.command, ranks=count).run()
+        with TemporaryDirectory() as folder:
+            for number in range(1, self.most + 1):
+                if code in FINAL:
+                    break
+                job = self.following(first, number, Path(folder) / "hosts")
+                if not job.ranks:
+                    break
+                code = job.run()
         return code
+
+    def following(self, first: Launch, number: int, hosts: Path) -> Launch:
+        """The job that follows, without ranks found at fault; of no rank where that cannot be.
+
+        hosts: where a file of the machines that are left is written.
+        """
+        count, left_out = self.ranks[min(number, len(self.ranks) - 1)], first.left_out
+        job = replace(first, command=self.command, ranks=count)
+        without = ""
+        if left_out:
+            job = replace(job, ranks=min(count, left_out[-1].remaining))
+            without = f", without {left_out[-1].why}"
+        faulty = {host for each in left_out for host in each.hosts}
+        if faulty and first.hosts:
+            hosts.write_text(remaining(first.hosts, faulty))
+            job = replace(job, hosts=hosts)
+        if job.ranks:
+            told = f"restart {number} of {self.most}: -n {job.ranks}{without}"
+        else:
+            told = f"no restart{without}: --mesh says how many ranks there are. Launch fewer."
+        print(f"gnomon launch: {told}", file=sys.stderr)
+        return job
+
+
+def remaining(hosts: Path, faulty: Set[str]) -> str:
+    """A file of hosts without some of them, each a line that begins with its name."""
+    lines = hosts.read_text().splitlines(keepends=True)
+    short = {host.partition(".")[0] for host in faulty}
+    left = [x for x in lines if re.split(r"[\s:.]", x, maxsplit=1)[0] not in short]
+    if len(lines) - len(left) < len(short):
+        raise ConfigError(
+            f"launch: {hosts}: a machine is to be left out that has no line of its own: "
+            f"{', '.join(sorted(faulty))}. Name machines there as they name themselves."
+        )
+    return "".join(left)
 
 
 def counts_of(text: str) -> tuple[int, ...]:

@@ -39,6 +39,11 @@ def usable_cores() -> int:
     return max(1, math.floor(min(cores, quota())))
 
 
+def core_numbers() -> list[int]:
+    """The numbers of the logical processors of this process; 0 where the system has none."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
+
+
 @cache
 def physical_cores(logical: frozenset[int]) -> int:
     """Cores behind these logical processors: siblings share one core's arithmetic."""

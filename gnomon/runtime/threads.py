@@ -12,7 +12,8 @@ import ctypes
 import os
 import signal
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache
@@ -175,6 +176,24 @@ def acquire(scratch: int, alone: bool = False) -> Pool | Alone:
         pool.release()
         raise
     return pool
+
+
+@contextmanager
+def by_one_core(core: int) -> Iterator[None]:
+    """Have programs inside run by the caller alone, on one core if the system lets it choose."""
+    pool = _pool or start_pool()
+    # who finds the pool taken runs alone; another thread that has it may wait for this one
+    held = pool.lock.acquire(blocking=False)
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
+    try:
+        if before:
+            os.sched_setaffinity(0, {core})
+        yield
+    finally:
+        if before:
+            os.sched_setaffinity(0, before)
+        if held:
+            pool.release()
 
 
 def prepare_pool() -> None:

@@ -113,6 +113,10 @@ class TrainConfig:
     """Steps between comparisons of parameters that several ranks hold alike; each checkpoint
     follows one; 0: never."""
 
+    verify_every: Count = 0
+    """Steps between gradients of a microbatch that are computed twice, by other cores and ranks,
+    and compared: for runs without replicas; 0: never."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:

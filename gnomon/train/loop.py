@@ -26,6 +26,7 @@ from gnomon.train.checkpoint_contents import CheckpointContents
 from gnomon.train.checkpoint_writer import CheckpointWriter
 from gnomon.train.config import Config, to_dict
 from gnomon.train.evaluate import HeldOut, Measure
+from gnomon.train.gradient_check import GradientCheck
 from gnomon.train.hashes import HashLog
 from gnomon.train.learning_rate import factor_at
 from gnomon.train.lock import Lock
@@ -109,6 +110,7 @@ class Trainer:
             self.config.evaluation.stride,
             lambda window_bt: split_rows(window_bt, mesh, *plan.rows),
         )
+        train = self.config.train
         self.replay = Replay(
             Replicas(self.model, self.optimizer, mesh),
             KeptState(self.model, self.optimizer, team.beside),
@@ -116,10 +118,13 @@ class Trainer:
             self.replay_step,
             self.reload,
             self.save,
+            math.gcd(train.batch_size // train.microbatches, self.config.evaluation.batch_size),
         )
+        self.gradients = GradientCheck(self.model, team, train.microbatches, train.verify_every)
         self.peak = Peak(sum(team.gather(measured_peak())))
-        keep = self.config.train.keep_checkpoints
-        self.writer = CheckpointWriter(self.folder, keep, self.team, self.progress.say)
+        self.writer = CheckpointWriter(
+            self.folder, train.keep_checkpoints, self.team, self.progress.say
+        )
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Fill parameters and the optimizer's state."""
@@ -190,7 +195,8 @@ class Trainer:
 
     def meet(self, stop: Stop) -> bool:
         """Hear from every rank after a step: whether anybody asked to stop, and who has written."""
-        sums = self.replay.replicas.sums() if self.compares_at(self.done) else []
+        compared = self.compares_at(self.done)
+        sums = self.replay.sums(self.saves_at(self.done)) if compared else []
         told = self.team.gather([stop.asked is not None, self.writer.finished, sums])
         self.writer.advance([finished for _, finished, _ in told])
         if sums:
@@ -224,9 +230,9 @@ class Trainer:
         self.load(checkpoint)
         return checkpoint.step
 
-    def save(self) -> None:
-        """Save the state as it is, to the end."""
-        self.writer.begin(self.contents(self.done))
+    def save(self, done: int) -> None:
+        """Save the state as that after so many steps, to the end."""
+        self.writer.begin(self.contents(done))
         self.writer.wait()
 
     @property
@@ -239,6 +245,7 @@ class Trainer:
         self.check()
         began = time.perf_counter()
         window, rate = self.given(step)
+        self.gradients.before(step, window)
         loss, norm = self.step(window, rate)
         seconds = time.perf_counter() - began
         if self.compares:

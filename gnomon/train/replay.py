@@ -27,6 +27,9 @@ from gnomon.train.team import Team
 
 __all__ = ["KeptState", "Replay", "Verdict"]
 
+KEEP_EVERY = 4
+"""Comparisons from one copy of the state to the next: a copy takes longer than a comparison."""
+
 
 class KeptState:
     """A copy of this rank's parts of a state, and of the draws that follow, while it fits."""
@@ -88,7 +91,7 @@ class Verdict:
         elif self.parted is None:
             outcome = (
                 f"Steps {self.after + 1} to {done}, taken again, agree on all ranks: the fault "
-                "has passed, and their result is saved."
+                "has passed."
             )
         else:
             outcome = (
@@ -115,13 +118,25 @@ class Replay:
     own tokens."""
     reload: Callable[[], int | None]
     """Goes back to the newest checkpoint; gives its step."""
-    save: Callable[[], None]
-    """Saves the state as it is now."""
+    save: Callable[[int], None]
+    """Saves the state as that after a step."""
+    rows: int
+    """What a number of ranks has to divide that goes on without the one at fault."""
     seen: dict[int, int] = field(default_factory=dict)
-    """The checksums of own losses since the last comparison, by step."""
+    """The checksums of own losses since a state was kept, by step."""
+    agreed: int = 0
+    """Comparisons at which all agreed since then."""
+    keeps: bool = True
+    """Whether a copy of the state follows the comparison that is under way."""
+
+    def sums(self, saves: bool) -> Sums:
+        """The checksums to compare: with the optimizer's state before a copy, which saves have."""
+        self.keeps = saves or self.agreed + 1 >= KEEP_EVERY
+        return self.replicas.sums(with_state=self.keeps)
 
     def meet(self, done: int) -> None:
-        """Compare all ranks after so many steps."""
+        """Compare all ranks after so many steps, and keep the state."""
+        self.keeps = True
         self.compare(done, self.team.gather(self.replicas.sums()))
 
     def compare(self, done: int, sums: Sequence[Sums]) -> None:
@@ -129,13 +144,24 @@ class Replay:
         difference = self.replicas.difference(sums)
         if difference is not None:
             self.refuse(done, self.verdict(done, sums, difference))
-        self.kept.keep(done)
-        self.seen.clear()
+        if self.keeps:
+            self.kept.keep(done)
+            self.seen.clear()
+        self.agreed = 0 if self.keeps else self.agreed + 1
 
     def refuse(self, done: int, verdict: Verdict) -> NoReturn:
-        """Stop with a verdict."""
+        """Stop with a verdict; the state on which all agreed is saved before, if it was kept."""
+        if verdict.after and self.back() == verdict.after:
+            self.save_agreed(verdict.after)
         hosts = self.team.gather(platform.node())
+        if verdict.why:
+            self.team.leave_out(verdict.ranks, hosts, self.rows)
         raise GnomonError(f"train: {verdict.sentences(done, hosts)}")
+
+    def save_agreed(self, step: int) -> None:
+        """Save the state that was gone back to, as long as its copies agree."""
+        if self.replicas.difference(self.team.gather(self.replicas.sums())) is None:
+            self.save(step)
 
     def verdict(self, done: int, sums: Sequence[Sums], difference: Difference) -> Verdict:
         """Take the steps again, and say who was at fault."""
@@ -144,8 +170,6 @@ class Replay:
             return Verdict(difference.ranks, outvoted * difference.outvoted, None)
         straight = self.steps_from(after, done)
         parted = self.parted(after, straight)
-        if parted is None:
-            self.save()
         if difference.outvoted:
             return Verdict(difference.ranks, outvoted, after, parted)
         moments = dict(enumerate(self.team.gather(self.moment(after, straight, sums))))
@@ -184,7 +208,8 @@ class Replay:
         for k, (own, _) in enumerate(taken):
             if self.seen.get(after + k, own) != own:
                 return k
-        return None if taken[-1].sums[self.team.rank] == sums[self.team.rank] else len(taken)
+        before, after = (found[self.team.rank] for found in (sums, taken[-1].sums))
+        return None if before == after[: len(before)] else len(taken)
 
 
 def unlike(first: Sequence[ReplayedStep], second: Sequence[ReplayedStep], rank: int) -> int | None:

@@ -16,7 +16,7 @@ import numpy as np
 from gnomon.distributed.mesh import Mesh
 from gnomon.nn.module import Module
 from gnomon.optim import Optimizer
-from gnomon.train.state import own_parts
+from gnomon.train.state import own_parts, parameters_and_buffers
 
 __all__ = ["Difference", "Replicas", "Sums", "checksum"]
 
@@ -27,8 +27,6 @@ Sums = Sequence[tuple[Axes, int]]
 WORD = 2**64
 ODD = 0x9E3779B97F4A7C15
 """An odd factor: what follows does not undo what came before."""
-ROTATION = 17
-"""Bits by which one of two sums is turned, so that no bit changes both at one place."""
 
 
 def checksum(arrays: Sequence[np.ndarray]) -> int:
@@ -42,10 +40,10 @@ def checksum(arrays: Sequence[np.ndarray]) -> int:
     total = 0
     for array in arrays:
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        whole = flat[: flat.size // 8 * 8].view(np.uint64)
-        rest = int.from_bytes(flat[whole.size * 8 :].tobytes(), "little")
-        added, odd = int(np.add.reduce(whole, dtype=np.uint64)), int(np.bitwise_xor.reduce(whole))
-        total = (total * ODD + added + (odd << ROTATION) + (odd >> 64 - ROTATION) + rest) % WORD
+        words = flat.size // 8 * 8
+        added = int(np.add.reduce(flat[:words].view(np.uint64)))
+        rest = int.from_bytes(flat[words:].tobytes(), "little")
+        total = (total * ODD + added + rest) % WORD
     return total
 
 
@@ -65,13 +63,19 @@ class Replicas:
     optimizer: Optimizer
     mesh: Mesh
 
-    def sums(self) -> list[tuple[Axes, int]]:
-        """A checksum of the tensors of each way to be split, in order."""
-        found: dict[Axes, list[np.ndarray]] = {}
-        for layout, array in own_parts(self.model, self.optimizer).values():
+    def sums(self, with_state: bool = True) -> list[tuple[Axes, int]]:
+        """A checksum of the tensors of each way to be split; those of an optimizer's state last.
+
+        Without the latter they are the beginning of what they are with it. A fault of the state
+        changes parameters at the next step.
+        """
+        held = own_parts(self.model, self.optimizer if with_state else None)
+        found: dict[tuple[bool, Axes], list[np.ndarray]] = {}
+        count = len(parameters_and_buffers(self.model))
+        for k, (layout, array) in enumerate(held.values()):
             axes = tuple(name for name, _, axis in layout if axis is not None)
-            found.setdefault(axes, []).append(array)
-        return [(axes, checksum(arrays)) for axes, arrays in sorted(found.items())]
+            found.setdefault((k >= count, axes), []).append(array)
+        return [(axes, checksum(arrays)) for (_, axes), arrays in sorted(found.items())]
 
     def difference(self, sums: Sequence[Sums]) -> Difference | None:
         """The ranks that differ, given the checksums of all; None where replicas agree."""

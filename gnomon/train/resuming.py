@@ -20,6 +20,7 @@ FREE = (
     *("run.name", "run.dir", "run.threads", "corpus.folder", "train.evaluate_every"),
     *("train.checkpoint_every", "train.keep_checkpoints", "train.record_hashes"),
     *("train.microbatches", "train.recompute", "train.compare_replicas_every"),
+    "train.verify_every",
     *("evaluation.", "sample."),
 )
 """Keys, or beginnings of keys, of which no bit depends; the text is compared by its hash."""

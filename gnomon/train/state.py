@@ -21,6 +21,7 @@ from gnomon.errors import CheckpointError
 from gnomon.models.causal import CausalLM
 from gnomon.models.registry import kind_of
 from gnomon.ops.layouts import Lying
+from gnomon.tensor.conversions import array_of
 from gnomon.tensor.layouts import layout_of, local_of, spread, whole_of
 from gnomon.train.checkpoint import Checkpoint
 from gnomon.train.expert_files import StackedArrays, by_expert, stacked
@@ -35,6 +36,7 @@ __all__ = [
     "own_parts",
     "parameter_arrays",
     "parameter_tensors",
+    "parameters_and_buffers",
     "put_back",
 ]
 
@@ -47,15 +49,16 @@ KEYS = ("step", "exp_avg", "exp_avg_sq")
 
 
 class OwnPart(NamedTuple):
-    """A rank's own part of a tensor, as the same memory, and how the tensor lies."""
+    """A rank's own part of a tensor, to be read alone, and how the tensor lies."""
 
     layout: Lying
     array: np.ndarray
 
 
-def own_parts(model: nn.Module, optimizer: optim.Optimizer) -> dict[str, OwnPart]:
-    """Every parameter, buffer and entry of the optimizer's state by name, as this rank holds it."""
-    held = {**parameters_and_buffers(model), **optimizer_entries(model, optimizer)}
+def own_parts(model: nn.Module, optimizer: optim.Optimizer | None) -> dict[str, OwnPart]:
+    """Every parameter, buffer and entry of an optimizer's state by name, as this rank holds it."""
+    state = optimizer_entries(model, optimizer) if optimizer else {}
+    held = {**parameters_and_buffers(model), **state}
     return {name: own_part(value) for name, value in held.items()}
 
 
@@ -64,7 +67,8 @@ def own_part(value: object) -> OwnPart:
     if not isinstance(value, gn.Tensor):
         return OwnPart((), entry_as_array(value))
     layout = layout_of(value)
-    return OwnPart(layout, (local_of(value) if layout else value.detach()).numpy())
+    # whoever asks for .numpy() may write there, so what was packed of a weight would be forgotten
+    return OwnPart(layout, array_of(local_of(value) if layout else value))
 
 
 def parameters_and_buffers(model: nn.Module) -> dict[str, gn.Tensor]:

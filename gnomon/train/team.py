@@ -5,6 +5,7 @@ Every rank takes every step. The first one writes: metrics, checkpoints, what is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,9 @@ from gnomon.errors import LONGEST, ConfigError
 from gnomon.models.registry import MODELS
 from gnomon.runtime.comm import here
 from gnomon.runtime.comm.base import Backend, Link
+from gnomon.runtime.comm.board import LeftOut
 from gnomon.runtime.comm.groups import membership
+from gnomon.runtime.comm.watch import leave_out
 from gnomon.runtime.system import usable_cores
 from gnomon.train.config import near, read_toml
 
@@ -44,6 +47,7 @@ class Team:
     def __init__(self, wanted: str | None = None, plan: Path | None = None) -> None:
         found = place()
         self.plan: ShardingPlan = PLAN if plan is None else read_plan(plan)
+        self.mesh_is_named = wanted is not None
         self.plan_file = plan
         """The file of the plan, where it is not the one that names of mesh axes say."""
         if wanted is None:
@@ -97,6 +101,20 @@ class Team:
         if self._world is None:
             return [told]
         return [msgspec.msgpack.decode(x) for x in self._world.tell(msgspec.msgpack.encode(told))]
+
+    def leave_out(self, ranks: Sequence[int], hosts: Sequence[str], rows: int) -> None:
+        """Have the launcher's next job, if it starts one, be without some ranks.
+
+        Where there are other machines than theirs, it is without these. hosts: of every rank.
+        rows: what the number of ranks has to divide.
+        """
+        at = {hosts[rank] for rank in ranks}
+        others = sum(host not in at for host in hosts)
+        most = others or len(hosts) - len(ranks)
+        counts = [n for n in range(1, most + 1) if rows % n == 0 and not self.mesh_is_named]
+        named = ", ".join(f"rank {rank} on {hosts[rank]}" for rank in ranks)
+        if self.leads:
+            leave_out(LeftOut(tuple(sorted(at)) if others else (), max(counts, default=0), named))
 
 
 def pairs_of(text: str) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -5,11 +5,28 @@ from __future__ import annotations
 import pytest
 
 from gnomon.distributed.launcher import Launch
-from gnomon.distributed.restarts import Restarts, counts_of
+from gnomon.distributed.restarts import Restarts, counts_of, remaining
 from gnomon.errors import ConfigError
+from gnomon.runtime.comm.board import LeftOut
 from gnomon.train.runs import resumable
 
 pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def finding(monkeypatch):
+    """What was started, with its hosts, and what each job says of ranks at fault, last first."""
+    started, found = [], []
+
+    def run(self):
+        started.append((self.ranks, self.hosts.read_text() if self.hosts else ""))
+        if not found:
+            return 0
+        self.left_out.append(found.pop())
+        return 1
+
+    monkeypatch.setattr(Launch, "run", run)
+    return started, found
 
 
 @pytest.fixture
@@ -86,3 +103,54 @@ def test_a_folder_that_is_named_stays():
     assert resumable(command, (2,)) == (command, command)
     with pytest.raises(ConfigError, match="-n 2,1: --mesh says how a number of ranks stands"):
         resumable((*command, "--mesh", "data=2"), (2, 1))
+
+
+def test_a_rank_at_fault_is_left_out(finding, capsys):
+    started, found = finding
+    found += [LeftOut((), 2, "rank 0 on a"), LeftOut((), 3, "rank 1 on a")]
+
+    assert again(5, 4) == 0
+
+    assert [ranks for ranks, _ in started] == [4, 3, 2]
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "gnomon launch: restart 1 of 5: -n 3, without rank 1 on a"
+
+
+def test_no_more_ranks_go_on_than_are_asked_for(finding):
+    started, found = finding
+    found += [LeftOut((), 3, "rank 1 on a")]
+
+    assert again(5, 4, 2) == 0
+    assert [ranks for ranks, _ in started] == [4, 2]
+
+
+def test_a_mesh_that_has_a_name_has_no_rank_left_out(finding, capsys):
+    started, found = finding
+    found += [LeftOut((), 0, "rank 1 on a")]
+
+    assert again(5, 4) == 1
+    assert len(started) == 1
+    assert "no restart, without rank 1 on a: --mesh says how many" in capsys.readouterr().err
+
+
+def test_a_machine_at_fault_is_in_no_later_file_of_hosts(finding, tmp_path):
+    started, found = finding
+    found += [LeftOut(("c.cluster",), 1, "rank 1 on c"), LeftOut(("b",), 2, "rank 1 on b")]
+    hosts = tmp_path / "hosts"
+    hosts.write_text("a slots=2\nb:2\nbb:2\nc\n")
+
+    assert Restarts(3, ("go", "on"), (4,)).run(Launch(("begin",), 4, hosts)) == 0
+
+    assert started == [
+        (4, "a slots=2\nb:2\nbb:2\nc\n"),
+        (2, "a slots=2\nbb:2\nc\n"),
+        (1, "a slots=2\nbb:2\n"),
+    ]
+
+
+def test_a_machine_at_fault_that_has_another_name_there_ends_the_job(tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("10.0.0.1\n10.0.0.2\n")
+
+    with pytest.raises(ConfigError, match="that has no line of its own: b"):
+        remaining(hosts, {"b"})

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.children import environment
+from tests.children import ROOT, environment
 from tests.train.test_hostile_disk import SMALL, settings
 
 STEPS = 60
@@ -170,3 +170,22 @@ def test_four_ranks_become_fewer_within_ten_seconds_and_the_curve_stays(
     job, tmp_path, counts, seed
 ):
     assert max(elastic(job, tmp_path, counts, seed)) < SOON
+
+
+def test_a_rank_with_a_fault_is_left_out_and_the_curve_stays(job, tmp_path):
+    """Bits of rank 1's memory turn: it is named, and the other ends in the bits of one process."""
+    changes = [*SMALL, "train.batch_size=12", "evaluation.batch_size=12", "train.steps=9"]
+    words = ["tiny", *settings(*changes, "train.checkpoint_every=5")]
+    assert job("train", *words, *settings("run.dir=alone")).end() == 0
+
+    (tmp_path / "run").mkdir()
+    launch = ["launch", "-n", "2", "--restarts", "1", "--patience", "120", "--backend", "node"]
+    script = str(ROOT / "tests" / "train" / "at_fault.py")
+    running = job(*launch, "--", script, *words, "--resume", *settings("run.dir=run"))
+
+    assert running.end() == 0, running.said
+    said = "\n".join(line for _, line in running.said)
+    assert "rank 1 on" in said
+    assert "Steps 1 to 5, taken again, agree on all ranks: the fault has passed" in said
+    assert "restart 1 of 1: -n 1, without rank 1 on" in said
+    assert state_of(tmp_path / "run") == state_of(tmp_path / "alone")

@@ -78,18 +78,26 @@ PLANTED = [(2, in_parameters), (2, in_state), (2, in_buffer), (3, in_parameters)
 
 @pytest.mark.parametrize(("ranks", "plant"), PLANTED)
 def test_a_bit_that_turns_once_names_its_rank(config, tmp_path, ranks, plant):
-    """The steps are taken again from the last state that agreed, and their result is saved."""
-    config = of_batch(config)
-    assert not said(train(config, tmp_path / "sound", f"data={ranks}"))
+    """The steps are taken again from the last state that agreed and was kept."""
+    told = said(train(of_batch(config), tmp_path / "run", f"data={ranks}", faulty(plant)))
 
-    endings = train(config, tmp_path / "run", f"data={ranks}", faulty(plant))
-
-    told = said(endings)
-    assert "rank 1 on" in told
+    assert "after step 5 replicas of the state do not have the same bits: rank 1 on" in told
     assert "rank 0 on" not in told
-    assert "the fault has passed, and their result is saved" in told
+    assert "Steps 1 to 5, taken again, agree on all ranks: the fault has passed." in told
+
+
+def test_the_state_that_was_kept_is_saved(config, tmp_path):
+    """Each fourth comparison that agrees is followed by a copy."""
+    config = of_batch(config, compare_replicas_every=1, checkpoint_every=4)
+    assert not said(train(config, tmp_path / "sound", "data=2"))
+    config = of_batch(config, checkpoint_every=0)
+
+    told = said(train(config, tmp_path / "run", "data=2", faulty(in_state, at=5)))
+
+    assert "Steps 5 to 6, taken again, agree on all ranks" in told
     (saved,) = checkpoints(tmp_path / "run")
-    sound = tmp_path / "sound" / "checkpoints" / "step-00000005"
+    sound = tmp_path / "sound" / "checkpoints" / "step-00000004"
+    assert saved.name == sound.name
     assert whole(saved).trainer["sums"] == whole(sound).trainer["sums"]
 
 
@@ -230,3 +238,37 @@ def test_a_state_before_the_first_step_comes_back(config):
 
     assert not optimizer.state
     assert (step(window, 1e-3), step(window, 1e-3)) == first
+
+
+def random_fault(rng: np.random.Generator, rank: int) -> tuple[type[Trainer], World]:
+    """A bit anywhere: of a message, or of a parameter, an average, a buffer, after some step."""
+    kind, pick = rng.integers(4), int(rng.integers(10**6))
+    if kind == 3:
+        return Trainer, WrongMessage(rank, 1 + pick % 260)
+    at, element, bit = int(rng.integers(5)), int(rng.integers(10**6)), int(rng.integers(31))
+
+    def plant(run: Trainer) -> None:
+        state = optimizer_entries(run.model, run.optimizer)
+        held = [
+            dict(run.model.named_parameters()),
+            dict(run.model.named_buffers()),
+            {name: x for name, x in state.items() if not name.endswith("step")},
+        ][kind]
+        chosen = [*held.values()][pick % len(held)]
+        flip(chosen, element % chosen.numel(), bit)
+
+    return faulty(plant, rank, at), World(2, 60.0)
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 64))]
+)
+def test_of_two_ranks_the_sound_one_is_never_named_alone(config, tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    rank = seed % 2
+
+    kind, world = random_fault(rng, rank)
+    told = said(train(of_batch(config), tmp_path / "run", "data=2", kind, world))
+
+    # a message that is folded and handed on reaches both alike, and then nobody differs
+    assert not told or f"rank {rank} on" in told

@@ -10,6 +10,7 @@ import pytest
 from gnomon.distributed.mesh import ALONE, mesh_of
 from gnomon.distributed.plans import PLAN
 from gnomon.errors import ArgumentError, ConfigError
+from gnomon.runtime.comm.board import LeftOut
 from gnomon.train.team import Team, read_plan, refuse_unknown
 
 pytestmark = pytest.mark.unit
@@ -109,3 +110,22 @@ def test_a_plan_that_is_none_is_refused(tmp_path, text: str):
 
     with pytest.raises(ConfigError, match="expected rows or fully, lists of mesh axes, or axes"):
         read_plan(path)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "hosts", "rows", "found"),
+    [
+        ([1], "aaaa", 12, LeftOut((), 3, "rank 1 on a")),
+        ([1], "aaaa", 8, LeftOut((), 2, "rank 1 on a")),
+        ([2], "aabb", 8, LeftOut(("b",), 2, "rank 2 on b")),
+        ([0, 3], "abcd", 8, LeftOut(("a", "d"), 2, "rank 0 on a, rank 3 on d")),
+    ],
+)
+def test_as_many_ranks_go_on_as_divide_the_rows(monkeypatch, ranks, hosts, rows, found):
+    said = []
+    monkeypatch.setattr("gnomon.train.team.leave_out", said.append)
+
+    Team().leave_out(ranks, hosts, rows)
+    Team("data=1").leave_out(ranks, hosts, rows)
+
+    assert said == [found, found._replace(remaining=0)]

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Condition, Thread
 from time import monotonic, monotonic_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-__all__ = ["Board", "Row", "table"]
+__all__ = ["Board", "LeftOut", "Row", "table"]
 
 WAITS = "waits in "
 """How the place of a rank that waits for others begins."""
@@ -55,6 +55,17 @@ class Row:
         return place
 
 
+class LeftOut(NamedTuple):
+    """The machines that a job found at fault, and how many ranks can go on without them."""
+
+    hosts: tuple[str, ...]
+    """Machines to leave out; none where all ranks were on one."""
+    remaining: int
+    """Ranks of the next job; 0 where it cannot have fewer."""
+    why: str
+    """Which ranks were at fault, for messages."""
+
+
 def table(rows: dict[int, Row], size: int) -> list[str]:
     """A line for each rank, those that never came too."""
     told = {rank: str(row) for rank, row in rows.items()}
@@ -80,6 +91,7 @@ class Board:
         self.changed = Condition()
         self.ended: dict[int, float] = {}
         """Ranks that ended badly, and when."""
+        self.left_out: LeftOut | None = None
         self._server = Server((host if host == "127.0.0.1" else "", 0), Talk)
         self._server.board = self
         self.address = f"{host}:{self._server.server_address[1]}:{self.token}"
@@ -108,6 +120,11 @@ class Board:
     def leave(self, row: Row, rank: int, told: dict[str, Any]) -> object:
         """A rank's program has ended."""
         row.left = True
+        return True
+
+    def leave_out(self, row: Row, rank: int, told: dict[str, Any]) -> object:
+        """The next job is to be without some ranks."""
+        self.left_out = LeftOut(tuple(told["hosts"]), told["remaining"], told["why"])
         return True
 
     def ask(self, row: Row, rank: int, told: dict[str, Any]) -> object:
@@ -148,6 +165,7 @@ ANSWERS: dict[str, Callable[[Board, Row, int, dict[str, Any]], object]] = {
     "state": Board.state,
     "fail": Board.fail,
     "leave": Board.leave,
+    "leave_out": Board.leave_out,
     "ask": Board.ask,
     "clock": Board.clock,
 }

@@ -21,9 +21,9 @@ import msgspec
 from gnomon.errors import CollectiveError
 from gnomon.ir.provenance import is_ours
 from gnomon.runtime.comm.base import links_of_process
-from gnomon.runtime.comm.board import WAITS
+from gnomon.runtime.comm.board import WAITS, LeftOut
 
-__all__ = ["Watch", "begin", "doing", "last", "of_process", "table"]
+__all__ = ["Watch", "begin", "doing", "last", "leave_out", "of_process", "table"]
 
 EVERY = 0.2
 """Seconds between two words of a rank."""
@@ -110,6 +110,13 @@ def begin(address: str, rank: int, size: int) -> Watch:
         _watches.append(Watch(address, rank, size))
         os.register_at_fork(after_in_child=_watches.clear)
     return _watches[0]
+
+
+def leave_out(found: LeftOut) -> None:
+    """Have the launcher start the next job without some ranks."""
+    watch = of_process()
+    if watch is not None:
+        watch.ask("leave_out", **found._asdict())
 
 
 def table() -> str:

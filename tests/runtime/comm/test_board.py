@@ -14,7 +14,7 @@ import pytest
 
 from gnomon.runtime.comm import board as boards
 from gnomon.runtime.comm import watch as watches
-from gnomon.runtime.comm.board import Board, Row, table
+from gnomon.runtime.comm.board import Board, LeftOut, Row, table
 from gnomon.runtime.comm.watch import Watch
 
 pytestmark = pytest.mark.unit
@@ -120,3 +120,13 @@ def test_when_a_connection_ended_is_known_later():
 
     with connection:
         assert abs(boards.last_heard(connection) - closed) < 0.05
+
+
+def test_ranks_to_leave_out_are_kept_for_the_launcher(board, connect, monkeypatch):
+    watches.leave_out(LeftOut(("b",), 2, "rank 1 on b"))
+    assert board.left_out is None, "no watch, no word"
+
+    monkeypatch.setattr(watches, "_watches", [connect(0, 3)])
+    watches.leave_out(LeftOut(("b",), 2, "rank 1 on b"))
+
+    assert board.left_out == LeftOut(("b",), 2, "rank 1 on b")

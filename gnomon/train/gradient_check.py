@@ -1,0 +1,100 @@
+"""A microbatch's gradient computed a second time, by other cores and ranks: its bits are the same.
+
+For runs without replicas (replicas.py), whose faults nothing else would show. The second time one
+core of each rank does all of its rank's work, and halves of the rows have changed places, so that
+other ranks compute them: a sum of two halves has the same bits either way.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+import numpy as np
+
+import gnomon as gn
+from gnomon.distributed.placing import split_rows
+from gnomon.errors import GnomonError
+from gnomon.models.causal import CausalLM
+from gnomon.runtime.system import core_numbers
+from gnomon.runtime.threads import by_one_core
+from gnomon.train.state import own_part
+from gnomon.train.team import Team
+
+__all__ = ["GradientCheck"]
+
+Gradients = dict[str, np.ndarray]
+
+
+class GradientCheck:
+    """Compares, every so many steps, a gradient of one microbatch with itself."""
+
+    def __init__(self, model: CausalLM, team: Team, microbatches: int, every: int) -> None:
+        self.team, self.microbatches, self.every = team, microbatches, every
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        mesh, rows = team.mesh, team.plan.rows
+
+        def gathered(window_bt: gn.Tensor) -> gn.Tensor:
+            rows_bt = split_rows(window_bt, mesh, *rows)
+            loss, *_ = gn.accumulate(model.objective, rows_bt, microbatches=1)
+            return loss.detach()
+
+        self.program = gn.compile(gathered)
+
+    def before(self, step: int, window: np.ndarray) -> None:
+        """Compare, where it is time, the gradient of one of a step's microbatches; all ranks do."""
+        if not self.every or (step + 1) % self.every:
+            return
+        number, cores = step // self.every, core_numbers()
+        core = cores[(number + self.team.rank) % len(cores)]
+        rows = np.split(window, self.microbatches)[number % self.microbatches]
+        exchanged = rows if len(rows) % 2 else np.roll(rows, len(rows) // 2, 0)
+        first = self.gradients(rows)
+        wrong = self.unlike(first, self.gradients(exchanged, core))
+        told = self.team.gather([wrong, core, platform.node()])
+        if any(names for names, _, _ in told):
+            third = self.team.gather(not self.unlike(first, self.gradients(rows)))
+            raise GnomonError(sentence(step + 1, told, all(third)))
+
+    def gradients(self, rows: np.ndarray, core: int | None = None) -> Gradients:
+        """Every parameter's gradient, as this rank holds it; nothing of the model changes."""
+        before = {name: p.grad for name, p in self.parameters.items()}
+        for p in self.parameters.values():
+            p.grad = None
+        with nullcontext() if core is None else by_one_core(core):
+            self.program(gn.from_numpy(rows))
+            found = {
+                name: own_part(p.grad).array.copy()
+                for name, p in self.parameters.items()
+                if p.grad is not None
+            }
+        for name, p in self.parameters.items():
+            p.grad = before[name]
+        return found
+
+    def unlike(self, one: Gradients, other: Gradients) -> list[str]:
+        """The parameters whose gradients do not have the same bits."""
+        return [name for name in one if one[name].tobytes() != other[name].tobytes()]
+
+
+def sentence(step: int, told: Sequence[tuple[list[str], int, str]], repeated: bool) -> str:
+    """The ranks and parameters whose gradients differ, in words.
+
+    told: of each rank its parameters, its core and its machine. repeated: whether the first
+    computation was repeated a third time.
+    """
+    differing = [rank for rank, (names, _, _) in enumerate(told) if names]
+    where = ", ".join(f"rank {rank} on {told[rank][2]}" for rank in differing)
+    name = told[differing[0]][0][0]
+    cores = ", ".join(f"core {core} of {host}" for _, core, host in told)
+    third = (
+        f"A third time it had the bits of the first: look at {cores}, which computed the second."
+        if repeated
+        else "A third time it had not the bits of the first, which was wrong, or nothing repeats."
+    )
+    return (
+        f"train: before step {step} the gradient of {name}, computed twice from one microbatch, "
+        f"has not the same bits ({where}). {third} Memory, a core or a message was at fault, not "
+        "the program. Go on from the newest checkpoint by --resume, on another machine."
+    )
