@@ -116,8 +116,9 @@ class Place(Primitive):
         return inputs[0]
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        back = node.params.get("back")
-        return (g if back is None else place(g, back, back=node.params["layout"]),)
+        back, pins = node.params.get("back"), "pins" in node.params
+        layout = node.params["layout"]
+        return (g if back is None else place(g, back, back=layout, pins=pins),)
 
 
 def divided(shape: Shape, layout: Lying, told: str) -> Shape:
@@ -264,7 +265,14 @@ def own_axes(node: Node) -> frozenset[str]:
     return read - named if node.op == "to_local" else read | named
 
 
-def place(x: Node, layout: Lying, stays: bool = False, back: Lying | None = None) -> Node:
-    """x, lying in a layout; back: how its gradient lies, if that is to be said."""
-    other = {} if back is None else {"back": back}
+def place(
+    x: Node, layout: Lying, stays: bool = False, back: Lying | None = None, pins: bool = False
+) -> Node:
+    """x, lying in a layout.
+
+    back: how its gradient lies, if that is to be said. pins: it lies so; nobody says that all ranks
+    have alike what varies.
+    """
+    other: dict[str, Any] = {} if back is None else {"back": back}
+    other |= {"pins": True} if pins else {}
     return x.arena.node("place", (x,), layout=layout, stays=stays, **other) if layout else x

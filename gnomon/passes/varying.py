@@ -15,7 +15,7 @@ from collections.abc import Container, Mapping, Sequence
 from gnomon.ir.node import Node
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.layouts import LAYOUTS
-from gnomon.passes.layout import VARYING, MeshAxis, Partial, Placement, Split, is_whole
+from gnomon.passes.layout import VARYING, MeshAxis, Partial, Placement, Replicated, Split, is_whole
 from gnomon.passes.strategies import Strategy, is_named
 
 ALIKE = frozenset({"all_reduce", "all_gather", "gather_ranks"})
@@ -25,7 +25,8 @@ ALIKE = frozenset({"all_reduce", "all_gather", "gather_ranks"})
 def varies(node: Node, given: Sequence[Placement], across: MeshAxis) -> bool:
     """Whether a node that is neither split nor pending is each rank's own."""
     if node.op in LAYOUTS and is_named(node, across):
-        return False
+        everywhere = (across.name, across.ranks, None) in node.params["layout"]
+        return "pins" in node.params and everywhere and VARYING in given
     if ends_varying(node, across):
         return node.op not in ALIKE or node.params["mesh"] != across.name
     return VARYING in given
@@ -41,8 +42,13 @@ def is_divided_freely(node: Node, plan: Mapping[Node, Strategy], free: Container
 
     Such a value is whole to whoever wrote the program: what varies must not be divided with it.
     """
-    own = plan[node].rule != "boundary" and not is_whole(plan[node].given)
-    return own and all(is_whole(plan[x].given) or x in free for x in node.inputs)
+    have = plan[node].given
+    if plan[node].rule == "boundary" or is_whole(have):
+        return False
+    # a pending sum of whole values is whole to its author too, and is reduced into parts to save
+    sums = isinstance(have, Split) and any(isinstance(plan[x].given, Partial) for x in node.inputs)
+    whole = (Partial, Replicated) if sums else Replicated
+    return all(isinstance(plan[x].given, whole) or x in free for x in node.inputs)
 
 
 def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[Strategy]:
