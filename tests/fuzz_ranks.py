@@ -3,7 +3,8 @@
 The truth of a value is what each rank takes for the whole of it. An operation is done on these,
 rank by rank; where its result is split, the whole is put together of every rank's own stretch.
 Gradients go back the same way, of each rank's sum of the last value times numbers of its own: those
-of plain leaves, of what lies over ranks, and of a fully sharded module's weight. Numbers are small integers in float32, so that all sums are exact and compared by their bits.
+of plain leaves, of what lies over ranks, and of a fully sharded module's weight. Numbers are small
+integers in float32, so that all sums are exact and compared by their bits.
 
 By hand: python -m tests.fuzz_ranks --seconds 600 --seed 1
 """
@@ -36,6 +37,8 @@ KINDS = ("plain", "plain", "constant", "replicated", "split 0", "split 1", "pend
 PAIRS = ("matmul", "matmul", "matmul", "add", "multiply")
 SINGLE = ("module", "relu", "transpose", "fold 0", "fold 1", "gram", "full", "head")
 MOVES = ("to split 0", "to split 1", "to replicated")
+OWN = frozenset({"gram", "full", "module", *MOVES})
+"""What says how the gradient of its operand lies, whatever ranks ask for."""
 Wholes = list[np.ndarray]
 """What each rank takes for the whole of a value."""
 
@@ -242,8 +245,8 @@ class Truth:
         """The gradients of all leaves on each rank, and the module's weight's.
 
         Each rank goes back through what it takes for whole values. The gradient of what is split
-        is put together of every rank's own stretch, as the value is. What counted as replicated
-        where it met what is split, and gave no parts, has a gradient where ranks ask alike.
+        is put together of every rank's own stretch, as the value is. What is made of parts, and
+        is none itself, has a gradient where ranks ask alike.
         """
         found: list[Wholes] = [[0 * x for x in each] for each in self.wholes]
         found[-1] = seeds
@@ -254,8 +257,8 @@ class Truth:
             if k < first:
                 continue
             name, operands, was, plain = self.steps[k - first]
-            mixed = any(self.splits[j] is not None for j in operands) and len(operands) > 1
-            if mixed and self.splits[k] is None and any((g != gs[0]).any() for g in gs):
+            divided = any(self.splits[j] is not None for j in operands) and name not in OWN
+            if divided and self.splits[k] is None and any((g != gs[0]).any() for g in gs):
                 raise UntoldError
             for rank, g in enumerate(gs):
                 xs = [self.wholes[j][rank] for j in operands]

@@ -202,7 +202,7 @@ def to_local(
     shares: of so many means, each over one rank's rows, the gradients are averaged.
     rows: mesh axes along which the parts of its gradient are rows that stay where they are.
     """
-    whole = x.inputs[0] if x.op == "place" else x
+    whole = x.inputs[0] if x.op == "place" and x.params["stays"] else x
     other = {} if back is None and shares == 1 else {"back": back, "shares": shares}
     if whole.op == "from_local" and whole.params["layout"] == layout and not other:
         return whole.inputs[0]

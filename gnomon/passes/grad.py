@@ -19,10 +19,13 @@ from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topologica
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.joining import cat, padded
+from gnomon.ops.layouts import LAYOUTS, axes_of, to_local
 from gnomon.ops.registry import OpCall, Traced, fill, own_gradient, rule_of
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
 
+SHOWS = frozenset({"expand", "permute", "reshape"})
+"""Steps that show a value as it is."""
 MANY = 4
 """So many stretches of a node are joined; fewer are added."""
 
@@ -43,6 +46,7 @@ def pull_back(
     nodes = topological(seeds)
     on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes, is_whole)
     total: dict[Node, Node] = dict(seeds)
+    mesh = axes_in(nodes)
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
@@ -62,6 +66,7 @@ def pull_back(
             for x, part in zip(node.inputs, gradient_of(gs, needed), strict=True):
                 if part is None or x not in on_the_way:
                     continue
+                part = part if not mesh else ranks_own(part, node, x, mesh)
                 if is_stretch(part):
                     slices.setdefault(x, []).append(part)
                 else:
@@ -69,6 +74,27 @@ def pull_back(
         finally:
             scope.sites = before
     return [total.get(w) for w in wanted]
+
+
+def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
+    """The mesh axes that layouts among nodes name, outermost first, and their ranks."""
+    named = sorted((x.params["layout"] for x in nodes if x.op in LAYOUTS), key=len, reverse=True)
+    return {name: ranks for layout in named for name, ranks, _ in layout}
+
+
+def ranks_own(g: Node, reader: Node, x: Node, mesh: Mapping[str, int]) -> Node:
+    """The gradient of x, whole on each rank where it counted as replicated beside a whole value.
+
+    What x is made of is each rank's own again: no rank may go on with another's stretch.
+    """
+    if reader.op in LAYOUTS or not axes_of(reader) or axes_of(x):
+        return g
+    while x.op in SHOWS:
+        (x,) = x.inputs
+    if not x.inputs or x.op == "detach":  # nothing of a rank's own is read behind a leaf
+        return g
+    axes = axes_of(reader)
+    return to_local(g, tuple((name, n, None) for name, n in mesh.items() if name in axes))
 
 
 def is_stretch(g: Node) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Container, Mapping, Sequence
 from gnomon.ir.node import Node
 from gnomon.ops.collectives import MEETINGS
 from gnomon.ops.layouts import LAYOUTS
-from gnomon.passes.layout import VARYING, MeshAxis, Partial, Placement, Replicated, Split, is_whole
+from gnomon.passes.layout import VARYING, MeshAxis, Partial, Placement, Split, is_whole
 from gnomon.passes.strategies import Strategy, is_named
 
 ALIKE = frozenset({"all_reduce", "all_gather", "gather_ranks"})
@@ -42,13 +42,14 @@ def is_divided_freely(node: Node, plan: Mapping[Node, Strategy], free: Container
 
     Such a value is whole to whoever wrote the program: what varies must not be divided with it.
     """
-    have = plan[node].given
-    if plan[node].rule == "boundary" or is_whole(have):
+    strategy = plan[node]
+    if strategy.rule == "boundary" or is_whole(strategy.given):
         return False
-    # a pending sum of whole values is whole to its author too, and is reduced into parts to save
-    sums = isinstance(have, Split) and any(isinstance(plan[x].given, Partial) for x in node.inputs)
-    whole = (Partial, Replicated) if sums else Replicated
-    return all(isinstance(plan[x].given, whole) or x in free for x in node.inputs)
+    if not isinstance(strategy.given, Split):
+        return all(is_whole(plan[x].given) or x in free for x in node.inputs)
+    # what is moved into parts, or reduced into them, is so to save work
+    pairs = zip(node.inputs, strategy.wanted, strict=True)
+    return all(x in free or plan[x].given != want or is_whole(want) for x, want in pairs)
 
 
 def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[Strategy]:

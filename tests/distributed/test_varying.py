@@ -179,3 +179,25 @@ def test_what_is_reduced_into_parts_to_save_work_counts_as_whole(compiled: bool)
 
     g = sum(terms).T @ asked
     assert on_threads(work, 4) == [(whole @ (g + g.T)).tolist()] * 4
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_gradient_of_a_plain_product_beside_parts_reads_its_own_ranks_values(compiled: bool):
+    rng = np.random.default_rng(0)
+    whole, asked, *factors = rng.integers(-2, 3, (6, 4, 4)).astype(np.float32)
+
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(gn.tensor(whole), mesh, [Shard(0)])
+        a, b = (gn.tensor(factors[2 * rank + k]).requires_grad_() for k in range(2))
+
+        def loss_of(a: gn.Tensor, b: gn.Tensor) -> gn.Tensor:
+            return ((x + a @ b).full_tensor() * gn.tensor(asked)).sum()
+
+        (gn.compile(loss_of) if compiled else loss_of)(a, b).backward()
+        return [a.grad.tolist(), b.grad.tolist()]
+
+    pairs = zip(factors[::2], factors[1::2], strict=True)
+    assert on_threads(work, 2) == [
+        [(asked @ b.T).tolist(), (a.T @ asked).tolist()] for a, b in pairs
+    ]
