@@ -2,7 +2,9 @@
 
 The truth of a value is what each rank takes for the whole of it. An operation is done on these,
 rank by rank; where its result is split, the whole is put together of every rank's own stretch.
-Numbers are small integers in float32, so that all sums are exact and compared by their bits.
+Gradients go back the same way, of each rank's sum of the last value times numbers of its own: those
+of plain leaves, of what lies over ranks, and of a fully sharded module's weight. Numbers are small
+integers in float32, so that all sums are exact and compared by their bits.
 
 By hand: python -m tests.fuzz_ranks --seconds 600 --seed 1
 """
@@ -27,12 +29,16 @@ from tests.distributed.on_threads import on_threads
 
 WORLDS = (2, 3, 4)
 STEPS = 8
+EXACT = 2.0**22
+"""Gradients whose sums may come near to this are not compared."""
 MOST = 100.0
 """Larger numbers are not multiplied: every sum of products stays exact."""
 KINDS = ("plain", "plain", "constant", "replicated", "split 0", "split 1", "pending")
 PAIRS = ("matmul", "matmul", "matmul", "add", "multiply")
 SINGLE = ("module", "relu", "transpose", "fold 0", "fold 1", "gram", "full", "head")
 MOVES = ("to split 0", "to split 1", "to replicated")
+OWN = frozenset({"gram", "full", "module", *MOVES})
+"""What says how the gradient of its operand lies, whatever ranks ask for."""
 Wholes = list[np.ndarray]
 """What each rank takes for the whole of a value."""
 
@@ -68,16 +74,19 @@ def drawn(seed: int) -> Program:
     return Program(ranks, tuple(leaves), tuple(steps))
 
 
-def laid(kind: str, array: np.ndarray, mesh: Any) -> gn.Tensor:
-    """An input as a rank has it."""
+def laid(kind: str, array: np.ndarray, mesh: Any, watched: bool = False) -> gn.Tensor:
+    """An input as a rank has it; watched: it is asked of its gradient."""
     if kind == "constant":
         return gn.full(array.shape, 2.0)
     x = gn.tensor(array)
-    if kind == "plain":
-        return x
-    if kind == "pending":
-        return DTensor.from_local(x, mesh, [Partial()])
-    return distribute_tensor(x, mesh, [placement(kind)])
+    if kind not in ("plain", "pending"):
+        x = distribute_tensor(x, mesh, [placement(kind)])
+    return x.requires_grad_() if watched else x
+
+
+def used(kind: str, x: gn.Tensor, mesh: Any) -> gn.Tensor:
+    """An input as a program takes it."""
+    return DTensor.from_local(x, mesh, [Partial()]) if kind == "pending" else x
 
 
 def placement(kind: str) -> Any:
@@ -155,15 +164,61 @@ def truth(name: str, operands: Sequence[np.ndarray], rank: int, ranks: int, spli
     return calls.get(name, lambda x: x)(x, *rest)
 
 
+def pulled(name: str, xs: Sequence[np.ndarray], g: np.ndarray, part: Part) -> list[np.ndarray]:
+    """The gradients of an operation's operands, given that of its result, on one rank."""
+    x, *rest = xs
+    side = len(x)
+    if name == "gram":
+        own = part.of(x)
+        mine = (g + g.T) @ own if part.split == 1 else own @ (g + g.T)
+        return [part.alone(mine, x)]
+    calls: dict[str, Callable[..., list[np.ndarray]]] = {
+        "matmul": lambda y: [g @ y.T, x.T @ g],
+        "add": lambda y: [g, g],
+        "multiply": lambda y: [g * y, g * x],
+        "relu": lambda: [g * (x > 0)],
+        "transpose": lambda: [g.T],
+        "fold 0": lambda: [np.repeat(g.sum(0, keepdims=True), side, 0)],
+        "fold 1": lambda: [np.repeat(g.sum(1, keepdims=True), side, 1)],
+        "head": lambda: [np.concatenate([g.sum(0, keepdims=True), 0 * g[1:]])],
+    }
+    return calls.get(name, lambda: [g])(*rest)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A rank's part of a value that is split along an axis, or all of it."""
+
+    rank: int
+    ranks: int
+    split: int | None
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        """The part of a whole value."""
+        return x if self.split is None else np.split(x, self.ranks, self.split)[self.rank]
+
+    def alone(self, part: np.ndarray, like: np.ndarray) -> np.ndarray:
+        """A whole value of this part and zeros."""
+        if self.split is None:
+            return part
+        parts = [part if k == self.rank else 0 * part for k in range(self.ranks)]
+        return np.concatenate(parts, self.split)
+
+
 class Truth:
     """The truth of every value of a program, and how each lies, as one rank sees it."""
 
     def __init__(self, program: Program) -> None:
         self.ranks = program.ranks
         self.wholes: list[Wholes] = []
+        self.steps: list[tuple[str, Sequence[int], int | None, bool]] = []
+        """Operations, their operands, the axis along which the first is split, if it is plain."""
+        self.splits: list[int | None] = []
+        """The axis along which each value is split."""
         for kind, arrays in program.leaves:
             total = sum(arrays[1:], arrays[0])
             self.wholes.append([total] * self.ranks if kind == "pending" else arrays)
+            self.splits.append(int(kind[-1]) if kind.startswith("split") else None)
 
     def small(self, operands: Sequence[int]) -> bool:
         """Whether a product of these values is small enough to be exact."""
@@ -183,6 +238,57 @@ class Truth:
             stretches = [np.split(x, self.ranks, laid_out)[k] for k, x in enumerate(made)]
             made = [np.concatenate(stretches, laid_out)] * self.ranks
         self.wholes.append(made)
+        self.steps.append((name, operands, was, plain))
+        self.splits.append(laid_out)
+
+    def gradients(self, seeds: Wholes) -> tuple[list[Wholes], np.ndarray]:
+        """The gradients of all leaves on each rank, and the module's weight's.
+
+        Each rank goes back through what it takes for whole values. The gradient of what is split
+        is put together of every rank's own stretch, as the value is. What is made of parts, and
+        is none itself, has a gradient where ranks ask alike.
+        """
+        found: list[Wholes] = [[0 * x for x in each] for each in self.wholes]
+        found[-1] = seeds
+        first, weight = len(self.wholes) - len(self.steps), weight_of(len(seeds[0]))
+        total = 0.0 * weight
+        for k in reversed(range(len(self.wholes))):
+            gs = found[k] = self.together(found[k], self.splits[k])
+            if k < first:
+                continue
+            name, operands, was, plain = self.steps[k - first]
+            divided = any(self.splits[j] is not None for j in operands) and name not in OWN
+            if divided and self.splits[k] is None and any((g != gs[0]).any() for g in gs):
+                raise UntoldError
+            for rank, g in enumerate(gs):
+                xs = [self.wholes[j][rank] for j in operands]
+                if name == "module" and plain:
+                    total += exact(np.abs(xs[0]).T @ np.abs(g), xs[0].T @ g) / self.ranks
+                    g = exact(np.abs(g) @ np.abs(weight).T, g @ weight.T)
+                part = Part(rank, self.ranks, was)
+                bounds = pulled(name, [np.abs(x) for x in xs], np.abs(g), part)
+                parts = zip(operands, bounds, pulled(name, xs, g, part), strict=True)
+                for j, bound, own in parts:
+                    found[j] = [x + exact(bound, own) * (r == rank) for r, x in enumerate(found[j])]
+        return found[:first], exact(np.abs(total), total)
+
+    def together(self, wholes: Wholes, split: int | None) -> Wholes:
+        """What ranks take for whole values of which each has its own stretch."""
+        if split is None:
+            return wholes
+        parts = [Part(k, self.ranks, split).of(x) for k, x in enumerate(wholes)]
+        return [np.concatenate(parts, split)] * self.ranks
+
+
+class UntoldError(Exception):
+    """No rule says what a gradient is, or it is too large for the integers of float32."""
+
+
+def exact(bound: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """x, if what it is summed of stays among the integers of float32."""
+    if np.abs(bound).max() >= EXACT:
+        raise UntoldError
+    return x
 
 
 def run(program: Program, rank: int, seed: int) -> list[str]:
@@ -190,7 +296,7 @@ def run(program: Program, rank: int, seed: int) -> list[str]:
     mesh = init_device_mesh("cpu", (program.ranks,), mesh_dim_names=("dp",))
     side, glances = len(program.leaves[0][1][0]), random.Random(f"{seed} {rank}")
     module = fully_shard(Sharded(side), mesh=mesh)
-    leaves = [laid(kind, arrays[rank], mesh) for kind, arrays in program.leaves]
+    leaves = [used(kind, laid(kind, arrays[rank], mesh), mesh) for kind, arrays in program.leaves]
     values, taken, known = [*leaves], [], Truth(program)
     constant = {k for k, (kind, _) in enumerate(program.leaves) if kind == "constant"}
     for name, operands in program.steps:
@@ -214,7 +320,49 @@ def run(program: Program, rank: int, seed: int) -> list[str]:
         return made[len(given) :]
 
     found = list(differing("eager", values[len(leaves) :], known, taken, rank))
-    return [*found, *differing("compiled", compiled(leaves), known, taken, rank)]
+    found += differing("compiled", compiled(leaves), known, taken, rank)
+    return [*found, *gradients_differing(program, known, taken, mesh, rank)]
+
+
+def gradients_differing(
+    program: Program, known: Truth, taken: Sequence[tuple], mesh: Any, rank: int
+) -> Iterator[str]:
+    """The leaves whose gradients are not the truth: of the last value times each rank's numbers."""
+    side, ranks = len(known.wholes[0][0]), program.ranks
+    rng = np.random.default_rng(side)
+    # means over ranks are exact
+    seeds = [rng.integers(-2, 3, (side, side)).astype(np.float32) * ranks for _ in range(ranks)]
+    try:
+        wanted, of_weight = known.gradients(seeds)
+    except UntoldError:
+        return
+    for how in ("eager", "compiled"):
+        module = fully_shard(Sharded(side), mesh=mesh)
+        given = [laid(kind, arrays[rank], mesh, watched=True) for kind, arrays in program.leaves]
+
+        def loss(given: list[gn.Tensor], module: Sharded = module) -> gn.Tensor:
+            pairs = zip(program.leaves, given, strict=True)
+            made = [used(kind, x, mesh) for (kind, _), x in pairs]
+            for name, operands in taken:
+                made.append(called(name, [made[k] for k in operands], mesh, module))
+            last = made[-1].full_tensor() if isinstance(made[-1], DTensor) else made[-1]
+            return (last * gn.tensor(seeds[rank])).sum()
+
+        made = (gn.compile(loss) if how == "compiled" else loss)(given)
+        if made.requires_grad:
+            made.backward()
+        names = [*(kind for kind, _ in program.leaves), "weight"]
+        truth = [*(each[rank] for each in wanted), of_weight]
+        for name, x, want in zip(names, [*given, module.weight], truth, strict=True):
+            seen = np.zeros_like(want) if x.grad is None else whole_of(x.grad)
+            if name != "constant" and not np.array_equal(seen, want):
+                pair = f"{seen.tolist()} for {want.tolist()}"
+                yield f"{how}: gradient of {name} on rank {rank}: {pair}"
+
+
+def whole_of(x: gn.Tensor) -> np.ndarray:
+    """The whole value of a tensor."""
+    return (x.full_tensor() if isinstance(x, DTensor) else x).detach().numpy()
 
 
 def differing(
@@ -223,7 +371,7 @@ def differing(
     """The steps whose value is not the truth."""
     wholes = known.wholes[-len(values) :]
     for k, (x, step, whole) in enumerate(zip(values, taken, wholes, strict=True)):
-        seen = (x.full_tensor() if isinstance(x, DTensor) else x).detach().numpy()
+        seen = whole_of(x)
         if not np.array_equal(seen, whole[rank]):
             pair = f"{seen.tolist()} for {whole[rank].tolist()}"
             yield f"{how}: step {k} {step} on rank {rank}: {pair}"

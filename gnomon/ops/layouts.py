@@ -28,7 +28,9 @@ __all__ = [
     "folded",
     "from_local",
     "in_leaves",
+    "note_axes",
     "place",
+    "rows_of",
     "to_local",
 ]
 
@@ -116,8 +118,9 @@ class Place(Primitive):
         return inputs[0]
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        back = node.params.get("back")
-        return (g if back is None else place(g, back, back=node.params["layout"]),)
+        back, pins = node.params.get("back"), "pins" in node.params
+        layout = node.params["layout"]
+        return (g if back is None else place(g, back, back=layout, pins=pins),)
 
 
 def divided(shape: Shape, layout: Lying, told: str) -> Shape:
@@ -201,7 +204,7 @@ def to_local(
     shares: of so many means, each over one rank's rows, the gradients are averaged.
     rows: mesh axes along which the parts of its gradient are rows that stay where they are.
     """
-    whole = x.inputs[0] if x.op == "place" else x
+    whole = x.inputs[0] if x.op == "place" and x.params["stays"] else x
     other = {} if back is None and shares == 1 else {"back": back, "shares": shares}
     if whole.op == "from_local" and whole.params["layout"] == layout and not other:
         return whole.inputs[0]
@@ -216,12 +219,32 @@ def in_leaves(x: Node, ranks: int, axis: int | str | None) -> bool:
 
 NOWHERE: frozenset[str] = frozenset()
 _axes: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
+_rows: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
 _constant: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
 
 
 def axes_of(node: Node) -> frozenset[str]:
     """The mesh axes along which a value is a whole one of which each rank has a part."""
     return derived(node, _axes, lambda x: NOWHERE if is_known(x) else own_axes(x))
+
+
+def note_axes(leaf: Node, like: Node) -> None:
+    """Note that an operand of a region lies over the mesh as another value."""
+    _axes[leaf], _rows[leaf] = axes_of(like), rows_of(like)
+
+
+def rows_of(node: Node) -> frozenset[str]:
+    """The mesh axes along which a value is made of rows that ranks gave of their own."""
+    return derived(node, _rows, lambda x: NOWHERE if is_known(x) else own_rows_of(x))
+
+
+def own_rows_of(node: Node) -> frozenset[str]:
+    """The same, where those of what it reads are known."""
+    read = NOWHERE.union(*(_rows[x] for x in node.inputs))
+    named = {name for name, _, _ in node.params["layout"]} if node.op in LAYOUTS else NOWHERE
+    if node.op == "to_local":
+        return read - named
+    return read | named if "own" in node.params else read
 
 
 def is_constant(node: Node) -> bool:
@@ -236,7 +259,7 @@ def made_of_constants(node: Node) -> bool:
 
 def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node], T]) -> T:
     """A fact of a node that follows from those of its inputs; `found` keeps all of them."""
-    stack = [node]
+    stack = [] if node in found else [node]
     while stack:
         x = stack[-1]
         waiting = [] if x in found or is_known(x) else [y for y in x.inputs if y not in found]
@@ -264,7 +287,14 @@ def own_axes(node: Node) -> frozenset[str]:
     return read - named if node.op == "to_local" else read | named
 
 
-def place(x: Node, layout: Lying, stays: bool = False, back: Lying | None = None) -> Node:
-    """x, lying in a layout; back: how its gradient lies, if that is to be said."""
-    other = {} if back is None else {"back": back}
+def place(
+    x: Node, layout: Lying, stays: bool = False, back: Lying | None = None, pins: bool = False
+) -> Node:
+    """x, lying in a layout.
+
+    back: how its gradient lies, if that is to be said. pins: it lies so; nobody says that all ranks
+    have alike what varies.
+    """
+    other: dict[str, Any] = {} if back is None else {"back": back}
+    other |= {"pins": True} if pins else {}
     return x.arena.node("place", (x,), layout=layout, stays=stays, **other) if layout else x

@@ -10,19 +10,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from math import prod
 from operator import add
 from typing import Any
 
 from gnomon.forking import held
 from gnomon.ir.memo import memo
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
+from gnomon.ir.operators import elementwise
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.joining import cat, padded
+from gnomon.ops.layouts import LAYOUTS, axes_of, note_axes, rows_of, to_local
 from gnomon.ops.registry import OpCall, Traced, fill, own_gradient, rule_of
+from gnomon.passes.accumulate import is_microbatches
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
 
+SHOWS = frozenset({"expand", "permute", "reshape"})
+"""Steps that show a value as it is."""
 MANY = 4
 """So many stretches of a node are joined; fewer are added."""
 
@@ -43,6 +49,7 @@ def pull_back(
     nodes = topological(seeds)
     on_the_way, calls = depends_on(nodes, wanted), results_by_call(nodes, is_whole)
     total: dict[Node, Node] = dict(seeds)
+    mesh = axes_in(nodes)
     slices: dict[Node, list[Node]] = {}
     """Gradients that reach stretches of a node: they are put together once all are known."""
     for node in reversed(nodes):
@@ -59,9 +66,10 @@ def pull_back(
             continue
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
-            for x, part in zip(node.inputs, gradient_of(gs, needed), strict=True):
+            for x, part in zip(node.inputs, gradient_of(gs, needed, bool(mesh)), strict=True):
                 if part is None or x not in on_the_way:
                     continue
+                part = part if not mesh else ranks_own(part, x, mesh)
                 if is_stretch(part):
                     slices.setdefault(x, []).append(part)
                 else:
@@ -69,6 +77,31 @@ def pull_back(
         finally:
             scope.sites = before
     return [total.get(w) for w in wanted]
+
+
+def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
+    """The mesh axes that layouts among nodes name, outermost first, and their ranks."""
+    named = sorted((x.params["layout"] for x in nodes if x.op in LAYOUTS), key=len, reverse=True)
+    pairs = ((name, ranks) for layout in named for name, ranks, _ in layout)
+    return {name: ranks for name, ranks in pairs if not is_microbatches(name)}
+
+
+def ranks_own(g: Node, x: Node, mesh: Mapping[str, int]) -> Node:
+    """The gradient of a plain x, which counted as replicated beside whole values.
+
+    Of the rows that a rank gave it is that rank's, of whose mean gradients were asked. Elsewhere it
+    is whole on each rank before what x is made of is read: no rank goes on with another's stretch.
+    """
+    axes = axes_of(g).intersection(mesh)
+    if not axes or axes_of(x) or (x.inputs and x.op in SHOWS):
+        return g
+    rows = rows_of(g)
+    if rows:
+        own = tuple((name, n, "add") for name, n in mesh.items() if name in rows)
+        return elementwise("mul", to_local(g, own), float(prod(n for _, n, _ in own)))
+    if not x.inputs or x.op == "detach":  # nothing of a rank's own is read behind a leaf
+        return g
+    return to_local(g, tuple((name, n, None) for name, n in mesh.items() if name in axes))
 
 
 def is_stretch(g: Node) -> bool:
@@ -112,8 +145,13 @@ def mark_dependents(nodes: Sequence[Node], marked: set[Node]) -> None:
             marked.add(node)
 
 
-def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[Node | None]:
-    """The gradients of the needed inputs of one node, or of one call with several results."""
+def gradient_of(
+    gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = False
+) -> Sequence[Node | None]:
+    """The gradients of the needed inputs of one node, or of one call with several results.
+
+    laid: whether some values lie over a mesh.
+    """
     node, g = next(iter(gs.items()))
     if node.op in CONTROL:
         return gradients_of_call(gs, needed, pull_back)
@@ -122,7 +160,7 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[N
         return rule.gradients(gs, needed)
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
-    traced, wanted = backward_of(tuple(gs), needed)
+    traced, wanted = backward_of(tuple(gs), needed, node.inputs if laid else ())
     parts = iter(traced.emit((*node.inputs, *gs.values()))) if wanted else iter(())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
@@ -131,26 +169,40 @@ _backward: dict[tuple[Any, ...], Backward] = memo({})
 _lock = held(threading.RLock())
 
 
-def backward_of(results: tuple[Node, ...], needed: tuple[bool, ...]) -> Backward:
-    """The gradient of a region by some of its results, derived once per call."""
+def backward_of(
+    results: tuple[Node, ...], needed: tuple[bool, ...], laid: Sequence[Node] = ()
+) -> Backward:
+    """The gradient of a region by some of its results, derived once per call.
+
+    laid: its operands, where some values lie over a mesh.
+    """
     # the kind holds body, call and index, but not the lines of the body
-    key = (*(x.kind for x in results), needed, results[0].params["body"].asked)
+    along = tuple((axes_of(x), rows_of(x)) for x in laid)
+    key = (*(x.kind for x in results), needed, results[0].params["body"].asked, along)
     found = _backward.get(key)
     if found is None:
         places = tuple(x.params["index"] for x in results)
         with _lock, inherit(()):
-            found = _backward[key] = derive(results[0].params, needed, places)
+            found = _backward[key] = derive(results[0].params, needed, places, laid)
     return found
 
 
 def derive(
-    params: dict[str, Any], needed: tuple[bool, ...], places: Sequence[int] = ()
+    params: dict[str, Any],
+    needed: tuple[bool, ...],
+    places: Sequence[int] = (),
+    like: Sequence[Node] = (),
 ) -> Backward:
-    """Differentiate a body by some results, by its operation's own rule where it has one."""
+    """Differentiate a body by some results, by its operation's own rule where it has one.
+
+    like: values that lie over the mesh as the operands.
+    """
     if "of" in params:
         return backward_with_axis(params, needed, derive)
     arena, body, places = Arena(), params["body"], places or (params["index"],)
     leaves = [arena.input(x.shape, x.dtype) for x in body.inputs]
+    for leaf, x in zip(leaves, like, strict=False):
+        note_axes(leaf, x)
     outputs = [body.outputs[k] for k in places]
     incoming = [arena.input(x.shape, x.dtype) for x in outputs]
     own = own_gradient(params["name"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.dtypes import DType, bool_, int64
+from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
@@ -19,7 +20,15 @@ from gnomon.ops.primitives import split_spec
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import slice_
-from gnomon.passes.layout import MeshAxis, Partial, Placement, Replicated, Split, local_shape
+from gnomon.passes.layout import (
+    MeshAxis,
+    Partial,
+    Placement,
+    Replicated,
+    Split,
+    Varying,
+    local_shape,
+)
 from gnomon.passes.legalize import along
 from gnomon.passes.strategies import Strategy, folded
 
@@ -75,6 +84,14 @@ class Locals:
             case Partial(monoid), Split(axis):
                 return reduce_scatter(
                     x, axis, name, ranks, monoid, ordered=ordered, after=(), **together, **over
+                )
+            case Varying(), Partial():
+                return x
+            case _, Partial():
+                raise LayoutError(
+                    f"shard: a gradient {x.shape} is of the rows of all ranks of {name!r}, and no "
+                    "rank has its own share. Compute it outside of the fully sharded module, or "
+                    "let fully_shard take the parameter."
                 )
             case _:
                 raise AssertionError(f"shard: no way from {have} to {want}")

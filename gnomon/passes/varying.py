@@ -25,7 +25,8 @@ ALIKE = frozenset({"all_reduce", "all_gather", "gather_ranks"})
 def varies(node: Node, given: Sequence[Placement], across: MeshAxis) -> bool:
     """Whether a node that is neither split nor pending is each rank's own."""
     if node.op in LAYOUTS and is_named(node, across):
-        return False
+        everywhere = (across.name, across.ranks, None) in node.params["layout"]
+        return "pins" in node.params and everywhere and VARYING in given
     if ends_varying(node, across):
         return node.op not in ALIKE or node.params["mesh"] != across.name
     return VARYING in given
@@ -41,8 +42,14 @@ def is_divided_freely(node: Node, plan: Mapping[Node, Strategy], free: Container
 
     Such a value is whole to whoever wrote the program: what varies must not be divided with it.
     """
-    own = plan[node].rule != "boundary" and not is_whole(plan[node].given)
-    return own and all(is_whole(plan[x].given) or x in free for x in node.inputs)
+    strategy = plan[node]
+    if strategy.rule == "boundary" or is_whole(strategy.given):
+        return False
+    if not isinstance(strategy.given, Split):
+        return all(is_whole(plan[x].given) or x in free for x in node.inputs)
+    # what is moved into parts, or reduced into them, is so to save work
+    pairs = zip(node.inputs, strategy.wanted, strict=True)
+    return all(x in free or plan[x].given != want or is_whole(want) for x, want in pairs)
 
 
 def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[Strategy]:

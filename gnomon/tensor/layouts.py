@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from gnomon.ir.between import between
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.lazy import leaving
-from gnomon.ops.layouts import ALONE, Lying, Unit, axes_of, is_constant, to_local
+from gnomon.ops.layouts import ALONE, Lying, Unit, axes_of, is_constant, place, to_local
 from gnomon.runtime.comm import here
 from gnomon.tensor.borrowing import is_lent, numbered
 from gnomon.tensor.evaluate import evaluate
@@ -32,8 +32,10 @@ __all__ = [
     "meet",
     "own_rows",
     "part_of",
+    "pinned",
     "spread",
     "unit_of",
+    "varying_along",
     "whole_of",
 ]
 
@@ -84,6 +86,15 @@ def lying_as(tensor: Tensor) -> Lying:
     return left(node).layout if axes_of(node) else ()
 
 
+def varying_along(tensor: Tensor) -> tuple[str, ...]:
+    """The mesh axes along which each rank has a value of its own, which counts as replicated."""
+    chain = full_chain(tensor)
+    if [op for op, _ in chain] == ["from_local"]:
+        return chain[0][1].get("varies", ())
+    node = raw(tensor)
+    return left(node).varies if axes_of(node) else ()
+
+
 def in_order(name: str) -> int:
     """The place of a mesh axis among those of this rank, outermost first."""
     known = list(here.links())
@@ -118,9 +129,16 @@ def part_of(
 def whole_of(tensor: Tensor) -> Tensor:
     """The whole value of a tensor that lies over ranks, on each of them: all ranks ask for it."""
     everywhere = tuple((name, n, None) for name, n, _ in lying_as(tensor))
-    made = wrap(to_local(node_of(tensor), everywhere), tensor.requires_grad)
+    made = wrap(to_local(pinned(tensor), everywhere), tensor.requires_grad)
     meet([made])
     return made
+
+
+def pinned(tensor: Tensor) -> Node:
+    """A tensor's node, whose gradient lies as the tensor: in captures, where no storage says so."""
+    node = node_of(tensor)
+    layout = tuple(each for each in lying_as(tensor) if not isinstance(each[2], str))
+    return node if state.capture is None else place(node, layout, back=layout, pins=True)
 
 
 def unit_of(tensor: Tensor) -> Unit:

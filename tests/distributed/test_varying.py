@@ -9,7 +9,7 @@ import gnomon as gn
 from gnomon import nn
 from gnomon.distributed.device_mesh import init_device_mesh
 from gnomon.distributed.fsdp import fully_shard
-from gnomon.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from gnomon.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from tests.distributed.attention_plan import (
     attention_alone,
     batch_of,
@@ -133,3 +133,88 @@ def norm_of(model: nn.Module) -> float:
 )
 def test_random_programs_have_each_ranks_truth(first: int):
     assert not [each for seed in range(first, first + 20) for each in findings(seed)]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_gradient_through_full_tensor_lies_as_the_tensor(compiled: bool):
+    rng = np.random.default_rng(0)
+    whole, other, *asked = rng.integers(-2, 3, (4, 4, 4)).astype(np.float32)
+
+    def work(rank: int, ranks: int) -> tuple[list, list]:
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(gn.tensor(whole), mesh, [Shard(0)])
+        w = distribute_tensor(gn.tensor(other), mesh, [Replicate()]).requires_grad_()
+
+        def loss_of(x: gn.Tensor, w: gn.Tensor) -> gn.Tensor:
+            own = (x * 1.0).to_local()
+            y = (w + x) @ (own.t() @ own)
+            return (y.full_tensor() * gn.tensor(asked[rank])).sum()
+
+        (gn.compile(loss_of) if compiled else loss_of)(x, w).backward()
+        return w.grad.full_tensor().tolist()
+
+    parts = [asked[k][2 * k : 2 * k + 2] for k in range(2)]
+    owns = [whole[2 * k : 2 * k + 2] for k in range(2)]
+    wanted = np.concatenate([g @ (x.T @ x).T for g, x in zip(parts, owns, strict=True)])
+    assert on_threads(work, 2) == [wanted.tolist()] * 2
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_is_reduced_into_parts_to_save_work_counts_as_whole(compiled: bool):
+    rng = np.random.default_rng(0)
+    whole, asked, *terms = rng.integers(-2, 3, (6, 4, 4)).astype(np.float32)
+
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (4,))
+        x = distribute_tensor(gn.tensor(whole), mesh, [Shard(0)]).requires_grad_()
+        total = DTensor.from_local(gn.tensor(terms[rank]), mesh, [Partial()])
+
+        def loss_of(x: gn.Tensor, total: gn.Tensor) -> gn.Tensor:
+            own = (x * 1.0).to_local()
+            y = (total @ (own.t() @ own)).redistribute(mesh, [Shard(0)])
+            return (y.full_tensor() * gn.tensor(asked)).sum()
+
+        (gn.compile(loss_of) if compiled else loss_of)(x, total).backward()
+        return x.grad.full_tensor().tolist()
+
+    g = sum(terms).T @ asked
+    assert on_threads(work, 4) == [(whole @ (g + g.T)).tolist()] * 4
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_gradient_of_a_plain_product_beside_parts_reads_its_own_ranks_values(compiled: bool):
+    rng = np.random.default_rng(0)
+    whole, asked, *factors = rng.integers(-2, 3, (6, 4, 4)).astype(np.float32)
+
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(gn.tensor(whole), mesh, [Shard(0)])
+        a, b = (gn.tensor(factors[2 * rank + k]).requires_grad_() for k in range(2))
+
+        def loss_of(a: gn.Tensor, b: gn.Tensor) -> gn.Tensor:
+            return ((x + a @ b).full_tensor() * gn.tensor(asked)).sum()
+
+        (gn.compile(loss_of) if compiled else loss_of)(a, b).backward()
+        return [a.grad.tolist(), b.grad.tolist()]
+
+    pairs = zip(factors[::2], factors[1::2], strict=True)
+    assert on_threads(work, 2) == [
+        [(asked @ b.T).tolist(), (a.T @ asked).tolist()] for a, b in pairs
+    ]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_redistributing_what_varies_leaves_it_each_ranks_own(compiled: bool):
+    def work(rank: int, ranks: int) -> list:
+        mesh = init_device_mesh("cpu", (2,))
+        x = distribute_tensor(gn.arange(16.0).reshape(4, 4), mesh, [Replicate()])
+
+        def squared(x: gn.Tensor, own: gn.Tensor) -> gn.Tensor:
+            y = (x * own).redistribute(mesh, [Replicate()])
+            return (y @ y).to_local()
+
+        made = (gn.compile(squared) if compiled else squared)(x, gn.tensor([rank + 1.0]))
+        return made.tolist()
+
+    whole = np.arange(16.0).reshape(4, 4)
+    assert on_threads(work, 2) == [((k + 1) ** 2 * whole @ whole).tolist() for k in range(2)]

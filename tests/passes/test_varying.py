@@ -76,6 +76,15 @@ def test_what_is_divided_to_save_work_counts_as_whole():
     assert types_of(product(whole, whole) * x) == [VARYING]
 
 
+def test_what_is_reduced_into_parts_to_save_work_counts_as_whole():
+    x = square()
+    whole, total = place(x, ALL), from_local(x, (("a", 2, "add"),))
+    made = product(total, whole)
+
+    assert types_of(made) != [VARYING]
+    assert types_of(product(made, x), product(x, made)) == [VARYING, VARYING]
+
+
 def test_collectives_end_it_along_their_axis_alone():
     x = square()
     made = [all_reduce(x, "a", 2), all_gather(x, 0, "a", 2), reduce_scatter(x, 0, "a", 2)]
