@@ -69,7 +69,6 @@ class Locals:
         """
         name, ranks, ordered = self.across.name, self.across.ranks, self.across.ordered
         together: dict[str, Unit] = {} if unit == ALONE else {"unit": unit}
-        over: dict[str, int] = {"rows": rows} if rows else {}
         match have, want:
             case _ if have == want:
                 return x
@@ -80,10 +79,10 @@ class Locals:
             case Split(joined), Split(axis):
                 return all_to_all(x, axis, joined, name, ranks)
             case Partial(monoid), Replicated():
-                return all_reduce(x, name, ranks, monoid, ordered=ordered, **over)
+                return all_reduce(x, name, ranks, monoid, ordered=ordered, rows=rows)
             case Partial(monoid), Split(axis):
                 return reduce_scatter(
-                    x, axis, name, ranks, monoid, ordered=ordered, after=(), **together, **over
+                    x, axis, name, ranks, monoid, ordered=ordered, after=(), rows=rows, **together
                 )
             case Varying(), Partial():
                 return x
