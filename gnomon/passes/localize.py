@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.dtypes import DType, bool_, int64
-from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
@@ -86,12 +85,6 @@ class Locals:
                 )
             case Varying(), Partial():
                 return x
-            case _, Partial():
-                raise LayoutError(
-                    f"shard: a gradient {x.shape} is of the rows of all ranks of {name!r}, and no "
-                    "rank has its own share. Compute it outside of the fully sharded module, or "
-                    "let fully_shard take the parameter."
-                )
             case _:
                 raise AssertionError(f"shard: no way from {have} to {want}")
 
