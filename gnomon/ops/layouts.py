@@ -214,7 +214,7 @@ def to_local(
 
 
 def own_share(x: Node, layout: Lying) -> Node:
-    """This rank's share of a pending sum over the rows that ranks gave."""
+    """The share of a pending sum that is of the rows which this rank gave."""
     return x.arena.node("to_local", (x,), layout=layout, unit=ALONE, share=True)
 
 
