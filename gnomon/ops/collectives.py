@@ -146,14 +146,19 @@ def all_reduce(
     *,
     ordered: bool = True,
     after: After = (),
-    **rows: int,
+    rows: int = 0,
 ) -> Node:
     """The fold of every rank's x, on every rank.
 
     rows: over how many rows of all ranks it is a sum, where these must be alike.
     """
     params = {"mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
-    return x.arena.node("all_reduce", (x, *after), **params, **rows)
+    return x.arena.node("all_reduce", (x, *after), **params, **over(rows))
+
+
+def over(rows: int) -> dict[str, int]:
+    """The rows that a sum is over, where it says so."""
+    return {"rows": rows} if rows else {}
 
 
 def all_gather(
@@ -175,14 +180,15 @@ def reduce_scatter(
     *,
     ordered: bool = True,
     after: After = (),
-    **unit: Unit | int,
+    rows: int = 0,
+    **unit: Unit,
 ) -> Node:
     """The fold of every rank's x, of which each rank keeps its part of an axis.
 
     unit: the unit whose gradients these are; rows: as of all_reduce.
     """
     params = {"axis": axis, "mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
-    return x.arena.node("reduce_scatter", (x, *after), **params, **unit)
+    return x.arena.node("reduce_scatter", (x, *after), **params, **unit, **over(rows))
 
 
 def all_to_all(x: Node, axis: int, joined: int, mesh: str, ranks: int, after: After = ()) -> Node:

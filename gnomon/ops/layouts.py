@@ -29,6 +29,7 @@ __all__ = [
     "from_local",
     "in_leaves",
     "note_axes",
+    "own_share",
     "place",
     "rows_of",
     "to_local",
@@ -210,6 +211,11 @@ def to_local(
         return whole.inputs[0]
     other |= {"rows": rows} if rows else {}
     return x.arena.node("to_local", (x,), layout=layout, unit=unit, **other) if layout else x
+
+
+def own_share(x: Node, layout: Lying) -> Node:
+    """The share of a pending sum that is of the rows which this rank gave."""
+    return x.arena.node("to_local", (x,), layout=layout, unit=ALONE, share=True)
 
 
 def in_leaves(x: Node, ranks: int, axis: int | str | None) -> bool:

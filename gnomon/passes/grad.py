@@ -21,7 +21,7 @@ from gnomon.ir.operators import elementwise
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.joining import cat, padded
-from gnomon.ops.layouts import LAYOUTS, axes_of, note_axes, rows_of, to_local
+from gnomon.ops.layouts import LAYOUTS, axes_of, note_axes, own_share, rows_of, to_local
 from gnomon.ops.registry import OpCall, Traced, fill, own_gradient, rule_of
 from gnomon.passes.accumulate import is_microbatches
 from gnomon.passes.batch import Backward, backward_with_axis
@@ -98,7 +98,7 @@ def ranks_own(g: Node, x: Node, mesh: Mapping[str, int]) -> Node:
     rows = rows_of(g)
     if rows:
         own = tuple((name, n, "add") for name, n in mesh.items() if name in rows)
-        return elementwise("mul", to_local(g, own), float(prod(n for _, n, _ in own)))
+        return elementwise("mul", own_share(g, own), float(prod(n for _, n, _ in own)))
     if not x.inputs or x.op == "detach":  # nothing of a rank's own is read behind a leaf
         return g
     return to_local(g, tuple((name, n, None) for name, n in mesh.items() if name in axes))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from gnomon.dtypes import DType, bool_, int64
-from gnomon.errors import LayoutError
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.collectives import all_gather, all_reduce, all_to_all, reduce_scatter
@@ -69,7 +68,6 @@ class Locals:
         """
         name, ranks, ordered = self.across.name, self.across.ranks, self.across.ordered
         together: dict[str, Unit] = {} if unit == ALONE else {"unit": unit}
-        over: dict[str, Any] = {"rows": rows} if rows else {}
         match have, want:
             case _ if have == want:
                 return x
@@ -80,19 +78,13 @@ class Locals:
             case Split(joined), Split(axis):
                 return all_to_all(x, axis, joined, name, ranks)
             case Partial(monoid), Replicated():
-                return all_reduce(x, name, ranks, monoid, ordered=ordered, **over)
+                return all_reduce(x, name, ranks, monoid, ordered=ordered, rows=rows)
             case Partial(monoid), Split(axis):
                 return reduce_scatter(
-                    x, axis, name, ranks, monoid, ordered=ordered, after=(), **together, **over
+                    x, axis, name, ranks, monoid, ordered=ordered, after=(), rows=rows, **together
                 )
             case Varying(), Partial():
                 return x
-            case _, Partial():
-                raise LayoutError(
-                    f"shard: a gradient {x.shape} is of the rows of all ranks of {name!r}, and no "
-                    "rank has its own share. Compute it outside of the fully sharded module, or "
-                    "let fully_shard take the parameter."
-                )
             case _:
                 raise AssertionError(f"shard: no way from {have} to {want}")
 

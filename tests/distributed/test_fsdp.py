@@ -16,7 +16,7 @@ from gnomon.distributed.tensor.parallel import (
     RowwiseParallel,
     parallelize_module,
 )
-from gnomon.errors import ArgumentError, CollectiveError
+from gnomon.errors import ArgumentError, CollectiveError, LayoutError
 from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit
@@ -268,3 +268,24 @@ def test_gradients_of_ignored_parameters_are_the_ranks_own(rows: tuple[int, ...]
     for grads, own in zip(found, alone, strict=True):
         for have, want in zip(grads, [*own[:-1], mean], strict=True):
             np.testing.assert_allclose(have, want, rtol=2e-5, atol=1e-5)
+
+
+class TokensFirst(nn.Module):
+    """Rows become the second axis; the weight is ignored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own, self.weight = nn.Linear(4, 4), nn.Parameter(gn.eye(4))
+
+    def forward(self, x: gn.Tensor) -> gn.Tensor:
+        return (self.own(x).transpose(0, 1) @ self.weight).transpose(0, 1)
+
+
+def test_an_own_gradient_that_no_rank_has_alone_is_refused():
+    def work(rank: int, ranks: int) -> None:
+        model = TokensFirst()
+        fully_shard(model, ignored_params={model.weight})
+        with pytest.raises(LayoutError, match="none has its own share"):
+            model(gn.tensor(X[0].reshape(16, 8, 4)[8 * rank :][:8])).square().mean().backward()
+
+    on_threads(work, 2)
