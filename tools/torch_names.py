@@ -275,8 +275,8 @@ def kind_of(full: str, value: Any) -> str:
         return ""  # modules of the table have rows of their own
     if full in MARKS.split():
         return "mark"
-    if type(value).__module__ == "typing" and str(value).startswith("typing."):
-        return "class" if full.startswith("torch.fx.") else ""
+    if full in SINGLE.split() and type(value).__module__ in ("types", "typing"):
+        return "class"  # one of several types, to annotate with
     if full in PYTHON:
         return "python"
     if type(value).__name__ in ("dtype", "layout", "qscheme", "memory_format"):
