@@ -134,6 +134,11 @@ HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {
         ("cuda", "cuda.", "graphs memory random streams"),
         ("amp.of_cuda", "cuda.amp.", "autocast_mode grad_scaler"),
         ("autograd", "autograd.", "anomaly_mode function grad_mode variable"),
+        ("distributed", "distributed.", "_functional_collectives distributed_c10d"),
+        ("distributed.fsdp", "distributed.", "_composable _composable.fsdp"),
+        ("distributed.functional", "distributed.", "nn nn.functional"),
+        ("distributed.tensor", "distributed.", "_tensor _tensor.api _tensor.placement_types"),
+        ("distributed.tensor", "distributed.tensor.", "api device_mesh placement_types"),
         ("distributions", "distributions.", "bernoulli beta binomial categorical cauchy chi2"),
         ("distributions", "distributions.", "continuous_bernoulli dirichlet exp_family"),
         ("distributions", "distributions.", "exponential fishersnedecor gamma generalized_pareto"),
@@ -174,7 +179,8 @@ class NamesElsewhere(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
-            return [each for each in dir(self._target) if not each.startswith("_")]
+            listed = [each for each in dir(self._target) if not each.startswith("_")]
+            return getattr(self._target, "__all__", listed)
         if name.startswith("__") and name != "__version__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         found = below(self.__name__, name)
@@ -220,9 +226,18 @@ def reached(path: str) -> Any:
     """The value under a path of names in Gnomon; None where there is nothing."""
     found: Any = importlib.import_module("gnomon")
     for part in path.split(".") if path else ():
-        found = getattr(found, part, None)
+        found = getattr(found, part, None) or file_below(found, part)
         found = found._target if isinstance(found, NamesElsewhere) else found
     return found
+
+
+def file_below(package: Any, name: str) -> ModuleType | None:
+    """A file of a package's that nobody imported so far, but for Gnomon's own; None otherwise."""
+    own = getattr(package, "__name__", "") if isinstance(package, ModuleType) else ""
+    within = own.startswith("gnomon.") and getattr(package, "__path__", None)
+    if not within or PathFinder.find_spec(f"{own}.{name}", package.__path__) is None:
+        return None
+    return load(f"{own}.{name}")
 
 
 class FinderOfNames:

@@ -14,9 +14,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from gnomon.drop_in.names import IDLE, MEANINGS, target_of
+from gnomon.drop_in.absences import absent_module, absent_value
+from gnomon.drop_in.names import IDLE, MEANINGS, SPELLED, target_of
 from gnomon.drop_in.report import NameReport
-from gnomon.lazy import FinderOfNames, NamesElsewhere
+from gnomon.lazy import FinderOfNames, NamesElsewhere, reached
 from gnomon.tensor.absent import Absent
 
 __all__ = ["TorchModule", "installed"]
@@ -40,18 +41,23 @@ class TorchModule(NamesElsewhere):
         path = full.partition(".")[2]
         if path.partition(".")[0] in IDLE:
             self._report.idles(full)
-        if isinstance(target_of(path), HOLDERS) and not name.startswith("__"):
+        if not name.startswith("__") and holder_of(full) is not None:
             return importlib.import_module(full)
         try:
-            found = super().__getattr__(name)
+            spelled = SPELLED.get(path)
+            found = reached(spelled) if spelled else super().__getattr__(name)
         except AttributeError:
-            if not name.startswith("__"):
-                self._report.lacks(full)
-            raise AttributeError(
-                f"module {self.__name__!r} has no attribute {name!r} in Gnomon"
-            ) from None
+            found = absent_value(self.__name__, name, self._report.lacks)
+            if found is None:
+                raise self.missing(name) from None
         vars(self)[name] = found
         return found
+
+    def missing(self, name: str) -> AttributeError:
+        """The error of a name that neither Gnomon nor PyTorch has."""
+        if not name.startswith("__"):
+            self._report.lacks(f"{self.__name__}.{name}")
+        return AttributeError(f"module {self.__name__!r} has no attribute {name!r} in Gnomon")
 
 
 class TorchFinder(FinderOfNames):
@@ -66,20 +72,25 @@ class TorchFinder(FinderOfNames):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module of a name; an error for one of PyTorch's that is not here."""
-        root, _, inner = fullname.partition(".")
-        if root != self.root:
+        if fullname.partition(".")[0] != self.root:
             return None
-        if not isinstance(target_of(inner), HOLDERS):
+        if holder_of(fullname) is None:
             self.report.lacks(fullname)
             raise ModuleNotFoundError(f"No module named {fullname!r} in Gnomon", name=fullname)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """A module that asks Gnomon."""
-        return TorchModule(spec.name, target_of(spec.name.partition(".")[2]), self.report)
+        return TorchModule(spec.name, holder_of(spec.name), self.report)
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing: names are looked up when they are read."""
+
+
+def holder_of(full: str) -> Any:
+    """The namespace behind a module of PyTorch's name; None where there is no such module."""
+    found = target_of(full.partition(".")[2])
+    return found if isinstance(found, HOLDERS) else absent_module(full)
 
 
 @contextmanager

@@ -11,9 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import gnomon as gn
-from gnomon.lazy import HOMES, reached
+from gnomon.drop_in.absences import Operators
+from gnomon.lazy import HOMES, load, reached
 
-__all__ = ["IDLE", "MEANINGS", "target_of"]
+__all__ = ["IDLE", "MEANINGS", "SPELLED", "target_of"]
 
 IDLE = ("accelerator", "backends", "cuda", "mps", "mtia", "xpu")
 """Modules that are here for programs that ask first."""
@@ -35,15 +36,41 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> Sequence[gn.Tensor]:
     return gn.meshgrid(*given, indexing=indexing)
 
 
+def check(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """PyTorch's check of what must hold."""
+    if not cond:
+        raise RuntimeError("Expected cond to be True" if message is None else message())
+
+
 MEANINGS: dict[str, Any] = {
     **{name: as_method(name) for name in ("equal", "nonzero", "squeeze", "std", "var")},
     "__version__": "2.13.0+gnomon",
+    "__config__": SimpleNamespace(show=lambda: "Gnomon", parallel_info=lambda: "Gnomon"),
+    "_check": check,
     "meshgrid": meshgrid,
+    "ops": Operators("torch.ops", "", lambda name: None),
     "version": SimpleNamespace(__version__="2.13.0+gnomon", cuda=None, hip=None, git_version=""),
 }
 """Names of torch itself."""
 
 
+SPELLED = {
+    "nn.init._calculate_fan_in_and_fan_out": "nn.init.fans",
+    "utils.dlpack.to_dlpack": "Tensor.__dlpack__",
+}
+"""PyTorch's names -> those under which the same is here."""
+HERE = {"hub": ("download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir")}
+"""PyTorch's modules that scripts alone have, files of this folder, and what they are asked for."""
+FILES = {
+    f"{home}.{name}": home
+    for home, names in (("distributed.fsdp", "api fully_sharded_data_parallel wrap"),)
+    for name in names.split()
+}
+"""PyTorch's modules below what is one file here -> that file."""
+
+
 def target_of(path: str) -> Any:
     """The stand-in of a module of PyTorch's, by its path below torch; None where there is none."""
-    return reached(HOMES.get(path, path))
+    if path in HERE:
+        return load(f"gnomon.drop_in.{path}")
+    return reached(FILES.get(path) or HOMES.get(path, path))

@@ -6,7 +6,7 @@ itself is in creation.py.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Union
 
 from gnomon.dtypes import (
     DType,
@@ -42,6 +42,12 @@ class Constructor:
 
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, Tensor) and value.dtype is self.dtype
+
+    def __or__(self, other: Any) -> Any:
+        return Union.__getitem__((self, other))
+
+    def __ror__(self, other: Any) -> Any:
+        return Union.__getitem__((other, self))
 
     def __repr__(self) -> str:
         return f"gnomon.{self.__name__}"

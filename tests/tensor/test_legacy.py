@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
 import gnomon as gn
@@ -31,3 +33,10 @@ def test_a_parameter_over_nothing_is_empty():
     assert nn.Parameter().requires_grad
     assert nn.Parameter(gn.Tensor(2, 3)).shape == (2, 3)
     assert nn.Buffer().shape == (0,)
+
+
+def test_a_constructor_annotates_beside_none():
+    either = gn.FloatTensor | None
+
+    assert get_args(either) == (gn.FloatTensor, type(None))
+    assert None | gn.FloatTensor == either

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import GenericAlias
 from typing import Any
 
 from gnomon.errors import ArgumentError
@@ -16,6 +17,9 @@ from gnomon.utils.data.checks import check_shares
 
 class Dataset:
     """Base of what has items by number; subclasses define __getitem__ and __len__."""
+
+    def __class_getitem__(cls, item: Any) -> GenericAlias:
+        return GenericAlias(cls, item)
 
     def __getitem__(self, index: int) -> Any:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")

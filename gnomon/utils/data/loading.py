@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ from gnomon.utils.data.workers import WorkerInfo, begin, working
 
 class Sampler:
     """Base of what says in which order items come."""
+
+    def __class_getitem__(cls, item: Any) -> GenericAlias:
+        return GenericAlias(cls, item)
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
@@ -201,6 +205,9 @@ def stacked(batch: Sequence[Tensor]) -> Tensor:
 
 class DataLoader:
     """A dataset, or any iterable, in batches."""
+
+    def __class_getitem__(cls, item: Any) -> GenericAlias:
+        return GenericAlias(cls, item)
 
     def __init__(
         self,

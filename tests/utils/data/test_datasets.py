@@ -51,3 +51,13 @@ def test_a_loader_of_a_stream_counts_batches():
     assert len(data.DataLoader(Stream(5), batch_size=2)) == 3
     assert len(data.DataLoader(Stream(5), batch_size=2, drop_last=True)) == 2
     assert len(data.DataLoader(Stream(5), batch_size=None)) == 5
+
+
+def test_kinds_annotate_with_what_they_hold():
+    class Pairs(data.Dataset[tuple[int, int]]):
+        def __getitem__(self, index: int) -> tuple[int, int]:
+            return index, index
+
+    assert issubclass(Pairs, data.Dataset)
+    assert data.DataLoader[int].__origin__ is data.DataLoader
+    assert data.Sampler[int].__args__ == (int,)

@@ -1,0 +1,195 @@
+"""PyTorch's names that Gnomon lacks: programs import, annotate and register with them.
+
+What refuses does so when it is used, with its name. The names are PyTorch's public ones, of a table
+that is read when the first is asked for (tools/torch_names.py writes it).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+from gnomon.errors import ArgumentError
+from gnomon.lazy import load
+
+__all__ = ["Operators", "absent_module", "absent_value"]
+
+FILE = Path(__file__).with_name("torch_names.txt")
+
+
+@cache
+def table() -> dict[str, dict[str, tuple[str, str]]]:
+    """Module -> name -> its kind, and its value where that is a number or a string."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    module = ""
+    for line in FILE.read_text().splitlines():
+        if line.startswith(" "):
+            kind, *names = line.split()
+            parts = (name.partition("=") for name in names)
+            found[module].update((name, (kind, value)) for name, _, value in parts)
+        elif not line.startswith("#"):
+            module = line.partition(":")[0]
+            found[module] = {}
+    return found
+
+
+def absent_module(full: str) -> SimpleNamespace | None:
+    """The empty namespace of a module that Gnomon lacks; None where PyTorch has none either."""
+    return SimpleNamespace() if full in table() else None
+
+
+def absent_value(module: str, name: str, note: Callable[[str], None]) -> Any:
+    """The stand-in of a name in a module; None where PyTorch has none of it.
+
+    note is told the name when it is used.
+    """
+    kind, value = table().get(module, {}).get(name, ("", ""))
+    return MAKERS[kind](f"{module}.{name}", value, note) if kind else None
+
+
+def refuse(full: str, note: Callable[[str], None]) -> NoReturn:
+    """Refuse to use a name."""
+    note(full)
+    raise ArgumentError(f"{full}: Gnomon has this name for imports alone. Leave the call out.")
+
+
+class Refusing(type):
+    """The kind of a class of PyTorch's that makes no objects: it annotates, and has subclasses."""
+
+    asked: str
+    note: Callable[[str], None]
+
+    def __call__(cls, *_: Any, **__: Any) -> NoReturn:
+        refuse(cls.asked, cls.note)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        return function(f"{cls.asked}.{name}", "", cls.note)
+
+    def __getitem__(cls, _: Any) -> Refusing:
+        return cls
+
+
+def class_of(full: str, _: str, note: Callable[[str], None]) -> type:
+    """A class that refuses to make objects."""
+    module, _, name = full.rpartition(".")
+    kept = {"asked": full, "note": staticmethod(note), "__module__": module}
+    return Refusing(name, (), kept)
+
+
+def error_of(full: str, base: type[Exception]) -> type[Exception]:
+    """An error or a warning that nothing raises."""
+    module, _, name = full.rpartition(".")
+    return type(name, (base,), {"__module__": module})
+
+
+def named(full: str, made: Any) -> Any:
+    """A function under the name that PyTorch gives it."""
+    made.__module__, _, made.__name__ = full.rpartition(".")
+    made.__qualname__ = made.__name__
+    return made
+
+
+def function(full: str, _: str, note: Callable[[str], None]) -> Callable[..., NoReturn]:
+    """A function that refuses to be called."""
+
+    def refused(*_: Any, **__: Any) -> NoReturn:
+        refuse(full, note)
+
+    return named(full, refused)
+
+
+def mark(full: str, _: str, note: Callable[[str], None]) -> Callable[..., Any]:
+    """A function that annotates or registers: whoever calls it gets back what it decorates."""
+
+    def marked(*given: Any, **options: Any) -> Any:
+        alone = len(given) == 1 and not options and callable(given[0])
+        return given[0] if alone else same
+
+    return named(full, marked)
+
+
+def same(value: Any = None, *_: Any, **__: Any) -> Any:
+    """The value that was given."""
+    return value
+
+
+class NamedValue:
+    """A dtype, a layout or an operator of PyTorch's that programs compare and write into tables."""
+
+    def __init__(self, full: str, _: str, note: Callable[[str], None]) -> None:
+        self._full, self._note = full, note
+
+    def __repr__(self) -> str:
+        return self._full
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        refuse(self._full, self._note)
+
+
+class Operators(NamedValue):
+    """torch.ops: PyTorch's own operators have names, and those of other libraries are not here."""
+
+    own = ("_c10d_functional", "aten", "prim", "prims", "symm_mem")
+
+    def __getattr__(self, name: str) -> Any:
+        depth = self._full.count(".")
+        if name.startswith("__") or (depth == 2 and self._full.rpartition(".")[2] not in self.own):
+            raise AttributeError(f"{self._full!r} has no attribute {name!r} in Gnomon")
+        if self._full == "torch.ops" and name == "load_library":
+            found: Any = load_library
+        else:
+            found = Operators(f"{self._full}.{name}", "", self._note)
+        vars(self)[name] = found
+        return found
+
+
+def load_library(path: Any) -> NoReturn:
+    """Refuse a library of PyTorch's operators, as one that does not load."""
+    raise OSError(f"torch.ops.load_library: {path} is written for PyTorch. Gnomon loads none.")
+
+
+class Register:
+    """A register of operators, or a set of their keys: whatever is entered is nobody's to read."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """Make one; nothing is kept."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return same
+
+    def __or__(self, _: Any) -> Register:
+        return self
+
+
+def register(full: str, _: str, note: Callable[[str], None]) -> type[Register]:
+    """A class of registers."""
+    module, _, name = full.rpartition(".")
+    return type(name, (Register,), {"__module__": module})
+
+
+def of_python(full: str, value: str, note: Callable[[str], None]) -> Any:
+    """A name of Python's own library, which PyTorch's module shows."""
+    module, _, name = value.rpartition(".")
+    return getattr(load(module), name)
+
+
+MAKERS: dict[str, Callable[[str, str, Callable[[str], None]], Any]] = {
+    "class": class_of,
+    "error": lambda full, _, note: error_of(full, RuntimeError),
+    "function": function,
+    "mark": mark,
+    "name": NamedValue,
+    "python": of_python,
+    "register": register,
+    "value": lambda full, value, note: json.loads(value),
+    "warning": lambda full, _, note: error_of(full, UserWarning),
+}
+"""Kind of a name -> what is made for it."""
