@@ -241,9 +241,10 @@ REASONS = {
         ("torch._C", "torch._", "torch.autograd.graph"), "the inside of PyTorch, for annotations"
     ),
     **dict.fromkeys(
-        ("torch.fx", "torch.export", "torch.jit", "torch.package"),
+        ("torch.export", "torch.jit", "torch.package"),
         "programs are captured by gn.compile, and not traced into modules of Python",
     ),
+    "torch.fx": "graphs of gn.fx have no symbolic sizes, and none of PyTorch's passes",
     **dict.fromkeys(("torch.onnx", "torch.library"), "there is no dispatcher to register with"),
     **dict.fromkeys(
         ("torch.distributed.rpc", "torch.distributed.elastic", "torch.distributed.run"),

@@ -57,19 +57,19 @@ def test_each_name_is_there_by_every_way(module: str):
 
 
 def test_a_class_annotates_has_subclasses_and_makes_nothing(torch):
-    fx = torch.fx
+    export = torch.export
 
-    class Mine(fx.Tracer):
+    class Mine(export.UnflattenedModule):
         """A program's own."""
 
-        def trace(self, root: fx.Graph | None, kind: fx.Node[int]) -> fx.GraphModule: ...
+        def run(self, root: export.Dim | None, kind: export.Dim[int]) -> export.ExportedProgram: ...
 
-    assert get_type_hints(Mine.trace, {"fx": fx})["return"] is fx.GraphModule
-    assert not isinstance(1, fx.Node)
-    assert fx.Graph.__module__ == "torch.fx"
-    for make in (Mine, fx.Graph, fx.Node.anything):
+    assert get_type_hints(Mine.run, {"export": export})["return"] is export.ExportedProgram
+    assert not isinstance(1, export.Dim)
+    assert export.Dim.__module__ == "torch.export"
+    for make in (Mine, export.ExportedProgram, export.Dim.anything):
         with pytest.raises(
-            ArgumentError, match=r"torch\.fx\.\w+(\.anything)?: Gnomon has this name"
+            ArgumentError, match=r"torch\.export\.\w+(\.anything)?: Gnomon has this name"
         ):
             make()
 
@@ -77,11 +77,11 @@ def test_a_class_annotates_has_subclasses_and_makes_nothing(torch):
 def test_a_function_refuses_with_its_name_and_is_noted():
     report = NameReport()
     with installed(report):
-        trace = importlib.import_module("torch.fx").symbolic_trace
+        export = importlib.import_module("torch.export").export
         assert report.missing == {}
-        with pytest.raises(ArgumentError, match=r"torch\.fx\.symbolic_trace: "):
-            trace(print)
-    assert list(report.missing) == ["torch.fx.symbolic_trace"]
+        with pytest.raises(ArgumentError, match=r"torch\.export\.export: "):
+            export(print)
+    assert list(report.missing) == ["torch.export.export"]
 
 
 def test_what_annotates_and_registers_gives_back_what_it_was_given(torch):
