@@ -22,7 +22,7 @@ from gnomon.ops.view_primitives import slice_
 np_sigmoid, np_where = SCALARS["sigmoid"].value, SCALARS["where"].value
 
 
-@op(reference=lambda x: np.maximum(x, 0), inplace=True, saves="result")
+@op(reference=lambda x: np.maximum(x, 0), inplace=True)
 def relu(x: Node) -> Node:
     """x, but nothing below 0.
 
@@ -77,7 +77,7 @@ def leaky_relu(x: Node, negative_slope: float = 0.01) -> Node:
     return where(elementwise("gt", x, 0), x, x * negative_slope)
 
 
-@op(reference=lambda x, weight: np_where(x > 0, x, x * weight), functional=True, saves="read")
+@op(reference=lambda x, weight: np_where(x > 0, x, x * weight), functional=True)
 def prelu(x: Node, weight: Node) -> Node:
     """leaky_relu whose slope is learned, one for all or one per channel (axis 1).
 

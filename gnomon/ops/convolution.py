@@ -69,7 +69,7 @@ def convolution_gradient(
     return parts if bias is None else (*parts, bias_gradient(g, bias))
 
 
-@op(gradient=convolution_gradient, saves="read")
+@op(gradient=convolution_gradient)
 def convolution(
     x: Node, weight: Node, bias: Node | None, padding: Pairs, geometry: Geometry
 ) -> Node:
@@ -113,7 +113,7 @@ def transposed_gradient(
     return parts if bias is None else (*parts, bias_gradient(g, bias))
 
 
-@op(gradient=transposed_gradient, saves="read")
+@op(gradient=transposed_gradient)
 def transposed_convolution(
     x: Node,
     weight: Node,

@@ -83,10 +83,6 @@ class Facts(NamedTuple):
     of what is not 0; "size", of distances from 0, but for these orders; "turned", a view of the
     conjugate; "formula", its own (complex_math.py); or nothing.
     """
-    saves: str = ""
-    """A write in place between its call and its gradient is refused, as PyTorch does: to what the
-    gradient reads ("read"), or to its result alone ("result").
-    """
     autocast: str = ""
     """Under autocast its float32 inputs become "narrow", or its narrow ones "wide"."""
     functional: bool | tuple[str, ...] = False

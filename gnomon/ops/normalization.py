@@ -39,7 +39,7 @@ def np_softmax(x: np.ndarray, axis: int, dtype: Any = None) -> np.ndarray:
     return e / np.sum(e, axis, keepdims=True)
 
 
-@op(reference=np_softmax, gradient=softmax_gradient, saves="read", autocast="wide", special=True)
+@op(reference=np_softmax, gradient=softmax_gradient, autocast="wide", special=True)
 def softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
     """Exponentials along an axis, scaled to sum to 1.
 
@@ -284,7 +284,7 @@ def batch_norm_gradient(
     return tuple(parts)
 
 
-@op(gradient=batch_norm_gradient, saves="read", autocast="wide")
+@op(gradient=batch_norm_gradient, autocast="wide")
 def batch_norm_training(
     x: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> tuple[Node, Node, Node]:
@@ -317,7 +317,7 @@ def batch_norm_training(
     return cast(y, x.dtype), fixed[0], fixed[1] * factor
 
 
-@op(saves="read", autocast="wide", functional=True)
+@op(autocast="wide", functional=True)
 def group_norm(
     x: Node,
     num_groups: int,

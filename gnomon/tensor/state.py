@@ -66,8 +66,6 @@ class ThreadState(threading.local):
         self.refused: TraceError | None = None
         self.pending: list[ref[Storage]] = []
         self.overwritten: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
-        self.leaves_over: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
-        """The values that were written over and may be read by gradients: of results, of leaves."""
         self.failed: WeakSet[Node] = WeakSet()
         """What could not be computed when somebody asked for it."""
         self.forced: set[Graph] = set()
