@@ -146,19 +146,14 @@ def all_reduce(
     *,
     ordered: bool = True,
     after: After = (),
-    rows: int = 0,
+    **rows: int,
 ) -> Node:
     """The fold of every rank's x, on every rank.
 
     rows: over how many rows of all ranks it is a sum, where these must be alike.
     """
     params = {"mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
-    return x.arena.node("all_reduce", (x, *after), **params, **over(rows))
-
-
-def over(rows: int) -> dict[str, int]:
-    """The rows that a sum is over, where it says so."""
-    return {"rows": rows} if rows else {}
+    return x.arena.node("all_reduce", (x, *after), **params, **rows)
 
 
 def all_gather(
@@ -180,15 +175,14 @@ def reduce_scatter(
     *,
     ordered: bool = True,
     after: After = (),
-    rows: int = 0,
-    **unit: Unit,
+    **unit: Unit | int,
 ) -> Node:
     """The fold of every rank's x, of which each rank keeps its part of an axis.
 
     unit: the unit whose gradients these are; rows: as of all_reduce.
     """
     params = {"axis": axis, "mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
-    return x.arena.node("reduce_scatter", (x, *after), **params, **unit, **over(rows))
+    return x.arena.node("reduce_scatter", (x, *after), **params, **unit)
 
 
 def all_to_all(x: Node, axis: int, joined: int, mesh: str, ranks: int, after: After = ()) -> Node:

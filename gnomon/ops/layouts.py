@@ -28,10 +28,7 @@ __all__ = [
     "folded",
     "from_local",
     "in_leaves",
-    "note_axes",
-    "own_share",
     "place",
-    "rows_of",
     "to_local",
 ]
 
@@ -213,11 +210,6 @@ def to_local(
     return x.arena.node("to_local", (x,), layout=layout, unit=unit, **other) if layout else x
 
 
-def own_share(x: Node, layout: Lying) -> Node:
-    """The share of a pending sum that is of the rows which this rank gave."""
-    return x.arena.node("to_local", (x,), layout=layout, unit=ALONE, share=True)
-
-
 def in_leaves(x: Node, ranks: int, axis: int | str | None) -> bool:
     """Whether ranks share the rows of an axis as whole leaves, each as many."""
     return isinstance(axis, int) and leaves(x.shape[axis], ROWS) % ranks == 0
@@ -225,32 +217,12 @@ def in_leaves(x: Node, ranks: int, axis: int | str | None) -> bool:
 
 NOWHERE: frozenset[str] = frozenset()
 _axes: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
-_rows: WeakKeyDictionary[Node, frozenset[str]] = memo(WeakKeyDictionary())
 _constant: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
 
 
 def axes_of(node: Node) -> frozenset[str]:
     """The mesh axes along which a value is a whole one of which each rank has a part."""
     return derived(node, _axes, lambda x: NOWHERE if is_known(x) else own_axes(x))
-
-
-def note_axes(leaf: Node, like: Node) -> None:
-    """Note that an operand of a region lies over the mesh as another value."""
-    _axes[leaf], _rows[leaf] = axes_of(like), rows_of(like)
-
-
-def rows_of(node: Node) -> frozenset[str]:
-    """The mesh axes along which a value is made of rows that ranks gave of their own."""
-    return derived(node, _rows, lambda x: NOWHERE if is_known(x) else own_rows_of(x))
-
-
-def own_rows_of(node: Node) -> frozenset[str]:
-    """The same, where those of what it reads are known."""
-    read = NOWHERE.union(*(_rows[x] for x in node.inputs))
-    named = {name for name, _, _ in node.params["layout"]} if node.op in LAYOUTS else NOWHERE
-    if node.op == "to_local":
-        return read - named
-    return read | named if "own" in node.params else read
 
 
 def is_constant(node: Node) -> bool:
@@ -265,7 +237,7 @@ def made_of_constants(node: Node) -> bool:
 
 def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node], T]) -> T:
     """A fact of a node that follows from those of its inputs; `found` keeps all of them."""
-    stack = [] if node in found else [node]
+    stack = [node]
     while stack:
         x = stack[-1]
         waiting = [] if x in found or is_known(x) else [y for y in x.inputs if y not in found]

@@ -10,20 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from math import prod
 from operator import add
 from typing import Any
 
 from gnomon.forking import held
 from gnomon.ir.memo import memo
 from gnomon.ir.node import PRIMITIVES, Arena, Graph, Node, copy_into, topological
-from gnomon.ir.operators import elementwise
 from gnomon.ir.provenance import in_backward, inherit, scope
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.joining import cat, padded
-from gnomon.ops.layouts import LAYOUTS, axes_of, note_axes, own_share, rows_of, to_local
+from gnomon.ops.layouts import LAYOUTS, axes_of, to_local
 from gnomon.ops.registry import OpCall, Traced, fill, own_gradient, rule_of
-from gnomon.passes.accumulate import is_microbatches
 from gnomon.passes.batch import Backward, backward_with_axis
 from gnomon.passes.calls import added, gradients_of_call, is_whole, results_by_call
 
@@ -66,10 +63,10 @@ def pull_back(
             continue
         before, scope.sites = scope.sites, in_backward(node.sites)
         try:
-            for x, part in zip(node.inputs, gradient_of(gs, needed, bool(mesh)), strict=True):
+            for x, part in zip(node.inputs, gradient_of(gs, needed), strict=True):
                 if part is None or x not in on_the_way:
                     continue
-                part = part if not mesh else ranks_own(part, x, mesh)
+                part = part if not mesh else ranks_own(part, node, x, mesh)
                 if is_stretch(part):
                     slices.setdefault(x, []).append(part)
                 else:
@@ -82,25 +79,21 @@ def pull_back(
 def axes_in(nodes: Sequence[Node]) -> dict[str, int]:
     """The mesh axes that layouts among nodes name, outermost first, and their ranks."""
     named = sorted((x.params["layout"] for x in nodes if x.op in LAYOUTS), key=len, reverse=True)
-    pairs = ((name, ranks) for layout in named for name, ranks, _ in layout)
-    return {name: ranks for name, ranks in pairs if not is_microbatches(name)}
+    return {name: ranks for layout in named for name, ranks, _ in layout}
 
 
-def ranks_own(g: Node, x: Node, mesh: Mapping[str, int]) -> Node:
-    """The gradient of a plain x, which counted as replicated beside whole values.
+def ranks_own(g: Node, reader: Node, x: Node, mesh: Mapping[str, int]) -> Node:
+    """The gradient of x, whole on each rank where it counted as replicated beside a whole value.
 
-    Of the rows that a rank gave it is that rank's, of whose mean gradients were asked. Elsewhere it
-    is whole on each rank before what x is made of is read: no rank goes on with another's stretch.
+    What x is made of is each rank's own again: no rank may go on with another's stretch.
     """
-    axes = axes_of(g).intersection(mesh)
-    if not axes or axes_of(x) or (x.inputs and x.op in SHOWS):
+    if reader.op in LAYOUTS or not axes_of(reader) or axes_of(x):
         return g
-    rows = rows_of(g)
-    if rows:
-        own = tuple((name, n, "add") for name, n in mesh.items() if name in rows)
-        return elementwise("mul", own_share(g, own), float(prod(n for _, n, _ in own)))
+    while x.op in SHOWS:
+        (x,) = x.inputs
     if not x.inputs or x.op == "detach":  # nothing of a rank's own is read behind a leaf
         return g
+    axes = axes_of(reader)
     return to_local(g, tuple((name, n, None) for name, n in mesh.items() if name in axes))
 
 
@@ -145,13 +138,8 @@ def mark_dependents(nodes: Sequence[Node], marked: set[Node]) -> None:
             marked.add(node)
 
 
-def gradient_of(
-    gs: Mapping[Node, Node], needed: tuple[bool, ...], laid: bool = False
-) -> Sequence[Node | None]:
-    """The gradients of the needed inputs of one node, or of one call with several results.
-
-    laid: whether some values lie over a mesh.
-    """
+def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...]) -> Sequence[Node | None]:
+    """The gradients of the needed inputs of one node, or of one call with several results."""
     node, g = next(iter(gs.items()))
     if node.op in CONTROL:
         return gradients_of_call(gs, needed, pull_back)
@@ -160,7 +148,7 @@ def gradient_of(
         return rule.gradients(gs, needed)
     if node.op != "region":
         return PRIMITIVES[node.op].gradient(node, g, needed)
-    traced, wanted = backward_of(tuple(gs), needed, node.inputs if laid else ())
+    traced, wanted = backward_of(tuple(gs), needed)
     parts = iter(traced.emit((*node.inputs, *gs.values()))) if wanted else iter(())
     return tuple(next(parts) if k in wanted else None for k in range(len(node.inputs)))
 
@@ -169,40 +157,26 @@ _backward: dict[tuple[Any, ...], Backward] = memo({})
 _lock = held(threading.RLock())
 
 
-def backward_of(
-    results: tuple[Node, ...], needed: tuple[bool, ...], laid: Sequence[Node] = ()
-) -> Backward:
-    """The gradient of a region by some of its results, derived once per call.
-
-    laid: its operands, where some values lie over a mesh.
-    """
+def backward_of(results: tuple[Node, ...], needed: tuple[bool, ...]) -> Backward:
+    """The gradient of a region by some of its results, derived once per call."""
     # the kind holds body, call and index, but not the lines of the body
-    along = tuple((axes_of(x), rows_of(x)) for x in laid)
-    key = (*(x.kind for x in results), needed, results[0].params["body"].asked, along)
+    key = (*(x.kind for x in results), needed, results[0].params["body"].asked)
     found = _backward.get(key)
     if found is None:
         places = tuple(x.params["index"] for x in results)
         with _lock, inherit(()):
-            found = _backward[key] = derive(results[0].params, needed, places, laid)
+            found = _backward[key] = derive(results[0].params, needed, places)
     return found
 
 
 def derive(
-    params: dict[str, Any],
-    needed: tuple[bool, ...],
-    places: Sequence[int] = (),
-    like: Sequence[Node] = (),
+    params: dict[str, Any], needed: tuple[bool, ...], places: Sequence[int] = ()
 ) -> Backward:
-    """Differentiate a body by some results, by its operation's own rule where it has one.
-
-    like: values that lie over the mesh as the operands.
-    """
+    """Differentiate a body by some results, by its operation's own rule where it has one."""
     if "of" in params:
         return backward_with_axis(params, needed, derive)
     arena, body, places = Arena(), params["body"], places or (params["index"],)
     leaves = [arena.input(x.shape, x.dtype) for x in body.inputs]
-    for leaf, x in zip(leaves, like, strict=False):
-        note_axes(leaf, x)
     outputs = [body.outputs[k] for k in places]
     incoming = [arena.input(x.shape, x.dtype) for x in outputs]
     own = own_gradient(params["name"])

@@ -19,15 +19,7 @@ from gnomon.ops.primitives import split_spec
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import slice_
-from gnomon.passes.layout import (
-    MeshAxis,
-    Partial,
-    Placement,
-    Replicated,
-    Split,
-    Varying,
-    local_shape,
-)
+from gnomon.passes.layout import MeshAxis, Partial, Placement, Replicated, Split, local_shape
 from gnomon.passes.legalize import along
 from gnomon.passes.strategies import Strategy, folded
 
@@ -68,6 +60,7 @@ class Locals:
         """
         name, ranks, ordered = self.across.name, self.across.ranks, self.across.ordered
         together: dict[str, Unit] = {} if unit == ALONE else {"unit": unit}
+        over: dict[str, Any] = {"rows": rows} if rows else {}
         match have, want:
             case _ if have == want:
                 return x
@@ -78,13 +71,11 @@ class Locals:
             case Split(joined), Split(axis):
                 return all_to_all(x, axis, joined, name, ranks)
             case Partial(monoid), Replicated():
-                return all_reduce(x, name, ranks, monoid, ordered=ordered, rows=rows)
+                return all_reduce(x, name, ranks, monoid, ordered=ordered, **over)
             case Partial(monoid), Split(axis):
                 return reduce_scatter(
-                    x, axis, name, ranks, monoid, ordered=ordered, after=(), rows=rows, **together
+                    x, axis, name, ranks, monoid, ordered=ordered, after=(), **together, **over
                 )
-            case Varying(), Partial():
-                return x
             case _:
                 raise AssertionError(f"shard: no way from {have} to {want}")
 

@@ -23,7 +23,6 @@ from gnomon.passes.choose import Plan, choose, options
 from gnomon.passes.inline import inline
 from gnomon.passes.layout import (
     REPLICATED,
-    VARYING,
     MeshAxis,
     Partial,
     Placement,
@@ -177,7 +176,7 @@ class Emission:
             self.units[node] = unit
         parts: list[Node] = []
         for x, want in zip(node.inputs, strategy.wanted, strict=True):
-            as_it_lies = want is self.plan[x].given and "share" not in node.params
+            as_it_lies = want is self.plan[x].given
             parts.append(self.images[x] if as_it_lies else self.fetch(x, want, node))
         scope.sites = node.sites
         whole = is_whole(strategy.given) and strategy.rule == "letter"
@@ -197,12 +196,6 @@ class Emission:
     def fetch(self, x: Node, want: Placement, reader: Node | None = None) -> Node:
         """A value as a reader wants it."""
         have = self.plan[x].given
-        if reader is not None and "share" in reader.params and not has_share(self.plan[x]):
-            raise LayoutError(
-                f"fully_shard: a gradient {x.shape} is a sum over the rows of all ranks of "
-                f"{self.local.across.name!r}, and none has its own share. Move rows to the first "
-                "axis, or let fully_shard take the parameter."
-            )
         if want is have or want == have or (is_whole(want) and is_whole(have)):
             return self.images[x]
         found = self.moved.get((x, want))
@@ -213,11 +206,6 @@ class Emission:
                 found = self.local.move(self.images[x], have, want, unit, rows)
             self.moved[x, want] = found
         return found
-
-
-def has_share(strategy: Strategy) -> bool:
-    """Whether each rank has what its own rows add to a sum."""
-    return strategy.given == VARYING or bool(strategy.rows)
 
 
 ANY = Unit(-2)

@@ -16,7 +16,7 @@ from gnomon.distributed.tensor.parallel import (
     RowwiseParallel,
     parallelize_module,
 )
-from gnomon.errors import ArgumentError, CollectiveError, LayoutError
+from gnomon.errors import ArgumentError, CollectiveError
 from tests.distributed.on_threads import on_threads
 
 pytestmark = pytest.mark.unit
@@ -224,68 +224,3 @@ def test_gradients_outside_of_a_sharded_module_are_those_of_the_ranks_loss(compi
         np.testing.assert_allclose(
             np.mean([each[0][k] for each in found], 0), want, rtol=1e-5, atol=1e-7
         )
-
-
-class Scaled(nn.Module):
-    """Rows times a weight, moved, times a function of a parameter: two are ignored."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner, self.moved = nn.Linear(4, 6), nn.Parameter(gn.arange(6.0) * 0.1)
-        self.scale = nn.Parameter(gn.arange(6.0) - 2.0)
-        self.last = nn.Parameter(gn.arange(12.0).reshape(2, 6) * 0.1)
-
-    def forward(self, x: gn.Tensor) -> gn.Tensor:
-        y = (self.inner(x) + self.moved) * self.scale.tanh()
-        return y @ self.last.t() + self.moved[:2]
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("rows", [(4, 4), (2, 2, 2), (3, 4, 1)], ids=str)
-def test_gradients_of_ignored_parameters_are_the_ranks_own(rows: tuple[int, ...], compiled: bool):
-    data = np.random.default_rng(2).normal(size=(sum(rows), 4)).astype(np.float32)
-    parts = np.split(data, np.cumsum(rows)[:-1])
-
-    def trained_on(part: np.ndarray, sharded: bool) -> list[np.ndarray]:
-        gn.manual_seed(0)
-        model = Scaled()
-        if sharded:
-            fully_shard(model, ignored_params={model.moved, model.scale, model.last})
-
-        def loss_of(x: gn.Tensor) -> gn.Tensor:
-            return model(x).square().mean()
-
-        (gn.compile(loss_of) if compiled else loss_of)(gn.tensor(part)).backward()
-        return [
-            (x.full_tensor() if hasattr(x, "placements") else x).numpy()
-            for x in (model.moved.grad, model.scale.grad, model.last.grad, model.inner.weight.grad)
-        ]
-
-    alone = [trained_on(part, sharded=False) for part in parts]
-    found = on_threads(lambda rank, ranks: trained_on(parts[rank], sharded=True), len(rows))
-
-    mean = np.mean([grads[-1] for grads in alone], axis=0)
-    for grads, own in zip(found, alone, strict=True):
-        for have, want in zip(grads, [*own[:-1], mean], strict=True):
-            np.testing.assert_allclose(have, want, rtol=2e-5, atol=1e-5)
-
-
-class TokensFirst(nn.Module):
-    """Rows become the second axis; the weight is ignored."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.own, self.weight = nn.Linear(4, 4), nn.Parameter(gn.eye(4))
-
-    def forward(self, x: gn.Tensor) -> gn.Tensor:
-        return (self.own(x).transpose(0, 1) @ self.weight).transpose(0, 1)
-
-
-def test_an_own_gradient_that_no_rank_has_alone_is_refused():
-    def work(rank: int, ranks: int) -> None:
-        model = TokensFirst()
-        fully_shard(model, ignored_params={model.weight})
-        with pytest.raises(LayoutError, match="none has its own share"):
-            model(gn.tensor(X[0].reshape(16, 8, 4)[8 * rank :][:8])).square().mean().backward()
-
-    on_threads(work, 2)

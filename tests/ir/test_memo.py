@@ -23,6 +23,7 @@ DECLARED = {
     "gnomon/codegen/calls.py": {"KERNELS"},
     "gnomon/distributions/kl.py": {"DISTANCES"},
     "gnomon/dtypes.py": {"_BY_NUMPY"},
+    "gnomon/fx/tracer.py": {"wrapped"},
     "gnomon/ir/memo.py": {"_clears", "_recent"},
     "gnomon/ir/node.py": {"PRIMITIVES"},
     "gnomon/ops/registry.py": {"OPS", "REGIONS"},
@@ -35,7 +36,9 @@ ALIVE = {
     "gnomon/compiler/build.py": {"_locks", "waited"},
     "gnomon/compiler/tiers.py": {"_live"},
     "gnomon/distributed/fsdp_module.py": {"sharded_class"},
+    "gnomon/drop_in/hub.py": {"_chosen"},
     "gnomon/forking.py": {"_locks", "_taken"},
+    "gnomon/fx/graph_module.py": {"graphs"},
     "gnomon/ir/node.py": {"_KINDS"},  # nodes hold its numbers: none is given twice
     "gnomon/runtime/cache.py": {"_said"},
     "gnomon/runtime/comm/base.py": {"_links"},
@@ -59,6 +62,7 @@ ALIVE = {
 # what is so on this machine, under this Python, with these sources, whatever is built
 FACTS = {
     "gnomon/capture/object_state.py": {"are_versions_told"},
+    "gnomon/drop_in/absences.py": {"table"},
     "gnomon/ops/lapack.py": {"thread_count"},
     "gnomon/profiler/limits.py": {"machine_with"},
     "gnomon/runtime/cache.py": {"own_sources"},
