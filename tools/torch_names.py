@@ -292,6 +292,8 @@ def kind_of(full: str, value: Any) -> str:
         return "warning" if issubclass(value, Warning) else "error"
     if isinstance(value, type):
         return "class"
+    if isinstance(value, str) and Path(value).is_absolute():
+        return ""  # a place on this machine
     if isinstance(value, (str, int, float)) and not isinstance(value, FunctionType):
         return "value" if json.dumps(value).count(" ") == 0 else ""
     single = "name" if full in SINGLE.split() else ""
