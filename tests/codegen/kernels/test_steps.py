@@ -12,7 +12,15 @@ from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.blocking import choose_tile
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.microkernel import Right, emit_tile
-from gnomon.codegen.kernels.steps import FUSED, ChainStep, choose_step, memory_of, sums_of
+from gnomon.codegen.kernels.product import Axis, MatmulSpec
+from gnomon.codegen.kernels.steps import (
+    FUSED,
+    ChainStep,
+    choose_single,
+    choose_step,
+    memory_of,
+    sums_of,
+)
 from gnomon.codegen.machine import AVX2, AVX512, NEON
 from tests.codegen.kernels.jit import assembly
 from tests.codegen.kernels.operands import Kernel, compile_product, plain
@@ -55,6 +63,28 @@ def test_pairs_of_bfloats_need_an_instruction_and_whole_chunks(machine, letters,
 )
 def test_bytes_go_in_pairs_where_the_machine_can(machine, letters, expected):
     assert choose_step(machine, "i8", letters).instruction == expected
+
+
+def test_cuda_takes_denormals_as_zeros_by_its_instruction():
+    card = replace(AVX2, instructions=("fma.ftz",))
+
+    step = choose_step(card, "bfloat", [(384, 2)])
+
+    assert step == ChainStep("fma.ftz", 1, True) == choose_single(card, "bfloat")
+    assert choose_step(card, "float", [(384, 2)]) == FUSED
+    text = compile_text(card)
+    assert "llvm.nvvm.fma.rn.ftz.f" in text
+    assert "mxcsr" not in text
+
+
+def compile_text(machine) -> str:
+    """The text of a product of bfloats."""
+    spec = MatmulSpec(
+        "bfloat", (), (Axis(4, a=8, c=4),), (Axis(4, b=1, c=1),), (Axis(8, a=1, b=4, leaves=1),)
+    )
+    module = LLVMModule()
+    emit_matmul(module, "product", spec, machine)
+    return module.text()
 
 
 def test_sums_are_as_wide_as_units():

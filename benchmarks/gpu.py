@@ -1,0 +1,88 @@
+"""What a card shows of this project: ceilings, its tensor cores, and the CPU's bits.
+
+    python -m benchmarks.cuda.bundle build/gpu              # where the project is installed
+    python -m benchmarks.gpu build/gpu --json card.json      # where a card is
+
+Beside the bundle the second needs numpy and the driver (libcuda.so.1) alone. Stages that a JSON
+file holds already are not run again; each takes less than two minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cuda.ceilings import ceilings
+from benchmarks.cuda.denormals import denormals
+from benchmarks.cuda.driver import Driver
+from benchmarks.cuda.programs import programs, speeds
+from benchmarks.cuda.tensor_core import tensor_cores
+
+SECONDS = 110.0
+"""What a stage may take."""
+
+
+def stages(
+    driver: Driver, folder: Path, known: dict[str, Any]
+) -> dict[str, Callable[[], dict[str, Any]]]:
+    """The stages by name, in order."""
+    return {
+        "ceilings": lambda: ceilings(driver),
+        "tensor cores": lambda: tensor_cores(driver),
+        "denormals": lambda: denormals(driver),
+        "programs": lambda: programs(
+            driver,
+            folder,
+            time.monotonic() + SECONDS,
+            known.get("programs", {}).get("programs", {}),
+        ),
+        "speeds": lambda: speeds(driver, folder, time.monotonic() + SECONDS),
+    }
+
+
+def lines(name: str, found: dict[str, Any]) -> list[str]:
+    """A stage's table."""
+    if name == "programs":
+        rows = found["programs"].items()
+        wrong = [f"  {title}: {row}" for title, row in rows if row.get("differ") != []]
+        return [
+            f"  {found['assembler']}",
+            f"  {len(rows) - len(wrong)} of {len(rows)} equal",
+            *wrong,
+        ]
+    if name == "tensor cores":
+        return [f"  {title}: {row['differ']} of {row['sums']}" for title, row in found.items()]
+    return [f"  {title}: {value}" for title, value in found.items()]
+
+
+def main() -> None:
+    """Run the stages that are not in the file yet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bundle", type=Path)
+    parser.add_argument("--json", type=Path, required=True)
+    given = parser.parse_args()
+    known = json.loads(given.json.read_text()) if given.json.exists() else {}
+    driver = Driver()
+    for name, stage in stages(driver, given.bundle, known).items():
+        if name in known and not {"error", "broken off"} & known[name].keys():
+            continue
+        began = time.monotonic()
+        try:
+            known[name] = stage()
+        except Exception:
+            known[name] = {"error": traceback.format_exc()}
+        print(f"{name} ({time.monotonic() - began:.1f} s)", flush=True)
+        failed = known[name].get("error")
+        print("\n".join([failed] if failed else lines(name, known[name])), flush=True)
+        given.json.write_text(json.dumps(known, indent=1) + "\n")
+        if "broken off" in known[name]:
+            raise SystemExit(f"{known[name]['broken off']} ended the context: run this again.")
+
+
+if __name__ == "__main__":
+    main()
