@@ -32,7 +32,7 @@ def in_one_word(named: dict[str, Any]) -> dict[str, Any]:
     ({'reduction': 'sum'}, {})
     """
     kept = {word: value for word, value in named.items() if word not in OLDER}
-    older = [named.get(word) for word in OLDER]
-    if older != [None, None]:
-        kept["reduction"] = reduction_of(*older, "mean")
+    average, reduce = named.get("size_average"), named.get("reduce")
+    if (average, reduce) != (None, None):
+        kept["reduction"] = reduction_of(average, reduce, "mean")
     return kept
